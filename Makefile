@@ -10,7 +10,7 @@ BENCH ?= alerts call executor ingest ladder otlp pages parse queries redact repo
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage figures data-model test-browser test-docs test-faults test-model test-services test-pythons soak check bench bench-model requirements requirements-lock screenshots
+.PHONY: help run test coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons soak check bench bench-model requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -39,13 +39,13 @@ $(DEV): requirements-dev.txt $(RUN)
 	@touch $@
 
 test: $(DEV) ## everything but the browser and fault suites
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not faults and not services and not model and not docs and (not browser or smoke)" $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not faults and not services and not model and not docs and not integrations and (not browser or smoke)" $(ARGS)
 
 test-pythons: $(DEV) ## the pure suites with every other Python (3.11 to 3.14) of this machine
 	@$(BIN)/python -m tests.pythons $(ARGS)
 
 coverage: $(DEV) ## the same suite with branch coverage
-	@$(BIN)/python -m pytest -m "not faults and not services and not model and not docs and not browser" \
+	@$(BIN)/python -m pytest -m "not faults and not services and not model and not docs and not integrations and not browser" \
 	  --cov --cov-report=term $(ARGS)
 
 test-browser: $(DEV) ## every page in Debian's Chromium
@@ -56,6 +56,9 @@ test-docs: $(DEV) ## every command of README.md and docs/ as printed, on a stack
 
 test-faults: $(DEV) ## lost databases, brokers and workers, killed processes
 	@$(BIN)/python -m pytest -m "faults and not model" $(ARGS)
+
+test-integrations: $(DEV) ## other people's clients against the doors; FAMILIES="openai_v2 litellm" takes some
+	@FAMILIES="$(FAMILIES)" $(BIN)/python -m pytest -m integrations tests/integrations $(ARGS)
 
 test-model: $(DEV) ## scenarios on the embedded language model; minutes, on two quiet cores
 	@$(BIN)/python -m pytest -m model $(ARGS)
@@ -95,4 +98,10 @@ requirements-lock: ## compile requirements*.in anew, with hashes
 	@for name in requirements-local requirements-model; do \
 	  .venv-lock/bin/uv pip compile --upgrade --universal --python-version 3.11 \
 	    --generate-hashes --no-header --no-deps --quiet $$name.in -o $$name.txt; done
+	@for name in tests/integrations/families/*/requirements; do \
+	  .venv-lock/bin/uv pip compile --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --no-header --no-emit-index-url --quiet $$name.in -o $$name.txt; done
+	@for name in node openapi_typescript; do \
+	  (cd tests/integrations/families/$$name && npm update --package-lock-only --ignore-scripts \
+	    --omit-lockfile-registry-resolved --no-audit --silent); done
 	@rm -rf .venv-lock

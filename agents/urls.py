@@ -1,6 +1,7 @@
 """Addresses of the agents app."""
 
 from django.urls import URLPattern, URLResolver, path
+from django.views.generic import RedirectView
 
 from agents.actions.api import EntriesView, UndoView
 from agents.breakers.api import BreakersView, MoveBreakerView
@@ -13,7 +14,7 @@ from agents.console.links import find
 from agents.console.model_page import model
 from agents.console.run_list import runs
 from agents.console.run_page import cancel as cancel_run
-from agents.console.run_page import rerun, resolve, run_page, run_results
+from agents.console.run_page import moved_run, rerun, resolve, run_page, run_results
 from agents.console.tools_page import allow_tool, tools
 from agents.demo.views import demo
 from agents.fix_patterns.api import FixDecisionView, FixPatternsView, FixPolicyView
@@ -42,12 +43,21 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("failures/<int:group_id>/", failure, name="failure"),
     path("failures/<int:group_id>/replay/", replay, name="replay"),
     path("lab/", lab, name="lab"),
-    path("runs/", runs, name="runs"),
-    path("runs/<uuid:run_id>/", run_page, name="run"),
-    path("runs/<uuid:run_id>/results.json", run_results, name="run_results"),
-    path("runs/<uuid:run_id>/cancel/", cancel_run, name="cancel_run"),
-    path("runs/<uuid:run_id>/rerun/", rerun, name="rerun_run"),
-    path("runs/<uuid:run_id>/resolve/", resolve, name="resolve_run"),
+    path("plan-runs/", runs, name="runs"),
+    path("plan-runs/<uuid:run_id>/", run_page, name="run"),
+    path("plan-runs/<uuid:run_id>/results.json", run_results, name="run_results"),
+    path("plan-runs/<uuid:run_id>/cancel/", cancel_run, name="cancel_run"),
+    path("plan-runs/<uuid:run_id>/rerun/", rerun, name="rerun_run"),
+    path("plan-runs/<uuid:run_id>/resolve/", resolve, name="resolve_run"),
+    # Where plan runs stood before: links in mails and trackers stay good.
+    path(
+        "runs/",
+        RedirectView.as_view(
+            pattern_name="runs", query_string=True, http_method_names=["get", "head"]
+        ),
+    ),
+    path("runs/<uuid:run_id>/", moved_run, {"name": "run"}),
+    path("runs/<uuid:run_id>/results.json", moved_run, {"name": "run_results"}),
     path("tools/", tools, name="tools"),
     path("tools/allow/", allow_tool, name="allow_tool"),
     path("find/", find, name="find_goal"),

@@ -1,105 +1,87 @@
-"""Traffic of one series, healthy and degraded, in the shapes that fool alert rules."""
+"""Traffic of series by minutes, healthy and degraded, in the shapes that fool alert rules."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import pi, sin
-from random import Random
 
-DAY = 86_400.0
+import numpy as np
+from numpy.random import Generator, default_rng
+
+DAY = 1_440
 WEEK = 7 * DAY
-Rate = Callable[[float], float]
-
-HEALTHY: dict[str, Callable[[Random, float], Rate]] = {
-    "independent": lambda _, share: lambda _at: share,
-    "rhythm": lambda _, share: lambda at: share * (1 + 0.6 * sin(2 * pi * at / DAY)) * _weekly(at),
-    "both": lambda _, share: (
-        lambda at: share * (1 + 0.6 * sin(2 * pi * at / DAY)) * _weekly(at) * (1 + at / (4 * WEEK))
-    ),
-    "drift": lambda _, share: lambda at: share * (1 + at / (4 * WEEK)),
-    "restless": lambda random, share: _Restless(random, share),
-    "sticky": lambda _, share: lambda _at: share,
-    "bursts": lambda _, share: lambda _at: share,
-}
-
-
-def _weekly(at: float) -> float:
-    return 1 + 0.3 * sin(2 * pi * at / WEEK)
-
-
-class _Restless:
-    """A rate that is another one every hour, by 60 %."""
-
-    def __init__(self, random: Random, share: float) -> None:
-        self._random, self._share = random, share
-        self._by_hour: dict[int, float] = {}
-
-    def __call__(self, at: float) -> float:
-        hour = int(at // 3600)
-        if hour not in self._by_hour:
-            drawn = self._random.gammavariate(1 / 0.36, 0.36)
-            self._by_hour[hour] = min(0.95, self._share * drawn)
-        return self._by_hour[hour]
+SHAPES = ("flat", "rhythm", "rhythm, retries", "bursts", "sticky", "restless")
+Minute = tuple[int, int, int]
+"""A minute with calls: its number, its calls and how many of them failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One series: so many calls an hour, healthy until `bad_at`, then at `bad_share`."""
+    """One series: so many calls an hour, healthy but for some minutes at `bad_share`."""
 
     shape: str
     calls_an_hour: float
     share: float
-    bad_share: float | None
-    bad_at: float
-    seconds: float
-    seed: str
+    minutes: int
+    seed: Sequence[int]
+    bad_share: float = 0.0
+    bad: tuple[int, int] = (0, 0)
 
-    def calls(self) -> Iterator[tuple[float, int]]:
-        """Yield when each call ended, in seconds, and 1 if it failed."""
-        random = Random(self.seed)  # noqa: S311 - simulation
-        rate = HEALTHY[self.shape](random, self.share)
-        fails = _FAILURES.get(self.shape, _independent)(random)
-        at = random.expovariate(self.calls_an_hour / 3600)
-        while at < self.seconds:
-            bad = self.bad_share is not None and at >= self.bad_at
-            yield at, int(fails(self.bad_share if bad and self.bad_share else rate(at)))
-            at += random.expovariate(self.calls_an_hour / 3600)
+    def calls(self) -> Iterator[Minute]:
+        """Yield the minutes that have calls."""
+        draw = default_rng([*self.seed, SHAPES.index(self.shape)])
+        at = np.arange(self.minutes)
+        day, week = (np.sin(2 * np.pi * at / length) for length in (DAY, WEEK))
+        has_rhythm = self.shape.startswith("rhythm")
+        busy = 1 + 0.9 * np.sin(2 * np.pi * at / DAY + 1) if has_rhythm else np.ones(self.minutes)
+        share = np.full(self.minutes, self.share)
+        if has_rhythm:
+            share = share * (1 + 0.6 * day) * (1 + 0.3 * week)
+        if self.shape == "restless":
+            by_hour = draw.gamma(1 / 0.36, 0.36, self.minutes // 60 + 1)
+            share = np.minimum(0.95, share * np.repeat(by_hour, 60)[: self.minutes])
+        share[slice(*self.bad)] = self.bad_share
+        calls = draw.poisson(self.calls_an_hour / 60 * busy)
+        failed = _fail(self.shape, calls, share, draw)
+        told = np.nonzero(calls)[0]
+        yield from zip(told.tolist(), calls[told].tolist(), failed[told].tolist(), strict=True)
 
 
-def _independent(random: Random) -> Callable[[float], bool]:
-    return lambda share: random.random() < share
+Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
+Shares = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def _sticky(random: Random) -> Callable[[float], bool]:
-    """After a failure the next call fails in half of all cases."""
-    failed = False
+def _fail(shape: str, calls: Counts, share: Shares, draw: Generator) -> Counts:
+    """Draw how many calls of each minute fail."""
+    if shape in ("flat", "rhythm", "restless"):
+        return draw.binomial(calls, share)
+    one_by_one = _bursts if shape == "bursts" else _sticky
+    failed = one_by_one(np.repeat(share, calls).tolist(), draw)
+    until = np.cumsum(calls)
+    total = np.concatenate([[0], np.cumsum(failed)])
+    found: Counts = total[until] - total[until - calls]
+    return found
 
-    def fails(share: float) -> bool:
-        nonlocal failed
+
+def _sticky(shares: Sequence[float], draw: Generator) -> list[int]:
+    """After a failure the next call fails in half of all cases: it is a retry."""
+    found, failed = list[int](), 0
+    for share, chance in zip(shares, draw.random(len(shares)).tolist(), strict=True):
         stays = max(0.5, share)
         begins = min(1.0, share * (1 - stays) / (1 - share))
-        failed = random.random() < (stays if failed else begins)
-        return failed
+        failed = int(chance < (stays if failed else begins))
+        found.append(failed)
+    return found
 
-    return fails
 
-
-def _bursts(random: Random) -> Callable[[float], bool]:
+def _bursts(shares: Sequence[float], draw: Generator) -> list[int]:
     """Half of the failures come in bursts of 3 to 7 calls."""
-    left = 0
-
-    def fails(share: float) -> bool:
-        nonlocal left
+    found, left = list[int](), 0
+    chances, begins = draw.random((2, len(shares))).tolist()
+    lengths = draw.integers(3, 8, len(shares)).tolist()
+    for share, chance, begun, length in zip(shares, chances, begins, lengths, strict=True):
         if left:
             left -= 1
-            return random.random() < 0.8
-        if random.random() < share / 8:
-            left = random.randint(3, 7)
-        return random.random() < share / 2
-
-    return fails
-
-
-_FAILURES: dict[str, Callable[[Random], Callable[[float], bool]]] = {
-    "sticky": _sticky,
-    "bursts": _bursts,
-}
+            found.append(int(chance < 0.8))
+            continue
+        left = length if begun < share / 8 else 0
+        found.append(int(chance < share / 2))
+    return found

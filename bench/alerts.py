@@ -1,144 +1,183 @@
-"""`python -m bench.alerts`: how often detectors cry wolf, and how late they see a wolf.
+"""`python -m bench.alerts`: how often alarms are false, and how late they are.
 
-Every scenario is healthy for two weeks and then degraded for eight hours. Printed beside
-each other, for the detectors and for the rules most people write first (`change` for a series
-that is alone in its project, one of 48, and all of a row's as one project): false fires in a
-week of one series, median delay and onset error in minutes, and missed degradations.
+1. False fires in a week of a project of 48 healthy series, from its first minute on: of all
+   rules out of the box together, and of the rules most people write first.
+2. The minutes until a series that was healthy for two weeks fires after it has become worse,
+   alone in its project and one of 48, beside an oracle: a sum that knows both rates and has
+   the same budget of false fires, one a week and project. Then the minutes until it clears.
+3. Stories of one trouble, and of a rate that flaps.
+4. With `--only evaluator`: the real evaluator on a throw-away PostgreSQL, minute by minute,
+   and whether it fires and clears in the minutes in which the simulator does.
 """
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from random import Random
+from heapq import merge
 from statistics import median
 
-from bench.alert_scenarios import DAY, HEALTHY, WEEK, Scenario
+from bench.alert_evaluator import print_evaluator
+from bench.alert_oracle import alarm_of, first_fire
+from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
 from bench.alert_stories import print_stories
-from diagnostics.analysis.detectors.change_detector import Fire
-from diagnostics.analysis.detectors.replay import Call, CallLog, Detector, replay, replay_together
+from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT
+from diagnostics.analysis.detectors.change_detector import ChangeDetector
+from diagnostics.analysis.detectors.replay import CallLog, Pool
 
-RATES = (12, 30, 60, 300, 600)
-HEALTHY_WEEKS = 2
-BAD_SECONDS = 8 * 3600
+RATES = (12, 60, 300, 600)
+USUAL = 0.03
+WAITED = {0.25: 400, 0.08: 800}
+"""How many calls a trouble lasts at these rates: no longer than until it is the usual level."""
+LONGEST = 4_000
+"""Minutes of a trouble at most: after three days it is the usual level."""
 LIMIT = 0.05
-Raise = Callable[[Iterable[Call]], Sequence[Fire]]
+STORIES = 200
+FEW = 6
+"""Series that the simple rules are tried on."""
+LEARNED = 2 * WEEK
+write = partial(print, flush=True)
 
 
-@dataclass(slots=True)
-class Score:
-    """What one detector did over many seeds."""
-
-    false_fires: int = 0
-    weeks: float = 0.0
-    missed: int = 0
-    delays: list[float] = field(default_factory=list)
-    onset_errors: list[float] = field(default_factory=list)
-
-    def add(self, scenario: Scenario, fires: Sequence[Fire]) -> None:
-        """Count the fires of a scenario; one that was on before is no detection."""
-        self.weeks += scenario.bad_at / WEEK
-        self.false_fires += sum(fire.at < scenario.bad_at for fire in fires)
-        found = [fire for fire in fires if fire.at >= scenario.bad_at]
-        if not found:
-            self.missed += 1
-            return
-        self.delays.append((found[0].at - scenario.bad_at) / 60)
-        self.onset_errors.append(abs(found[0].onset - scenario.bad_at) / 60)
-
-    def cells(self) -> str:
-        """Write it in a table's cells."""
-        late = f"{median(self.delays):6.1f}" if self.delays else "     -"
-        onset = f"{median(self.onset_errors):6.1f}" if self.onset_errors else "     -"
-        weekly = self.false_fires / self.weeks
-        return f"{weekly:7.2f} {late} {onset} {self.missed:3d}"
+def false_fires(made: Sequence[Scenario]) -> int:
+    """Count the fires of the rule out of the box over the healthy series of one project."""
+    pool = Pool([None] * len(made))
+    told = (
+        ((at, place, calls, failed) for at, calls, failed in one.calls())
+        for place, one in enumerate(made)
+    )
+    fed = (pool.feed(place, at * 60.0, bad, calls) for at, place, calls, bad in merge(*told))
+    return sum(fire is not None and fire.cleared is None for fire in fed)
 
 
-def naive(seconds: float, least_calls: int, least_failed: int, calls: Iterable[Call]) -> list[Fire]:
-    """Fire as the first rule that comes to mind would; clear when it no longer holds."""
-    tally, fires = CallLog(), list[Fire]()
-    on = False
-    for at, failed in calls:
-        tally.add(at, failed)
-        counts = tally.window(seconds)
-        if least_failed:
-            bad = counts.failed >= least_failed
-        else:
-            bad = counts.calls >= least_calls and counts.share > LIMIT
-        if bad and not on:
-            fires.append(Fire(at, tally.since(seconds)))
-        on = bad
+def naive_fires(minutes: Iterable[Minute], seconds: float, least_failed: int) -> int:
+    """Count the fires of a rule over one series: so many failed, or (0) a share above 5 %."""
+    tally, fires, was_on = CallLog(), 0, False
+    for at, calls, failed in minutes:
+        tally.add(at * 60.0, failed, calls)
+        counts = tally.window(seconds - 1)
+        is_on = counts.failed >= least_failed if least_failed else counts.share > LIMIT
+        fires += is_on and not was_on
+        was_on = is_on
     return fires
 
 
-TOGETHER = "change, all"
-DETECTORS: dict[str, Raise] = {
-    "change alone": partial(replay, Detector.CHANGE, series=1),
-    "change of 48": partial(replay, Detector.CHANGE, series=48),
-    "threshold": partial(replay, Detector.THRESHOLD),
-    "ratio > 5 %": partial(naive, 900, 1, 0),
-    "same, n >= 20": partial(naive, 900, 20, 0),
-    "10 in 1 h": partial(naive, 3600, 0, 10),
-}
+@dataclass(slots=True)
+class Delays:
+    """Minutes from a change of the rate until it was seen; None where it was not."""
+
+    ours: list[float | None] = field(default_factory=list)
+    oracle: list[float | None] = field(default_factory=list)
+    cleared: list[float | None] = field(default_factory=list)
+    again: int = 0
+    """Troubles that fired more than once."""
+
+    def cells(self) -> str:
+        """Write their medians, and how many were missed."""
+        ours, oracle, cleared = map(_median, (self.ours, self.oracle, self.cleared))
+        missed = sum(one is None for one in self.ours)
+        return (
+            f"{oracle:8.0f}{ours:8.0f}{ours / oracle:8.2f}{missed:4d}/{len(self.ours)}"
+            f"{cleared:8.0f}{self.again:6d}"
+        )
 
 
-def scenarios(
-    shape: str, calls_an_hour: float, share: float, bad: float, seeds: int
-) -> list[Scenario]:
-    """Make the scenarios of one row."""
-    made = []
-    for seed in range(seeds):
-        name = f"{shape} {calls_an_hour} {share} {seed}"
-        bad_at = HEALTHY_WEEKS * WEEK + Random(name).random() * DAY  # noqa: S311
-        end = bad_at + BAD_SECONDS
-        made.append(Scenario(shape, calls_an_hour, share, bad, bad_at, end, name))
-    return made
+def _median(delays: Sequence[float | None]) -> float:
+    return median(float("inf") if one is None else one for one in delays)
 
 
-def simulate(names: Sequence[str], made: Sequence[Scenario]) -> dict[str, Score]:
-    """Run every detector over every scenario."""
-    found = {name: Score() for name in names}
-    kept = [list(scenario.calls()) for scenario in made] if TOGETHER in names else []
-    for scenario in made:
-        calls = list(scenario.calls())
-        for name in names:
-            if name != TOGETHER:
-                found[name].add(scenario, DETECTORS[name](calls))
-    if kept:
-        fires = replay_together(kept, [None] * len(kept))
-        for scenario, raised in zip(made, fires, strict=True):
-            found[TOGETHER].add(scenario, raised)
+def delays_of(rate: float, bad: float, series: int, seeds: Iterable[int]) -> Delays:
+    """Let a healthy series become worse for long, and well again, once for each seed."""
+    found = Delays()
+    alarm = alarm_of(rate * 24 * 7 * series, USUAL, bad)
+    lasts = min(round(WAITED[bad] / rate * 60), LONGEST)
+    for seed in seeds:
+        begin = LEARNED + seed * 137 % DAY
+        trouble = begin, begin + lasts
+        one = Scenario("flat", rate, USUAL, begin + 3 * lasts, (seed, series), bad, trouble)
+        minutes = list(one.calls())
+        _add_ours(found, minutes, trouble, series)
+        fired = first_fire(minutes, begin, alarm, USUAL, bad)
+        within = fired is not None and fired < trouble[1]
+        found.oracle.append(fired + 1 - begin if fired is not None and within else None)
     return found
 
 
+def _add_ours(
+    found: Delays, minutes: Iterable[Minute], trouble: tuple[int, int], series: int
+) -> None:
+    begin, end = trouble
+    watch, fired, cleared, fires = ChangeDetector(series), None, None, 0
+    for at, calls, failed in minutes:
+        told = watch.feed(at * 60.0, calls, failed)
+        if told and told.cleared is None and begin <= at < end:
+            fires += 1
+            fired = fired or at + 1 - begin
+        if told and told.cleared is not None and at >= end and cleared is None:
+            cleared = at + 1 - end
+    found.ours.append(fired)
+    found.again += fires > 1
+    if fired is not None:
+        found.cleared.append(cleared)
+
+
+def print_false_fires(shapes: Sequence[str], rates: Sequence[int], weeks: int, seed: int) -> None:
+    """Print the fires of healthy projects: each week is a project of its own, from its begin."""
+    write(f"false fires a week of a project of {SERIES_OF_A_PROJECT} healthy series, {weeks} each")
+    write(f"{'shape':16}{'calls/h':>8}{'built in':>10}{'> 5 %':>10}{'3 in 1 h':>10}")
+    for shape in shapes:
+        for rate in rates:
+            projects = [
+                [
+                    Scenario(shape, rate, USUAL, WEEK, (seed, week, place))
+                    for place in range(SERIES_OF_A_PROJECT)
+                ]
+                for week in range(weeks)
+            ]
+            ours = sum(map(false_fires, projects)) / weeks
+            some = [list(one.calls()) for one in projects[0][:FEW]]
+            share, count = (
+                sum(naive_fires(one, *rule) for one in some) * SERIES_OF_A_PROJECT // FEW
+                for rule in ((900, 0), (3600, 3))
+            )
+            write(f"{shape:16}{rate:8d}{ours:10.2f}{share:10d}{count:10d}")
+
+
+def print_delays(rates: Sequence[int], seeds: range) -> None:
+    """Print how late alarms are, and their ends."""
+    write(f"minutes until it fires, {USUAL:.0%} before, median of {len(seeds)} seeds")
+    write(f"{'calls/h':>8}{'then':>6}{'series':>8}  oracle    ours   ratio missed  clears again")
+    for bad in WAITED:
+        for series in (1, SERIES_OF_A_PROJECT):
+            for rate in rates:
+                told = delays_of(rate, bad, series, seeds)
+                write(f"{rate:8d}{bad:6.0%}{series:8d}{told.cells()}")
+
+
 def main() -> int:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.alerts", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few seeds, slow traffic")
-    parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--share", type=float, default=0.03, help="healthy failures")
-    parser.add_argument("--bad", type=float, default=0.25, help="degraded failures")
-    parser.add_argument("--only", nargs="*", default=[*DETECTORS, TOGETHER])
+    parser.add_argument("--weeks", type=int, default=3, help="projects of a week each")
+    parser.add_argument("--seeds", type=int, default=100, help="of delays; stories have 200")
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rates", nargs="*", type=int, default=RATES)
-    parser.add_argument("--shapes", nargs="*", default=[*HEALTHY])
-    parser.add_argument("--timeline", action="store_true", help="only these stories")
+    parser.add_argument("--shapes", nargs="*", default=SHAPES)
+    parser.add_argument("--only", choices=["false", "delays", "stories", "evaluator"])
     options = parser.parse_args()
-    if options.timeline:
-        return print_stories(100)
-    seeds, rates = (3, RATES[:2]) if options.quick else (options.seeds, options.rates)
-    write = sys.stdout.write
-    write("each: false fires a week, delay min, onset error min, missed\n")
-    write(f"{'shape':12}{'calls/h':>8}  " + "  ".join(f"{n:^25}" for n in options.only))
-    write("\n")
-    for shape in options.shapes:
-        for rate in rates:
-            made = scenarios(shape, rate, options.share, options.bad, seeds)
-            found = simulate(options.only, made)
-            cells = "  ".join(found[name].cells() for name in options.only)
-            write(f"{shape:12}{rate:8d}  {cells}\n")
-            sys.stdout.flush()
-    return 0 if options.quick else print_stories(100)
+    weeks, seeds = (1, 5) if options.quick else (options.weeks, options.seeds)
+    rates = RATES[:1] if options.quick else options.rates
+    first = options.first_seed
+    if options.only in (None, "false"):
+        print_false_fires(options.shapes, rates, weeks, first)
+    if options.only in (None, "delays"):
+        print_delays(rates, range(first, first + seeds))
+    if options.only == "evaluator":
+        return print_evaluator(options.shapes, rates, first)
+    if options.only == "stories" or not (options.only or options.quick):
+        return print_stories(STORIES)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """Drawn runs, counted in memory as the rollups count them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agents.demo.drawn_runs import DrawnRun
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
-from diagnostics.verdict.cells import CallTotals, CountCell, Dimensions
+from diagnostics.verdict.cells import CallTotals, CountCell, Dimensions, OmittedCalls, leave_out
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
@@ -26,17 +26,14 @@ class DrawnCounts:
     silent: frozenset[str] = frozenset()
     """Sources that tell of failing calls only, and of no ends of runs."""
 
-    def curves(
-        self, stretch: Stretch, without: Callable[[Dimensions], bool] | None = None
-    ) -> Curves:
+    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
         """Give every series its calls and failures in each slot of a stretch."""
         found: dict[SeriesKey, SeriesCurve] = {}
         for run in self._between(stretch.window.since, stretch.window.until):
-            if without is not None and without(run.place):
-                continue
-            curve = found.setdefault(run.place.who, SeriesCurve([0] * stretch.count))
-            slot = (run.at - stretch.origin) // stretch.width
-            curve.add(slot, len(run.calls), failures_of(run))
+            calls, failures = leave_out(left_out, run.place, len(run.calls), failures_of(run))
+            if calls:
+                curve = found.setdefault(run.place.who, SeriesCurve([0] * stretch.count))
+                curve.add((run.at - stretch.origin) // stretch.width, calls, failures)
         return found
 
     def usual(self) -> SeriesBaseline:
@@ -65,6 +62,13 @@ class DrawnCounts:
             _count(run, kinds[run.place])
         return [
             CountCell(place, calls[place], kinds[place], runs[place], bad[place]) for place in calls
+        ]
+
+    def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
+        """Give the same by series."""
+        return [
+            replace(cell, place=Dimensions(**cell.place.who._asdict()))
+            for cell in self.cells(since, until)
         ]
 
     def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:

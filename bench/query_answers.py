@@ -11,6 +11,7 @@ from diagnostics.queries.trends import kinds, trends
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.models import Event
+from diagnostics.store.windows import Grain, align
 from diagnostics.verdict.verdicts import verdict_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -33,15 +34,15 @@ def _boards(project: int, now: datetime) -> Mapping[str, Answer]:
     day, month = now - DAY, now - 30 * DAY
     prompt = [Term("prompt_version", "v4")]
     return {
-        "board of 1 hour": lambda: series_rows(project, now - HOUR, now),
-        "board of 24 hours": lambda: series_rows(project, day, now),
-        "board of 7 days": lambda: series_rows(project, now - 7 * DAY, now),
-        "board of 30 days": lambda: series_rows(project, month, now),
-        "board of 90 days": lambda: series_rows(project, now - 90 * DAY, now),
+        "board of 1 hour": lambda: series_rows(project, align(now - HOUR, now, now)),
+        "board of 24 hours": lambda: series_rows(project, align(day, now, now)),
+        "board of 7 days": lambda: series_rows(project, align(now - 7 * DAY, now, now)),
+        "board of 30 days": lambda: series_rows(project, align(month, now, now)),
+        "board of 90 days": lambda: series_rows(project, align(now - 90 * DAY, now, now)),
         "board of 24 hours, one prompt version": lambda: series_rows(
-            project, day, now, terms=prompt
+            project, align(day, now, now, Grain.HOUR), prompt
         ),
-        "kinds of 24 hours": lambda: kinds(project, day, now),
+        "kinds of 24 hours": lambda: kinds(project, align(day, now, now)),
         "curves of 24 hours, by 15 minutes": lambda: trends(project, day, now, 96),
         "curves of 7 days, by hour": lambda: trends(project, now - 7 * DAY, now, 84),
     }

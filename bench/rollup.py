@@ -157,7 +157,10 @@ class Batch:
 
     def __init__(self, size: int) -> None:
         now = datetime.now(UTC)
-        rows = [_row_of(index, make_event(index, now), redact_found, 1.0) for index in range(size)]
+        rows = [
+            _row_of(index, make_event(index, now), redact_found, 1.0, is_placed=True)
+            for index in range(size)
+        ]
         self.text = json.dumps(rows)
         self.places = [PLACE.format(index) for index in range(size)]
 

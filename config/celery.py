@@ -36,6 +36,7 @@ BEAT = (
     ("diagnostics.tasks.advance_rescrubs", 5.0),
     ("diagnostics.tasks.report_due", 15.0),
     ("diagnostics.tasks.settle_span_verdicts", 30.0),
+    ("diagnostics.tasks.settle_span_runs", 10.0),
     ("plans.tasks.purge_working_store", 600.0),
     ("diagnostics.tasks.price_models", 600.0),
     ("diagnostics.tasks.maintain_partitions", 3600.0),

@@ -189,6 +189,7 @@ REST_FRAMEWORK = {
 _ENUMS: dict[str, Iterable[str]] = {
     "AfterLastCheckEnum": ("abort", "continue"),
     "DeployKindEnum": ("release", "prompt", "schema", "validator"),
+    "FailureStateEnum": ("new", "ongoing", "regressed", "resolved", "muted"),
     "FixPatternModeEnum": status.PatternMode,
     "GoalModeEnum": state.GoalMode,
     "GoalStatusEnum": state.Status,

@@ -44,6 +44,7 @@ class DiagnosticsConfig(AppConfig):
             StoredTexts(row("FailureGroup"), ("detail",)),
             StoredTexts(row("OutboxMessage"), ("last_error",)),
             StoredTexts(row("Deploy"), ("note",)),
+            StoredTexts(row("Assessment"), ("reason",)),
             StoredTexts(row("SavedView"), ("name", "query")),
             StoredTexts(row("AlertRule"), ("name",)),
             StoredTexts(row("MaintenanceWindow"), ("name",)),

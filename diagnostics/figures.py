@@ -7,6 +7,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
 WITHOUT_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 MINUS = "\N{MINUS SIGN}"
+TENTH = 0.1
 
 
 def read_number(text: str | None, most_digits: int = 18) -> int | None:
@@ -18,6 +19,11 @@ def read_number(text: str | None, most_digits: int = 18) -> int | None:
 def percent(share: float | None, digits: int = 1) -> str:
     """Write a share of 0 to 1 as a percentage; a dash when there is none."""
     return DASH if share is None else f"{share * 100:.{digits}f}{THIN}%"
+
+
+def rate_percent(share: float | None) -> str:
+    """Write the rate of a verdict, the same everywhere: tenths below 10 % only."""
+    return percent(share, 0 if share is not None and share >= TENTH else 1)
 
 
 def points(share: float | None) -> str:

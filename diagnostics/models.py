@@ -8,4 +8,5 @@ from diagnostics.prices import models as prices
 from diagnostics.redaction import rules as redaction
 from diagnostics.reports import models as reports
 from diagnostics.store import models as store
+from diagnostics.store import run_models
 from diagnostics.verdict import ratings, statuses

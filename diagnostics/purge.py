@@ -9,16 +9,23 @@ from django.db import transaction
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.rule_models import AlertState
+from diagnostics.alerting.rule_models import AlertState, RuleDay
+from diagnostics.ingest.deploy_items import ObservedKind
+from diagnostics.ingest.models import Deploy
 from diagnostics.store.aggregation import fold
+from diagnostics.store.forgetting import OF_MARK, OF_REFERENCE, forget_batch
 from diagnostics.store.retention import leaves_of
-from diagnostics.store.sql import change, execute_prepared, statement
+from diagnostics.store.run_models import Assessment
+from diagnostics.store.sql import change
 
-BATCH = 2_000
 # Everything of a project that is no event.
 PROJECT_TABLES = (
     "diagnostics_event_payload",
     "diagnostics_eventidentity",
+    "diagnostics_agentrun",
+    "diagnostics_assessment",
+    "diagnostics_unplacedcall",
+    "diagnostics_agentspan",
     "diagnostics_rollup_delta",
     "diagnostics_rollup_minute",
     "diagnostics_rollup_hour",
@@ -30,7 +37,10 @@ PROJECT_TABLES = (
     "diagnostics_group_hour",
     "diagnostics_group_day",
     "diagnostics_outcome",
+    "diagnostics_spancall",
+    "diagnostics_spanverdict",
     "diagnostics_reject",
+    "diagnostics_answerer",
     "diagnostics_keyminute",
     "diagnostics_alert_minute",
     "diagnostics_alertslot",
@@ -44,16 +54,15 @@ NAMED_ROWS = (
     *(f"{name} WHERE project_id = %s" for name in ("failuregroup", "series", "version")),
 )
 MOST_ROWS = 20_000
-OF_REFERENCE = "correlation_id = %(told)s"
-OF_MARK = "right(replace(event_id::text, '-', ''), length(%(told)s)) = %(told)s"
 
 
 def purge_correlation(project_id: int, correlation_id: str) -> int:
-    """Delete the events of one correlation id with their details; gives how many.
+    """Delete the events of one correlation id, and what was said of it; gives how many events.
 
     Their identities stay for 8 days: an event that is sent once more is a duplicate and
     does not come back.
     """
+    Assessment.objects.filter(project_id=project_id, correlation_id=correlation_id).delete()
     return _forget_all(project_id, OF_REFERENCE, correlation_id)
 
 
@@ -71,6 +80,8 @@ def purge_project(project: Project) -> int:
     # With them go what was told of them, and every look at a slice.
     Incident.objects.filter(project=project).delete()
     AlertState.objects.filter(rule__project=project).delete()
+    RuleDay.objects.filter(rule__project=project).delete()
+    Deploy.objects.filter(project=project, kind__in=ObservedKind).delete()
     for table in PROJECT_TABLES:
         _delete_all(table, project.pk)
     for rows in NAMED_ROWS:
@@ -81,12 +92,10 @@ def purge_project(project: Project) -> int:
 def _forget_all(project_id: int, whose: str, told: str, *, with_identities: bool = False) -> int:
     # A failure is taken out of its group: the group must be there.
     fold(most_batches=1_000)
-    text = statement("forget_events").replace("<<whose>>", whose)
-    asked = {"project": project_id, "told": told, "with_identities": with_identities, "most": BATCH}
     total = 0
     while True:
         with transaction.atomic():
-            ((count,),) = execute_prepared(text, asked)
+            count = forget_batch(project_id, whose, told, with_identities=with_identities)
         if not count:
             break
         total += count

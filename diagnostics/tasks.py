@@ -10,8 +10,10 @@ from diagnostics.alerting.dead_man import ping_outside
 from diagnostics.alerting.delivery import deliver_all, probe_channels
 from diagnostics.alerting.evaluator import evaluate, purge_evaluations
 from diagnostics.alerting.reminders import remind_all, send_canaries
+from diagnostics.ingest.answerers import forget_old_answerers
 from diagnostics.ingest.key_counts import forget_old_counts
 from diagnostics.ingest.receiving import settle_verdicts
+from diagnostics.ingest.span_runs import forget_old_spans, settle_runs
 from diagnostics.prices.listed import look_up_prices
 from diagnostics.redaction.rescrub import advance_all
 from diagnostics.reports.archive import purge_old
@@ -23,6 +25,7 @@ from diagnostics.store.outbox import purge_sent, relay_all
 from diagnostics.store.partitions import are_days_ready, ensure_partitions
 from diagnostics.store.queue_marks import note_mark, send_mark
 from diagnostics.store.retention import delete_in_batches, drop_old
+from diagnostics.store.runs import forget_old_runs
 from diagnostics.store.sql import change
 
 # A re-sent event is recognised for this long.
@@ -39,6 +42,7 @@ DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN (
 relay_outbox = shared_task(name="diagnostics.tasks.relay_outbox")(relay_all)
 fold_deltas = shared_task(name="diagnostics.tasks.fold_deltas")(fold)
 settle_span_verdicts = shared_task(name="diagnostics.tasks.settle_span_verdicts")(settle_verdicts)
+settle_span_runs = shared_task(name="diagnostics.tasks.settle_span_runs")(settle_runs)
 deliver_due = shared_task(name="diagnostics.tasks.deliver_due")(deliver_all)
 advance_rescrubs = shared_task(name="diagnostics.tasks.advance_rescrubs")(advance_all)
 mark_queue = shared_task(name="diagnostics.tasks.mark_queue")(send_mark)
@@ -107,7 +111,10 @@ def maintain_partitions() -> int:
     purge_evaluations()
     purge_identities()
     purge_sent()
+    forget_old_answerers()
     forget_old_counts()
+    forget_old_runs()
+    forget_old_spans()
     purge_old()
     return len(created)
 

@@ -56,12 +56,14 @@ from diagnostics.console.models_page import models
 from diagnostics.console.now import now
 from diagnostics.console.now_verdict import mark_now, verdict_task
 from diagnostics.console.prompts import prompts
+from diagnostics.console.run_api import AgentRunsView, AgentRunView
 from diagnostics.failures.actions import act_on_failures
 from diagnostics.failures.api import FailuresView, FailureView
 from diagnostics.failures.views import failures
 from diagnostics.ingest.api.agent_schemas import AgentSchemasView, AgentSchemaView
 from diagnostics.ingest.api.deploys import DeploysView
 from diagnostics.ingest.api.events import EventsView
+from diagnostics.ingest.api.grpc import GRPC, refuse_grpc
 from diagnostics.ingest.api.otlp import LogsView, TracesView
 from diagnostics.ingest.api.outcomes import OutcomesView
 from diagnostics.ingest.api.rejects import IngestView, RejectsView
@@ -149,6 +151,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/rejects", RejectsView.as_view(), name="api_rejects"),
     path("api/v1/ingest", IngestView.as_view(), name="api_ingest"),
     path("api/v1/series", SeriesView.as_view(), name="api_series"),
+    path("api/v1/runs", AgentRunsView.as_view(), name="api_runs"),
+    # A correlation id may hold slashes.
+    path("api/v1/runs/<path:reference>", AgentRunView.as_view(), name="api_run"),
     path("api/v1/incidents", IncidentsView.as_view(), name="api_incidents"),
     path("api/v1/incidents/<int:incident_id>", IncidentView.as_view(), name="api_incident"),
     path(
@@ -175,6 +180,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/schemas", AgentSchemasView.as_view(), name="api_agent_schemas"),
     path("api/v1/schemas/<str:node>", AgentSchemaView.as_view(), name="api_agent_schema"),
     path("v1/traces", TracesView.as_view(), name="otlp_traces"),
+    path(f"{GRPC}.trace.v1.TraceService/Export", refuse_grpc, name="grpc_traces"),
+    path(f"{GRPC}.logs.v1.LogsService/Export", refuse_grpc, name="grpc_logs"),
+    path(f"{GRPC}.metrics.v1.MetricsService/Export", refuse_grpc, name="grpc_metrics"),
     path("v1/logs", LogsView.as_view(), name="otlp_logs"),
     path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
     path("api/docs/", api_docs, name="api_docs"),

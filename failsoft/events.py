@@ -82,6 +82,8 @@ Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(max_length=4096)]
 Count = Annotated[int, Field(ge=0, le=MAX_INTEGER, strict=True)]
 Ordinal = Annotated[int, Field(ge=1, le=MAX_INTEGER, strict=True)]
+Temperature = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+OutputMode = Literal["text", "json", "schema", "tools"]
 AttributeKey = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 AttributeValue = (
     Annotated[bool, Field(strict=True)]
@@ -89,6 +91,19 @@ AttributeValue = (
     | Annotated[float, Field(allow_inf_nan=False, strict=True)]
     | Text
 )
+Attributes = Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)]
+# Left out, or empty as generated clients send it: the node is the one of the name.
+NodeName = Annotated[str, StringConstraints(max_length=200)]
+
+
+def round_milliseconds(value: object) -> object:
+    """Round measured fractions of a millisecond."""
+    if isinstance(value, float) and abs(value) <= MAX_INTEGER:
+        return round(value)
+    return value
+
+
+Milliseconds = Annotated[Count, BeforeValidator(round_milliseconds)]
 
 
 def event_name(node: str, kind: EventKind) -> str:
@@ -164,14 +179,21 @@ class Coercion(_Part):
     column: Ordinal | None = None
 
 
+def leave_out_id(schema: dict[str, Any]) -> None:
+    """Say in a schema that the server makes the id where it is left out."""
+    schema["required"].remove("event_id")
+
+
 class PostedEvent(_Part):
     """One event as docs/http-api.md has it; build it by its wire names (`schema=...`)."""
+
+    model_config = ConfigDict(json_schema_extra=leave_out_id)
 
     event_id: UUID
     name: Short
     occurred_at: PlausibleTime
     correlation_id: Short
-    node: Short = ""
+    node: NodeName = ""
     cycle: Ordinal
     attempt: Ordinal | None = None
     attempts: Count | None = None
@@ -196,16 +218,14 @@ class PostedEvent(_Part):
     raw_output_preview: str | None = None
     repairs: Annotated[tuple[Repair, ...], Field(max_length=MAX_ERRORS)] = ()
     coerced: Annotated[tuple[Coercion, ...], Field(max_length=MAX_ERRORS)] = ()
-    output_mode: Literal["text", "json", "schema", "tools"] | None = None
+    output_mode: OutputMode | None = None
     max_output_tokens: Count | None = None
-    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
-    latency_ms: Count | None = None
+    temperature: Temperature | None = None
+    latency_ms: Milliseconds | None = None
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     reasoning_tokens: Count | None = None
-    attributes: Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)] = (
-        Field(default_factory=dict)
-    )
+    attributes: Attributes = Field(default_factory=dict)
 
     @property
     def kind(self) -> EventKind:
@@ -249,14 +269,6 @@ class PostedEvent(_Part):
             raise PydanticCustomError(
                 "event_name", f"graph.<node>.<kind>, kind one of {kinds}"
             ) from error
-        return value
-
-    @field_validator("latency_ms", mode="before")
-    @classmethod
-    def _whole_milliseconds(cls, value: object) -> object:
-        """Round measured fractions of a millisecond."""
-        if isinstance(value, float) and abs(value) <= MAX_INTEGER:
-            return round(value)
         return value
 
     @model_validator(mode="after")

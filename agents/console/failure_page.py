@@ -83,7 +83,9 @@ OPEN_PLACES = 3
 def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
     """Show one kind of failure; a foreign and an unknown one are both not found."""
     selection = read_filters(request)
-    asked, notice = read_question(selection, clock.now())
+    now = clock.now()
+    asked, notice = read_question(selection, now)
+    covers = None if notice else selection.covered(asked.begin, asked.end, now)
     row = group_row(request.project.pk, group_id, asked)
     if row is None:
         raise Http404
@@ -95,7 +97,7 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "query": query,
         "before": failure_url(before, query) if before else None,
         "after": failure_url(after, query) if after else None,
-        **filter_frame(request, selection, kept=KEPT),
+        **filter_frame(request, selection, kept=KEPT, covers=covers),
         "sample": shown_sample(samples, request.GET.get("sample", "")),
         "samples": samples,
         "older": older,

@@ -140,7 +140,7 @@ def rescue_of(goal: Goal, attempts: Sequence[Attempt]) -> Rescue | None:
         Term("model", model.name),
     )
     now = clock.now()
-    window = window_for(now - SPAN, now, terms)
+    window = window_for(now - SPAN, now, terms, now)
     sums = sums_between(goal.project_id, window, terms, (*CALLS, *LADDERS))
     return one_more(tallies_of(sums), spent)
 

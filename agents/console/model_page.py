@@ -13,6 +13,7 @@ from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console.model_story import model_story
+from diagnostics.queries.events import covered_by
 from diagnostics.queries.models import is_known_model
 from diagnostics.selection.conditions import known_values
 from diagnostics.web.access import ConsoleRequest, member_view
@@ -33,7 +34,9 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
     now = clock.now()
     of_model = {"project": request.project, "provider": provider or "", "model": name or ""}
     context = {
-        **filter_frame(request, selection, choices=_choices(request.project)),
+        **filter_frame(
+            request, selection, choices=_choices(request.project), covers=covered_by(selection, now)
+        ),
         **model_story(request.project.pk, selection, provider, name, now),
         "provider_name": provider,
         "model_name": name,

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.badges import run_badge
@@ -62,6 +63,15 @@ def run_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     )
     answer["Content-Disposition"] = f'attachment; filename="run-{run.pk}.json"'
     return answer
+
+
+@require_safe
+@member_view
+def moved_run(request: ConsoleRequest, run_id: UUID, name: str) -> HttpResponse:
+    """Lead from an address that a plan run had before to the one it has."""
+    path = reverse(name, args=[find_run(request, run_id).pk])
+    query = request.GET.urlencode()
+    return redirect(f"{path}?{query}" if query else path)
 
 
 def find_run(request: ConsoleRequest, run_id: UUID) -> Run:

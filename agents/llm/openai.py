@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import httpx2
 import openai
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
@@ -25,6 +26,9 @@ ANSWERERS = {
     "provider": "upstream",
     "system_fingerprint": "system_fingerprint",
 }
+# A LiteLLM proxy tells it beside the envelope: the address of the deployment that it chose,
+# or, of a provider's official address, the deployment's id.
+API_BASE, MODEL_ID = "x-litellm-model-api-base", "x-litellm-model-id"
 
 
 class OpenAIProvider:
@@ -49,12 +53,13 @@ class OpenAIProvider:
             raise RefusedCallError("the answer is no chat completion") from error
 
     def _ask(self, request: CompletionRequest) -> Completion:
-        answer: Any = self._client.post(
+        response = self._client.post(
             PATH,
             body=self._body(request),
-            cast_to=object,
+            cast_to=httpx2.Response,
             options={"timeout": request.timeout_seconds},
         )
+        answer: Any = read_upstream(response.headers) | response.json()
         choice = answer["choices"][0]
         return _complete(choice["message"], choice, answer, request)
 
@@ -70,10 +75,21 @@ class OpenAIProvider:
             stream_cls=openai.Stream[object],
         )
         pieces = read_pieces(stream, openai, deadline)
-        return whole_or_cut(_assemble(pieces.items, request), pieces)
+        chunks = [read_upstream(stream.response.headers), *pieces.items]
+        return whole_or_cut(_assemble(chunks, request), pieces)
 
     def _body(self, request: CompletionRequest) -> dict[str, Any]:
         return _parameters(request) | {self._token_limit: request.max_output_tokens}
+
+
+def read_upstream(headers: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a proxy's headers tell of who answers, as an envelope would."""
+    try:
+        host = httpx2.URL(headers.get(API_BASE) or "").host
+    except httpx2.InvalidURL:
+        host = ""
+    upstream = host or headers.get(MODEL_ID)
+    return {"provider": upstream} if upstream else {}
 
 
 def _parameters(request: CompletionRequest) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from bench.ingest.measuring import TICKS
 from diagnostics.ingest.recording import record
-from diagnostics.rest.batches import read_array, read_events
+from diagnostics.rest.batches import read_events, read_items
 from failsoft.events import PostedEvent
 
 TABLES = (
@@ -47,7 +47,7 @@ class InProcess:
 
         def work() -> None:
             for body in bodies:
-                events = read_events(read_array(body), body)
+                events = read_events(read_items(body), body)
                 record(self._project_id, [e for e in events if isinstance(e, PostedEvent)])
 
         return _cpu_of(work, self._backend)

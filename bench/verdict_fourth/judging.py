@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from bench.verdict_cases import OK, Truth
+from bench.verdict_fourth.oracle import oracle_onset
 from bench.verdict_fourth.stories import MIXED, FourthCase, Happening
 from diagnostics.analysis.statistics import wilson_interval
 
@@ -65,6 +66,12 @@ class Judged:
             return None
         since, true = self.incidents[0].since, truths[0].since
         return abs(since - true) if since and true else None
+
+    @property
+    def oracle_error(self) -> timedelta | None:
+        """How far off the onset is that who knows both rates would tell."""
+        true, told = self.case.truth.since, oracle_onset(self.case, CLOSE)
+        return abs(told - true) if told and true else None
 
     @property
     def holds_onset(self) -> bool | None:
@@ -182,12 +189,14 @@ def _share(name: str, values: Sequence[bool], goal: str = "") -> str:
 
 
 def _onsets(answers: Sequence[Judged]) -> Iterator[str]:
-    errors = [
-        a.onset_error for a in answers if a.case.script.is_sharp and a.onset_error is not None
-    ]
+    asked = [a for a in answers if a.case.script.is_sharp and a.onset_error is not None]
+    errors = [a.onset_error for a in asked if a.onset_error is not None]
     if errors:
         minutes = median(error.total_seconds() / 60 for error in errors)
         yield _share("onset of one step within 25 min", [e <= CLOSE for e in errors], "90 %")
+        known = [a.oracle_error for a in asked]
+        told = [e is not None and e <= CLOSE for e in known]
+        yield _share("the same by who knows what is hit and both rates", told)
         yield f"onset off by {minutes:.1f} min (median)"
     held = [a.holds_onset for a in answers if a.holds_onset is not None]
     yield _share("interval of the onset holds it", held, "92 to 98 %")

@@ -127,7 +127,7 @@ class FourthCase:
                 yield item
 
     def is_visible(self) -> bool:
-        """Whether each cause shows: enough failing runs beyond the usual, and beyond chance."""
+        """Whether each cause shows since it began: beyond the usual, and beyond chance."""
         runs = list(self.runs())
         return all(self._shows(one, runs) for one in self.script.happenings if one.effects)
 
@@ -136,6 +136,7 @@ class FourthCase:
             run
             for run in runs
             if any(e.touches(run.place) and e.strength(run.at) for e in happening.effects)
+            and run.at >= (happening.truth.since or run.at)
         ]
         usual = sum(sum(self.project.shares_at(run.place).values()) for run in hit)
         beyond = sum(bool(run.calls[0]) for run in hit) - usual

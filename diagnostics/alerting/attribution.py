@@ -13,14 +13,14 @@ from diagnostics.alerting.signals import Slice
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.statuses import stored_statuses
-from diagnostics.verdict.verdicts import kept_form, verdict_of
+from diagnostics.verdict.verdicts import Verdict, kept_form, verdict_of
 
 logger = structlog.get_logger(__name__)
 
 DAY = timedelta(days=1)
-DEGRADING = "degrading"
 MOST_OWN = 5
-"""Verdicts of single slices that one look may ask for."""
+"""Verdicts of single slices that one evaluation may ask for."""
+SliceKey = tuple[tuple[str, str | None], ...]
 
 
 @dataclass(slots=True)
@@ -30,44 +30,58 @@ class VerdictCache:
     project_id: int
     slot: datetime
     now: datetime
-    _known: dict[tuple[tuple[str, str | None], ...], dict[str, Any]] = field(default_factory=dict)
+    _known: dict[SliceKey, Verdict | None] = field(default_factory=dict)
 
     def blame(self, values: Slice) -> tuple[Blame, dict[str, Any]]:
         """Return what a slice's trouble comes from, and the verdict that says so.
 
-        That of the project's causes which names this slice; else one of the slice's own.
+        That of the project's causes which touches this slice; else one of the slice's own.
         """
-        verdict = _about(self.verdict({}), values)
+        verdict = self.cause_of(values) or self._verdict(values)
         if verdict is None:
-            own = self.verdict(values)
-            verdict = _about(own, values) or own
-        verdict = {name: part for name, part in verdict.items() if name != "incidents"}
-        cause = str(verdict.get("cause") or "")
-        value = str(verdict.get("cause_value") or "")
-        return Blame(cause, value, values.get("provider"), values.get("model")), verdict
+            return blame_of(values, None), {}
+        kept = kept_form(verdict)
+        del kept["incidents"]
+        return blame_of(values, verdict), kept
 
-    def verdict(self, values: Slice) -> dict[str, Any]:
+    def cause_of(self, values: Slice) -> Verdict | None:
+        """Return which of the project's causes a slice is put down to.
+
+        Of those that touch it the one that names most of it, the gravest of equal ones.
+        """
+        whole = self._verdict({})
+        causes = (whole, *whole.others) if whole else ()
+        touching = [one for one in causes if one.since and _touches(one, values)]
+        return max(touching, key=_named_fields, default=None)
+
+    def _verdict(self, values: Slice) -> Verdict | None:
         """Return the verdict of the day that ends at this moment, of some calls."""
         asked = {name: values[name] for name in SERIES_FIELDS if name in values}
         key = tuple(sorted(asked.items()))
         if key not in self._known:
             if len(self._known) > MOST_OWN:
-                return {}
+                return None
             self._known[key] = self._ask(asked)
         return self._known[key]
 
-    def _ask(self, asked: Slice) -> dict[str, Any]:
+    def _ask(self, asked: Slice) -> Verdict | None:
         end = self.slot + timedelta(minutes=1)
         if not asked and (stored := stored_statuses(self.project_id, end)):
-            return kept_form(stored.verdict)
+            return stored.verdict
         selection = Selection(filters=asked, begin=end - DAY, end=end)
         try:
             with transaction.atomic():
-                return kept_form(verdict_of(self.project_id, selection, self.now))
+                return verdict_of(self.project_id, selection, self.now)
         except (DatabaseError, ArithmeticError) as error:
             # An alert without its reasons is better than none.
             logger.exception("verdict_failed", error=type(error).__name__)
-            return {}
+            return None
+
+
+def blame_of(values: Slice, verdict: Verdict | None) -> Blame:
+    """Return what a verdict puts a slice down to."""
+    cause, value = (verdict.finding.cause or "", verdict.finding.value) if verdict else ("", "")
+    return Blame(str(cause), value, values.get("provider"), values.get("model"))
 
 
 def since_of(verdict: Mapping[str, Any]) -> datetime | None:
@@ -79,23 +93,14 @@ def since_of(verdict: Mapping[str, Any]) -> datetime | None:
     return since if since.tzinfo else None
 
 
-def _about(verdict: dict[str, Any], values: Slice) -> dict[str, Any] | None:
-    """Return the cause that a slice is put down to: the one that names most of it."""
-    causes = verdict.get("incidents") or [verdict]
-    fitting = [one for one in causes if _is_about(one, values)]
-    return max(
-        fitting,
-        key=lambda one: sum(one.get(name) is not None for name in SERIES_FIELDS),
-        default=None,
-    )
+def _named_fields(verdict: Verdict) -> int:
+    return sum(value is not None for value in verdict.who or ())
 
 
-def _is_about(verdict: dict[str, Any], values: Slice) -> bool:
-    """Whether a verdict degrades and what it is about includes a slice."""
-    if verdict.get("state") != DEGRADING or verdict.get("cause") in (None, "mixed"):
-        return False
-    said = ((verdict.get(name), values.get(name)) for name in SERIES_FIELDS)
-    return all(one is None or mine is None or one == mine for one, mine in said)
+def _touches(verdict: Verdict, values: Slice) -> bool:
+    """Whether a series that a verdict is about is part of a slice."""
+    named = [name for name in SERIES_FIELDS if name in values]
+    return any(all(getattr(who, name) == values[name] for name in named) for who in verdict.touched)
 
 
 def common(slices: Iterable[Slice]) -> dict[str, str | None]:

@@ -55,7 +55,10 @@ class WouldFire(Resource):
 
 
 class BackTest(Resource):
-    """When a rule would have fired; `grains` says from when on it was looked at how finely."""
+    """When a rule would have fired; `grains` says from when on it was looked at how finely.
+
+    `mostly_firing` are the slices for which it would have fired most of the time.
+    """
 
     since: datetime
     until: datetime
@@ -63,6 +66,7 @@ class BackTest(Resource):
     looks: int
     grains: dict[str, datetime]
     fires: list[WouldFire]
+    mostly_firing: list[dict[str, str | None]]
 
 
 class TriedRule(RuleFields):
@@ -82,13 +86,17 @@ def back_test(
     rule = read_rule(given)
     since, until = now - timedelta(days=min(days, MOST_DAYS)), now
     fires: list[WouldFire] = []
+    mostly: list[dict[str, str | None]] = []
     looks = 0
     pasts = pasts_of(project_id, rule, since, until, now)
     for past in pasts.values():
         walked = walk(rule, past, len(pasts), until, is_whole=False)
         steps = [step for step in walked if step.at >= since.timestamp()]
         looks += len(steps)
-        fires += fires_of(past.values, steps)
+        found = fires_of(past.values, steps)
+        if _is_mostly_firing(found, max(since, time_of(past.first)), until):
+            mostly.append(dict(past.values))
+        fires += found
     fires.sort(key=lambda fire: fire.at, reverse=True)
     grains = {"hour": since, "10 minutes": max(since, _fine_since(now))}
     return BackTest(
@@ -98,7 +106,14 @@ def back_test(
         looks=looks,
         grains=grains,
         fires=fires[:MOST_FIRES],
+        mostly_firing=mostly,
     )
+
+
+def _is_mostly_firing(fires: Iterable[WouldFire], since: datetime, until: datetime) -> bool:
+    """Whether alarms last longer than what is between them: nobody would read them."""
+    lasted = sum(((fire.cleared or until) - fire.at for fire in fires), timedelta())
+    return lasted > (until - since) / 2
 
 
 def read_rule(given: Mapping[str, Any]) -> RuleDefinition:

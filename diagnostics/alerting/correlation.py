@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 JOIN_SECONDS = 120
 OUTAGE = "provider_outage"
-UNCLEAR = frozenset({"", "mixed", "not_enough_data"})
-"""Verdicts that name nothing."""
+NAMELESS = frozenset({"", "not_enough_data"})
+UNCLEAR = NAMELESS | {"mixed"}
+"""Verdicts that name no single thing."""
 
 
 @dataclass(frozen=True, slots=True)

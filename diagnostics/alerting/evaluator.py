@@ -27,6 +27,7 @@ from diagnostics.store.models import EVALUATOR, Heartbeat, Series
 from diagnostics.store.retention import delete_before
 from diagnostics.store.sql import change
 from diagnostics.store.windows import floor
+from diagnostics.verdict.ratings import JUDGED_SPAN
 from diagnostics.verdict.statuses import ProjectStatus, store_statuses
 
 logger = structlog.get_logger(__name__)
@@ -101,7 +102,7 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     begun = monotonic()
     if not try_hold(project_id):
         return None
-    if not _claim(project_id, slot):
+    if not claim(project_id, slot):
         return False
     _keep_minutes(project_id, slot)
     rules = rules_of(project_id)
@@ -109,11 +110,12 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     save_new(seen)
     save_states(one for one in seen if one.is_changed)
     save_looks(one for one in seen if one.is_told)
+    # Before anything is told: a mail says what the pages of this minute say.
+    _refresh_verdicts(project_id, slot, now)
     fired = [one for one in seen if one.happened is StateChange.FIRED]
     raise_slices(project_id, fired, slot, now, past=False)
     over = [one for one in seen if one.happened is StateChange.CLEARED]
     clear_slices({one.row.pk: one.look.is_usual for one in over}, slot)
-    _refresh_verdicts(project_id, slot, now)
     AlertSlot.objects.filter(project_id=project_id, slot=slot).update(
         slices=len(seen), duration_ms=round((monotonic() - begun) * 1000)
     )
@@ -126,7 +128,7 @@ def _last_slot(project_id: int, **before: datetime) -> datetime | None:
     return last
 
 
-def _claim(project_id: int, slot: datetime) -> bool:
+def claim(project_id: int, slot: datetime) -> bool:
     """Insert the slot's row; False when it, or a later one, is there."""
     return bool(
         change(
@@ -150,17 +152,18 @@ def _keep_minutes(project_id: int, slot: datetime) -> None:
 
 
 def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
-    """Say anew what the verdict of open incidents is, every five minutes."""
-    old = Incident.objects.filter(
-        project_id=project_id,
-        cleared_at=None,
-        is_backfilled=False,
-        verdict_at__lte=slot - VERDICT_AGE,
-    )
-    for incident in old.prefetch_related("slices"):
-        verdicts = VerdictCache(project_id, slot, now)
-        first = min(incident.slices.all(), key=lambda one: one.pk)
-        blame, verdict = verdicts.blame(first.slice)
+    """Give open incidents the verdict of this minute, which all other places say too.
+
+    One that no cause of the project touches has a verdict of its own, every five minutes.
+    """
+    verdicts = VerdictCache(project_id, slot, now)
+    rows = Incident.objects.filter(project_id=project_id, cleared_at=None, verdict_at__lt=slot)
+    for incident in rows.prefetch_related("slices"):
+        slices = sorted(incident.slices.all(), key=lambda one: one.pk)
+        touched = [one for one in slices if verdicts.cause_of(one.slice)]
+        if not touched and incident.verdict_at and slot - incident.verdict_at < VERDICT_AGE:
+            continue
+        blame, verdict = verdicts.blame((touched or slices)[0].slice)
         put_down_to(incident, blame)
         incident.verdict_now, incident.verdict_at = verdict, slot
         incident.onset = since_of(verdict) or incident.onset
@@ -168,12 +171,16 @@ def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
 
 
 def purge_evaluations() -> int:
-    """Forget evaluations, slots and frozen minutes that are older than is kept; gives how many."""
+    """Forget evaluations, their days, slots and frozen minutes that are older than is kept.
+
+    Gives how many.
+    """
     now = clock.now()
     kept = now - timedelta(days=settings.FAILSOFT_KEEP_EVALUATION_DAYS)
     old = (
         ("diagnostics_evaluation", "slot", kept),
         ("diagnostics_alertslot", "slot", kept),
         ("diagnostics_alert_minute", "bucket", now - COUNTS_KEPT),
+        ("diagnostics_ruleday", "day", now - JUDGED_SPAN),
     )
     return sum(delete_before(*one, PURGE_BATCH) for one in old)

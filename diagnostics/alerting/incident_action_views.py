@@ -20,6 +20,7 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_views import HOURS, find_incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
+from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 
 LONGEST_HOURS = HOURS[-1]
@@ -144,7 +145,9 @@ def _use(row: Notification) -> bool:
 def _answer(
     request: HttpRequest, what: str, row: Notification | None = None, status: int = 200
 ) -> HttpResponse:
-    context = {"what": what, "row": row, "incident": row.incident if row else None}
+    incident = row.incident if row else None
+    said = sentence_of(incident.latest_verdict) if incident else None
+    context = {"what": what, "row": row, "incident": incident, "said": said and said.parts}
     answer = render(request, "incidents/acknowledge.html", context, status=status)
     # The address is the permission: it must not go along to where a link leads.
     answer["Referrer-Policy"] = "no-referrer"

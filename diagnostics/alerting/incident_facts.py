@@ -1,6 +1,6 @@
 """What there is to tell of an incident: read once, redacted, kept in the notification."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -36,8 +36,7 @@ def facts_of(
 ) -> Facts:
     """Freeze what is known of an incident at this moment."""
     slices = list(incident.slices.select_related("rule").order_by("pk")[:MOST_SLICES])
-    is_first = transition.kind == Transition.Kind.FIRED and reason == "fired"
-    verdict = incident.verdict if is_first else incident.verdict_now or incident.verdict
+    verdict = incident.latest_verdict
     sentence = sentence_of(verdict)
     told = Facts(
         reason=reason,
@@ -54,7 +53,7 @@ def facts_of(
         fired_at=incident.fired_at,
         ended_at=incident.cleared_at,
         rate=rate_of(verdict) or _rate_of_slices(slices),
-        cause=_cause_words(incident),
+        cause=_cause_words(verdict) or _cause_words(vars(incident)),
         advice=advice_of(verdict),
         samples=_samples(incident, now),
         rules=list(dict.fromkeys(one.rule.name for one in slices)),
@@ -82,11 +81,9 @@ def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
     )
 
 
-def _cause_words(incident: Incident) -> str:
-    if incident.cause not in set(Cause):
-        return ""
-    words = CAUSE_WORDS.get(Cause(incident.cause), "")
-    value = incident.cause_value
+def _cause_words(told: Mapping[str, Any]) -> str:
+    cause, value = told.get("cause"), told.get("cause_value")
+    words = CAUSE_WORDS.get(Cause(cause), "") if cause in set(Cause) else ""
     return f"{words} ({value})" if words and value else words
 
 

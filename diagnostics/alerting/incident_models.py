@@ -1,5 +1,7 @@
 """What went wrong together: incidents, their slices, what became of them, and notes."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 
@@ -92,6 +94,12 @@ class Incident(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def latest_verdict(self) -> dict[str, Any]:
+        """What is said of it now; what was said when it fired until that is known."""
+        verdict: dict[str, Any] = self.verdict_now or self.verdict
+        return verdict
 
 
 class IncidentSlice(models.Model):

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, Prefetch, Q, Window
+from django.db.models import Count, F, Prefetch, Q, Sum, Window
 from django.db.models.functions import RowNumber
 
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
-from diagnostics.alerting.rule_models import Evaluation
+from diagnostics.alerting.rule_models import Evaluation, RuleDay
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, keeps_all
 from diagnostics.verdict.ratings import JUDGED_SPAN, JudgedShare, right_share
@@ -62,18 +63,47 @@ def judged_of(project_id: int | None, now: datetime) -> Mapping[str, JudgedShare
     }
 
 
-def noise_by_rule(project_id: int, since: datetime) -> Mapping[int, JudgedShare]:
-    """Count the same for each rule, by its incidents since a time."""
-    judged = Q(incident__resolution_cause__isnull=False)
+@dataclass(frozen=True, slots=True)
+class RuleTotals:
+    """What became of the evaluations of a rule: a slice that fires is one fire.
+
+    `judged_fires` are those whose incident ended with a cause, `false_fires` those whose
+    cause is a false alarm.
+    """
+
+    evaluations: int = 0
+    fires: int = 0
+    judged_fires: int = 0
+    false_fires: int = 0
+
+    @property
+    def noise(self) -> JudgedShare:
+        """The share of false fires among those that people judged."""
+        return JudgedShare(self.judged_fires, self.false_fires)
+
+
+def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
+    """Count the evaluations and fires of each rule of a project in the last 90 days.
+
+    What was found in the past, and nobody was told of, is not among them.
+    """
+    since = now - JUDGED_SPAN
     false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
-    rows = IncidentSlice.objects.filter(
-        incident__project_id=project_id, incident__fired_at__gte=since
+    days = RuleDay.objects.filter(rule__project_id=project_id, day__gt=since.date())
+    evaluated = dict(days.values_list("rule_id").annotate(Sum("evaluations")).order_by())
+    slices = IncidentSlice.objects.filter(
+        incident__project_id=project_id, incident__is_backfilled=False, fired_at__gte=since
     ).values_list("rule_id")
-    counted = rows.annotate(
-        judged=Count("incident", filter=judged, distinct=True),
-        false=Count("incident", filter=false, distinct=True),
+    counted = slices.annotate(
+        fires=Count("pk"),
+        judged=Count("pk", filter=Q(incident__resolution_cause__isnull=False)),
+        false=Count("pk", filter=false),
     ).order_by()
-    return {rule: JudgedShare(*counts) for rule, *counts in counted}
+    fired = {rule: counts for rule, *counts in counted}
+    return {
+        rule: RuleTotals(evaluated.get(rule, 0), *fired.get(rule, ()))
+        for rule in {*evaluated, *fired}
+    }
 
 
 def evaluations_of(

@@ -58,7 +58,7 @@ class IncidentResource(Resource):
     cause_value: Given
     sentence: Annotated[
         str | None,
-        Field(validation_alias="verdict", description="of the verdict"),
+        Field(validation_alias="latest_verdict", description="of the verdict, as it is now"),
         BeforeValidator(lambda verdict: worded(verdict).get("sentence")),
     ]
     resolution_cause: Annotated[str | None, Field(description="as a person said")]

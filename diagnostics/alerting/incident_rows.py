@@ -8,6 +8,7 @@ from datetime import datetime
 from diagnostics.alerting.attribution import VerdictCache, common, since_of
 from diagnostics.alerting.correlation import (
     JOIN_SECONDS,
+    NAMELESS,
     UNCLEAR,
     Blame,
     OpenIncident,
@@ -52,12 +53,17 @@ def is_quiet(incident: Incident, now: datetime) -> bool:
 def raise_slices(
     project_id: int, firing: Sequence[SliceEvaluation], at: datetime, now: datetime, *, past: bool
 ) -> None:
-    """Open incidents for slices that fire, or let them join; `past`: nobody is told."""
+    """Open incidents for slices that fire, or let them join; `past`: nobody is told.
+
+    A slice joins the open incident of its cause whichever way it was found. One found in
+    the past that fires now is told of like any other.
+    """
     if not firing:
         return
     verdicts = VerdictCache(project_id, at, now)
     quiet = [] if past else quiet_stretches(project_id, at)
-    known = {row.pk: row for row in _open_incidents(project_id, is_backfilled=past)}
+    rows = _open_incidents(project_id)
+    known = {row.pk: row for row in rows if not past or row.onset <= at}
     for incident in known.values():
         if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
             _blame_anew(incident, verdicts)
@@ -72,7 +78,18 @@ def raise_slices(
         silenced = is_silenced(quiet, at, one.rule.id, one.values)
         raised[joined.id if joined else incident.pk].append((one, silenced))
     for pk, slices in raised.items():
-        _add(known[pk], slices, at, is_new=pk not in before)
+        incident = known[pk]
+        if incident.is_backfilled and not past:
+            _take_over(incident, at)
+        _add(incident, slices, at, is_new=pk not in before, is_past=past)
+
+
+def _take_over(incident: Incident, at: datetime) -> None:
+    """Make an incident of the past one that fires now: nobody was told of it."""
+    incident.is_backfilled, incident.fired_at = False, at
+    incident.save(update_fields=["is_backfilled", "fired_at"])
+    incident.transitions.filter(kind=Kind.FIRED).delete()
+    tell(incident, Kind.FIRED, at, is_silenced=is_quiet(incident, at))
 
 
 def clear_slices(states: Mapping[int, bool], at: datetime) -> None:
@@ -125,10 +142,8 @@ def tell(
     return transition
 
 
-def _open_incidents(project_id: int, *, is_backfilled: bool) -> list[Incident]:
-    rows = Incident.objects.filter(
-        project_id=project_id, cleared_at=None, is_backfilled=is_backfilled
-    )
+def _open_incidents(project_id: int) -> list[Incident]:
+    rows = Incident.objects.filter(project_id=project_id, cleared_at=None)
     return list(rows.prefetch_related("slices").order_by("pk"))
 
 
@@ -142,8 +157,11 @@ def _blame_anew(incident: Incident, verdicts: VerdictCache) -> None:
 
 
 def put_down_to(incident: Incident, blame: Blame) -> None:
-    """Name what an incident comes from, once that is clear; the row is saved by the caller."""
-    if blame.is_clear and incident.cause in UNCLEAR:
+    """Name what an incident comes from, as its verdict does; the row is saved by the caller.
+
+    A verdict that names nothing takes no name away.
+    """
+    if blame.cause not in NAMELESS:
         incident.cause, incident.cause_value = blame.cause, blame.value
 
 
@@ -188,6 +206,7 @@ def _add(
     at: datetime,
     *,
     is_new: bool,
+    is_past: bool,
 ) -> None:
     """Put slices into their incident; tell once that it fired, joined or got worse."""
     rows = [_slice_row(incident, one, at) for one, _ in slices]
@@ -201,7 +220,7 @@ def _add(
         return
     for row in rows:
         tell(incident, Kind.JOINED, at, of=row, is_silenced=silenced)
-    if rank(incident.severity) > rank(before):
+    if rank(incident.severity) > rank(before) and not is_past:
         tell(incident, Kind.WORSENED, at, is_silenced=silenced)
 
 

@@ -110,7 +110,7 @@ def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
     path = reverse("incident", args=[row.pk])
     facts = task_of(
         request.project,
-        row.verdict_now or row.verdict,
+        row.latest_verdict,
         selection,
         list(dict.fromkeys(slice_words(one.slice) for one in row.slices.all())),
         row.cleared_at or clock.now(),
@@ -144,7 +144,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     slices = list(row.slices.select_related("rule").order_by("fired_at", "pk"))
     told = list(row.notifications.select_related("channel").order_by("pk"))
     looks = evaluations_of(slices, row.cleared_at or now)
-    verdict = row.verdict_now or row.verdict
+    verdict = row.latest_verdict
     return {
         "section": "incidents",
         "incident": row,
@@ -177,7 +177,7 @@ def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:
 
 def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
     """Return an incident as a line of the list."""
-    verdict, cause = one.verdict_now or one.verdict, one.resolution_cause
+    verdict, cause = one.latest_verdict, one.resolution_cause
     affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
     told = sentence_of(verdict)
     # By its verdict, which the sentence tells; else by its detector.
@@ -250,7 +250,7 @@ def _moments(row: Incident, told: Sequence[Notification]) -> list[TimelineEntry]
 
 def _beginnings(row: Incident) -> list[TimelineEntry]:
     """Tell when it began; verdict and detector may put it at different times."""
-    told = since_of(row.verdict_now or row.verdict)
+    told = since_of(row.latest_verdict)
     if told is None or told == row.onset:
         return [TimelineEntry(row.onset, "warn", "It began")]
     return [

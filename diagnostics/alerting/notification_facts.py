@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from diagnostics.figures import count, percent
+from diagnostics.figures import count, percent, rate_percent
 
 
 class Fact(BaseModel):
@@ -28,7 +28,7 @@ class FactRate(Fact):
     @property
     def words(self) -> str:
         """The rate as a sentence would say it."""
-        told = f"{percent(self.share)} of {count(self.n)} {self.counted}"
+        told = f"{rate_percent(self.share)} of {count(self.n)} {self.counted}"
         if self.low is not None and self.high is not None:
             told += f" (95 % between {percent(self.low)} and {percent(self.high)})"
         return told

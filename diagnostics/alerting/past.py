@@ -33,6 +33,11 @@ class SlicePast:
     counts: dict[float, dict[float, Count]] = field(default_factory=dict)
 
     @property
+    def first(self) -> float:
+        """When the first stretch with a call began."""
+        return min(next(iter(self.counts.values())))
+
+    @property
     def last(self) -> float:
         """When the last stretch with a call began."""
         return max(list(self.counts.values())[-1])

@@ -17,6 +17,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.backtests import BackTest, TriedRule, back_test
 from diagnostics.alerting.incident_actions import archive_rule
+from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.incident_resources import Person
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertRule
@@ -31,7 +32,15 @@ from diagnostics.alerting.rules import RuleFields
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
 from diagnostics.rest.examples import answered, asked
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
-from diagnostics.rest.resources import Listed, Resource, describe_model
+from diagnostics.rest.resources import Json, Listed, Resource, describe_model
+
+
+class RuleTotalsResource(Resource):
+    """What became of the evaluations of a rule; a slice that fires is one fire."""
+
+    evaluations: int
+    fires: int
+    false_fires: Annotated[int, Field(description="their incident ended as a false alarm")]
 
 
 class RuleResource(RuleFields, Resource):
@@ -43,6 +52,7 @@ class RuleResource(RuleFields, Resource):
     owner: Person
     created_at: datetime
     updated_at: datetime
+    last_90_days: RuleTotalsResource
 
 
 _GIVEN_RULE: dict[str, Any] = {
@@ -62,6 +72,7 @@ _RULE = {
     "owner": None,
     "created_at": "2026-11-20T08:00:00Z",
     "updated_at": "2026-11-20T08:00:00Z",
+    "last_90_days": {"evaluations": 4320, "fires": 3, "false_fires": 1},
 }
 _FIRE = {
     "slice": {"model": "claude-haiku-4"},
@@ -78,6 +89,7 @@ _BACK_TEST = {
     "looks": 1992,
     "grains": {"hour": "2026-10-22T16:00:00Z", "10 minutes": "2026-11-19T18:00:00Z"},
     "fires": [_FIRE],
+    "mostly_firing": [],
 }
 RULES = answered("one rule", {"items": [_RULE]}, 200)
 RULE = answered("a rule as kept", _RULE, 200, 201)
@@ -100,7 +112,7 @@ class AlertRulesView(KeyedView):
     def get(self, request: Request) -> Response:
         """List the rules by name."""
         rows = live_rules(project_of(request).pk).select_related("owner")
-        return Response({"items": [RuleResource.dump(row) for row in rows]})
+        return Response({"items": _describe(*rows)})
 
     @extend_schema(
         operation_id="alert_rules_create",
@@ -114,7 +126,7 @@ class AlertRulesView(KeyedView):
         with _refusing():
             row = create_rule(key.project_id, read_fields(request._request), key)
         row.refresh_from_db()
-        return Response(RuleResource.dump(row), status=status.HTTP_201_CREATED)
+        return Response(_describe(row)[0], status=status.HTTP_201_CREATED)
 
 
 class AlertRuleView(KeyedView):
@@ -129,7 +141,7 @@ class AlertRuleView(KeyedView):
     )
     def get(self, request: Request, rule_id: int) -> Response:
         """Show a rule."""
-        return Response(RuleResource.dump(_find(request, rule_id)))
+        return Response(_describe(_find(request, rule_id))[0])
 
     @extend_schema(
         operation_id="alert_rules_update",
@@ -142,7 +154,7 @@ class AlertRuleView(KeyedView):
         row = _find(request, rule_id)
         with _refusing():
             row = change_rule(row, read_fields(request._request), key_of(request))
-        return Response(RuleResource.dump(row))
+        return Response(_describe(row)[0])
 
     @extend_schema(operation_id="alert_rules_destroy", responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, rule_id: int) -> Response:
@@ -182,6 +194,17 @@ def _refusing() -> Iterator[None]:
         raise InvalidBodyError(paths) from error
     except UntestableError as error:
         raise InvalidBodyError([fault("/signal", str(error))]) from error
+
+
+def _describe(*rules: AlertRule) -> list[Json]:
+    """Return rules of one project in the wire format, with what became of their evaluations."""
+    totals = totals_by_rule(rules[0].project_id, clock.now()) if rules else {}
+    return [
+        RuleResource.dump(
+            {**vars(one), "owner": one.owner, "last_90_days": totals.get(one.pk, RuleTotals())}
+        )
+        for one in rules
+    ]
 
 
 def _find(request: Request, rule_id: int) -> AlertRule:

@@ -11,11 +11,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
+from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule
-from diagnostics.alerting.rule_views import find_rule
+from diagnostics.alerting.rule_rows import GIVEN, JUDGED, RuleError, change_rule, create_rule
+from diagnostics.alerting.rule_views import NO_TOTALS, find_rule
 from diagnostics.alerting.rules import USUAL, RuleFields, watched
 from diagnostics.alerting.wording import DETECTORS, slice_words
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator, user_of
@@ -24,6 +25,8 @@ from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
 
 MOST_FIRES = 20
+ANYWAY = "anyway"
+"""In a form: its reader has seen that the rule would have fired most of the time."""
 TEST = "test"
 """In the address: the page comes with its back-test."""
 
@@ -60,9 +63,21 @@ def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
     form = _form(request, row)
     if request.method == "POST":
         require_administrator(request)
-        if form.is_valid() and "save" in request.POST and _save(request, form, row):
+        is_asked = form.is_valid() and "save" in request.POST
+        if is_asked and not _is_noisy(request, form, row) and _save(request, form, row):
             return redirect("alert_rules")
     return _show(request, form, row)
+
+
+def _is_noisy(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> bool:
+    """Whether the page has to say first that the rule would have fired most of the time."""
+    given = form.given()
+    if ANYWAY in request.POST or (row and all(getattr(row, n) == given.get(n) for n in JUDGED)):
+        return False
+    try:
+        return bool(back_test(request.project.pk, given, clock.now()).mostly_firing)
+    except (RuleError, UntestableError):
+        return False
 
 
 def _form(request: ConsoleRequest, row: AlertRule | None) -> RuleForm:
@@ -107,6 +122,8 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         "explained": [(name, *words) for name, words in DETECTORS.items()],
         "days": DAYS,
     }
+    if row is not None:
+        context["totals"] = totals_by_rule(request.project.pk, clock.now()).get(row.pk, NO_TOTALS)
     is_asked = form.is_bound or TEST in request.GET
     found = _tried(request, form, row) if is_asked else _to_try(request, row)
     return respond(request, "rules/rule", {**context, **found}, row.name if row else "New rule")

@@ -143,6 +143,18 @@ class Evaluation(models.Model):
         return f"{self.slot:%Y-%m-%d %H:%M} {self.verdict} {self.k}/{self.n}"
 
 
+class RuleDay(models.Model):
+    """How often the slices of a rule were evaluated on one day (UTC); kept for 90 days."""
+
+    pk = models.CompositePrimaryKey("rule", "day")
+    rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="days", db_index=False)
+    day = models.DateField()
+    evaluations = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.evaluations}"
+
+
 class AlertSlot(models.Model):
     """One minute of one project was evaluated: by whoever inserted this row."""
 

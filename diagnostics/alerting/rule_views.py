@@ -1,7 +1,6 @@
 """Alert rules: what is watched, and what the last looks found."""
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.alerting.incident_actions import archive_rule
-from diagnostics.alerting.incident_records import noise_by_rule
+from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import (
     RuleMinute,
@@ -26,26 +25,24 @@ from diagnostics.alerting.rule_rows import (
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, SEVERITIES
 from diagnostics.figures import duration, percent, plural
-from diagnostics.verdict.ratings import JudgedShare
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.pages import respond
 
-NOISE_SPAN = timedelta(days=30)
 MOST_ROWS = 40
 Row = dict[str, Any]
-NO_SLICES, NO_NOISE = SliceTotals(), JudgedShare(0, 0)
+NO_SLICES, NO_TOTALS = SliceTotals(), RuleTotals()
 
 
 def _row(
-    rule: AlertRule, slices: SliceTotals, noise: JudgedShare, looks: Iterable[RuleMinute]
+    rule: AlertRule, slices: SliceTotals, totals: RuleTotals, looks: Iterable[RuleMinute]
 ) -> Row:
     """Return a rule as a line of the table."""
     return {
         "rule": rule,
         "slices": slices,
-        "noise": noise,
+        "totals": totals,
         "looks": [_look(minute) for minute in looks],
         "badge": _badge(rule, slices),
         "severity": SEVERITIES[rule.severity],
@@ -69,14 +66,17 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     """Show the rules of the project with their latest looks."""
     project = request.project.pk
     slices, minutes = slices_by_rule(project), minutes_by_rule(project)
-    noise = noise_by_rule(project, clock.now() - NOISE_SPAN)
+    totals = totals_by_rule(project, clock.now())
     rules = sorted(
         live_rules(project),
         key=lambda one: (-slices.get(one.pk, NO_SLICES).firing, not one.is_enabled),
     )
     rows = [
         _row(
-            one, slices.get(one.pk, NO_SLICES), noise.get(one.pk, NO_NOISE), minutes.get(one.pk, ())
+            one,
+            slices.get(one.pk, NO_SLICES),
+            totals.get(one.pk, NO_TOTALS),
+            minutes.get(one.pk, ()),
         )
         for one in rules[:MOST_ROWS]
     ]

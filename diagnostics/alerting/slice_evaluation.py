@@ -32,7 +32,7 @@ from diagnostics.alerting.signals import Measured, Slice, look_back, measured, s
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import DetectorSignal, advance
 from diagnostics.analysis.detectors.change import relief_of
-from diagnostics.analysis.detectors.change_detector import ChangeDetector
+from diagnostics.analysis.detectors.change_detector import STATE_FORM, ChangeDetector
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.thresholds import Window
 from diagnostics.selection.query_language import Term
@@ -67,17 +67,20 @@ class ProjectMinute(NamedTuple):
     known: Mapping[Key, SavedState]
     series: Sequence[KnownSeries]
     counted: SeriesCounts
+    is_complete: bool = False
 
 
 def look_at(
-    project_id: int, rules: Sequence[RuleDefinition], slot: datetime
+    project_id: int, rules: Sequence[RuleDefinition], slot: datetime, *, is_complete: bool = False
 ) -> list[SliceEvaluation]:
     """Look at every slice of the rules as of the minute that begins at `slot`.
 
-    Slices that are seen for the first time have a row that is not saved yet.
+    Slices that are seen for the first time have a row that is not saved yet. Those without
+    a call lately are only seen when they are known, or all are wanted (`is_complete`).
     """
     known, series = read_kept(project_id), known_series(project_id)
-    minute = ProjectMinute(project_id, slot, known, series, _count(project_id, rules, slot))
+    counted = _count(project_id, rules, slot)
+    minute = ProjectMinute(project_id, slot, known, series, counted, is_complete)
     seen = [one for rule in rules for one in _slices(minute, rule)]
     _watch(minute, [one for one in seen if one.rule.detector == "change"])
     for one in seen:
@@ -112,7 +115,8 @@ def _group(minute: ProjectMinute, rule: RuleDefinition) -> list[Group]:
     return [
         group
         for group in _groups_of(minute.project_id, rule, minute.series)
-        if not group.values
+        if minute.is_complete
+        or not group.values
         or any(one in minute.counted.cuts for one in group.series)
         or (rule.id, group.key) in minute.known
     ]
@@ -225,8 +229,9 @@ def _margins(seen: Iterable[SliceEvaluation]) -> Iterator[float]:
 
 
 def _has_watch(one: SliceEvaluation) -> bool:
+    """Whether a detector of this rule was kept, as it is kept now."""
     is_same = one.row.rule_version == one.rule.version
-    return "watch" in one.row.detector_state and is_same
+    return is_same and one.row.detector_state.get("watch", {}).get("form") == STATE_FORM
 
 
 def _minutes(

@@ -13,7 +13,7 @@ from diagnostics.alerting.signals import Signal, Slice
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.ingest.sources import sources_of
-from diagnostics.prices.prices import retry_spend
+from diagnostics.prices.prices import prices_of, retry_spend
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 from diagnostics.store.windows import Grain, align_to
@@ -67,7 +67,9 @@ def _retry_money(
     project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
     """Tell what retries of each model cost, in millionths of a dollar, where priced."""
-    spent = retry_spend(project_id, align_to(Grain.MINUTE, since, until), terms)
+    spent = retry_spend(
+        project_id, prices_of(project_id), align_to(Grain.MINUTE, since, until), terms
+    )
     return [
         ({"provider": provider, "model": model}, int(one.money_usd * MONEY_UNITS))
         for (provider, model), one in spent.items()

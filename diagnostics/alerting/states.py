@@ -138,6 +138,8 @@ def _on(now: float, standing: SliceStatus, said: DetectorSignal, patience: Patie
 def _without_data(now: float, standing: SliceStatus, patience: Patience) -> Step:
     if patience.no_data is NoData.FIRE:
         return advance(now, standing, DetectorSignal.FIRES, patience)
+    if standing.is_held and now < standing.since + HELD_SECONDS:
+        return standing, None
     if standing.state not in ON:
         return _settle(now, standing, AlertPhase.NO_DATA), None
     if patience.no_data is NoData.CLEAR and not patience.is_latching:
@@ -160,4 +162,9 @@ def acknowledged(standing: SliceStatus) -> SliceStatus:
 
 def resolved(now: float, standing: SliceStatus) -> SliceStatus:
     """End it by hand: it fires no more before its detector was quiet once."""
-    return SliceStatus(AlertPhase.RESOLVED, now, is_held=True) if standing.state in ON else standing
+    return held(now) if standing.state in ON else standing
+
+
+def held(now: float) -> SliceStatus:
+    """Return how a slice stands that fires no more before its detector was quiet once."""
+    return SliceStatus(AlertPhase.RESOLVED, now, is_held=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from diagnostics.alerting.notification_facts import advice_of, rate_of
-from diagnostics.figures import percent, plural, shorten
+from diagnostics.figures import plural, rate_percent, shorten
 from diagnostics.verdict.wording import WITH_DAY, sentence_of
 
 LONGEST_NAME = 200
@@ -59,7 +59,7 @@ def _head(facts: TaskFacts) -> Iterator[str]:
         between = f" (95 % interval {times[1]} to {times[2]})" if times[1] and times[2] else ""
         yield f"- Since: {times[0]}{between}"
     if rate := rate_of(verdict):
-        usual = f", baseline {percent(rate.baseline)}" if rate.baseline is not None else ""
+        usual = f", baseline {rate_percent(rate.baseline)}" if rate.baseline is not None else ""
         yield f"- Rate: {rate.words}{usual}"
     if cause := verdict.get("cause"):
         value = verdict.get("cause_value")

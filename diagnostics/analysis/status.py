@@ -23,8 +23,11 @@ SURELY = 2.576
 """Of many rows one in two hundred is above its baseline by chance."""
 
 
+Unit = Literal["run", "call"]
+
+
 class SeriesState(StrEnum):
-    """How a series stands, worst first."""
+    """How a series stands, worst first; no data are also failures without any success."""
 
     DEGRADING = "degrading"
     WATCH = "watch"
@@ -50,6 +53,7 @@ class SeriesStatus:
     """How one series stands at one moment.
 
     The counts are those since the onset; of the 24 hours before `at` where there is none.
+    They are of runs, or of calls where only calls are told.
     """
 
     key: SeriesKey
@@ -60,7 +64,7 @@ class SeriesStatus:
     degraded: int
     baseline_runs: int
     baseline_degraded: int
-    unit: Literal["run", "call"] = "run"
+    unit: Unit = "run"
 
     @property
     def since(self) -> datetime | None:
@@ -69,13 +73,18 @@ class SeriesStatus:
 
     @property
     def rate(self) -> float | None:
-        """The degraded share, between 0 and 1; None of nothing."""
-        return self.degraded / self.runs if self.runs else None
+        """The degraded share, between 0 and 1; None of nothing, and where none go well."""
+        return self.degraded / self.runs if self.has_rate else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the rate."""
-        return wilson_interval(self.degraded, self.runs) if self.runs else None
+        return wilson_interval(self.degraded, self.runs) if self.has_rate else None
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether anything is told that a rate can be made of."""
+        return self.state is not SeriesState.NO_DATA
 
     @property
     def baseline(self) -> float | None:
@@ -104,23 +113,41 @@ def status_of(
     curve: RunCurve,
     baseline: RunBucket,
     incident: SeriesOnset | None = None,
+    since_incident: RunBucket | None = None,
+    unit: Unit = "run",
 ) -> SeriesStatus:
     """Judge a series by its curve up to a moment; the onset of its incident wins over its own.
 
-    A trouble of an hour is small over a day: the runs since the onset count as well.
+    A trouble of an hour is small over a day: the runs since the onset count as well. Those
+    since an onset before the curve are given.
     """
     whole = curve.count_since(curve.since)
     usual = baseline.share if baseline.runs else None
     onset = incident or find_series_onset(curve, baseline)
-    recent = curve.count_since(onset.at) if onset else whole
+    recent = since_incident or (curve.count_since(onset.at) if onset else whole)
     state, counted = SeriesState.DEGRADING, recent
-    if not is_degraded(recent, usual):
+    if unit == "call" and _only_fails(whole) and _only_fails(baseline):
+        state = SeriesState.NO_DATA
+    elif not is_degraded(recent, usual):
         state = state_of(whole, baseline)
     if state is not SeriesState.DEGRADING:
         counted, onset = whole, None
     return SeriesStatus(
-        key, at, state, onset, counted.runs, counted.degraded, baseline.runs, baseline.degraded
+        key,
+        at,
+        state,
+        onset,
+        counted.runs,
+        counted.degraded,
+        baseline.runs,
+        baseline.degraded,
+        unit,
     )
+
+
+def _only_fails(counted: RunBucket) -> bool:
+    """Whether nothing goes well: senders of failures alone have no rate that could rise."""
+    return counted.degraded == counted.runs
 
 
 def find_series_onset(curve: RunCurve, baseline: RunBucket) -> SeriesOnset | None:

@@ -1,5 +1,6 @@
 """GET /api/v1/verdict and GET /api/v1/series."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -16,21 +17,27 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.alerting.incident_records import judged_of
 from diagnostics.analysis.series import RunCounts, rate_series
-from diagnostics.analysis.status import SeriesState, SeriesStatus
-from diagnostics.queries.events import series_rows
+from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.analysis.status import SeriesState, SeriesStatus, Unit
+from diagnostics.queries.assessments import NOT_ASSESSED, worse_by_series
+from diagnostics.queries.call_counts import Side
+from diagnostics.queries.events import covered_by, window_of
 from diagnostics.rest.examples import SERIES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import FORMAT_PARAMETER, SERIES_PARAMETERS, select
 from diagnostics.rest.openapi import EXPORTS
-from diagnostics.rest.resources import Paged, Resource
+from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.ratings import JudgedShare
-from diagnostics.verdict.statuses import read_statuses, recent_verdict_of
+from diagnostics.verdict.statuses import counts_between, read_statuses, recent_verdict_of
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.verdicts import describe
+from diagnostics.verdict.verdicts import describe, judged_times
 
 Share = Annotated[float, Field(json_schema_extra={"format": "double"})]
+
+
+COUNTED: Mapping[Unit, Literal["runs", "calls"]] = {"run": "runs", "call": "calls"}
 
 
 class SeriesItem(Resource):
@@ -49,8 +56,14 @@ class SeriesItem(Resource):
     baseline: Share | None
     first_pass_rate: Share | None
     repair_success_rate: Share | None
+    assessed: Annotated[int, Field(description="runs with a valid answer that was assessed later")]
+    valid_but_worse: Annotated[int, Field(description="of these, as bad")]
+    valid_but_worse_rate: Share | None
+    valid_but_worse_low: Share | None
+    valid_but_worse_high: Share | None
     retry_tokens: int
     retry_seconds: Share
+    counted: Annotated[Literal["runs", "calls"], Field(description="what `runs` counts")]
     since: datetime | None
     since_low: datetime | None
     since_high: datetime | None
@@ -91,6 +104,13 @@ class JudgedResources(Resource):
     alarms_false: Annotated[JudgedResource, Field(description="of the incidents with a cause")]
 
 
+class RiseResource(Resource):
+    """The share of calls that fail, in the first third of a trouble and in its latest."""
+
+    first: Share
+    latest: Share
+
+
 class IncidentVerdict(Resource):
     """Calls that got worse for one cause, since when, and what it comes from."""
 
@@ -111,6 +131,7 @@ class IncidentVerdict(Resource):
     baseline: Share | None
     runs: Annotated[int, Field(description="how many `rate` is of")]
     counted: Annotated[Literal["runs", "calls"] | None, Field(description="what `rate` is of")]
+    rise: Annotated[RiseResource | None, Field(description="where it surely gets worse and worse")]
     excess: list[ExcessShareResource]
     advice: list[AdviceResource]
     sentence: str
@@ -124,6 +145,7 @@ class CauseVerdict(IncidentVerdict):
         Field(description="each cause by itself, the gravest first; empty when nothing degrades"),
     ]
     judged: JudgedResources
+    covers: CoversResource
 
 
 class SeriesView(ListView):
@@ -135,19 +157,22 @@ class SeriesView(ListView):
         operation_id="series_list",
         parameters=[*SERIES_PARAMETERS, FORMAT_PARAMETER],
         examples=[SERIES_PAGE],
-        responses={200: Paged[SeriesItem], **EXPORTS},
+        responses={200: Counted[SeriesItem], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List series of the window (the last 24 hours unless told), worst first."""
         asked = request.query_params.dict()
         selection = select(asked, [*SERIES_PARAMETERS, FORMAT_PARAMETER])
         refuse_uncounted(selection)
-        items = list_series(project_of(request).pk, selection, clock.now())
+        now = clock.now()
+        items = list_series(project_of(request).pk, selection, now)
 
         def read_page(limit: int, cursor: str | None) -> Page:
             return items, None
 
-        return self.answer_list(request, list(SeriesItem.model_fields), read_page, None, None)
+        beside = {"covers": describe_covers(*covered_by(selection, now))}
+        columns = list(SeriesItem.model_fields)
+        return self.answer_list(request, columns, read_page, None, None, beside)
 
 
 def refuse_uncounted(selection: Selection) -> None:
@@ -166,17 +191,20 @@ def list_series(project_id: int, selection: Selection, now: datetime) -> list[di
 
     The range of the selection is counted; how a series stands is of the moment it ends at.
     """
-    since, until = selection.window(now)
-    rows = series_rows(project_id, since, until, terms=selection.rollup_terms)
-    counts = {row.key: row.counts for row in rows}
     found = read_statuses(project_id, selection, now)
-    statuses = found.kept_by(selection, counts)
-    return [describe_series(one, counts.get(one.key, RunCounts())) for one in statuses]
+    counts = counts_between(project_id, selection, now, found)
+    window = window_of(selection, now)
+    worse = worse_by_series(project_id, window, selection.rollup_terms)
+    return [
+        describe_series(one, counts.get(one.key, RunCounts()), worse.get(one.key, NOT_ASSESSED))
+        for one in found.kept_by(selection, counts)
+    ]
 
 
-def describe_series(status: SeriesStatus, counts: RunCounts) -> dict[str, Any]:
+def describe_series(status: SeriesStatus, counts: RunCounts, worse: Side) -> dict[str, Any]:
     """Return a series in the wire format; `since` is when its degradation began."""
     onset = status.onset
+    low, high = wilson_interval(worse.good, worse.trials) if worse.trials else (None, None)
     item = SeriesItem(
         **status.key._asdict(),
         **asdict(rate_series(counts)),
@@ -184,8 +212,14 @@ def describe_series(status: SeriesStatus, counts: RunCounts) -> dict[str, Any]:
         baseline=status.baseline,
         runs=counts.runs,
         degraded=counts.degraded,
+        assessed=worse.trials,
+        valid_but_worse=worse.good,
+        valid_but_worse_rate=worse.share,
+        valid_but_worse_low=low,
+        valid_but_worse_high=high,
         retry_tokens=counts.retry_tokens,
         retry_seconds=counts.retry_milliseconds / 1000,
+        counted=COUNTED[status.unit],
         since=status.since,
         since_low=onset.low if onset else None,
         since_high=onset.high if onset else None,
@@ -209,7 +243,8 @@ class VerdictView(KeyedView):
         project_id, now = project_of(request).pk, clock.now()
         verdict = recent_verdict_of(project_id, selection, now)
         judged = {name: _judged(one) for name, one in judged_of(project_id, now).items()}
-        return Response({**describe(verdict), "judged": judged})
+        covers = describe_covers(*judged_times(selection, now))
+        return Response({**describe(verdict), "judged": judged, "covers": covers})
 
 
 def _judged(found: JudgedShare) -> dict[str, Any]:

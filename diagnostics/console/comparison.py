@@ -5,22 +5,21 @@ both sides have 20 trials; many at once are compared, so one in twenty is clear 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, plural, points
-from diagnostics.ingest.deploys import deploys_of
+from diagnostics.ingest.deploys import told_deploys
 from diagnostics.ingest.models import Deploy
 from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_words
-from diagnostics.queries.events import window_for
+from diagnostics.queries.events import window_for, window_of
 from diagnostics.queries.matrix import Excess, excess
-from diagnostics.queries.models import window_of
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
-from diagnostics.store.windows import Grain, TimeWindow, align_to
+from diagnostics.store.windows import TimeWindow
 from diagnostics.web.charts.marks import Tone
 
 MOST_KINDS = 8
@@ -169,17 +168,17 @@ def parts_of(
     window = window_of(selection, now)
     deploy = None
     if against is Against.DEPLOY:
-        deploy = deploys_of(project_id, until=min(window.until, now)).first()
+        deploy = told_deploys(project_id, until=min(window.until, now)).first()
     if deploy is not None:
-        window = window_for(deploy.at, min(window.until, now), terms)
+        window = window_for(deploy.at, min(window.until, now), terms, now)
     before = _other_window(other, against, window, now)
     return Parts(ComparedSide(window, terms), ComparedSide(before, others), deploy)
 
 
 def sums_by_version(project_id: int, part: ComparedSide) -> dict[Version, Sums]:
     """Add up everything by prompt and schema version, in whole hours."""
-    whole = align_to(Grain.HOUR, part.window.since, part.window.until)
-    rows = sum_rollups(project_id, Question(whole, MATCHED, EVERYTHING, part.terms))
+    asked = Question(part.window.in_hours, MATCHED, EVERYTHING, part.terms)
+    rows = sum_rollups(project_id, asked)
     width = len(MATCHED)
     return {tuple(row[:width]): dict(zip(EVERYTHING, row[width:], strict=True)) for row in rows}
 
@@ -195,8 +194,7 @@ def _other_window(
     span = window.until - window.since
     if against is Against.SAME:
         return window
-    if against is Against.WEEK:
-        return replace(window, since=window.since - WEEK, until=window.until - WEEK)
     if against is Against.CUSTOM and other.is_custom:
-        return window_for(*other.window(now), other.rollup_terms)
-    return replace(window, since=window.since - span, until=window.since)
+        return window_of(other, now)
+    until = window.until - WEEK if against is Against.WEEK else window.since
+    return window_for(until - span, until, other.rollup_terms, now)

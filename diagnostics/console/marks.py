@@ -14,7 +14,7 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 from diagnostics.web.charts.marks import Mark
 
-DEPLOY_FIELDS = ("source", "environment")
+DEPLOY_FIELDS = ("source", "environment", "provider", "model")
 VERSION_OF_KIND = {"prompt": "prompt_version", "release": "release"}
 MOST_MARKS = 60
 
@@ -24,8 +24,8 @@ def marks_between(
 ) -> list[Mark]:
     """Return the marks with since <= at < until, oldest first, at most the latest 60.
 
-    A deploy of another source or environment than the terms keep is left out; one that
-    does not say where it went counts everywhere.
+    A deploy of another source or environment than the terms keep is left out, and what was
+    observed of another model; what does not say where it belongs counts everywhere.
     """
     found = [
         *_deploys(project_id, since, until, terms),
@@ -59,6 +59,8 @@ def _is_kept(deploy: Deploy, terms: Sequence[Term]) -> bool:
 
 
 def _label(deploy: Deploy) -> str:
+    if deploy.previous is not None:
+        return f"{deploy.model}: {deploy.previous} → {deploy.version}"
     return f"{deploy.version} ({deploy.source})" if deploy.source else deploy.version
 
 

@@ -11,21 +11,25 @@ from diagnostics.console.marks import marks_between
 from diagnostics.console.models_page import failures_url
 from diagnostics.prices.prices import price_on, prices_of, retry_spend
 from diagnostics.prices.retry_budgets import RetrySpend, what_if
+from diagnostics.queries.assessments import worse_than_before
 from diagnostics.queries.call_counts import (
+    ANSWERS,
     CALLS,
     CallCounts,
+    answer_tokens,
     cost_of,
     count_calls,
     kind_filter,
     kind_words,
     tallies_of,
 )
-from diagnostics.queries.events import BASELINE_SPAN
-from diagnostics.queries.matrix import Excess, excess_of_kind, excess_of_rate
-from diagnostics.queries.models import calls_by_prompt, calls_over_time, sums_between, window_of
+from diagnostics.queries.events import BASELINE_SPAN, window_for, window_of
+from diagnostics.queries.matrix import Excess, excess, excess_of_kind, excess_of_rate
+from diagnostics.queries.models import calls_by_prompt, calls_over_time, sums_between
+from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.statuses import recent_verdict_of
+from diagnostics.verdict.statuses import recent_verdict_within
 from diagnostics.verdict.verdicts import Verdict
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
@@ -64,8 +68,9 @@ def model_story(
     sums = sums_between(project_id, window, terms)
     past = sums_between(project_id, window.before(BASELINE_SPAN), terms, CALLS)
     counts, before = count_calls(sums), count_calls(past)
-    verdict = recent_verdict_of(project_id, narrowed, now)
-    spend = retry_spend(project_id, window, terms).get((provider, model), RetrySpend(0))
+    verdict = recent_verdict_within(project_id, selection, narrowed, now)
+    prices = prices_of(project_id)
+    spend = retry_spend(project_id, prices, window, terms).get((provider, model), RetrySpend(0))
     tallies = tallies_of(sums)
     kinds = _kinds(counts, before, narrowed)
     prompts = _prompts(project_id, window, narrowed)
@@ -73,7 +78,11 @@ def model_story(
         "verdict": verdict,
         "verdict_tone": TONES.get(verdict.state, "quiet"),
         "calls": counts.calls,
-        "figures": {rate: excess_of_rate(rate, counts, before) for rate in counts.rates},
+        "figures": {
+            **{rate: excess_of_rate(rate, counts, before) for rate in counts.rates},
+            "worse": _worse(project_id, window, terms),
+        },
+        "answers": _answers(project_id, window, terms, verdict, now),
         "chart": _chart(project_id, window, narrowed, before, verdict, now),
         "kinds": kinds,
         "kind_scale": _scale(kinds),
@@ -84,12 +93,41 @@ def model_story(
         "success_scale": Scale(0.0, 1.0, 12, SUCCESS_WIDTH - 12),
         "budgets": what_if(tallies, spend),
         "spend": spend,
-        "price": price_on(prices_of(project_id).get((provider, model), ()), now.date()),
+        "price": price_on(prices.get((provider, model), ()), now.date()),
         "cost": cost_of(sums),
         "samples": _samples(project_id, narrowed, window),
         "failures_url": failures_url(narrowed),
         "narrowed": narrowed,
     }
+
+
+def _worse(project_id: int, window: TimeWindow, terms: Sequence[Term]) -> Excess:
+    """Compare the share of valid answers that were said to be bad with the week before."""
+    return excess(*worse_than_before(project_id, window, window.before(BASELINE_SPAN), terms))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLength:
+    """Mean output tokens of valid answers since the onset, or in the window, and before."""
+
+    now: float | None
+    before: float | None
+    is_since_onset: bool
+
+
+def _answers(
+    project_id: int, window: TimeWindow, terms: Sequence[Term], verdict: Verdict, now: datetime
+) -> AnswerLength:
+    """Say how long valid answers were: what their shape tells without their text."""
+    onset = verdict.since
+    is_within = onset is not None and window.since < onset < window.until
+    since = onset if onset is not None and is_within else window.since
+    stretch = window_for(since, window.until, terms, now)
+    after, before = (
+        answer_tokens(sums_between(project_id, one, terms, ANSWERS))
+        for one in (stretch, stretch.before(BASELINE_SPAN))
+    )
+    return AnswerLength(after, before, is_within)
 
 
 def narrowed_to(selection: Selection, provider: str | None, model: str | None) -> Selection:

@@ -10,11 +10,12 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
-from diagnostics.prices.prices import retry_spend, total_spend
+from diagnostics.prices.prices import prices_of, retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.call_counts import kind_filter
+from diagnostics.queries.events import covered_by, window_of
 from diagnostics.queries.matrix import Column, Excess, MatrixRow, build_matrix, matrix_line
-from diagnostics.queries.models import calls_by_model, window_of
+from diagnostics.queries.models import calls_by_model
 from diagnostics.selection.selection import Selection
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -48,8 +49,9 @@ class ModelRow:
 def models(request: ConsoleRequest) -> HttpResponse:
     """Show models by kinds of failure, worst first."""
     selection = read_filters(request)
-    context = models_context(request.project.pk, selection, clock.now())
-    frame = filter_frame(request, selection)
+    now = clock.now()
+    context = models_context(request.project.pk, selection, now)
+    frame = filter_frame(request, selection, covers=covered_by(selection, now))
     return respond(request, "models/matrix", {**frame, **context, "section": "models"}, "Models")
 
 
@@ -58,7 +60,7 @@ def models_context(project_id: int, selection: Selection, now: datetime) -> Mapp
     window, terms = window_of(selection, now), selection.rollup_terms
     found, before = calls_by_model(project_id, window, terms)
     matrix = build_matrix(found, before)
-    spent = retry_spend(project_id, window, terms)
+    spent = retry_spend(project_id, prices_of(project_id), window, terms)
     line = matrix_line(matrix)
     return {
         "matrix": matrix,

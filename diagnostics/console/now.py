@@ -27,12 +27,13 @@ from diagnostics.failures.groups import GroupRow, groups_of
 from diagnostics.failures.wording import STATES, title_of
 from diagnostics.figures import listed, plural, shorten
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.events import series_rows
+from diagnostics.queries.events import covered_by, window_of
 from diagnostics.queries.matrix import LONGEST_NAME, name_of
-from diagnostics.queries.trends import kinds, latest_degraded, recent_trends
+from diagnostics.queries.trends import kinds, latest_degraded
 from diagnostics.selection.selection import Selection
-from diagnostics.store.windows import RunBucket, merged
-from diagnostics.verdict.statuses import read_status
+from diagnostics.store.windows import RunBucket, TimeWindow, merged
+from diagnostics.verdict.statuses import counts_between, curves_between, read_status
+from diagnostics.verdict.wording import state_words
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale, share_of
@@ -82,7 +83,7 @@ class NowRow:
     @property
     def rates(self) -> Rates:
         """The rates of the range."""
-        return rate_series(self.counts)
+        return rate_series(self.counts if self.status.has_rate else RunCounts())
 
     @property
     def url(self) -> str:
@@ -104,7 +105,7 @@ class NowRow:
     @property
     def state(self) -> str:
         """The state in words."""
-        return self.status.state.replace("_", " ")
+        return state_words(self.status.state, self.status.unit)
 
     @property
     def difference(self) -> float | None:
@@ -115,7 +116,7 @@ class NowRow:
     @property
     def has_interval(self) -> bool:
         """Whether there are runs enough to draw the rate with its interval."""
-        return self.counts.runs >= LEAST_TRIALS
+        return self.counts.runs >= LEAST_TRIALS and self.rates.degraded_rate is not None
 
     @property
     def retry_seconds(self) -> float:
@@ -225,8 +226,10 @@ MOST_TICKS = 12
 def now(request: ConsoleRequest) -> HttpResponse:
     """Show the sentence, the series worst first, the latest ends and the kinds."""
     selection = read_filters(request)
-    context = now_context(request.project.pk, selection, clock.now())
-    shown = {"section": "now", **filter_frame(request, selection)}
+    now = clock.now()
+    context = now_context(request.project.pk, selection, now)
+    frame = filter_frame(request, selection, covers=covered_by(selection, now))
+    shown = {"section": "now", **frame}
     return respond(
         request,
         "console/now",
@@ -240,11 +243,11 @@ def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping
     since, until = selection.window(now)
     axis = axis_of(since, until)
     versions = selection.version_terms
-    curves = recent_trends(project_id, axis.since, axis.until, axis.count, versions, now)
-    rows = series_rows(project_id, since, until, terms=selection.rollup_terms)
-    counts = {row.key: row.counts for row in rows}
-    found = _kept(kinds(project_id, since, until, versions), selection)
+    window = window_of(selection, now)
     judged = read_status(project_id, selection, now)
+    curves = curves_between(project_id, axis, versions, now, judged)
+    counts = counts_between(project_id, selection, now, judged)
+    found = _kept(kinds(project_id, window, versions), selection)
     verdict = judged.verdict
     lines = lines_of(judged.kept_by(selection, counts), counts, curves, selection, axis)
     marks = marks_between(project_id, axis.since, axis.until, selection.terms)[-MOST_TICKS:]
@@ -263,7 +266,7 @@ def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping
         "trend_hours": round(axis.span.total_seconds() / 3600),
         "ticks": [share_of(mark.at, axis.since, axis.until) for mark in marks],
         "kinds": _top_kinds(found, selection),
-        "fresh": _fresh(project_id, selection, since, until),
+        "fresh": _fresh(project_id, selection, window),
         "latest": latest_degraded(project_id, selection, until, LATEST),
         "is_empty": not lines and not curves and not selection.terms,
         "checked": judged.at,
@@ -278,11 +281,12 @@ def _kept(
 
 
 def _fresh(
-    project_id: int, selection: Selection, since: datetime, until: datetime
+    project_id: int, selection: Selection, window: TimeWindow
 ) -> Sequence[tuple[GroupRow, str, Tone]]:
     """Return the groups that are new or came back, with their titles and tones."""
     terms = selection.rollup_terms
-    asked = GroupQuestion(since, until, terms, states=("new", "regressed"))
+    hours = window.in_hours
+    asked = GroupQuestion(hours.since, hours.until, terms, states=("new", "regressed"))
     rows, _ = groups_of(project_id, asked, FRESH)
     return [
         (

@@ -28,7 +28,7 @@ from diagnostics.rest.filters import (
     select,
 )
 from diagnostics.rest.openapi import EXPORTS, ProblemResource
-from diagnostics.rest.resources import Paged, Resource
+from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 
 STATES = FailureGroup.State.values
 PARAMETERS = [
@@ -73,6 +73,12 @@ class FailureResource(Resource):
 COLUMNS = [field.alias or name for name, field in FailureResource.model_fields.items()]
 
 
+class OneFailureResource(FailureResource):
+    """A kind of failure in a window, and which times are counted."""
+
+    covers: CoversResource
+
+
 class FailuresView(ListView):
     """Failure groups."""
 
@@ -82,12 +88,12 @@ class FailuresView(ListView):
         operation_id="failures_list",
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
         examples=[FAILURES_PAGE],
-        responses={200: Paged[FailureResource], **EXPORTS},
+        responses={200: Counted[FailureResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List kinds of failure seen in the window (24 hours unless told)."""
         asked = request.query_params.dict()
-        question = read_question(asked)
+        question, covers = read_question(asked)
         project_id = project_of(request).pk
 
         def read_page(limit: int, cursor: str | None) -> Page:
@@ -95,7 +101,8 @@ class FailuresView(ListView):
             return [describe_group(row) for row in rows], after
 
         limit = read_list_limit(request, MOST_STREAMED)
-        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+        cursor = asked.get("cursor")
+        return self.answer_list(request, COLUMNS, read_page, limit, cursor, {"covers": covers})
 
 
 class FailureView(KeyedView):
@@ -108,29 +115,30 @@ class FailureView(KeyedView):
         parameters=PARAMETERS,
         examples=[FAILURE],
         responses={
-            200: FailureResource,
+            200: OneFailureResource,
             **dict.fromkeys((400, 401, 403, 404, 503), ProblemResource),
         },
     )
     def get(self, request: Request, group_id: int) -> Response:
         """Show one kind of failure, also when it was not seen in the window."""
-        question = read_question(request.query_params.dict())
+        question, covers = read_question(request.query_params.dict())
         row = group_row(project_of(request).pk, group_id, question)
         if row is None:
             raise Http404
-        return Response(describe_group(row))
+        return Response({**describe_group(row), "covers": covers})
 
 
-def read_question(asked: dict[str, str]) -> GroupQuestion:
-    """Read the filters; ValidationError (400) names the ones that are wrong.
+def read_question(asked: dict[str, str]) -> tuple[GroupQuestion, dict[str, Any]]:
+    """Read the filters, and what they cover; ValidationError (400) names the wrong ones.
 
     What no rollup knows (words, attempt, outcome, pointer) is counted event by event, over
     at most the last 7 days of the range.
     """
     selection = select(asked, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
     choices = read_choices(asked, {"state": STATES})
-    question, _ = read_selected(selection, clock.now(), list(choices.values()) or None)
-    return question
+    now = clock.now()
+    question, _ = read_selected(selection, now, list(choices.values()) or None)
+    return question, describe_covers(*selection.covered(question.begin, question.end, now))
 
 
 def describe_group(row: GroupRow) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.store.models import Event
 from diagnostics.store.sql import fetch, statement
-from diagnostics.store.windows import WIDTHS, Grain, Segment, TimeWindow, align_to, floor
+from diagnostics.store.windows import WIDTHS, Grain, Segment, TimeWindow, align, align_to, floor
 from failsoft.events import FAILURE_EVENT_KINDS
 
 TABLES = {"series": "series", "version": "version"}
@@ -133,7 +133,8 @@ def read_question(
     if not reads_events:
         terms = selection.rollup_terms
         kinds = [term for term in selection.terms if term.field == "kind"]
-        return GroupQuestion(since, until, terms, states, kinds), None
+        hours = align(since, until, now, Grain.HOUR)
+        return GroupQuestion(hours.since, hours.until, terms, states, kinds), None
     scans = selection.scans_events or not selection.needs_events
     notice = NARROWED if scans and until - since > RAW_SPAN else None
     begin = until - RAW_SPAN if notice else since

@@ -81,11 +81,7 @@ class FailureLine:
 def failures(request: ConsoleRequest) -> HttpResponse:
     """Show the kinds of failure that were seen under the filters."""
     selection = read_filters(request)
-    context = {
-        **_context(request, selection),
-        **filter_frame(request, selection, export="failures", kept=KEPT),
-        "section": "failures",
-    }
+    context = {**_context(request, selection), "section": "failures"}
     return respond(request, "failures/list", context, "Failures")
 
 
@@ -98,12 +94,15 @@ def failure_url(group_id: int, query: str = "") -> str:
 def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     state, order = _chosen(request.GET)
     states = [state] if state else None
-    asked, notice = read_question(selection, clock.now(), states)
+    now = clock.now()
+    asked, notice = read_question(selection, now, states)
+    covers = None if notice else selection.covered(asked.begin, asked.end, now)
     rows, after = _page(request, asked, order)
     calls = calls_by_node(request.project.pk, asked)
     counted = states_of(request.project.pk, asked)
     query = selection.query()
     return {
+        **filter_frame(request, selection, export="failures", kept=KEPT, covers=covers),
         "lines": [
             FailureLine(row, calls.get(row.group.node), failure_url(row.group.pk, query))
             for row in rows

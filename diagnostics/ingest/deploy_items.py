@@ -17,6 +17,14 @@ class DeployKind(StrEnum):
     VALIDATOR = "validator"
 
 
+class ObservedKind(StrEnum):
+    """What was seen to change of who answers a model's calls; nobody tells it."""
+
+    MODEL = "observed_model"
+    UPSTREAM = "observed_upstream"
+    FINGERPRINT = "observed_fingerprint"
+
+
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 

@@ -1,11 +1,11 @@
-"""Deploys: told by agents and pipelines, drawn as marks on every time axis."""
+"""Deploys: told by agents and pipelines, or observed; marks on every time axis."""
 
 from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 
-from diagnostics.ingest.deploy_items import PostedDeploy
+from diagnostics.ingest.deploy_items import DeployKind, ObservedKind, PostedDeploy
 from diagnostics.ingest.models import Deploy
 from diagnostics.redaction.redactor import redact, redact_name
 from diagnostics.selection.fields import LONGEST_VALUE
@@ -31,13 +31,25 @@ def record_deploy(project_id: int, posted: PostedDeploy) -> tuple[Deploy, bool]:
 def deploys_of(
     project_id: int, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[Deploy]:
-    """Return the deploys of a project with since <= at < until, newest first."""
+    """Return what was told or observed with since <= at < until, newest first."""
     found = Deploy.objects.filter(project_id=project_id)
     if since:
         found = found.filter(at__gte=since)
     if until:
         found = found.filter(at__lt=until)
     return found.order_by("-at", "-id")
+
+
+def told_deploys(
+    project_id: int, since: datetime | None = None, until: datetime | None = None
+) -> QuerySet[Deploy]:
+    """Return the deploys of a project, without what was only observed."""
+    return deploys_of(project_id, since, until).filter(kind__in=DeployKind)
+
+
+def observed_changes(project_id: int, since: datetime, until: datetime) -> QuerySet[Deploy]:
+    """Return what was seen to change of who answers, newest first."""
+    return deploys_of(project_id, since, until).filter(kind__in=ObservedKind)
 
 
 def _safe(text: str | None) -> str | None:

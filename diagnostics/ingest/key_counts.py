@@ -25,7 +25,10 @@ from diagnostics.store.sql import execute
 
 logger = structlog.get_logger(__name__)
 
-OUTCOMES = ("stored", "duplicate", "conflict", "invalid", "rejected")
+OUTCOMES = (
+    *("stored", "duplicate", "conflict", "invalid", "rejected"),
+    *("unanswered", "unchecked", "not_understood"),
+)
 # What answers call an item that is here counted under another name.
 NAMES = {"created": "stored"}
 SLOTS = 8
@@ -47,6 +50,10 @@ class ItemCounts:
     conflict: int = 0
     invalid: int = 0
     rejected: int = 0
+    # Beside the others: of calls that were stored, and of what became no event.
+    unanswered: int = 0
+    unchecked: int = 0
+    not_understood: int = 0
 
 
 def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:

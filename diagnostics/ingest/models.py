@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.constraints import index, known, unique
-from diagnostics.ingest.deploy_items import DeployKind
+from diagnostics.ingest.deploy_items import DeployKind, ObservedKind
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -65,33 +65,172 @@ class SpanVerdict(models.Model):
         return f"{self.trace_id}/{self.span_id}"
 
 
+class SpanCall(models.Model):
+    """One span of the last day that told a call of a model, and the event it became.
+
+    Texts of the sender's are kept as keys: they are compared and never shown.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    trace_id = models.CharField(max_length=32)
+    span_id = models.CharField(max_length=16)
+    # Empty for the root of a trace.
+    parent_id = models.CharField(max_length=16)
+    # Keys of the instrumentation, and of the id of the provider's response.
+    scope = models.UUIDField()
+    response = models.UUIDField(null=True)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField()
+    event_id = models.UUIDField()
+    # How much was known of the answer: 2 its text, 1 an error, 0 nothing.
+    weight = models.PositiveSmallIntegerField()
+    # Its event holds what another span, or a log record, told as well.
+    is_joined = models.BooleanField()
+    received_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Read with every batch of spans.
+            unique("diagnostics_spancall_once", "project trace_id span_id")
+        ]
+        indexes = [
+            # Read with every batch of spans.
+            index("diagnostics_spancall_response", "project response", Q(response__isnull=False)),
+            # Read by the deleting of what is older than a day.
+            index("diagnostics_spancall_age", "received_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.trace_id}/{self.span_id}"
+
+
+class UnplacedCall(models.Model):
+    """An event of a span that does not tell which attempt it was, or the end made of such.
+
+    A row lives for a day: so long a late span still changes what its run came to.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    correlation_id = models.TextField()
+    event_id = models.UUIDField()
+    occurred_at = models.DateTimeField()
+    received_at = models.DateTimeField()
+    started_at = models.DateTimeField()
+    trace_id = models.CharField(max_length=32)
+    parent_id = models.CharField(max_length=16, blank=True)
+    # As it was told; the event has that of its attempts.
+    cycle = models.IntegerField(default=1)
+    # The event says that no attempt was good: nobody told it, it follows from them.
+    is_end = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            # A span that is exported again is one call.
+            unique("diagnostics_unplacedcall_once", "project event_id")
+        ]
+        indexes = [
+            # Read by the settling of a run.
+            index("diagnostics_unplacedcall_run", "project correlation_id"),
+            # Read by the purge.
+            index("diagnostics_unplacedcall_age", "received_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.correlation_id} {self.event_id}"
+
+
+class AgentSpan(models.Model):
+    """One call of an agent: attempts are counted within it. A row lives for a day."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    trace_id = models.CharField(max_length=32)
+    span_id = models.CharField(max_length=16)
+    received_at = models.DateTimeField()
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Read by the settling of a run.
+            unique("diagnostics_agentspan_once", "project trace_id span_id")
+        ]
+        indexes = [
+            # Read by the purge.
+            index("diagnostics_agentspan_age", "received_at")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.trace_id} {self.span_id}"
+
+
 class Deploy(models.Model):
-    """One change of a release, prompt, schema or validator."""
+    """One change of a release, prompt, schema or validator; or, observed, of who answers."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="deploys", db_index=False)
     at = models.DateTimeField()
     kind = models.CharField(
-        max_length=16, choices=[(kind.value, kind.value) for kind in DeployKind]
+        max_length=20, choices=[(kind.value, kind.value) for kind in (*DeployKind, *ObservedKind)]
     )
     source = models.TextField(null=True, blank=True)
     environment = models.TextField(null=True, blank=True)
+    # Of what was observed: the model that calls asked for, and what answered it before.
+    provider = models.TextField(null=True, blank=True)
+    model = models.TextField(null=True, blank=True)
     version = models.TextField()
+    previous = models.TextField(null=True, blank=True)
     note = RedactedTextField(blank=True, default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         constraints = [
-            # The same deploy told twice is one; read by every list, newest first.
+            # The same deploy told twice is one.
             unique(
                 "diagnostics_deploy_once",
                 "project at kind source environment version",
+                Q(kind__in=[kind.value for kind in DeployKind]),
                 nulls_distinct=False,
             ),
-            known("diagnostics_deploy_kind_known", "kind", DeployKind),
+            known("diagnostics_deploy_kind_known", "kind", (*DeployKind, *ObservedKind)),
+        ]
+        indexes = [
+            # Read by every list, newest first.
+            index("diagnostics_deploy_newest", "project -at -id")
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.version}"
+
+
+class Answerer(models.Model):
+    """One value of who answers a model's calls, and when it was last seen without a break."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    # md5 of environment, provider, model and kind: texts may be too long for an index.
+    slot = models.UUIDField()
+    environment = models.TextField(null=True)
+    provider = models.TextField(null=True)
+    model = models.TextField()
+    kind = models.CharField(
+        max_length=20, choices=[(kind.value, kind.value) for kind in ObservedKind]
+    )
+    value = models.TextField()
+    first_seen = models.DateTimeField()
+    # Known to an hour: it is not written more often.
+    last_seen = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Read where a batch tells what was not seen for some minutes.
+            unique("diagnostics_answerer_once", "project slot value"),
+            known("diagnostics_answerer_kind_known", "kind", ObservedKind),
+        ]
+        indexes = [
+            # Read by the daily purge.
+            index("diagnostics_answerer_age", "last_seen")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.value}"
 
 
 class KeyMinute(models.Model):
@@ -108,6 +247,11 @@ class KeyMinute(models.Model):
     conflict = models.BigIntegerField(default=0)
     invalid = models.BigIntegerField(default=0)
     rejected = models.BigIntegerField(default=0)
+    # Of what was stored over OpenTelemetry: calls whose answer was expected and not told, and
+    # answers that were told and not checked. What names a model and is no call that is known.
+    unanswered = models.BigIntegerField(default=0, db_default=0)
+    unchecked = models.BigIntegerField(default=0, db_default=0)
+    not_understood = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [

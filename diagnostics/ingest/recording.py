@@ -1,12 +1,14 @@
 """The one door to the event tables: ours and every outside agent's events pass it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
 from pydantic_core import to_json
 
+from diagnostics.ingest.answerers import watch_answerers
 from diagnostics.ingest.quota_rules import is_kept
 from diagnostics.redaction.event_rows import Row, make_row
 from diagnostics.redaction.rules import redactor_of
@@ -39,6 +41,7 @@ def record(
     keep_share: float = 1.0,
     *,
     is_demo: bool = False,
+    unplaced: Collection[UUID] = (),
 ) -> list[Recorded]:
     """Store events redacted, each once, in the caller's transaction; outcomes in order.
 
@@ -46,38 +49,66 @@ def record(
     changes nothing. One statement, whatever the number of events. `keep_share` is
     the share of previews that a project above its spike bound keeps; every event counts.
     What is new is counted by delta rows and grouped by fingerprint in the same statement;
-    what is invented for a demonstration does not count in /metrics.
+    what is invented for a demonstration does not count in /metrics. Of the `unplaced`
+    calls nobody said which attempt they were: diagnostics.ingest.span_runs finds it out.
     """
     if len(events) > MOST_EVENTS:
-        return _record_in_parts(project_id, events, keep_share, is_demo=is_demo)
+        return _record_in_parts(project_id, events, keep_share, is_demo=is_demo, unplaced=unplaced)
     if not events:
         return []
     redact = redactor_of(project_id)
-    rows = [_row_of(index, event, redact, keep_share) for index, event in enumerate(events)]
+    rows = [
+        _row_of(index, event, redact, keep_share, event.event_id not in unplaced)
+        for index, event in enumerate(events)
+    ]
+    deciding = sorted(zip(events, rows, strict=True), key=_decides)
+    for rank, (_, row) in enumerate(deciding):
+        row["rank"] = rank
     asked = {"project": project_id, "rows": to_json(rows).decode(), "is_demo": is_demo}
     # What a part of a statement costs is its beginning, whether it finds rows or not.
     without = "" if any("payload" in row for row in rows) else FAILURES
-    return [
+    recorded = [
         Recorded(index, events[index].event_id, RecordStatus(status))
         for index, status in execute("record_events", asked, without)
     ]
+    if not is_demo:
+        new = (one.index for one in recorded if one.status is RecordStatus.CREATED)
+        watch_answerers(project_id, ((events[index], rows[index]) for index in new))
+    return recorded
 
 
 def _record_in_parts(
-    project_id: int, events: Sequence[PostedEvent], keep_share: float, *, is_demo: bool
+    project_id: int,
+    events: Sequence[PostedEvent],
+    keep_share: float,
+    *,
+    is_demo: bool,
+    unplaced: Collection[UUID],
 ) -> list[Recorded]:
+    parts = (
+        (place, events[place : place + MOST_EVENTS]) for place in range(0, len(events), MOST_EVENTS)
+    )
     return [
         replace(item, index=place + item.index)
-        for place in range(0, len(events), MOST_EVENTS)
-        for item in record(
-            project_id, events[place : place + MOST_EVENTS], keep_share, is_demo=is_demo
-        )
+        for place, part in parts
+        for item in record(project_id, part, keep_share, is_demo=is_demo, unplaced=unplaced)
     ]
 
 
-def _row_of(index: int, event: PostedEvent, redact: Redact, keep_share: float) -> Row:
+def _decides(told: tuple[PostedEvent, Row]) -> tuple[bool, datetime, int]:
+    """Of a run's events the last in this order gives the names: record_runs.sql sorts likewise."""
+    event, row = told
+    return "model" in row, event.occurred_at, event.event_id.int
+
+
+def _row_of(
+    index: int, event: PostedEvent, redact: Redact, keep_share: float, is_placed: bool
+) -> Row:
     keep_preview = is_kept(event.event_id, keep_share)
     row = make_row(index, event, redact, keep_preview=keep_preview)
+    if not is_placed:
+        event = event.model_copy(update={"attempt": None})
+        row |= {"attempt": None, "is_unplaced": True}
     row |= counted_by(event, row)
     row |= grouped_by(row)
     # A column that is not told is null: most are, and each has a price in the server.

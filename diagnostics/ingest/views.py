@@ -1,7 +1,7 @@
 """The ingestion page: who sends what, what was refused, and whether anything is stuck."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -66,6 +66,34 @@ TEST_NODE = "test"
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What was not understood of telemetry: how often, what it was, what helps."""
+
+    count: int
+    what: str
+    advice: str
+
+
+LEFT_OUT = {
+    "unanswered": (
+        "calls without the text of their answer, although there is a schema for it",
+        "Switch content capture on: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+        " for OpenTelemetry's own instrumentations.",
+    ),
+    "unchecked": (
+        "answers stored without being checked: they take more time than one request has",
+        "Export smaller batches: OTEL_BSP_MAX_EXPORT_BATCH_SIZE=128.",
+    ),
+    "not_understood": (
+        "spans that name a model and are no call that is known here, and evaluations that say"
+        " neither good nor bad",
+        "Set gen_ai.operation.name to chat, or failsoft.kind, on the span of a call, and"
+        " failsoft.verdict on an evaluation.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
 class PipelinePart:
     """A part that has no page of its own: when it was seen, and what to make of it."""
 
@@ -108,12 +136,13 @@ class RejectRow:
 def ingest(request: ConsoleRequest) -> HttpResponse:
     """Show keys, sources, health of the parts behind the door, and the rejects inbox."""
     now, project_id = clock.now(), request.project.pk
-    sources = _source_rows(project_id, now)
+    sources, keys = _source_rows(project_id, now), _key_rows(project_id, now)
     rejects = rejects_of(project_id)
     context: Mapping[str, Any] = {
+        "left_out": _left_out(keys),
         "sources": sources[:SOURCES_SHOWN],
         "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
-        "keys": _key_rows(project_id, now),
+        "keys": keys[:KEYS_SHOWN],
         "parts": [*_heartbeats(now), _queue(now)],
         "lag": lag_seconds(project_id),
         "usage": _usage(project_id, now),
@@ -183,6 +212,16 @@ def _usage(project_id: int, now: datetime) -> Usage:
     return found or Usage(project_id=project_id, day=now.date())
 
 
+def _left_out(keys: Sequence[KeyTraffic]) -> list[LeftOut]:
+    """Return what telemetry left out today, and what to do about it; the most first."""
+    found = [
+        LeftOut(count, what, advice)
+        for name, (what, advice) in LEFT_OUT.items()
+        if (count := sum(getattr(row.day, name) for row in keys))
+    ]
+    return sorted(found, key=lambda row: -row.count)
+
+
 def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
     """Return the sources of the week, those of which nothing was kept today first."""
     tallies = tallies_of(project_id, "source", now - DAY)
@@ -221,5 +260,5 @@ def _key_rows(project_id: int, now: datetime) -> list[KeyTraffic]:
         KeyTraffic(
             key, key_state(key, now), counts.get(key.pk, 0), tallies.get(key.pk, ItemCounts())
         )
-        for key in keys[:KEYS_SHOWN]
+        for key in keys
     ]

@@ -101,13 +101,12 @@ def prices_of(project_id: int) -> Prices:
 
 
 def retry_spend(
-    project_id: int, window: TimeWindow, terms: Sequence[Term] = ()
+    project_id: int, prices: Prices, window: TimeWindow, terms: Sequence[Term] = ()
 ) -> dict[ModelKey, RetrySpend]:
-    """Return what calls beyond the first of a ladder used, by model; in two queries.
+    """Return what calls beyond the first of a ladder used, by model; in one query.
 
     Money is None where a day of the window has tokens and no price.
     """
-    prices = prices_of(project_id)
     return {
         key: _spend(rows, prices.get(key, ()), floor(window.since, DAY))
         for key, rows in _by_day(project_id, window, terms).items()

@@ -165,6 +165,15 @@ def latency_percentile(counts: Sequence[int], share: float) -> float | None:
     return float(bounds[-1])
 
 
+ANSWERS: tuple[str, ...] = ("succeeded", "output_tokens", "invalid_output_tokens")
+
+
+def answer_tokens(sums: Mapping[str, int]) -> float | None:
+    """Return the mean output tokens of a valid answer, from sums of `ANSWERS`; None: not told."""
+    tokens = sums["output_tokens"] - sums["invalid_output_tokens"]
+    return tokens / sums["succeeded"] if sums["succeeded"] > 0 and tokens > 0 else None
+
+
 @dataclass(frozen=True, slots=True)
 class CallCost:
     """What a call took, on average or at a percentile."""

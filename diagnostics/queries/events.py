@@ -14,7 +14,6 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from diagnostics import clock
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series
 from diagnostics.queries.sums import Question, Row, sum_rollups
 from diagnostics.rest.cursors import read_cursor, write_cursor
@@ -23,7 +22,7 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.rollups import SERIES, VERSION
-from diagnostics.store.windows import Grain, TimeWindow, align, align_to
+from diagnostics.store.windows import Grain, TimeWindow, align
 
 BASELINE_SPAN = timedelta(days=7)
 BASELINE_COUNTED = ("runs", "degraded")
@@ -57,24 +56,30 @@ class SeriesRow:
         return SeriesKey(self.environment, self.node, self.provider, self.model)
 
 
-def series_rows(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
-) -> list[SeriesRow]:
-    """Return every series that ended a run in the window.
-
-    The window is widened to what rollups tell (`diagnostics.store.windows`): to minutes up
-    to 6 hours, to hours beyond. A term with a value of None asks for null.
-    """
-    question = Question(window_for(since, until, terms), SERIES, COUNTED, terms)
+def series_rows(project_id: int, window: TimeWindow, terms: Sequence[Term] = ()) -> list[SeriesRow]:
+    """Return every series that ended a run in the window; a term of None asks for null."""
+    question = Question(window, SERIES, COUNTED, terms)
     rows = (_read_series(row) for row in sum_rollups(project_id, question))
     return [row for row in rows if row.counts.runs]
 
 
-def window_for(since: datetime, until: datetime, terms: Sequence[Term]) -> TimeWindow:
-    """Widen a stretch of time to what rollups can tell under these terms."""
-    if any(term.field in VERSION for term in terms):
-        return align_to(Grain.HOUR, since, until)
-    return align(since, until, clock.now())
+def window_of(selection: Selection, now: datetime) -> TimeWindow:
+    """Return what rollups count of a selection's range."""
+    return window_for(*selection.window(now), selection.rollup_terms, now)
+
+
+def covered_by(selection: Selection, now: datetime) -> tuple[datetime, datetime]:
+    """Return the times that rollups count of a selection's range."""
+    window = window_of(selection, now)
+    return selection.covered(window.since, window.until, now)
+
+
+def window_for(
+    since: datetime, until: datetime, terms: Sequence[Term], now: datetime
+) -> TimeWindow:
+    """Return what rollups count of a range under these terms: versions are known by the hour."""
+    is_by_version = any(term.field in VERSION for term in terms)
+    return align(since, until, now, Grain.HOUR if is_by_version else Grain.MINUTE)
 
 
 def events_of(project_id: int) -> QuerySet[Event]:

@@ -5,15 +5,13 @@ from datetime import datetime, timedelta
 
 from diagnostics.analysis.series import RunCurve
 from diagnostics.queries.call_counts import CALLS, EVERYTHING, CallCounts, count_calls
-from diagnostics.queries.events import BASELINE_SPAN, window_for
+from diagnostics.queries.events import BASELINE_SPAN
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
-from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import VERSION
 from diagnostics.store.windows import (
-    MINUTES_KEPT,
     WIDTHS,
     Grain,
     RunBucket,
@@ -21,6 +19,7 @@ from diagnostics.store.windows import (
     align_to,
     ceil,
     floor,
+    kept_of,
 )
 
 BY_MODEL = ("provider", "model")
@@ -29,11 +28,6 @@ SLOT_WIDTHS = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080, 20160)
 )
-
-
-def window_of(selection: Selection, now: datetime) -> TimeWindow:
-    """Return the window of a selection, widened to what rollups can tell."""
-    return window_for(*selection.window(now), selection.rollup_terms)
 
 
 def is_known_model(project_id: int, provider: str | None, model: str | None) -> bool:
@@ -70,8 +64,7 @@ def calls_by_prompt(
     project_id: int, window: TimeWindow, terms: Sequence[Term]
 ) -> dict[str | None, CallCounts]:
     """Count calls by prompt version, in whole hours."""
-    whole = align_to(Grain.HOUR, window.since, window.until)
-    rows = sum_rollups(project_id, Question(whole, ("prompt_version",), CALLS, terms))
+    rows = sum_rollups(project_id, Question(window.in_hours, ("prompt_version",), CALLS, terms))
     return {row[0]: _read(row, 1) for row in rows}
 
 
@@ -96,11 +89,9 @@ def calls_over_time(
 def slot_width(window: TimeWindow, terms: Sequence[Term], now: datetime) -> timedelta:
     """Choose the narrowest round slot that gives at most 50 of them and can be counted."""
     span = window.until - window.since
-    by_minute = window.since >= now - MINUTES_KEPT + WIDTHS[Grain.HOUR]
-    by_version = any(term.field in VERSION for term in terms)
-    least = timedelta(minutes=1) if by_minute and not by_version else WIDTHS[Grain.HOUR]
-    if window.finest is Grain.DAY:
-        least = WIDTHS[Grain.DAY]
+    least = WIDTHS[kept_of(window.since, now)]
+    if any(term.field in VERSION for term in terms):
+        least = max(least, WIDTHS[Grain.HOUR])
     wide = (width for width in SLOT_WIDTHS if width >= least)
     return next((one for one in wide if span / one <= MOST_SLOTS), SLOT_WIDTHS[-1])
 

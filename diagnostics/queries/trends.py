@@ -1,12 +1,13 @@
 """Reads of the Now page beside the series themselves: curves, kinds, latest ends."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from diagnostics import clock
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.queries.events import window_for
+from diagnostics.queries.events import BASELINE_COUNTED
 from diagnostics.queries.kept_answers import KeptAnswers
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.conditions import Days, narrow
@@ -14,14 +15,30 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
 from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES, VERSION
-from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, align_to
+from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, TimeWindow, align_to
 
 # The kinds that events have other words for than rollups.
 NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error")}
 
 
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """What is counted of series, and how the measures are read."""
+
+    measures: Sequence[str]
+    read: Callable[[Sequence[int]], RunBucket]
+
+
+RUNS = Counting(BASELINE_COUNTED, lambda measures: RunBucket(*measures))
+
+
 def trends(
-    project_id: int, since: datetime, until: datetime, buckets: int, terms: Sequence[Term] = ()
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    buckets: int,
+    terms: Sequence[Term] = (),
+    counting: Counting = RUNS,
 ) -> Mapping[SeriesKey, list[RunBucket]]:
     """Return the runs of every series in equal buckets between two times, oldest first.
 
@@ -35,10 +52,11 @@ def trends(
         grain = Grain.HOUR
     slots = Slots(since, width, buckets)
     window = align_to(grain, since, until)
-    asked = Question(window, SERIES, ("runs", "degraded"), terms, slots)
+    asked = Question(window, SERIES, counting.measures, terms, slots)
     found: dict[SeriesKey, list[RunBucket]] = defaultdict(lambda: [RunBucket(0, 0)] * buckets)
-    for *key, slot, runs, degraded in sum_rollups(project_id, asked):
-        found[SeriesKey(*key)][slot] = RunBucket(runs, degraded)
+    for row in sum_rollups(project_id, asked):
+        key, slot = SeriesKey(*row[: len(SERIES)]), row[len(SERIES)]
+        found[key][slot] = counting.read(row[len(SERIES) + 1 :])
     return found
 
 
@@ -52,21 +70,21 @@ def recent_trends(
     buckets: int,
     terms: Sequence[Term],
     now: datetime,
+    counting: Counting = RUNS,
 ) -> Mapping[SeriesKey, list[RunBucket]]:
     """Return the curves as they were a moment ago: as old as the verdict drawn beside them."""
     return _curves.get(
-        (project_id, since, until, buckets, tuple(terms)),
+        (project_id, since, until, buckets, tuple(terms), tuple(counting.measures)),
         now,
-        lambda _: trends(project_id, since, until, buckets, terms),
+        lambda _: trends(project_id, since, until, buckets, terms, counting),
     ).answer
 
 
 def kinds(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
+    project_id: int, window: TimeWindow, terms: Sequence[Term] = ()
 ) -> Mapping[SeriesKey, Counter[str]]:
-    """Count the kinds of failure of every series between two times."""
+    """Count the kinds of failure of every series in a window."""
     found: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
-    window = window_for(since, until, terms)
     asked = Question(window, SERIES, FAILURE_KINDS, terms)
     for row in sum_rollups(project_id, asked):
         seen = zip(FAILURE_KINDS, row[len(SERIES) :], strict=True)

@@ -49,7 +49,7 @@ NAME_FIELDS = frozenset(
         "upstream",
     }
 )
-COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name", "served_model"))
+COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
 # Not in the hash where they are not told: an event that was kept before them has the same one.
 LATER_FIELDS = frozenset({"served_model", "upstream", "system_fingerprint", "reasoning_tokens"})
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")

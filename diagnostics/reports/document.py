@@ -123,6 +123,8 @@ class ReportDocument(ReportFigures):
     total: ModelFigures
     models: list[ModelFigures]
     degradation: Degradation | None = None
+    # What else degrades, for causes of its own.
+    others: list[Degradation] = []
     groups: list[GroupFigures] = []
     more_groups: int = 0
     advice: list[AdviceFigures] = []

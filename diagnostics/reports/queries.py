@@ -16,11 +16,10 @@ from django.urls import reverse
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.analysis.status import SeriesState
 from diagnostics.failures.groups import newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
-from diagnostics.queries.events import BASELINE_COUNTED, BASELINE_SPAN, COUNTED
+from diagnostics.queries.events import BASELINE_COUNTED, BASELINE_SPAN, COUNTED, window_for
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import BY_MODEL
 from diagnostics.queries.sums import Question, Slots, sum_rollups
@@ -40,9 +39,8 @@ from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.rendering import slot_count, slot_width
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.store.rollups import VERSION
-from diagnostics.store.windows import HOURS_KEPT, MINUTES_KEPT, WIDTHS, Grain, TimeWindow, align_to
-from diagnostics.verdict.statuses import read_statuses
+from diagnostics.store.windows import TimeWindow
+from diagnostics.verdict.statuses import StatusSet, read_statuses
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 from diagnostics.verdict.wording import cause_words
 
@@ -72,12 +70,7 @@ class ReportScope:
 
     def window(self, since: datetime, until: datetime) -> TimeWindow:
         """Return the rollup rows of a stretch, as fine as they are kept."""
-        if since < self.now - HOURS_KEPT:
-            return align_to(Grain.DAY, since, until)
-        has_minutes = since >= self.now - MINUTES_KEPT + WIDTHS[Grain.MINUTE]
-        if has_minutes and not any(term.field in VERSION for term in self.terms):
-            return align_to(Grain.MINUTE, since, until)
-        return align_to(Grain.HOUR, since, until)
+        return window_for(since, until, self.terms, self.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +90,11 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     selection = _selection(subject)
     before = period.before().since
     asked = ReportScope(project.pk, period.since, period.until, before, selection.rollup_terms, now)
-    models = _read_models(asked, selection)
+    at_end = read_statuses(project.pk, selection, now)
+    models = _read_models(asked, selection, at_end)
     groups, more = _read_groups(asked)
-    verdict = verdict_of(project.pk, selection, now)
+    verdict = _verdict(asked, selection, at_end)
+    degrading = _degradations(verdict)
     page = f"{reverse('now')}?{selection.query()}"
     is_finer = selection.needs_events or any(
         term.field in ("kind", "outcome") for term in selection.terms
@@ -117,21 +112,26 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         url=page,
         total=_add_up(models, page),
         models=models,
-        degradation=_degradation(verdict),
+        degradation=degrading[0] if degrading else None,
+        others=degrading[1:],
         groups=groups,
         more_groups=more,
-        advice=[
-            AdviceFigures(
-                text=name_of(advice.text, LONGEST_TEXT),
-                evidence=name_of(advice.evidence, LONGEST_TEXT),
-                url=f"{reverse('failures')}?{selection.query()}",
-            )
-            for advice in verdict.advice[:MOST_ADVICE]
-        ],
+        advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
         incidents=_read_incidents(asked),
         quality=_read_quality(asked),
         remarks=[BEYOND] if is_finer else [],
     )
+
+
+def _advice_of(verdict: Verdict, url: str) -> list[AdviceFigures]:
+    return [
+        AdviceFigures(
+            text=name_of(advice.text, LONGEST_TEXT),
+            evidence=name_of(advice.evidence, LONGEST_TEXT),
+            url=url,
+        )
+        for advice in verdict.advice[:MOST_ADVICE]
+    ]
 
 
 def _selection(subject: ReportSubject) -> Selection:
@@ -145,6 +145,18 @@ def _selection(subject: ReportSubject) -> Selection:
         end=period.until.astimezone(UTC),
         zone=period.zone.key,
     )
+
+
+def _verdict(asked: ReportScope, selection: Selection, at_end: StatusSet) -> Verdict:
+    """Return what degrades when the period ends, as all places say it, else that of its range."""
+    if at_end.verdict.since and not asked.terms:
+        return at_end.verdict
+    return verdict_of(asked.project_id, selection, asked.now)
+
+
+def _degradations(verdict: Verdict) -> list[Degradation]:
+    """Return what degrades, the gravest cause first."""
+    return [told for one in (verdict, *verdict.others) if (told := _degradation(one))]
 
 
 def _degradation(verdict: Verdict) -> Degradation | None:
@@ -163,13 +175,16 @@ def _degradation(verdict: Verdict) -> Degradation | None:
     )
 
 
-def _read_models(asked: ReportScope, selection: Selection) -> list[ModelFigures]:
+def _read_models(asked: ReportScope, selection: Selection, at_end: StatusSet) -> list[ModelFigures]:
     """Return every model that ended a run in the period or the one before."""
     sums = _sums(asked, asked.since, asked.until, COUNTED)
     before = _sums(asked, asked.before, asked.since, BASELINE_COUNTED)
     since = min(asked.before, asked.since - BASELINE_SPAN)
     usual = _sums(asked, since, asked.since, BASELINE_COUNTED)
-    curves, states = _curves(asked), _states_at_end(asked, selection)
+    curves = _curves(asked)
+    # The state of a model is that of its worst series.
+    worst_last = reversed(at_end.kept_by(selection))
+    states = {(one.key.provider, one.key.model): one.state for one in worst_last}
     found = []
     for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0])[:MOST_MODELS]:
         runs, degraded, ok_first, repaired, sent, answered, retry_ms = sums.get(key, NOTHING)
@@ -196,12 +211,6 @@ def _read_models(asked: ReportScope, selection: Selection) -> list[ModelFigures]
             )
         )
     return found
-
-
-def _states_at_end(asked: ReportScope, selection: Selection) -> Mapping[ModelKey, SeriesState]:
-    """Return the state of every model when the period ended: that of its worst series."""
-    statuses = read_statuses(asked.project_id, selection, asked.now).kept_by(selection)
-    return {(one.key.provider, one.key.model): one.state for one in reversed(statuses)}
 
 
 def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
@@ -296,7 +305,7 @@ def _sums(
 def _sources(
     asked: ReportScope, since: datetime, until: datetime
 ) -> dict[str | None, Sequence[int]]:
-    window = align_to(Grain.HOUR, since, until)
+    window = asked.window(since, until).in_hours
     question = Question(window, ("source",), SENT, asked.terms)
     return {row[0]: row[1:] for row in sum_rollups(asked.project_id, question)}
 

@@ -10,11 +10,21 @@ from zoneinfo import ZoneInfo
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.analysis.status import SeriesState
-from diagnostics.figures import count, duration, listed, percent, plural, points, short_count
+from diagnostics.figures import (
+    count,
+    duration,
+    listed,
+    percent,
+    plural,
+    points,
+    rate_percent,
+    short_count,
+)
 from diagnostics.outbound.mail_headers import clean_subject
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.reports.document import (
     BAD,
+    Degradation,
     IncidentFigures,
     ModelFigures,
     QualityFigures,
@@ -25,6 +35,7 @@ from diagnostics.reports.document import (
     worst_first,
 )
 from diagnostics.store.windows import RunBucket
+from diagnostics.verdict.wording import state_words
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 EMPTY = "·"
@@ -151,6 +162,7 @@ class Letter:
     tone: str
     lead: str
     verdict: str
+    others: Sequence[str]
     total: ModelEntry
     models: Sequence[ModelEntry]
     folded: Sequence[str]
@@ -173,6 +185,7 @@ def write_letter(document: ReportDocument) -> Letter:
         tone=_tone(document, bad),
         lead=lead,
         verdict=rest,
+        others=[" ".join(_degradation(other, document)) for other in document.others],
         total=_entry(document.total, document, "All models"),
         models=[_entry(model, document) for model in bad[:MOST_ENTRIES]],
         folded=_folded(ranked, bad),
@@ -211,19 +224,9 @@ def _tone(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
 
 def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str, str]:
     """Return the lead, and what stands behind it."""
-    begun, total = document.degradation, document.total
-    if begun:
-        is_told = begun.kind not in ("", UNSAID)
-        usual = (
-            "no baseline yet" if begun.baseline is None else f"baseline {percent(begun.baseline)}"
-        )
-        mostly = f", mostly {begun.kind.replace('_', ' ')}" if is_told else ""
-        share = percent(share_of(begun.bad, begun.total))
-        return (
-            f"Degrading since {moment_of(begun.since, document)}:",
-            f"{begun.subject}, {share} of {plural(begun.total, begun.noun)} ({usual}){mostly}. "
-            f"{begun.cause}".strip(),
-        )
+    total = document.total
+    if document.degradation:
+        return _degradation(document.degradation, document)
     if not total.runs:
         return "No run ended in this period.", ""
     if bad:
@@ -240,13 +243,27 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
     return f"All {judged} models are within their baselines.", ""
 
 
+def _degradation(begun: Degradation, document: ReportDocument) -> tuple[str, str]:
+    is_told = begun.kind not in ("", UNSAID)
+    usual = (
+        "no baseline yet" if begun.baseline is None else f"baseline {rate_percent(begun.baseline)}"
+    )
+    mostly = f", mostly {begun.kind.replace('_', ' ')}" if is_told else ""
+    share = rate_percent(share_of(begun.bad, begun.total))
+    return (
+        f"Degrading since {moment_of(begun.since, document)}:",
+        f"{begun.subject}, {share} of {plural(begun.total, begun.noun)} ({usual}){mostly}. "
+        f"{begun.cause}".strip(),
+    )
+
+
 def _entry(model: ModelFigures, document: ReportDocument, name: str = "") -> ModelEntry:
     standing = standing_of(model)
     buckets = [RunBucket(*pair) for pair in model.curve]
     return ModelEntry(
         name=name or model.name,
         tone="" if name else TONES[standing],
-        state="" if name else standing.replace("_", " "),
+        state="" if name else state_words(standing),
         facts=_facts(model, document),
         spark=sparkline(buckets) if any(b.runs for b in buckets) else "",
         peak=_peak(buckets, document),

@@ -1,6 +1,7 @@
 """Reading a posted batch: a JSON array or JSON lines, faults located by line and column."""
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
@@ -69,21 +70,38 @@ def inflate(body: bytes) -> bytes:
     raise TooLargeError(f"at most {MAX_MEMBERS} gzip members")
 
 
-def read_array(body: bytes) -> list[JSON]:
-    """Parse a JSON array of at most 1,000 items.
+def read_items(body: bytes) -> list[JSON]:
+    """Parse a JSON array of at most 1,000 items, one object, or JSON lines called JSON.
 
     Duplicate keys, NaN and invalid UTF-8 are refused with line and column (1-based, in
     characters); lone surrogates become U+FFFD.
     """
-    value = _parse(body)
+    try:
+        value = _parse(body)
+    except JsonTextError:
+        # Fluent Bit sends lines under the type of an array.
+        if not _begins_with_line(body):
+            raise
+        return read_lines(body)
+    if isinstance(value, dict):
+        return [value]
     if not isinstance(value, list):
-        raise WrongShapeError("not_a_list", "The body must be an array of events.")
+        raise WrongShapeError("not_a_list", "The body must be an array of events, or one event.")
     _check_count(len(value))
     return value
 
 
+def _begins_with_line(body: bytes) -> bool:
+    """Whether the first line is an object, and more follows."""
+    line, _, rest = body.lstrip().partition(b"\n")
+    try:
+        return bool(rest.strip()) and isinstance(_parse(line), dict)
+    except JsonTextError:
+        return False
+
+
 def read_object(body: bytes) -> dict[str, JSON]:
-    """Parse a JSON object; faults as in `read_array`."""
+    """Parse a JSON object; faults as in `read_items`."""
     value = _parse(body)
     if not isinstance(value, dict):
         raise WrongShapeError("not_an_object", "The body must be an object.")
@@ -132,11 +150,18 @@ def read_event(item: JSON) -> PostedEvent | RefusedItem:
     return read_item(item, PostedEvent)
 
 
-def read_item(item: JSON, model: type[ModelT]) -> ModelT | RefusedItem:
-    """Check one item against a model; every fault with a pointer and a code."""
+def read_item(
+    item: JSON, model: type[ModelT], unwalked: Mapping[str, JSON] | None = None
+) -> ModelT | RefusedItem:
+    """Check one item against a model; every fault with a pointer and a code.
+
+    `unwalked` are fields of it whose values are bounded elsewhere.
+    """
     cleaned, fault = clean_json(item)
     if fault is not None:
         return RefusedItem(_id_of(item), [vars(fault)])
+    if unwalked and isinstance(cleaned, dict):
+        cleaned |= unwalked
     try:
         return model.model_validate(cleaned)
     except ValidationError as error:

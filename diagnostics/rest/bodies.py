@@ -16,7 +16,7 @@ from diagnostics.rest.batches import (
     TooLargeError,
     WrongShapeError,
     inflate,
-    read_array,
+    read_items,
     read_lines,
 )
 from diagnostics.rest.batches import read_object as parse_object
@@ -90,7 +90,7 @@ class Batch:
 
 
 def read_batch(request: HttpRequest) -> Batch:
-    """Return the items of a JSON array or of JSON lines, gzip or plain.
+    """Return the items of a JSON array, one object or JSON lines, gzip or plain.
 
     A body that was read and then refused is kept on the error, for the rejects inbox.
     """
@@ -99,7 +99,7 @@ def read_batch(request: HttpRequest) -> Batch:
     try:
         with refusing_body():
             body = read_plain(request)
-            read = read_lines if kind in LINES_TYPES else read_array
+            read = read_lines if kind in LINES_TYPES else read_items
             return Batch(read(body), body)
     except APIException as error:
         error.body = body  # type: ignore[attr-defined] # ours to add

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
 
-Key = TypeVar("Key", int, UUID)
+Key = TypeVar("Key", int, UUID, str)
 
 MOST_DIGITS = 18
 LARGEST_ID = 2**63 - 1

@@ -28,9 +28,11 @@ def page(item: object, **beside: object) -> Json:
 _VALUES: Json = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 EVENTS = asked("one failed attempt", [_VALUES["posted_event"]])
+ANSWERS = asked("an answer that nobody has checked", [_VALUES["posted_answer"]])
 BATCH_RESULT = answered("one of a hundred was refused", _VALUES["batch_result"], 200, 207)
 EVENTS_PAGE = answered("a page of events", page(_VALUES["event"], notes=[]), 200)
 OUTCOMES = asked("44 runs of a minute", [_VALUES["outcome"]])
+ASSESSMENT = asked("a valid answer that a user did not like", [_VALUES["assessment"]])
 OUTCOMES_RESULT = answered("all were added", _VALUES["outcomes_result"], 200, 207)
 DEPLOY = asked("a new prompt", _VALUES["posted_deploy"])
 DEPLOY_KEPT = answered("the deploy as kept", _VALUES["deploy"], 200, 201)
@@ -38,6 +40,10 @@ DEPLOYS_PAGE = answered("a page of deploys", page(_VALUES["deploy"]), 200)
 REJECTS = answered("one refused item", page(_VALUES["reject"]), 200)
 INGEST = answered("how ingestion stands", _VALUES["ingest"], 200)
 SCHEMA = asked("a plan", _VALUES["schema"])
-SERIES_PAGE = answered("one degrading series", page(_VALUES["series"]), 200)
-FAILURE = answered("one kind of failure", _VALUES["failure"], 200)
-FAILURES_PAGE = answered("one kind of failure", page(_VALUES["failure"]), 200)
+SERIES_PAGE = answered(
+    "one degrading series", page(_VALUES["series"], covers=_VALUES["covers"]), 200
+)
+FAILURE = answered("one kind of failure", {**_VALUES["failure"], "covers": _VALUES["covers"]}, 200)
+FAILURES_PAGE = answered(
+    "one kind of failure", page(_VALUES["failure"], covers=_VALUES["covers"]), 200
+)

@@ -7,6 +7,7 @@ from drf_spectacular.openapi import AutoSchema
 from pydantic import Field
 
 from diagnostics.rest.resources import Resource
+from failsoft.events import ParseErrorType
 
 
 class Fault(Resource):
@@ -24,6 +25,8 @@ class ItemResultResource(Resource):
     event_id: str | None
     status: Literal["created", "duplicate", "conflict", "invalid"]
     errors: list[Fault] = []
+    name: str | None = Field(default=None, description="of the event that an answer became")
+    parse_error_type: ParseErrorType | None = Field(default=None, description="of an answer")
 
 
 class BatchResultResource(Resource):
@@ -36,6 +39,9 @@ class BatchResultResource(Resource):
         description="of previews that are kept now; under 1 above the spike bound"
     )
     results: list[ItemResultResource]
+    warnings: list[Fault] = Field(
+        default=[], description="unknown fields, taken as attributes; where there are any"
+    )
 
 
 class ProblemResource(Resource):

@@ -1,5 +1,6 @@
 """Resources of the HTTP API: one pydantic model says fields, bounds, OpenAPI and the answer."""
 
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from drf_spectacular.drainage import set_override
@@ -12,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 Json = dict[str, Any]
 COMPONENT = "#/components/schemas/{model}"
 SUFFIX = "Resource"
+EMPTY: tuple[object, ...] = (None, "", (), [])
 _component: Any = ResolvedComponent  # its constructor has no types
 
 
@@ -45,6 +47,24 @@ class Paged(Listed[ItemT], Generic[ItemT]):
     """A page of a list; `next` is the cursor of the page behind it."""
 
     next: str | None
+
+
+class CoversResource(Resource):
+    """What was counted of the range that was asked for: since <= t < until."""
+
+    since: datetime
+    until: datetime
+
+
+class Counted(Paged[ItemT], Generic[ItemT]):
+    """A page of a list of counts, and which times they are of."""
+
+    covers: CoversResource
+
+
+def describe_covers(since: datetime, until: datetime) -> Json:
+    """Return the times that were counted in the wire format."""
+    return CoversResource(since=since, until=until).model_dump()
 
 
 def describe_model(model: type[BaseModel], *, is_partial: bool = False) -> Json:
@@ -92,8 +112,9 @@ class _ComponentNames(GenerateJsonSchema):
         return super().normalize_name(name).removesuffix(SUFFIX)
 
     def default_schema(self, schema: Any) -> Json:  # noqa: ANN401 - pydantic's own
-        # What an answer leaves out, it does not know.
-        if self.mode == "serialization":
+        # What an answer leaves out, it does not know. In a body an empty default says nothing,
+        # and types that are generated from the document demand every field that has one.
+        if self.mode == "serialization" or schema.get("default") in EMPTY:
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+SERVED = "served"
+
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
@@ -33,6 +35,7 @@ VERSION = (
     Dimension("schema"),
     Dimension("schema_version"),
     Dimension("release"),
+    Dimension(SERVED, 'who answered, as "model at upstream"; - asks for the requested model'),
 )
 """Columns of the second hour rollup."""
 COUNTED = (

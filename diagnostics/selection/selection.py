@@ -92,7 +92,10 @@ class Selection:
         """The range as it is read: `24 h`."""
         if self.begin is None:
             return f"{self.range[:-1]} {self.range[-1]}"
-        ends = (self.begin, self.end) if self.end else (self.begin,)
+        return self.words_of(*((self.begin, self.end) if self.end else (self.begin,)))
+
+    def words_of(self, *ends: datetime) -> str:
+        """Return times as they are read, in the zone of the selection."""
         zone = ZoneInfo(self.zone)
         return " to ".join(f"{at.astimezone(zone):%Y-%m-%d %H:%M}" for at in ends)
 
@@ -163,6 +166,11 @@ class Selection:
         until = self.end or now
         since = self.begin or until - RANGES[self.range]
         return since, max(until, since + timedelta(minutes=1))
+
+    def covered(self, since: datetime, until: datetime, now: datetime) -> tuple[datetime, datetime]:
+        """Return the times that rows of since <= t < until tell of: nothing lies after now."""
+        end = self.window(now)[1]
+        return since, end if end >= now else until
 
     def scanned_window(self, now: datetime) -> tuple[datetime, datetime, str | None]:
         """Return the window that is read, and what to say when it was made shorter."""

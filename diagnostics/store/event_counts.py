@@ -121,6 +121,8 @@ def _attempt_names(kind: str, attempt: int) -> Iterator[str]:
         yield f"tried_{attempt}"
     if kind == "succeeded":
         yield "succeeded"
+    # Which attempt a span was may be known only later (place_calls.sql counts it then).
+    if kind == "succeeded" and attempt:
         yield "runs"
         yield "ok_first" if attempt == 1 else "repaired"
         if attempt > 1:

@@ -1,7 +1,8 @@
 """Which rollup rows make up a window of time: days in the middle, hours, minutes at its edges.
 
-A window is aligned first: to minutes up to six hours, to hours up to two months, to days
-beyond. Nothing lies after now, so a window that ends now takes the whole hour it ends in.
+A range is aligned first: each of its edges, by itself, to the finest row that is kept of its
+time. Where an edge comes to lie depends on nothing but the edge, and both ends are rounded down:
+ranges that follow each other share no row, and days add up to their week in any zone.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,6 @@ from enum import StrEnum
 # Older minutes are in hours and days only: alerts look at the last two days at most.
 MINUTES_KEPT = timedelta(hours=48)
 HOURS_KEPT = timedelta(days=395)
-SHORT = timedelta(hours=6)
-LONG = timedelta(days=62)
 
 
 class Grain(StrEnum):
@@ -57,24 +56,39 @@ class TimeWindow:
         """The stretches that make it up, of no coarser grain, oldest first."""
         return _split(self.since, self.until, self.finest, coarsest)
 
+    @property
+    def in_hours(self) -> "TimeWindow":
+        """The same range by rows of hours at least: what is known of versions and groups."""
+        hour = WIDTHS[Grain.HOUR]
+        first, last = floor(self.since, hour), floor(self.until, hour)
+        return TimeWindow(first, max(last, first + hour), _coarser(self.finest, Grain.HOUR))
+
     def before(self, span: timedelta) -> "TimeWindow":
         """The window of about `span` that ends where this one begins; begins with a day."""
         since = floor(self.since - span, WIDTHS[Grain.DAY])
         return TimeWindow(since, self.since, self.finest)
 
 
-def align(since: datetime, until: datetime, now: datetime) -> TimeWindow:
-    """Widen a stretch of time to what the rollups can tell."""
-    finest = _finest(since, until, now)
-    width = WIDTHS[finest]
-    last = ceil(until, width)
-    if last > now:
-        last = max(last, ceil(until, WIDTHS[Grain.HOUR]))
-    return TimeWindow(floor(since, width), last, finest)
+def align(
+    since: datetime, until: datetime, now: datetime, finest: Grain = Grain.MINUTE
+) -> TimeWindow:
+    """Return the rows of a range, no finer than asked; one within a row is told by that row.
+
+    Nothing lies after now: a range that ends now or later takes the whole hour it ends in.
+    """
+    grains = [_coarser(finest, kept_of(edge, now)) for edge in (since, until)]
+    first, last = (
+        floor(edge, WIDTHS[grain]) for edge, grain in zip((since, until), grains, strict=True)
+    )
+    if until >= now:
+        last = ceil(until, WIDTHS[Grain.HOUR])
+    if first >= last:
+        last = first + WIDTHS[grains[0]]
+    return TimeWindow(first, last, min(grains, key=WIDTHS.__getitem__))
 
 
 def align_to(grain: Grain, since: datetime, until: datetime) -> TimeWindow:
-    """Widen a stretch of time to whole minutes, hours or days."""
+    """Widen a stretch of time to whole minutes, hours or days: to look at, not to add up."""
     return TimeWindow(floor(since, WIDTHS[grain]), ceil(until, WIDTHS[grain]), grain)
 
 
@@ -98,14 +112,16 @@ def ceil(at: datetime, width: timedelta) -> datetime:
     return at + (datetime.fromtimestamp(0, UTC) - at) % width
 
 
-def _finest(since: datetime, until: datetime, now: datetime) -> Grain:
-    if until - since > LONG or since < now - HOURS_KEPT:
-        return Grain.DAY
+def kept_of(at: datetime, now: datetime) -> Grain:
+    """Return the finest grain that all of a time's hour, or day, is still kept in."""
     # A minute of reserve: what is read now was folded a moment ago.
-    reserve = MINUTES_KEPT - WIDTHS[Grain.MINUTE]
-    if until - since > SHORT or since < now - reserve:
-        return Grain.HOUR
-    return Grain.MINUTE
+    if floor(at, WIDTHS[Grain.HOUR]) >= now - MINUTES_KEPT + WIDTHS[Grain.MINUTE]:
+        return Grain.MINUTE
+    return Grain.HOUR if floor(at, WIDTHS[Grain.DAY]) >= now - HOURS_KEPT else Grain.DAY
+
+
+def _coarser(one: Grain, other: Grain) -> Grain:
+    return max(one, other, key=WIDTHS.__getitem__)
 
 
 def _split(since: datetime, until: datetime, finest: Grain, coarsest: Grain) -> list[Segment]:

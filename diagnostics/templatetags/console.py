@@ -127,6 +127,7 @@ def field(field: BoundField, *, plain: bool = False, is_chooser: bool = False) -
 
 FILTERS: Mapping[str, Callable[..., object]] = {
     "percent": figures.percent,
+    "rate": figures.rate_percent,
     "points": figures.points,
     "count": figures.count,
     "short_count": figures.short_count,

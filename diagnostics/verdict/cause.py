@@ -7,7 +7,7 @@ touch go on well: without such calls there is nothing to compare with.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from diagnostics.queries.call_counts import UNSAID
@@ -77,6 +77,12 @@ OTHERS: Mapping[Cause, Callable[[Dimensions], object]] = {
     Cause.SOURCE: source_of,
 }
 """By what the calls are divided that a suspect does not touch: one at least must go well."""
+
+
+def _except(
+    touches: Callable[[Dimensions], bool], part: Callable[[Dimensions], bool]
+) -> Callable[[Dimensions], bool]:
+    return lambda place: touches(place) and not part(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +172,46 @@ class Inquiry:
                 return self._is_served_otherwise(one)
         touches = one.suspect.touches
         if self.called_models(one) > 1:
-            return True
+            return not self._is_at_one_model(one)
         is_just_then = self.timing.is_sharp and self._is_just_then(one.suspect)
         return is_just_then or self.ledger.wellness(one, lambda place: not touches(place)) > WELL
 
     def _is_everywhere(self, one: Explanation) -> bool:
-        """Whether it is still seen where its worst model is left out."""
-        parts = self.ledger.parts(_model_of, one.suspect.touches)
-        worst = max(parts, key=lambda part: -self.ledger.wellness(one, part))
-        rest = self.ledger.without(worst).explain(one.suspect)
+        """Whether it is still seen without its worst model, without its worst source, and both.
+
+        Two troubles together may touch every model and every source, but not each with each.
+        """
+        touches = one.suspect.touches
+        model = self._worst(one, _model_of, touches)
+        if not self._is_seen_without(model, one):
+            return False
+        if len(self.ledger.values(source_of, touches)) < 2:
+            return True
+        if not self._is_seen_without(self._worst(one, source_of, touches), one):
+            return False
+        others = _except(touches, model)
+        source = self._worst(one, source_of, others)
+        return self.ledger.wellness(one, _except(others, source)) <= HIT
+
+    def _is_seen_without(self, part: Callable[[Dimensions], bool], one: Explanation) -> bool:
+        rest = self.ledger.without(part).explain(one.suspect)
         return rest.excess >= LEAST_EXCESS and rest.weight >= UNSURE_WEIGHT
+
+    def _is_at_one_model(self, one: Explanation) -> bool:
+        """Whether only its worst model is hit: the others are well beside that."""
+        touches = one.suspect.touches
+        worst = self._worst(one, _model_of, touches)
+        alone = self.ledger.explain(replace(one.suspect, touches=worst))
+        return self.ledger.wellness(alone, _except(touches, worst)) > HIT
+
+    def _worst(
+        self,
+        one: Explanation,
+        read: Callable[[Dimensions], object],
+        touches: Callable[[Dimensions], bool],
+    ) -> Callable[[Dimensions], bool]:
+        parts = self.ledger.parts(read, touches)
+        return min(parts, key=lambda part: self.ledger.wellness(one, part))
 
     def _is_pair(self, one: Explanation) -> bool:
         """Whether only the two together explain it, or nothing tells which of them it is."""
@@ -302,7 +338,7 @@ class Finding:
     parts: tuple[str, ...] = ()
     """What it may be made of, where no one thing explains it."""
     suspects: tuple[Suspect, ...] = ()
-    """The same, as what touches calls."""
+    """Without the calls of which, one after the other, may be seen what else there is."""
     is_new: bool = False
     """Whether the cause is a version that began with it."""
     is_compared: bool = True
@@ -324,9 +360,7 @@ def find_cause(
     # What fails less elsewhere must not hide what fails more here.
     best = _heaviest(one for one in found if one.excess >= LEAST_EXCESS)
     if best < LEAST_WEIGHT:
-        unsure = _heaviest(one for one in found if one.excess >= UNSURE_EXCESS)
-        is_unsure = unsure >= UNSURE_WEIGHT
-        return Finding(Cause.NOT_ENOUGH_DATA if is_unsure else None, excess=excess)
+        return Finding(Cause.NOT_ENOUGH_DATA if _is_unsure(found) else None, excess=excess)
     told_before = (cell.place for cell in before if cell.place.served is not None)
     inquiry = Inquiry(ledger, timing, by_kind, frozenset(map(_model_of, told_before)))
     pairs = pairs_of(_strongest(found), cells, before, timing)
@@ -346,10 +380,20 @@ def find_cause(
         shares_of(cells, usual),
         touches,
         () if chosen else tuple(one.suspect.value for one in parts),
-        () if chosen else tuple(one.suspect for one in parts),
+        tuple(map(_as_seen, parts if chosen else _foremost(found, parts, inquiry))),
         bool(chosen and chosen.suspect.is_new),
         _is_compared(chosen, inquiry) if chosen else not _lacks_comparison(found, best, inquiry),
     )
+
+
+def _is_unsure(found: Iterable[Explanation]) -> bool:
+    return _heaviest(one for one in found if one.excess >= UNSURE_EXCESS) >= UNSURE_WEIGHT
+
+
+def is_seen(cells: Sequence[CountCell], before: Sequence[CountCell], suspect: Suspect) -> bool:
+    """Whether what a suspect touches fails more than usual in these calls, were it by little."""
+    found = EvidenceSums.of(cells, FailureBaseline.of(before)).explain(suspect)
+    return found.weight >= UNSURE_WEIGHT and found.excess >= UNSURE_EXCESS
 
 
 def _is_compared(chosen: Explanation, inquiry: Inquiry) -> bool:
@@ -462,6 +506,22 @@ def _two_at_once(found: Sequence[Explanation], inquiry: Inquiry) -> list[Explana
             if is_there and one.weight + beside.weight > best[0]:
                 best = one.weight + beside.weight, [one, other]
     return best[1] if len(best[1]) == 2 else []
+
+
+def _as_seen(one: Explanation) -> Suspect:
+    """Return a suspect with the kinds of failure that rose; an outage makes all of its kinds."""
+    if one.suspect.cause is Cause.PROVIDER_OUTAGE:
+        return one.suspect
+    return replace(one.suspect, kinds=frozenset(one.added))
+
+
+def _foremost(
+    found: Sequence[Explanation], parts: Sequence[Explanation], inquiry: Inquiry
+) -> list[Explanation]:
+    """Return the parts, and what explains most by itself of all that may be named."""
+    named = (one for one in found if one.excess >= LEAST_EXCESS and inquiry.is_valid(one))
+    first = max(named, key=lambda one: one.weight, default=None)
+    return [*parts, first] if first and first not in parts else [*parts]
 
 
 def _any_of(parts: Sequence[Explanation]) -> Callable[[Dimensions], bool]:

@@ -1,7 +1,7 @@
 """What is counted of calls that had everything in common, and what is usual for them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add, sub
 from typing import NamedTuple
@@ -63,6 +63,38 @@ class CountCell:
     def failed(self) -> int:
         """All failing calls."""
         return sum(self.failures.values())
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedCalls:
+    """Calls that are left out, or some of their failures, to see what is beside a cause."""
+
+    touches: Callable[[Dimensions], bool]
+    kinds: frozenset[str] | None = None
+    """The failures that are left out; None: the calls themselves."""
+    is_of_series: bool = False
+    """Whether what a series names says which calls they are."""
+
+
+def omitted_kinds(left_out: Iterable[OmittedCalls], place: Dimensions) -> Collection[str] | None:
+    """Return the failures of a place that are left out; None: all its calls are."""
+    kinds: set[str] = set()
+    for one in left_out:
+        if one.touches(place):
+            if one.kinds is None:
+                return None
+            kinds |= one.kinds
+    return kinds
+
+
+def leave_out(
+    left_out: Iterable[OmittedCalls], place: Dimensions, calls: int, failures: Mapping[str, int]
+) -> tuple[int, Mapping[str, int]]:
+    """Return the calls and failures of a place without all that is left out."""
+    omitted = omitted_kinds(left_out, place)
+    if omitted is None:
+        return 0, {}
+    return calls, {kind: seen for kind, seen in failures.items() if kind not in omitted}
 
 
 @dataclass(slots=True)
@@ -135,6 +167,8 @@ def excess_of(cell: CountCell, usual: FailureBaseline) -> dict[str, float]:
 ENDS = ("attempts", "succeeded", "runs", "degraded", "repaired", "provider_failed")
 COUNTED: tuple[str, ...] = (*ENDS, *FAILURE_KINDS)
 """The measures that are asked for, in their order."""
+CLEAN = ENDS.index("degraded")
+"""From here on measures count what went wrong."""
 UNANSWERED = "call_provider_error"
 """What a run met at least that ended because its provider failed."""
 
@@ -155,6 +189,8 @@ def count_calls(measures: Sequence[int]) -> CallTotals:
     least that failed.
     """
     attempts, succeeded, runs, degraded, repaired, unanswered, *kinds = measures
+    if not any(measures[CLEAN:]):  # As most minutes are.
+        return CallTotals(attempts + max(runs - succeeded, 0), {}, runs)
     failures = {k: seen for k, seen in zip(FAILURE_KINDS, kinds, strict=True) if seen}
     silent = sum(failures.get(kind, 0) for kind in TRANSPORT)
     good = max(runs - degraded - succeeded, 0)

@@ -4,14 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import repeat
-from typing import TypeVar
+from operator import mul
 
-from diagnostics.analysis.onset import Slot
+from diagnostics.analysis.onset import LEAST_MORE, Slot, may_be_marked
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to, floor
+from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
 from diagnostics.verdict.cells import CallTotals
 
-Number = TypeVar("Number", int, float)
 DRAWN_TOWARDS = 20
 """Calls of the average series that every series' own are added to."""
 USUAL_WHEN_NEW = 0.004
@@ -27,11 +26,13 @@ class SeriesCurve:
     calls: list[int]
     failed: dict[str, list[int]] = field(default_factory=dict)
 
-    def add(self, slot: int, calls: int, failures: Mapping[str, int]) -> None:
-        """Count more calls in a slot."""
+    def add(
+        self, slot: int, calls: int, failures: Mapping[str, int], omitted: Collection[str] = ()
+    ) -> None:
+        """Count more calls in a slot, and their failures but for the kinds that are omitted."""
         self.calls[slot] += calls
         for kind, failed in failures.items():
-            if failed:
+            if failed and kind not in omitted:
                 found = self.failed.get(kind)
                 if found is None:
                     found = self.failed[kind] = [0] * len(self.calls)
@@ -90,27 +91,59 @@ class SeriesBaseline:
         return sum(self.known.get(w, NOTHING).calls for w in whos) + DRAWN_TOWARDS
 
 
-def slots_of(
-    whos: Iterable[SeriesKey], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
-) -> list[Slot]:
-    """Add up series and kinds: calls, failures and the usual failures of each slot."""
-    members = [(who, curves[who]) for who in whos if who in curves]
-    if not members:
-        return []
-    calls = _add_up([curve.calls for _, curve in members])
-    failed = _add_up(
-        [row for _, curve in members for kind, row in curve.failed.items() if kind in kinds]
-    )
-    expected = []
-    for who, curve in members:
-        share = sum(usual.share(who, kind) for kind in kinds)
-        expected.append([one * share for one in curve.calls])
-    fewest = map(min, failed, calls) if failed else repeat(0, len(calls))
-    return list(map(Slot, calls, fewest, _add_up(expected)))
+class PooledCurves:
+    """The curves of some series added up, kind by kind: many thousand slots a judgement."""
+
+    def __init__(self, whos: Iterable[SeriesKey], curves: Curves, usual: SeriesBaseline) -> None:
+        """Add up the calls; failures are added up for the kinds that are asked for."""
+        self._members = {who: curves[who] for who in whos if who in curves}
+        self._usual = usual
+        self._by_kind: dict[str, Sequence[int]] = {}
+        self._calls = _add_up([curve.calls for curve in self._members.values()])
+
+    @property
+    def known(self) -> float:
+        """The earlier calls that the usual failures rest on."""
+        return self._usual.calls(self._members)
+
+    def slots(self, kinds: Sequence[str]) -> list[Slot]:
+        """Return calls, failures and the usual failures of each slot."""
+        return self._slots(self._failed(kinds), self._shares(kinds))
+
+    def marked_slots(self, kinds: Sequence[str]) -> list[Slot]:
+        """Return the same, or nothing where no onset in them would be told."""
+        failed = self._failed(kinds)
+        if sum(failed) < LEAST_MORE:
+            return []
+        # Measured by the member that fails least: most pools and kinds need no more than this.
+        shares = self._shares(kinds)
+        expected = map(mul, reversed(self._calls), repeat(min(shares)))
+        if not may_be_marked(zip(reversed(self._calls), reversed(failed), expected, strict=True)):
+            return []
+        slots = self._slots(failed, shares)
+        return slots if len(shares) == 1 or may_be_marked(reversed(slots)) else []
+
+    def _failed(self, kinds: Sequence[str]) -> Sequence[int]:
+        return _add_up([row for kind in kinds if (row := self._failed_as(kind))])
+
+    def _failed_as(self, kind: str) -> Sequence[int]:
+        known = self._by_kind.get(kind)
+        if known is None:
+            rows = (curve.failed.get(kind) for curve in self._members.values())
+            known = self._by_kind[kind] = _add_up([row for row in rows if row])
+        return known
+
+    def _shares(self, kinds: Sequence[str]) -> Sequence[float]:
+        return [sum(self._usual.share(who, kind) for kind in kinds) for who in self._members]
+
+    def _slots(self, failed: Sequence[int], shares: Sequence[float]) -> list[Slot]:
+        by_slot = zip(*(curve.calls for curve in self._members.values()), strict=True)
+        expected = [sum(map(mul, column, shares)) for column in by_slot]
+        fewest = map(min, failed, self._calls) if failed else repeat(0)
+        return list(map(Slot, self._calls, fewest, expected))
 
 
-def _add_up(rows: Sequence[Sequence[Number]]) -> Sequence[Number]:
-    """Add up slot by slot: it is done for every pool and kind, many thousand slots."""
+def _add_up(rows: Sequence[Sequence[int]]) -> Sequence[int]:
     return rows[0] if len(rows) == 1 else list(map(sum, zip(*rows, strict=True)))
 
 
@@ -182,7 +215,7 @@ def stretch_of(asked: VerdictRange) -> Stretch:
     if since >= asked._reach and not asked.by_version:
         return Stretch(align_to(Grain.MINUTE, floor(since, SLOT), asked.until), SLOT)
     width = HOUR if asked.until - since <= HOURS_REACH else DAY
-    return Stretch(align_to(Grain.HOUR, since, asked.until), width)
+    return Stretch(align(since, asked.until, asked.now, Grain.HOUR), width)
 
 
 def closer_look(asked: VerdictRange, used: Stretch, earliest: datetime | None) -> Stretch | None:

@@ -8,35 +8,39 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
+from math import log
 from typing import Protocol
 
 from diagnostics.analysis.onset import (
     LEAST_FACTOR,
     LEAST_MORE,
     OnsetSlots,
+    RisingShare,
     alarm_of,
     find_onset,
+    find_rise,
     is_much,
 )
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
-from diagnostics.verdict.cause import LEAST_CALLS, Finding, find_cause
-from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions, told_whole
+from diagnostics.verdict.cause import LEAST_CALLS, Finding, find_cause, is_seen
+from diagnostics.verdict.cells import TRANSPORT, CountCell, OmittedCalls, leave_out, told_whole
 from diagnostics.verdict.curves import (
     Curves,
+    PooledCurves,
     SeriesBaseline,
     Stretch,
     VerdictRange,
     closer_look,
-    slots_of,
     stretch_of,
 )
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.suspects import Cause, Suspect
 
 POOLS: Sequence[Callable[[SeriesKey], object]] = (
     lambda who: who,
@@ -59,17 +63,51 @@ class Worsening:
     onset: OnsetSlots
 
 
-def find_fired(curves: Curves, usual: SeriesBaseline) -> list[Worsening]:
-    """Return every pool of series that got worse, also those where it is over by now."""
+@dataclass(frozen=True, slots=True)
+class CurveSearch:
+    """The pools of series that were looked at, and every worsening that was found in them."""
+
+    curves: Curves = field(default_factory=dict)
+    least: float = 0.0
+    fired: Mapping[frozenset[SeriesKey], Sequence[Worsening]] = field(default_factory=dict)
+    """By pool, also where it is over by now."""
+
+    @property
+    def all_fired(self) -> list[Worsening]:
+        """The worsenings of all pools."""
+        return list(chain.from_iterable(self.fired.values()))
+
+
+def search_curves(
+    curves: Curves, usual: SeriesBaseline, more: float = 0.0, known: CurveSearch | None = None
+) -> CurveSearch:
+    """Look for what got worse in every pool of series and every kind.
+
+    `more` is the gain (log) that is asked for beyond what chance explains. In a pool with the
+    same calls as in a `known` search only what was found there is looked at once more.
+    """
     pools = list(_pools(curves))
     slots = max((len(curve.calls) for curve in curves.values()), default=1)
-    least = alarm_of(slots, len(pools) * len(KIND_SETS))
-    return [
-        Worsening(pool, kinds, onset)
-        for pool in pools
-        for kinds in KIND_SETS
-        if (onset := joint(pool, kinds, curves, usual, least)) and onset.is_marked
-    ]
+    least = alarm_of(slots, len(pools) * len(KIND_SETS)) + more
+    if known is None or least < known.least:
+        known = CurveSearch()
+    same = {who for who, curve in curves.items() if known.curves.get(who) == curve}
+    fired = {}
+    for pool in pools:
+        is_known = pool in known.fired and pool <= same
+        asked = [one.kinds for one in known.fired[pool]] if is_known else KIND_SETS
+        fired[pool] = list(_fired(pool, PooledCurves(pool, curves, usual), asked, least))
+    return CurveSearch(curves, least, fired)
+
+
+def _fired(
+    pool: frozenset[SeriesKey], pooled: PooledCurves, asked: Iterable[tuple[str, ...]], least: float
+) -> Iterator[Worsening]:
+    for kinds in asked:
+        slots = pooled.marked_slots(kinds)
+        onset = find_onset(slots, pooled.known, least) if slots else None
+        if onset and onset.is_marked and is_much(onset, slots):
+            yield Worsening(pool, kinds, onset)
 
 
 def lasting_of(
@@ -104,42 +142,20 @@ def _end_of_stronger(one: Worsening, fired: Iterable[Worsening]) -> int | None:
 def _is_seen_after(one: Worsening, end: int | None, curves: Curves, usual: SeriesBaseline) -> bool:
     if end is None:
         return True
-    slots = slots_of(one.whos, one.kinds, curves, usual)[end:]
+    slots = PooledCurves(one.whos, curves, usual).slots(one.kinds)[end:]
     failed = sum(slot.failed for slot in slots)
     expected = sum(slot.expected for slot in slots)
     return failed - expected >= LEAST_MORE and failed >= LEAST_FACTOR * expected
 
 
 def joint(
-    whos: Iterable[SeriesKey],
-    kinds: Sequence[str],
-    curves: Curves,
-    usual: SeriesBaseline,
-    least: float = 0.0,
+    whos: Iterable[SeriesKey], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
 ) -> OnsetSlots | None:
-    """Find since when some series together show more of some kinds, by that gain at least."""
-    members = [who for who in whos if who in curves]
-    if not _is_worth_it(members, kinds, curves, usual):
-        return None
-    slots = slots_of(members, kinds, curves, usual)
-    onset = find_onset(slots, usual.calls(members), least)
+    """Find since when some series together show more of some kinds."""
+    pooled = PooledCurves(whos, curves, usual)
+    slots = pooled.slots(kinds)
+    onset = find_onset(slots, pooled.known)
     return onset if onset and is_much(onset, slots) else None
-
-
-def _is_worth_it(
-    members: Sequence[SeriesKey], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
-) -> bool:
-    """Whether any stretch of these can hold enough: most pools and kinds show nothing."""
-    failed = sum(
-        sum(curves[who].failed[kind])
-        for who in members
-        for kind in kinds
-        if kind in curves[who].failed
-    )
-    if failed < LEAST_MORE or len(kinds) > 1:
-        return failed >= LEAST_MORE
-    expected = sum(sum(curves[who].calls) * usual.share(who, kinds[0]) for who in members)
-    return failed >= expected
 
 
 def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:
@@ -156,15 +172,20 @@ def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:
 
 WEEK = timedelta(days=7)
 MOST_CAUSES = 4
-LATELY = (timedelta(hours=1), timedelta(hours=3))
-SURELY_CALLED = 5.0
-"""Calls of a version to be expected, of which none says that it is called no more."""
+LATELY = tuple(timedelta(hours=hours) for hours in (1, 2, 3))
+SURELY_NO_MORE = 5.0
+"""How unlikely (log) it must be that a source made its latest calls all without a version."""
+HIGHEST_PART = 0.95
+"""Of a source's calls, what a version is taken to have at most."""
+BESIDE = 3.0
+"""The gain beyond chance of what is told beside another cause: one looks at many remainders."""
+OF_SERIES = (Cause.PROVIDER_OUTAGE, Cause.MODEL, Cause.VALIDATOR)
+"""Causes whose calls a series names: what is left needs no count by versions."""
 UNCLEAR = (None, Cause.MIXED, Cause.NOT_ENOUGH_DATA)
 AROUND = timedelta(hours=6)
 """How far from the onset a version may begin: at first few calls may have it."""
 
 
-Touches = Callable[[Dimensions], bool]
 HOUR = WIDTHS[Grain.HOUR]
 
 
@@ -175,10 +196,10 @@ class VerdictCounts(Protocol):
     def stretch(self) -> Stretch:
         """Return the slots that are looked at."""
 
-    def curves(self, stretch: Stretch, without: Touches | None = None) -> Curves:
+    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
         """Return the calls and failures of every series in each slot of a stretch.
 
-        Without those that are touched, slots are hours at least.
+        Where versions say what is left out, slots are hours at least.
         """
 
     def usual(self) -> SeriesBaseline:
@@ -186,6 +207,9 @@ class VerdictCounts(Protocol):
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
+
+    def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
+        """Return what was counted of every series, from the minute on where minutes are kept."""
 
     def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
         """Return the first call of each version between two times; count those before `early`."""
@@ -196,25 +220,24 @@ class VerdictCounts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OtherCalls:
-    """What was counted of the calls that a cause does not touch."""
+    """What was counted beside the calls of some causes."""
 
     counts: VerdictCounts
-    touches: Touches
+    left_out: tuple[OmittedCalls, ...]
+    is_by_hour: bool = True
+    """Whether slots are hours at least: fewer slots show more, and versions are known by them."""
 
     @property
     def stretch(self) -> Stretch:
-        """Return the slots that are looked at: of an hour at least, as versions are known so."""
+        """Return the slots that are looked at."""
         stretch = self.counts.stretch
-        if stretch.width >= HOUR:
+        if stretch.width >= HOUR or not self.is_by_hour:
             return stretch
         return Stretch(align_to(Grain.HOUR, stretch.window.since, stretch.window.until), HOUR)
 
-    def curves(self, stretch: Stretch, without: Touches | None = None) -> Curves:
+    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
         """Return the calls and failures of every series in each slot of a stretch."""
-        mine = self.touches
-        if without is None:
-            return self.counts.curves(stretch, mine)
-        return self.counts.curves(stretch, lambda place: mine(place) or without(place))
+        return self.counts.curves(stretch, (*self.left_out, *left_out))
 
     def usual(self) -> SeriesBaseline:
         """Return what is known of each series from the week before the stretch."""
@@ -222,7 +245,16 @@ class OtherCalls:
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
-        return [cell for cell in self.counts.cells(since, until) if not self.touches(cell.place)]
+        found = []
+        for cell in self.counts.cells(since, until):
+            calls, failures = leave_out(self.left_out, cell.place, cell.attempts, cell.failures)
+            if calls:
+                found.append(replace(cell, attempts=calls, failures=failures))
+        return found
+
+    def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
+        """Return the same of every series: what is left out of it is known by the hour."""
+        return self.cells(floor(since, HOUR), until)
 
     def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
         """Return the first call of each version between two times."""
@@ -259,6 +291,10 @@ class Diagnosis:
     before: Sequence[CountCell] = field(default=(), repr=False)
     shifted: bool = False
     """Whether more fails only because calls went where more always failed."""
+    rise: RisingShare | None = None
+    """How much it got worse since it began."""
+    search: CurveSearch = field(default_factory=CurveSearch, repr=False)
+    """What was looked at: a look at the rest begins with it."""
 
 
 def judge_asked(
@@ -269,17 +305,22 @@ def judge_asked(
     There is one diagnosis of each cause, the gravest first; one in all where nothing is worse.
     """
     stretch = stretch_of(asked)
-    judged = judge(count(stretch))
-    closer = closer_look(asked, stretch, judged[0].since_low)
-    if not closer:
-        return judged
-    again = judge(count(closer))
-    return again if again[0].since else judged
+    counts = count(stretch)
+    first = _judge_one(counts)
+    closer = closer_look(asked, stretch, first.since_low)
+    if closer:
+        again = judge(count(closer))
+        if again[0].since:
+            return again
+    return _every_cause(counts, first)
 
 
 def judge(counts: VerdictCounts) -> Sequence[Diagnosis]:
     """Judge what was counted; the same counts give the same judgement."""
-    first = _judge_one(counts)
+    return _every_cause(counts, _judge_one(counts))
+
+
+def _every_cause(counts: VerdictCounts, first: Diagnosis) -> Sequence[Diagnosis]:
     if first.since is None:
         return [first]
     causes = _all_causes(counts, first, MOST_CAUSES)
@@ -296,38 +337,93 @@ def _all_causes(counts: VerdictCounts, first: Diagnosis, most: int) -> list[Diag
         return [first]
     if first.finding.cause is Cause.MIXED:
         return _told_apart(counts, first) or [first]
-    second = _judge_one(OtherCalls(counts, first.finding.touches))
+    rest, second = _beside(counts, first)
     if second.since is None or second.finding.cause is Cause.NOT_ENOUGH_DATA:
         return [first]
-    # Without the second the first may show since when it lasts.
-    again = _judge_one(OtherCalls(counts, second.finding.touches))
-    is_same = again.finding.cause is first.finding.cause and (
-        again.finding.value == first.finding.value
-    )
-    rest = OtherCalls(counts, first.finding.touches)
-    return [again if is_same else first, *_all_causes(rest, second, most - 1)]
+    if second.finding.cause is not Cause.MIXED:
+        # Without the second the first may show since when it lasts.
+        _, again = _beside(counts, second)
+        first = again if _is_same(again, first) else first
+    return [first, *_all_causes(rest, second, most - 1)]
 
 
 def _told_apart(counts: VerdictCounts, mixed: Diagnosis) -> list[Diagnosis]:
-    parts = mixed.finding.suspects
-    if len(parts) < 2:
-        return []
-    found = [_judge_one(OtherCalls(counts, part.touches)) for part in parts]
-    clear = [one for one in found if one.since and one.finding.cause not in UNCLEAR]
-    named = {(one.finding.cause, one.finding.value) for one in clear}
-    # The same calls that fail in the same way are one trouble, whatever they have in common.
-    alike = {(one.touched, one.finding.top_kind) for one in clear}
-    return clear if len(named) == len(alike) == len(parts) else []
+    """Return two causes, each as it is without the other; none where that makes them no clearer."""
+    for suspect in mixed.finding.suspects:
+        _, second = _beside(counts, mixed, suspect)
+        if not _is_clear(second):
+            continue
+        _, first = _beside(counts, second)
+        # What fails in the same way, at the same calls or at two of a kind, is one trouble.
+        is_alike = first.finding.top_kind == second.finding.top_kind and (
+            first.touched == second.touched or first.finding.cause is second.finding.cause
+        )
+        if _is_clear(first) and not is_alike and not _is_same(first, second):
+            return [first, second]
+    return []
 
 
-def _judge_one(counts: VerdictCounts) -> Diagnosis:
-    """Judge the strongest worsening."""
+def _beside(
+    counts: VerdictCounts, one: Diagnosis, suspect: Suspect | None = None
+) -> tuple[VerdictCounts, Diagnosis]:
+    """Return what is left beside a cause, and what that shows.
+
+    An outage leaves the calls that were answered. Of any other cause all calls are left out;
+    where the others do not show something clearly, they may beside those of its calls that
+    failed in other ways, or not at all.
+    """
+    suspect = suspect or one.finding.suspects[0]
+    is_of_series = suspect.cause in OF_SERIES
+    if suspect.cause is Cause.PROVIDER_OUTAGE:
+        answered = OmittedCalls(suspect.touches, suspect.kinds, is_of_series)
+        rest = _without(counts, answered, is_by_hour=False)
+        if _is_clear(found := _judge_one(rest, one.search)):
+            return rest, found
+    others = _without(counts, OmittedCalls(suspect.touches, is_of_series=is_of_series))
+    second = _judge_one(others, one.search)
+    if _is_clear(second):
+        return others, second
+    rest = _without(counts, OmittedCalls(suspect.touches, suspect.kinds, is_of_series))
+    found = _judge_one(rest, one.search)
+    if _is_clear(found) and _is_seen_in(others, found):
+        return rest, found
+    return others, second
+
+
+def _is_seen_in(counts: VerdictCounts, found: Diagnosis) -> bool:
+    """Whether what was found shows in some calls, were it by less."""
+    since, until = found.since or counts.stretch.window.since, counts.stretch.window.until
+    cells = counts.cells(floor(since, HOUR), until)
+    return is_seen(cells, found.before, found.finding.suspects[0])
+
+
+def _is_clear(one: Diagnosis) -> bool:
+    return one.since is not None and one.finding.cause not in UNCLEAR
+
+
+def _is_same(one: Diagnosis, other: Diagnosis) -> bool:
+    return (one.finding.cause, one.finding.value) == (other.finding.cause, other.finding.value)
+
+
+def _without(
+    counts: VerdictCounts, left_out: OmittedCalls, *, is_by_hour: bool = True
+) -> VerdictCounts:
+    if isinstance(counts, OtherCalls):
+        is_by_hour = is_by_hour or counts.is_by_hour
+        return OtherCalls(counts.counts, (*counts.left_out, left_out), is_by_hour)
+    return OtherCalls(counts, (left_out,), is_by_hour)
+
+
+def _judge_one(counts: VerdictCounts, known: CurveSearch | None = None) -> Diagnosis:
+    """Judge the strongest worsening; beside another cause it has to be clearer."""
     stretch = counts.stretch
     curves, usual = counts.curves(stretch), counts.usual()
-    fired = find_fired(curves, usual)
+    more = BESIDE if isinstance(counts, OtherCalls) else 0.0
+    search = search_curves(curves, usual, more, known)
+    fired = search.all_fired
     lasting = lasting_of(fired, curves, usual)
     if not lasting:
-        return _calm(curves, _ended(fired, stretch))
+        return _calm(search, _ended(fired, stretch))
     strongest = max(lasting, key=lambda one: one.onset.gain)
     look = _look_around(counts, strongest, curves, usual)
     hour = floor(look.stretch.begin(look.onset.at), WIDTHS[Grain.HOUR])
@@ -337,26 +433,56 @@ def _judge_one(counts: VerdictCounts) -> Diagnosis:
     timing = _timing(counts, look)
     finding = find_cause(cells, before, timing)
     if finding.cause is None:
-        return _calm(curves, None, shifted=True)
+        return _calm(search, None, shifted=True)
     if finding.is_new and _is_called_no_more(counts, finding, cells):
-        return _judge_one(OtherCalls(counts, finding.touches))
+        return _judge_one(_without(counts, OmittedCalls(finding.touches)), search)
     hit = [cell for cell in cells if finding.touches(cell.place)]
     touched = frozenset(cell.place.who for cell in hit)
     sharpest = _sharpest(touched, finding, look.curves, usual)
     look = replace(look, onset=sharpest or look.onset)
-    return _degrading(counts, finding, look, (hit, before), touched)
+    found = _degrading(counts, finding, look, (hit, before), touched)
+    return replace(
+        found,
+        hit=_hit_since(counts, found, cells),
+        rise=_rise(touched, finding, look, usual),
+        search=search,
+    )
+
+
+def _rise(
+    touched: Iterable[SeriesKey], finding: Finding, look: _Look, usual: SeriesBaseline
+) -> RisingShare | None:
+    slots = PooledCurves(touched, look.curves, usual).slots(finding.risen)
+    return find_rise(slots[look.onset.at :], look.onset.spread)
+
+
+def _hit_since(
+    counts: VerdictCounts, found: Diagnosis, cells: Sequence[CountCell]
+) -> Sequence[CountCell]:
+    """Return what was counted of what is hit since the onset.
+
+    Versions and sources are known by the hour; one that is new has no calls before it.
+    """
+    since, until = found.since or counts.stretch.window.since, counts.stretch.window.until
+    touches, touched = found.finding.touches, found.touched
+    if all(touches(cell.place) for cell in cells if cell.place.who in touched):
+        return [cell for cell in counts.series_cells(since, until) if cell.place.who in touched]
+    return [cell for cell in counts.cells(floor(since, HOUR), until) if touches(cell.place)]
 
 
 def _is_called_no_more(counts: VerdictCounts, finding: Finding, cells: Sequence[CountCell]) -> bool:
-    """Whether the latest hours hold calls, and none of what is blamed: it was taken back."""
+    """Whether its sources went on calling, and not what is blamed: it was taken back."""
     until = counts.stretch.window.until
-    calls = sum(cell.attempts for cell in cells)
+    sources = {cell.place.source for cell in cells if finding.touches(cell.place)}
+    calls = sum(cell.attempts for cell in cells if cell.place.source in sources)
     share = sum(cell.attempts for cell in cells if finding.touches(cell.place)) / calls
+    unlikely = -log(1 - min(share, HIGHEST_PART))
     for hours in LATELY:
         late = counts.cells(floor(until - hours, HOUR), until)
         if any(finding.touches(cell.place) for cell in late):
             return False
-        if share * sum(cell.attempts for cell in late) >= SURELY_CALLED:
+        made = sum(cell.attempts for cell in late if cell.place.source in sources)
+        if made * unlikely >= SURELY_NO_MORE:
             return True
     return False
 
@@ -395,10 +521,10 @@ def _timing(counts: VerdictCounts, look: _Look) -> Timing:
 
 
 def _calm(
-    curves: Curves, over: tuple[datetime, datetime] | None, *, shifted: bool = False
+    search: CurveSearch, over: tuple[datetime, datetime] | None, *, shifted: bool = False
 ) -> Diagnosis:
-    calls = sum(sum(curve.calls) for curve in curves.values())
-    models = len({(who.provider, who.model) for who in curves})
+    calls = sum(sum(curve.calls) for curve in search.curves.values())
+    models = len({(who.provider, who.model) for who in search.curves})
     enough = calls >= LEAST_CALLS
     return Diagnosis(
         Finding(None if enough else Cause.NOT_ENOUGH_DATA),
@@ -406,6 +532,7 @@ def _calm(
         models,
         over=over,
         shifted=shifted,
+        search=search,
     )
 
 

@@ -1,16 +1,18 @@
 """Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.db.models import Count, Min, Q, QuerySet
 
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.ingest.deploys import deploys_of
-from diagnostics.ingest.models import Deploy
+from diagnostics.ingest.deploy_items import ObservedKind
+from diagnostics.ingest.deploys import observed_changes, told_deploys
 from diagnostics.queries.call_counts import UNSAID
-from diagnostics.queries.events import payloads_of
+from diagnostics.queries.events import payloads_of, window_for
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.conditions import ask_terms, narrow, within, write_terms
 from diagnostics.selection.query_language import Query, Term
@@ -19,7 +21,16 @@ from diagnostics.store.models import Event, EventPayload, Series
 from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES, VERSION
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
-from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls, read_cells
+from diagnostics.verdict.cells import (
+    COUNTED,
+    LOCAL,
+    CountCell,
+    Dimensions,
+    OmittedCalls,
+    count_calls,
+    omitted_kinds,
+    read_cells,
+)
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
 from diagnostics.verdict.evidence import (
     EarlierFailures,
@@ -31,6 +42,7 @@ from diagnostics.verdict.evidence import (
 )
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
+from diagnostics.verdict.wording import ObservedChange
 from failsoft.events import EventKind
 
 HOUR = WIDTHS[Grain.HOUR]
@@ -45,37 +57,69 @@ OTHER_CALL = "call_other"
 CALLS = (*BAD, EventKind.SUCCEEDED)
 
 
-@dataclass(frozen=True, slots=True)
+_CurveRows = Mapping[Dimensions, Sequence[tuple[int, int, Mapping[str, int]]]]
+
+
+@dataclass(frozen=True)
 class StoredCounts:
-    """What the rollups know of the calls that a selection keeps."""
+    """What the rollups know of the calls that a selection keeps, read once for each question."""
 
     project_id: int
     selection: Selection
     stretch: Stretch
+    _rows: dict[tuple[Stretch, Sequence[str]], _CurveRows] = field(default_factory=dict)
+    _curves: dict[Stretch, Curves] = field(default_factory=dict)
+    _cells: dict[tuple[datetime, datetime], list[CountCell]] = field(default_factory=dict)
 
-    def curves(
-        self, stretch: Stretch, without: Callable[[Dimensions], bool] | None = None
-    ) -> Curves:
+    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
         """Return the calls and failures of every series in each slot of a stretch.
 
-        Without those that are touched, slots are hours at least.
+        Where versions say what is left out, slots are hours at least.
         """
-        slots = Slots(stretch.origin, stretch.width, stretch.count)
-        terms = self.selection.rollup_terms
-        named = SERIES if without is None else (*SERIES, *OURS)
-        asked = Question(stretch.window, named, COUNTED, terms, slots)
+        is_of_series = all(one.is_of_series for one in left_out)
+        named = SERIES if is_of_series else (*SERIES, *OURS)
+        whole = self._curves.get(stretch, {}) if is_of_series else {}
         found: dict[SeriesKey, SeriesCurve] = {}
-        for row in self._sum(asked):
-            place = Dimensions(**dict(zip(named, row, strict=False)))
-            if without is not None and without(place):
+        for place, slots in self._counted(stretch, named).items():
+            omitted = omitted_kinds(left_out, place)
+            if omitted is None:
                 continue
-            curve = found.setdefault(place.who, SeriesCurve([0] * stretch.count))
-            calls, failures, _, _ = count_calls(row[len(named) + 1 :])
-            curve.add(row[len(named)], calls, failures)
+            if not omitted and place.who in whole:
+                found[place.who] = whole[place.who]
+                continue
+            curve = found.get(place.who)
+            if curve is None:
+                curve = found[place.who] = SeriesCurve([0] * stretch.count)
+            for slot, calls, failures in slots:
+                curve.add(slot, calls, failures, omitted)
+        if not left_out:
+            self._curves[stretch] = found
         return found
+
+    def _counted(self, stretch: Stretch, named: Sequence[str]) -> _CurveRows:
+        """Return slot, calls and failures of each row, by place."""
+        known = self._rows.get((stretch, named))
+        if known is None:
+            slots = Slots(stretch.origin, stretch.width, stretch.count)
+            asked = Question(stretch.window, named, COUNTED, self.selection.rollup_terms, slots)
+            places: dict[Row, list[tuple[int, int, Mapping[str, int]]]] = defaultdict(list)
+            end = len(named)
+            for row in self._sum(asked):
+                calls, failures, _, _ = count_calls(row[end + 1 :])
+                if calls:
+                    places[row[:end]].append((row[end], calls, failures))
+            known = self._rows[stretch, named] = {
+                Dimensions(**dict(zip(named, key, strict=True))): rows
+                for key, rows in places.items()
+            }
+        return known
 
     def usual(self) -> SeriesBaseline:
         """Return what is known of each series from the week before the stretch."""
+        return self._usual
+
+    @cached_property
+    def _usual(self) -> SeriesBaseline:
         until = floor(self.stretch.window.since, HOUR)
         rows = self._sum(self._hours(until - WEEK, until, SERIES))
         known = {SeriesKey(*row[: len(SERIES)]): count_calls(row[len(SERIES) :]) for row in rows}
@@ -84,11 +128,26 @@ class StoredCounts:
 
     def cells(self, since: datetime, until: datetime) -> list[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
-        asked = self._hours(since, until, (*SERIES, *VERSION))
-        named = len(asked.dimensions)
+        known = self._cells.get((since, until))
+        if known is None:
+            asked = self._hours(since, until, (*SERIES, *VERSION))
+            named = len(asked.dimensions)
+            known = self._cells[since, until] = list(
+                read_cells(
+                    (Dimensions(**dict(zip(asked.dimensions, row, strict=False))), row[named:])
+                    for row in self._sum(asked)
+                )
+            )
+        return known
+
+    def series_cells(self, since: datetime, until: datetime) -> list[CountCell]:
+        """Return what was counted of every series, from the minute on where minutes are kept."""
+        terms = self.selection.rollup_terms
+        asked = Question(window_for(since, until, terms, until), SERIES, COUNTED, terms)
+        named = len(SERIES)
         return list(
             read_cells(
-                (Dimensions(**dict(zip(asked.dimensions, row, strict=False))), row[named:])
+                (Dimensions(**dict(zip(SERIES, row, strict=False))), row[named:])
                 for row in self._sum(asked)
             )
         )
@@ -141,7 +200,7 @@ class StoredCounts:
         """Return the deploys between two times."""
         return [
             ReportedDeploy(deploy.at, deploy.kind, deploy.version, deploy.source)
-            for deploy in deploys_of(self.project_id, since, until)
+            for deploy in told_deploys(self.project_id, since, until)
         ]
 
     def _hours(self, since: datetime, until: datetime, dimensions: Sequence[str]) -> Question:
@@ -258,7 +317,23 @@ def seen_in(event: Event, payload: EventPayload | None) -> FailureEvidence:
     )
 
 
+NEARBY = timedelta(hours=1)
+
+
+def observed_near(
+    project_id: int, touched: Collection[SeriesKey], low: datetime, high: datetime
+) -> ObservedChange | None:
+    """Return what changed of who answers the series that are hit, about when it began.
+
+    The first of several: what follows comes with it.
+    """
+    asked = {(who.environment, who.provider, who.model) for who in touched}
+    for row in observed_changes(project_id, low - NEARBY, high + NEARBY).reverse():
+        if (row.environment, row.provider, row.model) in asked:
+            return ObservedChange(ObservedKind(row.kind), row.previous or "", row.version, row.at)
+    return None
+
+
 def last_change(project_id: int, until: datetime) -> datetime | None:
     """Return the time of the latest deploy before a time."""
-    deploys = Deploy.objects.filter(project_id=project_id, at__lte=until)
-    return deploys.order_by("-at").values_list("at", flat=True).first()
+    return told_deploys(project_id, until=until).values_list("at", flat=True).first()

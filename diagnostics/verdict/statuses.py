@@ -16,16 +16,17 @@ from django.db import models
 from pydantic import TypeAdapter, ValidationError
 
 from diagnostics.accounts.models import Project
-from diagnostics.analysis.series import RunCurve, SeriesKey, StatusAxis, axis_of
-from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, SeriesStatus, status_of
-from diagnostics.queries.events import BASELINE_COUNTED, BASELINE_SPAN
+from diagnostics.analysis.series import RunCounts, RunCurve, SeriesKey, StatusAxis, axis_of
+from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, SeriesStatus, Unit, status_of
+from diagnostics.queries.events import BASELINE_SPAN, series_rows, window_for, window_of
 from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
 from diagnostics.queries.sums import Question, sum_rollups
-from diagnostics.queries.trends import trends
+from diagnostics.queries.trends import RUNS, Counting, recent_trends, trends
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import SERIES
-from diagnostics.store.windows import Grain, RunBucket, align_to
+from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to
+from diagnostics.verdict.cells import COUNTED, count_calls
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 
 logger = structlog.get_logger(__name__)
@@ -120,6 +121,20 @@ def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> V
     return _judge_kept(project_id, selection, now).answer
 
 
+def recent_verdict_within(
+    project_id: int, selection: Selection, part: Selection, now: datetime
+) -> Verdict:
+    """Return the verdict of the incident that hits a part of a selection, else of that part.
+
+    By itself a part has nothing that it could be compared with.
+    """
+    whole = recent_verdict_of(project_id, selection, now)
+    for one in (whole, *whole.others):
+        if one.since and any(part.keeps(who._asdict()) for who in one.touched):
+            return one
+    return recent_verdict_of(project_id, part, now)
+
+
 def stored_statuses(project_id: int, at: datetime) -> StatusSet | None:
     """Return what the evaluator stored, if it is of about this time.
 
@@ -166,22 +181,75 @@ def judge_statuses(project_id: int, selection: Selection, now: datetime) -> Stat
     at = selection.end or now
     # A curve that ends now ends on a whole bucket, so that it does not slide.
     axis = StatusAxis(at - STATUS_SPAN, STATUS_SPAN) if at < now else axis_of(at - STATUS_SPAN, at)
-    terms = selection.version_terms
-    curves = trends(project_id, axis.since, axis.until, axis.count, terms)
-    before = _baselines(project_id, axis.since, terms)
-    onsets = onsets_of(verdict)
-    statuses = {
-        key: status_of(
-            key,
-            at,
-            RunCurve(axis.since, axis.width, curves.get(key, ())),
-            before.get(key, NOTHING),
-            onsets.get(key),
-        )
-        for key in {**curves, **before}
-    }
+    asked = StatusQuestion(project_id, at, axis, selection.version_terms, onsets_of(verdict))
+    statuses = _judge_counted(asked, "run")
     known = {key: one for key, one in statuses.items() if one.runs or one.baseline_runs}
+    if len(known) < len(statuses):
+        by_call = _judge_counted(asked, "call").items()
+        known |= {key: one for key, one in by_call if key not in known and one.runs}
     return StatusSet(at, verdict, known)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusQuestion:
+    """The series that are judged: up to which moment, on which axis, with which onsets."""
+
+    project_id: int
+    at: datetime
+    axis: StatusAxis
+    terms: Sequence[Term]
+    onsets: Mapping[SeriesKey, SeriesOnset]
+
+
+def _judge_counted(asked: StatusQuestion, unit: Unit) -> dict[SeriesKey, SeriesStatus]:
+    """Judge every series by its runs or by its calls.
+
+    A trouble of days is no part of its own baseline: that ends where the trouble began.
+    """
+    axis, count = asked.axis, COUNTING[unit]
+    curves = trends(asked.project_id, axis.since, axis.until, axis.count, asked.terms, count)
+    before = _week_before(asked, axis.since, count)
+    early = {
+        onset: (_week_before(asked, onset.at, count), _count_since(asked, onset.at, count))
+        for onset in set(asked.onsets.values())
+        if onset.at < axis.since
+    }
+    found = {}
+    for key in {**curves, **before}:
+        onset = asked.onsets.get(key)
+        usual, since = early.get(onset, (before, {})) if onset else (before, {})
+        curve = RunCurve(axis.since, axis.width, curves.get(key, ()))
+        found[key] = status_of(
+            key, asked.at, curve, usual.get(key, NOTHING), onset, since.get(key), unit
+        )
+    return found
+
+
+def counts_between(
+    project_id: int, selection: Selection, now: datetime, statuses: StatusSet
+) -> dict[SeriesKey, RunCounts]:
+    """Count what the range of a selection holds of each series, in the unit of its status."""
+    window, terms = window_of(selection, now), selection.rollup_terms
+    counts = {row.key: row.counts for row in series_rows(project_id, window, terms)}
+    by_call = {key for key, one in statuses.series.items() if one.unit == "call"}
+    if by_call:
+        calls = _sum(project_id, window, terms, COUNTING["call"])
+        counts |= {
+            key: RunCounts(one.runs, one.degraded)
+            for key, one in calls.items()
+            if key in by_call and one.runs
+        }
+    return counts
+
+
+def curves_between(
+    project_id: int, axis: StatusAxis, terms: Sequence[Term], now: datetime, statuses: StatusSet
+) -> Mapping[SeriesKey, Sequence[RunBucket]]:
+    """Return the curves of series as they were a moment ago, in the unit of each status."""
+    asked = (project_id, axis.since, axis.until, axis.count, terms, now)
+    by_call = {key for key, one in statuses.series.items() if one.unit == "call"}
+    calls = recent_trends(*asked, COUNTING["call"]) if by_call else {}
+    return {**recent_trends(*asked), **{key: calls[key] for key in by_call & calls.keys()}}
 
 
 def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
@@ -204,10 +272,31 @@ def _is_of_all(selection: Selection) -> bool:
     return not (selection.rollup_terms or selection.is_custom or selection.span > STATUS_SPAN)
 
 
-def _baselines(
-    project_id: int, until: datetime, terms: Sequence[Term]
+def _week_before(
+    asked: StatusQuestion, until: datetime, counting: Counting
 ) -> Mapping[SeriesKey, RunBucket]:
-    """Count the runs of every series in the week before a time."""
     window = align_to(Grain.HOUR, until, until).before(BASELINE_SPAN)
-    rows = sum_rollups(project_id, Question(window, SERIES, BASELINE_COUNTED, terms))
-    return {SeriesKey(*row[: len(SERIES)]): RunBucket(*row[len(SERIES) :]) for row in rows}
+    return _sum(asked.project_id, window, asked.terms, counting)
+
+
+def _count_since(
+    asked: StatusQuestion, since: datetime, counting: Counting
+) -> Mapping[SeriesKey, RunBucket]:
+    window = window_for(since, asked.at, asked.terms, asked.at)
+    return _sum(asked.project_id, window, asked.terms, counting)
+
+
+def _sum(
+    project_id: int, window: TimeWindow, terms: Sequence[Term], counting: Counting
+) -> Mapping[SeriesKey, RunBucket]:
+    """Count every series in a window."""
+    rows = sum_rollups(project_id, Question(window, SERIES, counting.measures, terms))
+    return {SeriesKey(*row[: len(SERIES)]): counting.read(row[len(SERIES) :]) for row in rows}
+
+
+def _read_calls(measures: Sequence[int]) -> RunBucket:
+    calls, failures, _, _ = count_calls(measures)
+    return RunBucket(calls, min(sum(failures.values()), calls))
+
+
+COUNTING: Mapping[Unit, Counting] = {"run": RUNS, "call": Counting(COUNTED, _read_calls)}

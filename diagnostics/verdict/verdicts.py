@@ -4,15 +4,15 @@ What is counted comes from rollups, the judgement from `diagnostics.verdict.judg
 two meet, and what to change is looked up in the failures themselves.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.core.serializers.json import DjangoJSONEncoder
+from pydantic_core import to_jsonable_python
 
+from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
@@ -20,9 +20,15 @@ from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import CountCell
-from diagnostics.verdict.curves import VerdictRange
+from diagnostics.verdict.curves import VerdictRange, stretch_of
 from diagnostics.verdict.judging import Diagnosis, judge_asked
-from diagnostics.verdict.queries import StoredCounts, evidence_of, last_change, without_local
+from diagnostics.verdict.queries import (
+    StoredCounts,
+    evidence_of,
+    last_change,
+    observed_near,
+    without_local,
+)
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.wording import (
     Sentence,
@@ -50,6 +56,8 @@ class Verdict:
     since_low: datetime | None = None
     since_high: datetime | None = None
     rate: VerdictRate | None = None
+    rise: RisingShare | None = None
+    """How much it got worse since it began, in shares of calls."""
     advice: Sequence[Advice] = ()
     touched: frozenset[SeriesKey] = frozenset()
     """The series that are hit."""
@@ -65,12 +73,22 @@ class Verdict:
 def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
     """Judge the calls that a selection keeps; the number of statements is bounded."""
     counted = without_local(project_id, selection.counted, now)
-    asked = VerdictRange(*selection.window(now), now, selection.needs_versions)
+    asked = _range_of(selection, now)
     first, *others = judge_asked(asked, partial(StoredCounts, project_id, counted))
     if first.since is None:
         return _calm(first)
     verdict, *rest = (_degrading(project_id, one, now) for one in (first, *others))
     return replace(verdict, others=[one for one in rest if one.since])
+
+
+def judged_times(selection: Selection, now: datetime) -> tuple[datetime, datetime]:
+    """Return the times that the verdict of a selection is worked out from: a day at least."""
+    window = stretch_of(_range_of(selection, now)).window
+    return selection.covered(window.since, window.until, now)
+
+
+def _range_of(selection: Selection, now: datetime) -> VerdictRange:
+    return VerdictRange(*selection.window(now), now, selection.needs_versions)
 
 
 def _calm(judged: Diagnosis) -> Verdict:
@@ -97,10 +115,12 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
         return _unsure(finding, sum(cell.attempts for cell in judged.hit))
     evidence = evidence_of(project_id, who, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
+    around = judged.since_low or since, judged.since_high or since
+    observed = observed_near(project_id, judged.touched, *around)
     name = _name(finding, who, judged.touched)
     return Verdict(
         state="degrading",
-        told=tell(name, rate, judged.since, finding, changed, now),
+        told=tell(name, rate, judged.since, finding, changed, now, observed, judged.rise),
         finding=finding,
         name=name,
         who=who,
@@ -108,6 +128,7 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
         since_low=judged.since_low,
         since_high=judged.since_high,
         rate=rate,
+        rise=judged.rise,
         advice=advise(
             finding.top_kind,
             finding.cause,
@@ -175,6 +196,7 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
         "baseline": rate.baseline if rate else None,
         "runs": rate.total if rate else 0,
         "counted": f"{rate.noun}s" if rate else None,
+        "rise": verdict.rise._asdict() if verdict.rise else None,
         "excess": [{**asdict(share), "lift": share.lift} for share in finding.shares],
         "advice": [asdict(advice) for advice in verdict.advice],
         "sentence": verdict.sentence,
@@ -185,7 +207,7 @@ def kept_form(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as it is kept in JSON: the wire format, with its sentence in parts."""
     causes = (verdict, *verdict.others) if verdict.since else ()
     parts = {**_in_parts(verdict), "incidents": [_in_parts(one) for one in causes]}
-    kept: dict[str, Any] = json.loads(json.dumps(parts, cls=DjangoJSONEncoder))
+    kept: dict[str, Any] = to_jsonable_python(parts)
     return kept
 
 

@@ -7,8 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
 
+from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.figures import percent, plural
+from diagnostics.analysis.status import SeriesState, Unit
+from diagnostics.figures import plural, rate_percent
+from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.suspects import Cause
@@ -47,8 +50,22 @@ MOSTLY: Mapping[str, str] = {
     "call_other": "without an answer",
     LIMITED: "rate limited",
 }
+OBSERVED: Mapping[ObservedKind, str] = {
+    ObservedKind.MODEL: "The served model",
+    ObservedKind.UPSTREAM: "The upstream",
+    ObservedKind.FINGERPRINT: "The system fingerprint",
+}
+OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SOURCE, Cause.VALIDATOR)
+"""Causes that who answers has no part in."""
 OLD = timedelta(hours=20)
 """From so long ago on a time of day does not say which day it was."""
+
+
+def state_words(state: SeriesState, unit: Unit = "run") -> str:
+    """Write how a series stands."""
+    if state is SeriesState.LOW_VOLUME:
+        return f"too few {unit}s"
+    return state.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +86,22 @@ class VerdictRate:
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the share."""
         return wilson_interval(self.bad, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedChange:
+    """What changed of who answers a model's calls."""
+
+    kind: ObservedKind
+    previous: str
+    version: str
+    at: datetime
+
+    @property
+    def words(self) -> tuple[str | datetime, ...]:
+        """What changed, and when."""
+        what = f" {OBSERVED[self.kind]} changed from {self.previous} to {self.version} at "
+        return (what, self.at, ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +188,33 @@ def tell(
     finding: Finding,
     last_change: datetime | None,
     now: datetime | None = None,
+    observed: ObservedChange | None = None,
+    rise: RisingShare | None = None,
 ) -> Sentence:
     """Write the sentence of a degradation, with its day where it is `OLD` by now."""
     against = (
-        f" (baseline {percent(rate.baseline, 0 if rate.baseline >= 0.1 else 1)})"
+        f" (baseline {rate_percent(rate.baseline)})"
         if rate.baseline is not None
         else " (no baseline yet)"
     )
     is_said = finding.top_kind not in {"", "other_invalid"}
     top = MOSTLY.get(finding.top_kind, finding.top_kind.replace("_", " "))
     kind = f", mostly {top}" if is_said else ""
-    share = f"{percent(rate.share, 0)} of {plural(rate.total, rate.noun)}"
+    share = f"{rate_percent(rate.share)} of {plural(rate.total, rate.noun)}"
     reason = _reason(finding, since, last_change)
+    if observed and finding.cause not in OURS:
+        reason += observed.words
     is_old = since is not None and now is not None and now - since >= OLD
-    rest = f": {subject}, {share}{against}{kind}."
-    return Sentence("Degrading", since, rest, reason, is_old)
+    rest = f": {subject}, {share}{against}{kind}{_rise_words(rise)}."
+    lead = "Degrading" if rise is None else "Degrading more and more"
+    return Sentence(lead, since, rest, reason, is_old)
+
+
+def _rise_words(rise: RisingShare | None) -> str:
+    if rise is None:
+        return ""
+    first, latest = rate_percent(rise.first), rate_percent(rise.latest)
+    return f"; {first} of calls failed at first, {latest} do lately"
 
 
 def tell_calm(

@@ -6,6 +6,7 @@ page begins with `{% include "console/_filters.html" %}` inside `#page`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -16,7 +17,7 @@ from diagnostics.accounts.models import SavedView
 from diagnostics.accounts.saved_views import PAGES, view_address, views_for
 from diagnostics.figures import shorten
 from diagnostics.selection.conditions import known_values
-from diagnostics.selection.fields import FIELDS, NULLABLE, OUTCOMES, SHORTEST, UNKNOWN
+from diagnostics.selection.fields import FIELDS, NULLABLE, OUTCOMES, SERVED, SHORTEST, UNKNOWN
 from diagnostics.selection.query_language import LONGEST_QUERY, write_query
 from diagnostics.selection.ranges import DEFAULT_RANGE, RANGES
 from diagnostics.selection.selection import NARROWED, Selection, read_selection
@@ -32,10 +33,12 @@ PICKED = (
     "prompt_version",
     "schema",
     "release",
+    SERVED,
     "kind",
     "outcome",
 )
 """Fields with a list to pick from; `attempt` has a box, others are typed into `q`."""
+UNTOLD_ENDS = "the end of a run does not say who answered: degraded runs are not counted"
 KINDS = (*ParseErrorType, *CallErrorType, *EventKind)
 ZONES = (
     "UTC",
@@ -55,6 +58,7 @@ ZONE = "zone"
 EXPORTS = {"csv": "CSV", "ndjson": "JSON Lines"}
 LOCAL = "%Y-%m-%dT%H:%M"
 LONGEST_LABEL = 48
+MINUTE = timedelta(minutes=1)
 SHOWN_VIEWS = 12
 Choice = tuple[str, str, bool]
 
@@ -97,7 +101,7 @@ class FilterBar:
     chips: Sequence[ShownChip]
     clear: str
     faults: Mapping[str, str]
-    notice: str | None
+    notice: str
     exports: Sequence[tuple[str, str]]
     alert: str | None
     compare: str | None
@@ -130,13 +134,15 @@ def filter_frame(
     export: str | None = "events",
     kept: Sequence[str] = (),
     notice: str | None = NARROWED,
+    covers: tuple[datetime, datetime] | None = None,
 ) -> dict[str, Any]:
     """Return what `console/_filters.html` needs, to be merged into a context.
 
     `choices` are the values to pick from by field (those of the project unless given),
     `export` names the list behind `/export/<name>.csv` (None: no export), `kept` are
     parameters of the page's own that its links carry on; `notice` is said when single
-    events of more than 7 days are asked for. At most two queries.
+    events of more than 7 days are asked for, and `covers` are the times that are counted,
+    said when others were asked for. At most two queries.
     """
     own = {name: request.GET[name] for name in kept if request.GET.get(name)}
     known = known_values(request.project.pk) if choices is None else choices
@@ -157,7 +163,7 @@ def filter_frame(
         chips=list(_chips(selection, own)),
         clear=_joined(_range_only(selection), own),
         faults=selection.faults,
-        notice=notice if _is_narrowed(selection) else None,
+        notice="; ".join(_notices(selection, notice, covers)),
         exports=list(_exports(export, selection)) if export else [],
         alert=_link("alert_rule_new", selection.query()),
         compare=_link("compare", selection.query()),
@@ -239,6 +245,24 @@ def _hidden(selection: Selection) -> Iterator[tuple[str, str]]:
     for name, value in selection.filters.items():
         if name not in PICKED and name != "attempt":
             yield name, UNKNOWN if value is None else value
+
+
+def _notices(
+    selection: Selection, narrowed: str | None, covers: tuple[datetime, datetime] | None
+) -> Iterator[str]:
+    if narrowed and _is_narrowed(selection):
+        yield narrowed
+    if covers and _is_moved(selection, *covers):
+        yield f"counted is {selection.words_of(*covers)}: finer counts are not kept of it"
+    if any(term.field == SERVED for term in selection.terms):
+        yield UNTOLD_ENDS
+
+
+def _is_moved(selection: Selection, since: datetime, until: datetime) -> bool:
+    """Whether times were asked for, and others are counted; a preset is a length."""
+    end = selection.end or until
+    ends = (selection.since(end), since), (end, until)
+    return selection.is_custom and any(abs(asked - told) >= MINUTE for asked, told in ends)
 
 
 def _is_narrowed(selection: Selection) -> bool:

@@ -7,13 +7,13 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
 from bench.ingest.peers import to_envelope, to_spans
 from bench.ingest.workload import Workload, to_body
-from diagnostics.rest.batches import read_array, read_events
+from diagnostics.rest.batches import read_events, read_items
 from failsoft.events import PostedEvent
 
 
 def test_every_event_of_the_workload_is_one() -> None:
     body = to_body(Workload().batch(50))
-    events = read_events(read_array(body), body)
+    events = read_events(read_items(body), body)
     assert all(isinstance(event, PostedEvent) for event in events)
     kinds = {event.kind for event in events if isinstance(event, PostedEvent)}
     assert kinds == {"succeeded", "parse_invalid"}

@@ -46,7 +46,7 @@ def test_pages_of_runs_and_tools_are_readable_everywhere(
     Membership.objects.update(role="admin")
     reader = open_reader(width, color_scheme=scheme)
     reader.sign_in()
-    for path in ("/runs/", f"/runs/{run.pk}/", f"/runs/{run.pk}/?step=0", "/tools/"):
+    for path in ("/plan-runs/", f"/plan-runs/{run.pk}/", f"/plan-runs/{run.pk}/?step=0", "/tools/"):
         page = reader.open(path)
         assert reader.axe_violations() == [], path
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
@@ -54,7 +54,7 @@ def test_pages_of_runs_and_tools_are_readable_everywhere(
 
 
 def test_a_run_is_read_and_decided_by_keyboard_alone(run: Run, reader: Reader) -> None:
-    page = reader.open(f"/runs/{run.pk}/")
+    page = reader.open(f"/plan-runs/{run.pk}/")
     page.get_by_role("link", name="receipt (skipped)").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/?step=2#step")
@@ -75,7 +75,7 @@ def test_a_run_is_read_and_decided_by_keyboard_alone(run: Run, reader: Reader) -
 
 
 def test_a_run_is_repeated_and_followed(run: Run, reader: Reader) -> None:
-    page = reader.open(f"/runs/{run.pk}/?step=1")
+    page = reader.open(f"/plan-runs/{run.pk}/?step=1")
     page.get_by_role("button", name="Run again from here").click()
     expect(page.locator("h1")).to_contain_text("Queued")
     made = Run.objects.get(rerun_of=run)
@@ -88,7 +88,7 @@ def test_a_run_is_repeated_and_followed(run: Run, reader: Reader) -> None:
 def test_a_run_works_without_javascript(run: Run, open_reader: Open) -> None:
     reader = open_reader(java_script_enabled=False)
     reader.sign_in()
-    page = reader.open("/runs/")
+    page = reader.open("/plan-runs/")
     page.get_by_label("Status").select_option("FAILED")
     page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="orders").click()
@@ -117,7 +117,7 @@ def test_s13_hostile_names_in_every_field_of_a_run_are_not_executed(
         requested_by=PAYLOADS[2],
         contract_violations=[{"path": text, "message": text} for text in PAYLOADS[:9]],
     )
-    for path in ("/runs/", *(f"/runs/{run.pk}/?step={at}" for at in range(0, 40, 4))):
+    for path in ("/plan-runs/", *(f"/plan-runs/{run.pk}/?step={at}" for at in range(0, 40, 4))):
         page = reader.open(path)
         assert page.evaluate("typeof pwned") == "undefined", path
     reader.check()

@@ -7,12 +7,20 @@ from random import Random
 from django.db import connection
 
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_rows import create_rule
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from failsoft.events import PostedEvent
 from tests.diagnostics.builders import degraded
 
 MINUTE = timedelta(minutes=1)
+
+
+def count_degraded(project_id: int) -> AlertRule:
+    """Make a rule that fires at three degraded runs of a model within an hour."""
+    given = {"name": "Repeated degradation", "signal": "degraded_count", "detector": "count"}
+    return create_rule(project_id, given, None)
 
 
 def degrade(project: Project, at: datetime, times: int, **changes: object) -> None:

@@ -98,12 +98,16 @@ def log_record(
     )
 
 
-def traces(*spans: Span, resource: dict[str, Any] | None = None) -> ExportTraceServiceRequest:
-    """Make an export request of spans of one resource."""
+def traces(
+    *spans: Span, resource: dict[str, Any] | None = None, scope: str = ""
+) -> ExportTraceServiceRequest:
+    """Make an export request of spans of one resource, told by one instrumentation."""
     request = ExportTraceServiceRequest()
     holder = request.resource_spans.add()
     holder.resource.attributes.extend(key_values(RESOURCE | (resource or {})))
-    holder.scope_spans.add().spans.extend(spans)
+    told = holder.scope_spans.add()
+    told.scope.name = scope
+    told.spans.extend(spans)
     return request
 
 
@@ -123,7 +127,9 @@ def as_json(request: Any) -> bytes:
         for scope in resources.get("scopeSpans", resources.get("scopeLogs", [])):
             items = scope.get("spans", scope.get("logRecords", []))
             for item, packed in zip(items, _items(request), strict=False):
-                for name, value in (("traceId", packed.trace_id), ("spanId", packed.span_id)):
+                parent = getattr(packed, "parent_span_id", b"")
+                ids = {"traceId": packed.trace_id, "spanId": packed.span_id, "parentSpanId": parent}
+                for name, value in ids.items():
                     if name in item:
                         item[name] = value.hex()
     return json.dumps(document).encode()

@@ -85,9 +85,34 @@ def test_verbose_lists_created_items_too(post: Post) -> None:
     assert result["status"] == "created"
 
 
-def test_an_unknown_key_is_refused_with_its_name(post: Post) -> None:
-    (result,) = post([wire_event(temprature=1)]).json()["results"]
-    assert result["errors"][0]["path"] == "/temprature"
+def test_an_unknown_key_becomes_an_attribute_and_the_answer_says_so(post: Post) -> None:
+    told = post([wire_event(temprature=1), wire_event(temprature=2), wire_event(pod="a-1")]).json()
+    assert (told["accepted"], told["rejected"]) == (3, 0)
+    misspelt, unknown = told["warnings"]
+    assert (misspelt["path"], misspelt["code"]) == ("/temprature", "unknown_field")
+    assert misspelt["message"].endswith("taken as an attribute; did you mean temperature?")
+    assert (unknown["path"], "did you mean" in unknown["message"]) == ("/pod", False)
+    kept = [payload.attributes for payload in EventPayload.objects.all()]
+    assert sorted(kept, key=str) == [{"pod": "a-1"}, {"temprature": 1}, {"temprature": 2}]
+
+
+def test_a_misspelt_name_of_a_field_that_is_needed_is_named_beside_the_refusal(post: Post) -> None:
+    told = post([wire_event(attempt=None, atempt=1)]).json()
+    assert told["results"][0]["errors"][0]["path"] == "/attempt"
+    assert "did you mean attempt?" in told["warnings"][0]["message"]
+
+
+def test_one_object_is_a_batch_of_one(post: Post) -> None:
+    assert post(wire_event()).json()["accepted"] == 1
+
+
+def test_an_item_without_an_id_is_counted_once(post: Post) -> None:
+    event = wire_event(event_id=None)
+    (first,) = post([event], f"{URL}?verbose=1").json()["results"]
+    again = post([event, {**event, "attempt": 2}], f"{URL}?verbose=1").json()
+    assert [one["status"] for one in again["results"]] == ["duplicate", "created"]
+    assert again["results"][0]["event_id"] == first["event_id"]
+    assert again["results"][1]["event_id"] != first["event_id"]
 
 
 def test_json_lines_and_gzip_are_read(post: Post) -> None:
@@ -129,7 +154,7 @@ def test_a_broken_line_of_json_lines_is_located(post: Post) -> None:
     assert answer.json()["line"] == 2
 
 
-@pytest.mark.parametrize("body", [b"{}", b"null", b'"text"', b"7"])
+@pytest.mark.parametrize("body", [b"null", b'"text"', b"7"])
 def test_a_body_that_is_no_list_is_unprocessable(post: Post, body: bytes) -> None:
     assert post(body).status_code == 422
 

@@ -25,9 +25,10 @@ from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from diagnostics.alerting.rule_rows import ensure_standard_rules
 from diagnostics.accounts.models import Project
-from tests.diagnostics.alert_calls import MINUTE, count_calls, degrade
+from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
 project = Project.objects.create(slug="alerts", name="Alerts")
 ensure_standard_rules()
+count_degraded(project.pk)
 begin = datetime.fromisoformat(sys.argv[1])
 # Two troubles of one model, and one of another that has no calls but degraded runs.
 shares = ([0.02] * 60 + [0.6] * 15 + [0.02] * 25) * 2 + [0.02] * 70

@@ -39,6 +39,7 @@ NAMED = (
     (r"", "pattern_id", "agents.FixPattern"),
     (r"", "goal_id", "agents.Goal"),
     (r"^(goals|api/v1/goals)/", "reference", "agents.Goal"),
+    (r"^api/v1/runs/", "reference", "diagnostics.AgentRun"),
     (r"", "run_id", "plans.Run"),
     (r"", "group_id", "diagnostics.FailureGroup"),
     (r"", "incident_id", "diagnostics.Incident"),

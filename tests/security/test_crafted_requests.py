@@ -62,7 +62,7 @@ TEXTS = (
 )  # fmt: skip
 NAMES = (
     "range", "from", "to", "tz", "q", "env", "environment", "node", "provider", "model",
-    "source", "prompt_version", "schema", "schema_version", "release", "kind", "outcome",
+    "source", "prompt_version", "schema", "schema_version", "release", "served", "kind", "outcome",
     "reason", "attempt", "correlation_id", "name", "pointer", "code", "limit", "cursor",
     "format", "state", "status", "severity", "cause", "version", "category", "mode",
     "before", "after", "sort", "show", "tab", "view", "next", "page", "project", "group",

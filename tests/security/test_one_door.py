@@ -43,6 +43,7 @@ from tests.agents.conftest import (
     project,  # noqa: F401 - a fixture
     tables_holding,
 )
+from tests.diagnostics.alert_calls import count_degraded
 from tests.diagnostics.alerting.notifications.building import make_channel
 from tests.diagnostics.builders import degraded, wire_event
 from tests.diagnostics.reports.conftest import make_subscription
@@ -78,6 +79,8 @@ WRITES = {
 MAY_WRITE = {
     "diagnostics/store/sql/record_events.sql",
     "diagnostics/store/sql/record_failures.sql",
+    # Numbers only: which attempt in which cycle a call was.
+    "diagnostics/store/sql/place_calls.sql",
     "diagnostics/store/partitions.py",
 }
 TEMPLATES = (
@@ -93,7 +96,7 @@ TEMPLATES = (
 # Pages of what the canaries became: a goal, a run, a failure, an incident, a model, a report.
 ABOUT_CANARIES = (
     "goals/<str:reference>/",
-    "runs/<uuid:run_id>/",
+    "plan-runs/<uuid:run_id>/",
     "failures/<int:group_id>/",
     "incidents/<int:number>/",
     "models/<name:provider>/<name:name>/",
@@ -214,6 +217,7 @@ def plant_in_alerts_and_reports(api: Api, canaries: list[str], user: User) -> No
     subscription = make_subscription(project, user)
     make_channel(project)
     ensure_standard_rules()
+    count_degraded(project.pk)
     now = clock.now()
     noon = schedule_of(subscription).latest(now).period.since + timedelta(hours=12)
     events = [

@@ -71,6 +71,7 @@ OWN = frozenset(
         "report_new", "report_edit", "report_order", "report_send", "report_pause",
         "report_unsubscribe", "acknowledge_link", "invitation", "lab", "replay",
         "alert_rule_new_test", "alert_rule_test", "setup",
+        "grpc_traces", "grpc_logs", "grpc_metrics",
     }
 )  # fmt: skip
 NOT_OURS = ("admin/", "accounts/", "api/", "v1/", "healthz", "readyz", "metrics")

@@ -48,9 +48,14 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "agents.FixSuccess": "correlation_id",
         "agents.Goal": "correlation_id environment source tools toolset",
         "agents.PurgeOrder": "correlation_id",
+        "diagnostics.AgentRun": "correlation_id nodes called_models provider model environment"
+        " source release prompt_version",
         "diagnostics.AgentSchema": "node version json_schema",
+        "diagnostics.AgentSpan": "trace_id span_id",
         "diagnostics.AlertRule": "group_by standard",
-        "diagnostics.Deploy": "source environment version",
+        "diagnostics.Answerer": "environment provider model value",
+        "diagnostics.Assessment": "correlation_id source subject trace_id",
+        "diagnostics.Deploy": "source environment provider model version previous",
         "diagnostics.Event": "node kind correlation_id provider model environment source"
         " release schema schema_version prompt_version parse_error_type reason status"
         " finish_reason output_mode time_mark call_error_type served upstream system_fingerprint",
@@ -63,7 +68,9 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Project": "slug",
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
+        "diagnostics.SpanCall": "trace_id span_id parent_id",
         "diagnostics.SpanVerdict": "trace_id span_id content",
+        "diagnostics.UnplacedCall": "correlation_id trace_id parent_id",
         "diagnostics.Version": "prompt_version schema schema_version source release served",
         "plans.CompletionCheck": "owner correlation_id check_id checker",
         "plans.ProjectToolPolicy": "tool",
@@ -87,6 +94,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.AlertRule": "parameters routing escalation",
         "diagnostics.AlertState": "slice detector_state memory",
         "diagnostics.ApiKey": "key_id scopes",
+        "diagnostics.Assessment": "reason",
         "diagnostics.Channel": "last_error",
         "diagnostics.EventPayload": "raw_output_preview validation_errors repairs coerced"
         " attributes original_error_type tool redacted_kinds",

@@ -3,12 +3,10 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from math import sqrt
 from typing import NamedTuple
 
-from diagnostics.analysis.detectors.call_history import NOTHING, Block, Split, append_to
-from diagnostics.analysis.detectors.results import WindowCounts
+from diagnostics.analysis.detectors.call_history import NOTHING, Block, KindCounts, Split, append_to
 from diagnostics.analysis.statistics import wilson_interval
 
 HISTORY_SECONDS = 14 * 86_400
@@ -20,34 +18,35 @@ HIGHEST_EXPECTED = 0.80
 Z_80 = 0.841621
 """One-sided: the rate is below its upper bound in 80 % of all cases."""
 HOURS = 24
-HOUR_CALLS = 150
-"""Calls at one time of day, with those lent, before it has an expectation of its own."""
-LENT_CALLS = 100.0
-"""Calls at the usual rate that every time of day begins with."""
-LATELY_SECONDS = 2 * 86_400
-LENT_FAILURES = 20.0
-"""Failures at the usual rate that the last two days begin with."""
-MOST_DRIFT = 2.0
-WANDERING = 1.3
-SURELY = 2.0
-LEAST_HOURS = 24
+SURELY = 2.5
+"""Standard errors of chance that a spread must be beyond."""
+LEAST_HOURS = 12
 LENT_BURSTS = 5
+FIRST_WEIGHT = 200.0
+"""Calls that a rate counts for while no time of day was seen twice."""
+KNOWN = 1e6
+"""Calls that a rate counts for that is taken for certain."""
 FIRST_CALLS, FIRST_FAILED = 60, 3
 """Counted with what was seen, lest few calls without a failure promise that none fails."""
-COMPANIONS = (4, 0.28), (4, 0.12)
+COMPANIONS = (8, 0.28), (8, 0.12)
 """Calls that a series begins with right after, and soon after, a failure; their share failed."""
 
 
 class Expectation(NamedTuple):
     """The shares that fail of calls after good ones, right after and soon after a failure.
 
-    `burst`: how many failures come together, 1 where they keep no company.
+    `burst`: how many failures come together, 1 where they keep no company. `weight`: how many
+    calls the share of fresh ones is known by, which is what a level that wanders counts for.
+    `rarity`: the share of fresh ones that was seen over the one expected; below 1 where hardly
+    any failed, since fewer than 1 % are never expected.
     """
 
     fresh: float = 0.05
     next: float = 0.35
     soon: float = 0.18
     burst: float = 1.0
+    weight: float = KNOWN
+    rarity: float = 1.0
 
     @property
     def kinds(self) -> tuple[float, float, float]:
@@ -61,34 +60,16 @@ class Expectation(NamedTuple):
 
 
 @dataclass(slots=True)
-class HourSpread:
-    """Sums that tell how far hours are apart: over those with calls, of n * n and k * k / n."""
-
-    hours: int = 0
-    calls: int = 0
-    failed: float = 0.0
-
-    def add(self, hour: WindowCounts, sign: int) -> None:
-        """Add an hour, or take it away."""
-        n, k = hour
-        if n:
-            self.hours += sign
-            self.calls += sign * n * n
-            self.failed += sign * k * k / n
-
-
-@dataclass(slots=True)
 class History:
     """The healthy blocks of the last 14 days, and what they let one expect."""
 
     _blocks: deque[Block] = field(default_factory=deque)
     _all: Split = NOTHING
-    _calls: int = 0
-    _by_hour: list[WindowCounts] = field(default_factory=lambda: [WindowCounts()] * HOURS)
-    _spread: HourSpread = field(default_factory=HourSpread)
+    _calls: float = 0
+    _by_hour: list[KindCounts] = field(default_factory=lambda: [KindCounts()] * HOURS)
 
     @property
-    def calls(self) -> int:
+    def calls(self) -> float:
         """How many calls are remembered."""
         return self._calls
 
@@ -99,14 +80,10 @@ class History:
 
     def add(self, block: Block) -> None:
         """Remember a block, one an hour, and forget those older than 14 days before it."""
-        before = self._blocks[-1].split.fresh if self._blocks else WindowCounts()
-        if append_to(self._blocks, block):
-            self._spread.add(before, -1)
-        self._spread.add(self._blocks[-1].split.fresh, 1)
+        append_to(self._blocks, block)
         self._count(block, 1)
         while self._blocks[0].at < block.at - HISTORY_SECONDS:
             gone = self._blocks.popleft()
-            self._spread.add(gone.split.fresh, -1)
             self._count(gone, -1)
 
     @property
@@ -115,28 +92,24 @@ class History:
         return self._blocks
 
     def expect(self, at: float) -> Expectation:
-        """Say what to expect at a time, in seconds since the epoch (UTC).
-
-        1. The upper 80 % bound of the rate of 14 days; while there are fewer than 200 calls,
-           5 %, or more after 50 calls in five days.
-        2. Where hours surely differ from each other, by so much more.
-        3. A time of day that is usually worse (with its neighbours) is allowed to be.
-        4. More where the last two days were worse than the fourteen.
-        5. Right after and soon after a failure, another one is as likely as it usually is;
-           where failures come in bursts, fewer than 1 % of other calls are believed to fail.
-        """
+        """Say what to expect at a time, in seconds since the epoch (UTC)."""
         if self.calls < LEAST_CALLS:
             return self._expect_of_few()
         calls, failed = self._all.fresh
-        usual = _bound(failed + FIRST_FAILED, calls + FIRST_CALLS)
-        usual = max(usual + self._wandering(), self._usual_at(at))
+        usual = (failed + FIRST_FAILED) / (calls + FIRST_CALLS)
+        levels = self._by_time_of_day(usual)
+        wandering = self._wandering(levels)
         burst = self._burst()
-        fresh = _within(usual * self._drift(at), LOWEST_EXPECTED / burst)
+        level = levels[_hour_of(at)]
+        fresh = _within(level, LOWEST_EXPECTED / burst)
+        days = self.seconds / 86_400
+        doubt = 1 / (calls + FIRST_CALLS) + wandering / (usual * (1 - usual))
+        doubt += 1 / (FIRST_WEIGHT * (1 + days / 3) ** 3)
         following, soon = (
-            max(fresh, _within(_bound(kind.failed + calls * share, kind.calls + calls)))
+            max(fresh, _within((kind.failed + calls * share) / (kind.calls + calls)))
             for kind, (calls, share) in zip(self._all[1:], COMPANIONS, strict=True)
         )
-        return Expectation(fresh, following, soon, burst)
+        return Expectation(fresh, following, soon, burst, 1 / doubt, min(level / fresh, 1.0))
 
     def _burst(self) -> float:
         """Say how many failures one that comes after good calls stands for."""
@@ -158,45 +131,50 @@ class History:
         hour, fresh = _hour_of(block.at), block.split.fresh
         self._by_hour[hour] = self._by_hour[hour].plus(fresh, sign)
 
-    def _usual_at(self, at: float) -> float:
-        hour = _hour_of(at)
-        near = [self._by_hour[(hour + shift) % HOURS] for shift in (-1, 0, 1)]
-        calls = sum(one.calls for one in near) + LENT_CALLS
-        failed = sum(one.failed for one in near) + LENT_CALLS * self._all.fresh.share
-        return _bound(failed, calls) if calls >= HOUR_CALLS else 0.0
+    def _by_time_of_day(self, usual: float) -> list[float]:
+        """Return the share that fails at each hour of the day.
 
-    def _drift(self, at: float) -> float:
-        """Say how many times as bad the last two days were as all days: 1 to 2."""
-        since, fresh = at - LATELY_SECONDS, self._all.fresh
-        lately = _total(takewhile(lambda one: one.at > since, reversed(self._blocks)))
-        share = (fresh.failed + 1) / max(fresh.calls, 1)
-        surely = (lately.failed + LENT_FAILURES) / (lately.calls + LENT_FAILURES / share)
-        return min(max(surely / share, 1.0), MOST_DRIFT)
-
-    def _wandering(self) -> float:
-        """Say how far hours are apart beyond what chance makes of them (a share).
-
-        The moment estimate of DerSimonian and Laird (1986), above its own noise.
+        Hours that do not differ beyond chance have the usual one; others are drawn to it by as
+        many calls as their spread says (empirical Bayes).
         """
-        hours, (calls, failed) = self._spread.hours, self._all.fresh
-        if hours <= LEAST_HOURS:
-            return 0.0
-        share = failed / calls
-        apart = self._spread.failed - 2 * share * failed + share * share * calls
-        by_chance = (hours - 1) * share * (1 - share)
-        beyond = apart - by_chance * (1 + SURELY * sqrt(2 / hours))
-        if beyond <= 0:
-            return 0.0
-        return WANDERING * sqrt(beyond / (calls - self._spread.calls / calls))
+        spread = _spread((hour, usual) for hour in self._by_hour)
+        if spread <= 0:
+            return [usual] * HOURS
+        lent = usual * (1 - usual) / spread
+        levels = []
+        for hour in range(HOURS):
+            near = [self._by_hour[(hour + shift) % HOURS] for shift in (-1, 0, 1)]
+            calls = sum(one.calls for one in near) + lent
+            levels.append((sum(one.failed for one in near) + lent * usual) / calls)
+        return levels
+
+    def _wandering(self, levels: Sequence[float]) -> float:
+        """Return the variance of the share between hours beyond chance and their time of day."""
+        blocks = self._blocks
+        return _spread((one.split.fresh, levels[_hour_of(one.at)]) for one in blocks)
 
 
-def _total(blocks: Iterable[Block]) -> WindowCounts:
-    """Sum the calls after good ones."""
-    calls = failed = 0
-    for _, split in blocks:
-        calls += split.fresh.calls
-        failed += split.fresh.failed
-    return WindowCounts(calls, failed)
+def _spread(hours: Iterable[tuple[KindCounts, float]]) -> float:
+    """Return the variance of shares around these expected ones, beyond what chance makes.
+
+    The moment estimate of DerSimonian and Laird (1986), above its own noise. That is of
+    binomial counts: few failures an hour vary far more than a normal variable does.
+    """
+    count, calls, squares = 0, 0.0, 0.0
+    apart = by_chance = noise = 0.0
+    for (n, k), share in hours:
+        if n:
+            count += 1
+            calls += n
+            squares += n * n
+            apart += (k - n * share) ** 2 / n
+            variance = share * (1 - share)
+            by_chance += variance
+            noise += variance * (2 * variance + (1 - 6 * variance) / n)
+    if count < LEAST_HOURS:
+        return 0.0
+    beyond = apart - by_chance - SURELY * sqrt(max(noise, 0.0))
+    return max(beyond / (calls - squares / calls), 0.0)
 
 
 def _bound(failed: float, calls: float) -> float:

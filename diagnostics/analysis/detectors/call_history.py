@@ -4,22 +4,36 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from diagnostics.analysis.detectors.results import WindowCounts
-
 SOON = 3
 """So many calls after a failure another one may still belong to the same trouble."""
 LONG_AGO = SOON + 1
 
 
+class KindCounts(NamedTuple):
+    """Calls of one kind, and how many of them failed; parts where their order is not known."""
+
+    calls: float = 0
+    failed: float = 0
+
+    @property
+    def share(self) -> float:
+        """The share that failed, 0 without a call."""
+        return self.failed / self.calls if self.calls else 0.0
+
+    def plus(self, other: "KindCounts", sign: int = 1) -> "KindCounts":
+        """Add the other, or take it away."""
+        return KindCounts(self.calls + sign * other.calls, self.failed + sign * other.failed)
+
+
 class Split(NamedTuple):
     """Calls after good ones, right after a failure, and soon (2 or 3 calls) after one."""
 
-    fresh: WindowCounts = WindowCounts()
-    next: WindowCounts = WindowCounts()
-    soon: WindowCounts = WindowCounts()
+    fresh: KindCounts = KindCounts()
+    next: KindCounts = KindCounts()
+    soon: KindCounts = KindCounts()
 
     @property
-    def calls(self) -> int:
+    def calls(self) -> float:
         """All calls."""
         return self.fresh.calls + self.next.calls + self.soon.calls
 
@@ -55,7 +69,7 @@ class BurstCounts:
     def split(self) -> Split:
         """Return all of them."""
         n = self._counts
-        return Split(WindowCounts(n[0], n[1]), WindowCounts(n[2], n[3]), WindowCounts(n[4], n[5]))
+        return Split(KindCounts(n[0], n[1]), KindCounts(n[2], n[3]), KindCounts(n[4], n[5]))
 
 
 def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
@@ -73,7 +87,7 @@ def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int
 def _split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
     if not failed:
         fresh, following, soon = _passed(calls, since_failure)
-        split = Split(WindowCounts(fresh), WindowCounts(following), WindowCounts(soon))
+        split = Split(KindCounts(fresh), KindCounts(following), KindCounts(soon))
         return split, min(since_failure + calls, LONG_AGO)
     gap, rest = divmod(calls - failed, failed + 1)
     if failed > 1 and gap:
@@ -90,26 +104,18 @@ def _split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, in
 
 
 def _shuffled(calls: int, failed: int) -> Split:
-    """Tell calls apart as on average of all orders: each kind fails as often as the whole.
+    """Tell calls apart as on average of all orders of them.
 
     Spread evenly, nearly every failure would come after good calls, and those would seem
     to fail far more often than calls do.
     """
-    share = failed / calls
-    fresh = (1 - share) ** 3
-    kinds = _allot(calls, (fresh, share, 1 - fresh - share))
-    faults = _allot(failed, [kind / calls for kind in kinds])
-    return Split(*map(WindowCounts, kinds, faults))
-
-
-def _allot(total: int, shares: Sequence[float]) -> list[int]:
-    """Return whole numbers in these shares, which add up to 1: largest remainders get one more."""
-    exact = [total * share for share in shares]
-    whole = [int(one) for one in exact]
-    places = sorted(range(len(whole)), key=lambda n: whole[n] - exact[n])
-    for place in places[: total - sum(whole)]:
-        whole[place] += 1
-    return whole
+    good = 1 - failed / calls
+    following = failed * (calls - 1) / calls
+    soon = calls * (good - good**3)
+    another = failed - 1
+    next_failed, soon_failed = following * another / (calls - 1), soon * another / (calls - 2)
+    fresh = KindCounts(calls - following - soon, failed - next_failed - soon_failed)
+    return Split(fresh, KindCounts(following, next_failed), KindCounts(soon, soon_failed))
 
 
 def _walk(counts: list[int], good: int, since: int) -> int:
@@ -132,7 +138,7 @@ def _fail(counts: list[int], faults: list[int], since: int, times: int) -> None:
 
 
 def _split(since: int, faults: list[int], counts: list[int]) -> tuple[Split, int]:
-    return Split(*map(WindowCounts, counts, faults)), since
+    return Split(*map(KindCounts, counts, faults)), since
 
 
 _ONE_CALL = [[_split_calls(1, failed, since) for since in range(LONG_AGO + 1)] for failed in (0, 1)]
@@ -163,12 +169,10 @@ def append_to(blocks: deque[Block], block: Block, seconds: int = HOUR_SECONDS) -
 
 def write_block(block: Block) -> Numbers:
     """Return a block as numbers."""
-    return [block.at, *(number for kind in block.split for number in kind)]
+    return [block.at, *(round(number, 3) for kind in block.split for number in kind)]
 
 
 def read_block(numbers: Numbers) -> Block:
     """Read what `write_block` gave."""
     at, *counts = numbers
-    n = [int(count) for count in counts]
-    kinds = WindowCounts(n[0], n[1]), WindowCounts(n[2], n[3]), WindowCounts(n[4], n[5])
-    return Block(at, Split(*kinds))
+    return Block(at, Split(*map(KindCounts, counts[::2], counts[1::2])))

@@ -108,9 +108,9 @@ class Lasting:
         return worse <= wilson_interval(*earlier, Z_99)[1]
 
 
-def _count(blocks: Iterable[Block]) -> tuple[int, int]:
+def _count(blocks: Iterable[Block]) -> tuple[float, float]:
     """Return failures and calls."""
-    failed = calls = 0
+    failed = calls = 0.0
     for block in blocks:
         calls += block.split.calls
         failed += sum(kind.failed for kind in block.split)

@@ -119,8 +119,8 @@ class Pool:
         self._at = -inf
         self._relief = 0.0
 
-    def feed(self, place: int, at: float, failed: int) -> Fire | None:
-        """Take a call of one series; return its alarm when it fires or clears.
+    def feed(self, place: int, at: float, failed: int, calls: int = 1) -> Fire | None:
+        """Take calls of one series; return its alarm when it fires or clears.
 
         Calls of one moment know nothing of each other, whatever their order.
         """
@@ -128,7 +128,7 @@ class Pool:
             self._settle(at)
         watch = self._watches[place]
         watch.relief = self._relief
-        found = watch.feed(at, 1, failed)
+        found = watch.feed(at, calls, failed)
         self._fed[place] = watch.margin
         return found
 

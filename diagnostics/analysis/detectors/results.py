@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class WindowCounts(NamedTuple):
-    """Calls of a window or of one kind, and how many of them failed."""
+    """Calls of a window, and how many of them failed."""
 
     calls: int = 0
     failed: int = 0
@@ -13,10 +13,6 @@ class WindowCounts(NamedTuple):
     def share(self) -> float:
         """The share that failed, 0 without a call."""
         return self.failed / self.calls if self.calls else 0.0
-
-    def plus(self, other: "WindowCounts", sign: int = 1) -> "WindowCounts":
-        """Add the other, or take it away."""
-        return WindowCounts(self.calls + sign * other.calls, self.failed + sign * other.failed)
 
 
 class Judgement(NamedTuple):

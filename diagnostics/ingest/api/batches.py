@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from rest_framework import status
@@ -21,6 +22,18 @@ from diagnostics.rest.bodies import Batch, read_batch
 from diagnostics.rest.faults import QuotaReachedError
 
 Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """One result per item, in order; what the sender should know beside them."""
+
+    results: list[Result]
+    warnings: Sequence[Mapping[str, str]] = ()
+    # Answers that were stored without being checked.
+    unchecked: int = 0
+
+
 CONFLICT = [{"path": "", "code": "conflict", "message": "this id is known with other content"}]
 ANY = "*/*"
 PLAIN = frozenset({ANY, "application/json", ""})
@@ -43,7 +56,7 @@ class BatchView(KeyedView):
         return chosen
 
     def take(
-        self, request: Request, store: Callable[[ApiKey, Batch, float], list[Result]]
+        self, request: Request, store: Callable[[ApiKey, Batch, float], StoredBatch]
     ) -> Response:
         """Read and store a batch; QuotaReachedError (429) before anything is stored."""
         key = key_of(request)
@@ -51,11 +64,11 @@ class BatchView(KeyedView):
             refuse_blocked(key)
             batch = read_batch(request._request)
             keep_share = admit(key, max(len(batch.items), 1))
-        results = store(key, batch, keep_share)
-        note_items(key, _count(batch, results))
-        answer = answer_batch(results, is_verbose(request), keep_share)
+        stored = store(key, batch, keep_share)
+        note_items(key, _count(batch, stored))
+        answer = answer_batch(stored, is_verbose(request), keep_share)
         if answer.status_code == status.HTTP_207_MULTI_STATUS:
-            refused = refuse_items(batch.items, results)
+            refused = refuse_items(batch.items, stored.results)
             note_refusals(key, request.path, answer.status_code, refused)
         return answer
 
@@ -82,10 +95,11 @@ class BatchView(KeyedView):
         note_refusals(key, self.request.path, http_status, [refusal])
 
 
-def _count(batch: Batch, results: Sequence[Result]) -> Counts:
+def _count(batch: Batch, stored: StoredBatch) -> Counts:
     """Count what became of the items, by the source each one names."""
     sources = (item.get("source") if isinstance(item, dict) else None for item in batch.items)
-    return count_items(sources, (result["status"] for result in results))
+    counts = count_items(sources, (result["status"] for result in stored.results))
+    return {**counts, ("", "unchecked"): stored.unchecked} if stored.unchecked else counts
 
 
 @contextmanager
@@ -115,18 +129,21 @@ def stored_result(index: int, event_id: str | None, said: str) -> Result:
     return {**result, "errors": CONFLICT} if said == "conflict" else result
 
 
-def answer_batch(results: Sequence[Result], shows_all: bool, keep_share: float) -> Response:
+def answer_batch(stored: StoredBatch, shows_all: bool, keep_share: float) -> Response:
     """Answer per item: 200 when all are good, else 207."""
+    results = stored.results
     statuses = [result["status"] for result in results]
     accepted, duplicates = statuses.count("created"), statuses.count("duplicate")
     rejected = len(results) - accepted - duplicates
     shown = [r for r in results if shows_all or r["status"] != "created"]
-    body = {
+    body: dict[str, Any] = {
         "accepted": accepted,
         "duplicates": duplicates,
         "rejected": rejected,
         "preview_share": round(keep_share, 4),
         "results": shown,
     }
+    if stored.warnings:
+        body["warnings"] = stored.warnings
     code = status.HTTP_207_MULTI_STATUS if rejected else status.HTTP_200_OK
     return Response(body, status=code)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import key_of, project_of
 from diagnostics.ingest.api.batches import within_quota
-from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
+from diagnostics.ingest.deploy_items import DeployKind, ObservedKind, PostedDeploy
 from diagnostics.ingest.deploys import deploys_of, record_deploy
 from diagnostics.ingest.quotas import admit, refuse_blocked
 from diagnostics.rest.bodies import read_model
@@ -29,19 +29,24 @@ class DeployResource(Resource):
 
     id: int
     at: datetime
-    kind: DeployKind
+    kind: DeployKind | ObservedKind
     source: str | None
     environment: str | None
+    provider: str | None
+    model: str | None
     version: str
+    previous: str | None
     note: str
 
 
-SAME = ("kind", "source", "environment", "version")
+SAME = ("kind", "source", "environment", "provider", "model", "version")
 PARAMETERS = [
     *TIME_PARAMETERS,
-    OpenApiParameter("kind", str, enum=[kind.value for kind in DeployKind]),
+    OpenApiParameter("kind", str, enum=[kind.value for kind in (*DeployKind, *ObservedKind)]),
     OpenApiParameter("source", str, description="exact"),
     OpenApiParameter("environment", str, description="exact"),
+    OpenApiParameter("provider", str, description="exact; of what was observed"),
+    OpenApiParameter("model", str, description="exact; of what was observed"),
     OpenApiParameter("version", str, description="exact"),
     *PAGE_PARAMETERS,
 ]

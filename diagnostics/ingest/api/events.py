@@ -6,17 +6,24 @@ from uuid import UUID
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import RootModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics import clock
 from diagnostics.accounts.authentication import project_of
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.api.batches import BatchView, Result, refused_result, stored_result
+from diagnostics.ingest.api.batches import (
+    BatchView,
+    Result,
+    StoredBatch,
+    refused_result,
+    stored_result,
+)
 from diagnostics.ingest.event_shapes import ITEM_FIELDS, EventPage, describe_event
+from diagnostics.ingest.posting import StoredItem, post_items
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
-from diagnostics.ingest.recording import record
 from diagnostics.queries.events import (
     NO_ID,
     Matching,
@@ -28,21 +35,25 @@ from diagnostics.queries.events import (
     payloads_of,
     scan,
 )
-from diagnostics.rest.batches import RefusedItem, read_events
+from diagnostics.rest.batches import RefusedItem
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
-from diagnostics.rest.examples import BATCH_RESULT, EVENTS, EVENTS_PAGE
+from diagnostics.rest.examples import ANSWERS, BATCH_RESULT, EVENTS, EVENTS_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
-from diagnostics.rest.resources import describe_model
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
+from failsoft.answered import PostedAnswer
 from failsoft.events import PostedEvent
 
 INSTANT = timedelta(microseconds=1)
+
+
+class PostedItems(RootModel[list[PostedAnswer | PostedEvent]]):
+    """Events, and answers that become some."""
 
 
 class EventListing:
@@ -116,11 +127,8 @@ class EventsView(BatchView, ListView):
 
     @extend_schema(
         operation_id="events_create",
-        request={
-            "application/json": {"type": "array", "items": describe_model(PostedEvent)},
-            "application/x-ndjson": {"type": "string"},
-        },
-        examples=[EVENTS, BATCH_RESULT],
+        request={"application/json": PostedItems, "application/x-ndjson": {"type": "string"}},
+        examples=[EVENTS, ANSWERS, BATCH_RESULT],
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
         responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
     )
@@ -149,18 +157,22 @@ class EventsView(BatchView, ListView):
         )
 
 
-def store_events(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]:
+def store_events(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
     """Check and store the items of a batch; one result per item, in order, committed."""
-    checked = read_events(batch.items, batch.body)
-    events = [item for item in checked if isinstance(item, PostedEvent)]
-    # One statement is one transaction: what it answers is committed.
-    recorded = iter(record(key.project_id, events, keep_share))
-    results = [
-        refused_result(index, item)
-        if isinstance(item, RefusedItem)
-        else stored_result(index, str(item.event_id), next(recorded).status.value)
-        for index, item in enumerate(checked)
-    ]
+    posted = post_items(key.project_id, batch.items, batch.body, keep_share)
     if keep_share < 1.0:
+        events = [one.event for one in posted.items if isinstance(one, StoredItem)]
         note_sampled_out(key, count_sampled_out(events, keep_share))
-    return results
+    results = [
+        refused_result(index, item) if isinstance(item, RefusedItem) else _result_of(index, item)
+        for index, item in enumerate(posted.items)
+    ]
+    return StoredBatch(results, posted.warnings, posted.unchecked)
+
+
+def _result_of(index: int, item: StoredItem) -> Result:
+    result = stored_result(index, str(item.event.event_id), item.status.value)
+    if item.was_answer:
+        result["name"] = item.event.name
+        result["parse_error_type"] = item.event.parse_error_type
+    return result

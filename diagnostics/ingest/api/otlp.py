@@ -194,12 +194,15 @@ class LogsView(OtlpView):
 
 
 def _counts_of(receipt: Receipt) -> Counts:
-    """Count events, and refused items; exporters name their source in every item."""
+    """Count events, and what became none; exporters name their source in every item."""
     counted = {
         "stored": receipt.accepted,
         "duplicate": receipt.duplicates,
         "conflict": receipt.known,
         "invalid": receipt.rejected,
+        "unanswered": receipt.unanswered,
+        "unchecked": receipt.not_judged,
+        "not_understood": receipt.not_understood + receipt.unclear,
     }
     return {("", word): number for word, number in counted.items() if number}
 
@@ -248,6 +251,10 @@ def _note(request: Request, receipt: Receipt) -> None:
         waiting=receipt.waiting,
         ignored=receipt.ignored,
         rejected=receipt.rejected,
+        joined=receipt.joined,
         not_judged=receipt.not_judged,
+        unanswered=receipt.unanswered,
+        not_understood=receipt.not_understood,
+        unclear=receipt.unclear,
         dropped_attributes=receipt.dropped_attributes,
     )

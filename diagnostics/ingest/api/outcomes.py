@@ -1,45 +1,68 @@
 """POST /api/v1/outcomes."""
 
+from django.db import transaction
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.api.batches import BatchView, Result, refused_result, stored_result
+from diagnostics.ingest.api.batches import BatchView, StoredBatch, refused_result, stored_result
+from diagnostics.ingest.assessments import PostedAssessment, record_assessments
 from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
 from diagnostics.rest.batches import RefusedItem, read_item
 from diagnostics.rest.bodies import Batch
-from diagnostics.rest.examples import OUTCOMES, OUTCOMES_RESULT
+from diagnostics.rest.examples import ASSESSMENT, OUTCOMES, OUTCOMES_RESULT
 from diagnostics.rest.openapi import REFUSALS, BatchResultResource
 from diagnostics.rest.resources import describe_model
+from failsoft.json_values import JSON
 
 
 class OutcomesView(BatchView):
-    """Runs that were counted where they ran."""
+    """Runs that were counted where they ran, and what is said later of single ones."""
 
     @extend_schema(
         operation_id="outcomes_create",
         request={
-            "application/json": {"type": "array", "items": describe_model(PostedOutcome)},
+            "application/json": {
+                "type": "array",
+                "items": {
+                    "oneOf": [describe_model(PostedOutcome), describe_model(PostedAssessment)]
+                },
+            },
             "application/x-ndjson": {"type": "string"},
         },
-        examples=[OUTCOMES, OUTCOMES_RESULT],
+        examples=[OUTCOMES, ASSESSMENT, OUTCOMES_RESULT],
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
         responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
-        """Add pre-counted runs: each (source, minute, sequence) once."""
+        """Add pre-counted runs, each (source, minute, sequence) once, or late outcomes of runs.
+
+        An item with a `verdict` says later of one run whether its valid answer was good or bad.
+        """
         return self.take(request, store_outcomes)
 
 
-def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]:
+def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
     """Check and store the items of a batch; one result per item, in order, committed."""
-    checked = [read_item(item, PostedOutcome) for item in batch.items]
-    good = [item for item in checked if isinstance(item, PostedOutcome)]
-    said = iter(record_outcomes(key.project_id, good))
-    return [
+    checked = [_read(item) for item in batch.items]
+    counted = [item for item in checked if isinstance(item, PostedOutcome)]
+    assessed = [item for item in checked if isinstance(item, PostedAssessment)]
+    with transaction.atomic():
+        of_counts = iter(record_outcomes(key.project_id, counted))
+        of_runs = iter(record_assessments(key.project_id, assessed))
+    results = [
         refused_result(index, item)
         if isinstance(item, RefusedItem)
-        else stored_result(index, None, next(said))
+        else stored_result(
+            index, None, next(of_counts if isinstance(item, PostedOutcome) else of_runs)
+        )
         for index, item in enumerate(checked)
     ]
+    return StoredBatch(results)
+
+
+def _read(item: JSON) -> PostedOutcome | PostedAssessment | RefusedItem:
+    if isinstance(item, dict) and ("verdict" in item or "correlation_id" in item):
+        return read_item(item, PostedAssessment)
+    return read_item(item, PostedOutcome)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Any
 
@@ -13,14 +12,21 @@ from failsoft.json_values import clean_text
 
 GENAI = frozenset(
     {
+        "anthropic.message.stop_reason",
+        "gen_ai.agent.call.id",
         "gen_ai.agent.name",
         "gen_ai.completion",
         "gen_ai.conversation.id",
+        "gen_ai.evaluation.explanation",
+        "gen_ai.evaluation.name",
+        "gen_ai.evaluation.score.label",
+        "gen_ai.evaluation.score.value",
         "gen_ai.openai.response.system_fingerprint",
         "gen_ai.openai.system_fingerprint",
         "gen_ai.operation.name",
         "gen_ai.output.messages",
         "gen_ai.output.type",
+        "gen_ai.prompt.version",
         "gen_ai.provider.name",
         "gen_ai.request.max_tokens",
         "gen_ai.request.model",
@@ -29,15 +35,23 @@ GENAI = frozenset(
         "gen_ai.response.finish_reasons",
         "gen_ai.response.id",
         "gen_ai.response.model",
+        "gen_ai.request.structured_output_schema",
         "gen_ai.system",
+        "gen_ai.tool.definitions",
         "gen_ai.usage.completion_tokens",
         "gen_ai.usage.input_tokens",
         "gen_ai.usage.output_tokens",
         "gen_ai.usage.prompt_tokens",
         "gen_ai.usage.reasoning.output_tokens",
         "gen_ai.usage.reasoning_tokens",
+        "langgraph_node",
+        "llm.request.structured_output_schema",
         "llm.usage.reasoning_tokens",
+        # pydantic-ai's own account of its tools and of what it asks for.
+        "model_request_parameters",
         "openai.response.system_fingerprint",
+        "traceloop.association.properties.langgraph_node",
+        "traceloop.prompt.version",
         # As span events and log records of `gen_ai.choice` have them.
         "finish_reason",
         "index",
@@ -50,15 +64,37 @@ OPENINFERENCE = frozenset(
         "llm.finish_reason",
         "llm.invocation_parameters",
         "llm.model_name",
+        "llm.prompt_template.version",
         "llm.provider",
+        "llm.request.model_name",
         "llm.request.type",
+        "llm.response.model_name",
         "llm.system",
         "llm.token_count.completion",
         "llm.token_count.completion_details.reasoning",
         "llm.token_count.prompt",
+        # JSON: LangGraph's node is in it.
+        "metadata",
         "openinference.span.kind",
         "output.mime_type",
         "output.value",
+    }
+)
+LANGFUSE = frozenset(
+    {
+        "langfuse.environment",
+        "langfuse.observation.level",
+        "langfuse.observation.metadata.finish_reason",
+        "langfuse.observation.metadata.langgraph_node",
+        "langfuse.observation.model.name",
+        "langfuse.observation.model.parameters",
+        "langfuse.observation.output",
+        "langfuse.observation.prompt.version",
+        "langfuse.observation.status_message",
+        "langfuse.observation.type",
+        "langfuse.observation.usage_details",
+        "langfuse.release",
+        "langfuse.session.id",
     }
 )
 SHARED = frozenset(
@@ -75,12 +111,16 @@ SHARED = frozenset(
         "session.id",
     }
 )
-KNOWN = GENAI | OPENINFERENCE | SHARED
+KNOWN = GENAI | OPENINFERENCE | LANGFUSE | SHARED
 PREFIXES = (
     "failsoft.",
     # Only the first answer: `...0.message.content`, `...0.finish_reason`.
     "llm.output_messages.0.",
     "gen_ai.completion.0.",
+    # What a request offered: names of tools and their schemas.
+    "llm.tools.",
+    "llm.request.functions.",
+    "gen_ai.request.functions.",
 )
 
 
@@ -103,6 +143,17 @@ def short(bag: Bag, *keys: str) -> str | None:
         value = bag.get(key)
         if isinstance(value, str) and value.strip():
             return clean_text(value.strip())[:MAX_SHORT]
+    return None
+
+
+def short_or_number(bag: Bag, *keys: str) -> str | None:
+    """Return the first of these that is a text or a whole number, as a text."""
+    for key in keys:
+        value = bag.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)[:MAX_SHORT]
+        if (text := short(bag, key)) is not None:
+            return text
     return None
 
 
@@ -144,33 +195,3 @@ def decoded(value: object) -> Any:  # noqa: ANN401 - any JSON
         return jiter.from_json(value[: MAX_JSON + 1].encode("utf-8", "surrogatepass"))
     except ValueError:
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCall:
-    """What is known of one call; `answer` is the text of the first answer."""
-
-    node: str | None = None
-    provider: str | None = None
-    model: str | None = None
-    finish_reason: str | None = None
-    output_mode: str | None = None
-    max_output_tokens: int | None = None
-    temperature: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    served_model: str | None = None
-    system_fingerprint: str | None = None
-    answer: str | None = field(default=None, repr=False)
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-    def completed_by(self, other: "ModelCall") -> "ModelCall":
-        """Fill what is not known from what another convention tells of the same call."""
-        missing = {
-            item.name: getattr(other, item.name)
-            for item in fields(self)
-            if getattr(self, item.name) is None
-        }
-        more = {**other.attributes, **self.attributes}
-        return replace(self, **missing, attributes=more)

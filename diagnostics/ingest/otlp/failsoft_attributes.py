@@ -33,7 +33,8 @@ TEXTS = (
 )
 NUMBERS = ("cycle", "attempt", "attempts")
 KIND = "failsoft.kind"
-KNOWN = frozenset(PREFIX + name for name in (*TEXTS, *NUMBERS, "kind"))
+VERDICT = "failsoft.verdict"
+KNOWN = frozenset(PREFIX + name for name in (*TEXTS, *NUMBERS, "kind", "verdict"))
 
 
 def read_fields(bag: Bag, resource: Bag) -> dict[str, Any]:

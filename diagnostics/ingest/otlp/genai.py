@@ -1,76 +1,27 @@
 """OpenTelemetry's semantic conventions for generative AI, and the older names of them."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
 
+from diagnostics.ingest.otlp.answers import (
+    NO_ANSWER,
+    Answer,
+    CalledTool,
+    first_answer,
+    read_message,
+    shown,
+    tool_call,
+)
 from diagnostics.ingest.otlp.attributes import (
     Bag,
-    ModelCall,
     count,
     decoded,
     short,
+    short_or_number,
     slug,
     temperature,
 )
+from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import SpanEvent, Value
-
-CONTENTS = ("parts", "content", "text")
-
-
-class MessageText(NamedTuple):
-    """The text of one answer (None: it has none, a tool call for instance), and why it ended."""
-
-    text: str | None
-    finish_reason: str | None
-
-
-NO_ANSWER = MessageText(None, None)
-
-
-def first_answer(messages: object) -> MessageText:
-    """Read the first of a list of messages, structured or as JSON text."""
-    found = decoded(messages)
-    if isinstance(found, list):
-        found = found[0] if found else None
-    return read_message(found)
-
-
-def read_message(message: object) -> MessageText:
-    """Read one message: parts, a list of contents, plain content or a bare text.
-
-    `{"message": {...}, "finish_reason": ...}`, as choices are told, is opened.
-    """
-    if isinstance(message, str):
-        return MessageText(message, None)
-    if not isinstance(message, Mapping):
-        return NO_ANSWER
-    reason = short(message, "finish_reason")
-    inner = decoded(message.get("message"))
-    if isinstance(inner, Mapping):
-        return MessageText(_text_of(inner), reason)
-    return MessageText(_text_of(message), reason)
-
-
-def _text_of(message: Mapping[str, Any]) -> str | None:
-    for name in CONTENTS:
-        content = message.get(name)
-        if isinstance(content, str):
-            return None if not content and message.get("tool_calls") else content
-        if isinstance(content, list):
-            texts = [_part_text(part) for part in content]
-            told = [text for text in texts if text is not None]
-            return "".join(told) if told else None
-    return None
-
-
-def _part_text(part: object) -> str | None:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
-        return None
-    text = part.get("content", part.get("text"))
-    return text if isinstance(text, str) else None
-
 
 MODEL_OPERATIONS = frozenset({"chat", "text_completion", "generate_content"})
 # Before operations had a name: what kind of request it was.
@@ -78,12 +29,23 @@ OLD_REQUESTS = frozenset({"chat", "completion"})
 DETAILS = "gen_ai.client.inference.operation.details"
 CHOICE = "gen_ai.choice"
 COMPLETION = "gen_ai.content.completion"
+# Of the answers only the first is read.
+FIRST = "gen_ai.completion.0."
+MAX_CALLS = 100
 OUTPUT_MODES = {"text": "text", "json": "json"}
 FINGERPRINTS = (
     "openai.response.system_fingerprint",
     "gen_ai.openai.response.system_fingerprint",
     "gen_ai.openai.system_fingerprint",
 )
+FINISH_REASONS = (
+    "gen_ai.response.finish_reason",
+    "gen_ai.response.finish_reasons",
+    # The SDK's own spans.
+    "anthropic.message.stop_reason",
+)
+GRAPH_NODES = ("langgraph_node", "traceloop.association.properties.langgraph_node")
+PROMPT_VERSIONS = ("gen_ai.prompt.version", "traceloop.prompt.version")
 REASONING = (
     "gen_ai.usage.reasoning.output_tokens",
     "gen_ai.usage.reasoning_tokens",
@@ -127,7 +89,7 @@ def read_call(bag: Bag, events: Iterable[SpanEvent] = ()) -> ModelCall:
         "conversation_id": short(bag, "gen_ai.conversation.id"),
     }
     return ModelCall(
-        node=slug(short(bag, "gen_ai.agent.name")),
+        node=slug(short(bag, "gen_ai.agent.name", *GRAPH_NODES)),
         provider=short(bag, "gen_ai.provider.name", "gen_ai.system"),
         model=asked or gave,
         finish_reason=_finish_reason(bag) or answer.finish_reason,
@@ -139,19 +101,21 @@ def read_call(bag: Bag, events: Iterable[SpanEvent] = ()) -> ModelCall:
         reasoning_tokens=count(bag, *REASONING),
         served_model=gave,
         system_fingerprint=short(bag, *FINGERPRINTS),
-        answer=answer.text,
+        prompt_version=short_or_number(bag, *PROMPT_VERSIONS),
+        answer=answer if answer.is_told or answer.is_refusal else None,
         attributes={key: value for key, value in more.items() if value is not None},
     )
 
 
-def answer_of(bag: Bag, events: Iterable[SpanEvent] = ()) -> MessageText:
+def answer_of(bag: Bag, events: Iterable[SpanEvent] = ()) -> Answer:
     """Find the first answer: in the attributes, else in the events of the span."""
     if "gen_ai.output.messages" in bag:
-        return first_answer(bag["gen_ai.output.messages"])
-    if isinstance(text := bag.get("gen_ai.completion.0.content"), str):
-        has_calls = not text and _has_tool_calls(bag)
-        reason = short(bag, "gen_ai.completion.0.finish_reason")
-        return MessageText(None if has_calls else text, reason)
+        told = first_answer(bag["gen_ai.output.messages"])
+        # LiteLLM tells calls of tools under the older names alone.
+        calls = () if told.text or told.calls else tuple(_indexed_calls(bag))
+        return told._replace(text=None, calls=calls) if calls else told
+    if any(key.startswith(FIRST) for key in bag):
+        return _indexed(bag)
     if "gen_ai.completion" in bag:
         return _completion(bag["gen_ai.completion"])
     for event in events:
@@ -161,7 +125,7 @@ def answer_of(bag: Bag, events: Iterable[SpanEvent] = ()) -> MessageText:
     return NO_ANSWER
 
 
-def answer_of_event(name: str, bag: Bag, body: Value) -> MessageText:
+def answer_of_event(name: str, bag: Bag, body: Value) -> Answer:
     """Find the answer in a span's event or in a log record of one."""
     told = {**bag, **body} if isinstance(body, dict) else bag
     if name == DETAILS and "gen_ai.output.messages" in told:
@@ -173,20 +137,41 @@ def answer_of_event(name: str, bag: Bag, body: Value) -> MessageText:
     return NO_ANSWER
 
 
-def _completion(value: object) -> MessageText:
+def _completion(value: object) -> Answer:
     """Read the oldest form: messages as JSON, or the bare text."""
     found = decoded(value)
     if isinstance(found, list | dict) and first_answer(found) != NO_ANSWER:
         return first_answer(found)
-    return MessageText(value, None) if isinstance(value, str) else NO_ANSWER
+    return Answer(shown(value)) if isinstance(value, str) else NO_ANSWER
 
 
-def _has_tool_calls(bag: Bag) -> bool:
-    return any(key.startswith("gen_ai.completion.0.tool_calls.") for key in bag)
+def _indexed(bag: Bag) -> Answer:
+    """Read `gen_ai.completion.0.*`; a role and nothing else is an empty answer."""
+    calls, reason = tuple(_indexed_calls(bag)), short(bag, f"{FIRST}finish_reason")
+    is_called = any(
+        key.startswith((f"{FIRST}tool_calls.", f"{FIRST}function_call.")) for key in bag
+    )
+    text = bag.get(f"{FIRST}content")
+    if isinstance(text, str):
+        return Answer(None if is_called and not text else shown(text), calls, reason)
+    is_empty = f"{FIRST}role" in bag and not is_called
+    return Answer("" if is_empty else None, calls, reason)
+
+
+def _indexed_calls(bag: Bag) -> Iterator[CalledTool]:
+    for index in range(MAX_CALLS):
+        key = f"{FIRST}tool_calls.{index}."
+        if f"{key}arguments" in bag:
+            yield tool_call(bag.get(f"{key}name"), bag[f"{key}arguments"])
+        elif f"{key}name" not in bag:
+            break
+    if f"{FIRST}function_call.arguments" in bag:
+        name = bag.get(f"{FIRST}function_call.name")
+        yield tool_call(name, bag[f"{FIRST}function_call.arguments"])
 
 
 def _finish_reason(bag: Bag) -> str | None:
     reasons = decoded(bag.get("gen_ai.response.finish_reasons"))
     if isinstance(reasons, list) and reasons and isinstance(reasons[0], str):
         return short({"": reasons[0]}, "")
-    return short(bag, "gen_ai.response.finish_reason", "gen_ai.response.finish_reasons")
+    return short(bag, *FINISH_REASONS)

@@ -31,13 +31,23 @@ def read_spans(body: bytes) -> Iterator[Span | None]:
 
     Raises MalformedError with the place of the first fault, and TooManyError.
     """
-    groups = _groups(body, "resource_spans", "scope_spans", "spans")
-    return read_groups(groups, _same, _same, read_span)
+    return spans_in(_parsed(body), MAX_ITEMS)
 
 
 def read_logs(body: bytes) -> Iterator[LogRecord | None]:
     """Read an ExportLogsServiceRequest; as `read_spans`."""
-    groups = _groups(body, "resource_logs", "scope_logs", "log_records")
+    return logs_in(_parsed(body), MAX_ITEMS)
+
+
+def spans_in(document: object, most: int | None = None) -> Iterator[Span | None]:
+    """Read the spans of a request that was parsed, at most so many; as `read_spans`."""
+    groups = _groups(document, most, "resource_spans", "scope_spans", "spans")
+    return read_groups(groups, _same, _same, read_span)
+
+
+def logs_in(document: object, most: int | None = None) -> Iterator[LogRecord | None]:
+    """Read the log records of a request that was parsed; as `read_spans`."""
+    groups = _groups(document, most, "resource_logs", "scope_logs", "log_records")
     return read_groups(groups, _same, _same, read_log_record)
 
 
@@ -45,7 +55,7 @@ def _same(message: "JsonMessage") -> "JsonMessage":
     return message
 
 
-def _groups(body: bytes, outer: str, middle: str, inner: str) -> Groups:
+def _parsed(body: bytes) -> object:
     # Each is an object of 56 bytes at least, made of one byte or two.
     if body.count(b"{") + body.count(b"[") > MAX_BRACKETS:
         raise TooManyError(TooManyError.__doc__)
@@ -55,11 +65,19 @@ def _groups(body: bytes, outer: str, middle: str, inner: str) -> Groups:
         raise MalformedError(f"not JSON: {error}") from error
     if document is None:
         _refuse(None, "an object")
+    return document
+
+
+def _groups(document: object, most: int | None, outer: str, middle: str, inner: str) -> Groups:
     count = 0
     for resources in getattr(_object(document, None), outer):
-        items = [item for scope in getattr(resources, middle) for item in getattr(scope, inner)]
+        items = [
+            (scopes.scope.name, item)
+            for scopes in getattr(resources, middle)
+            for item in getattr(scopes, inner)
+        ]
         count += len(items)
-        if count > MAX_ITEMS:
+        if most is not None and count > most:
             raise TooManyError(TooManyError.__doc__)
         yield resources.resource, items
 
@@ -156,9 +174,9 @@ def _camel(name: str) -> str:
 KINDS: Mapping[Callable[[object, Place], Any], str] = {
     _objects: "resource_spans scope_spans spans resource_logs scope_logs log_records"
     " attributes events values",
-    _object: "resource status body value array_value kvlist_value",
+    _object: "resource scope status body value array_value kvlist_value",
     _text: "name key event_name string_value",
-    _identifier: "trace_id span_id",
+    _identifier: "trace_id span_id parent_span_id",
     _number: "start_time_unix_nano end_time_unix_nano time_unix_nano observed_time_unix_nano"
     " int_value",
     _double: "double_value",

@@ -4,22 +4,26 @@
    is one event; every other span is none.
 2. The kind is what the agent tells (`failsoft.kind`, `failsoft.parse_error_type`), else what
    checking the answer found, else what ended the span, else a success.
-3. The attempt is what the agent tells, else 1: an order of spans would depend on how they were
-   batched, and an export that is repeated must give the same events.
+3. The attempt is what the agent tells, else 1, in the content that tells a repeated export by:
+   which one it was is found out when the run is over (diagnostics.ingest.span_runs).
 4. The id is derived from project, trace, span and what the span is taken as.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
-from diagnostics.ingest.otlp import failsoft_attributes, genai, openinference
-from diagnostics.ingest.otlp.attributes import Bag, ModelCall, count, short, slug
+from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openinference
+from diagnostics.ingest.otlp.answers import REFUSAL, Answer
+from diagnostics.ingest.otlp.attributes import Bag, count, short, slug
+from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, SpanEvent
+from diagnostics.ingest.otlp.told_schemas import answer_schema_of, is_structured, tools_of
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import (
     MAX_INTEGER,
@@ -31,6 +35,7 @@ from failsoft.events import (
     event_name,
 )
 from failsoft.identifiers import EPOCH, uuid7
+from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
 
 OTHER = "_OTHER"
 # Raised by clients after the model has answered.
@@ -40,8 +45,9 @@ PARSE_ERRORS = {
     "LengthFinishReasonError": ParseErrorType.TRUNCATED,
     "IncompleteOutputException": ParseErrorType.TRUNCATED,
     "ContentFilterFinishReasonError": ParseErrorType.REFUSAL,
+    "OpenAIRefusalError": ParseErrorType.REFUSAL,
 }
-TIMEOUTS = ("timeout", "timed_out", "timedout", "deadline")
+TIMEOUTS = ("timeout", "timed_out", "timedout", "timed out", "deadline")
 LIMITS = ("ratelimit", "rate_limit", "resourceexhausted", "throttl", "toomanyrequests")
 BREAKERS = ("circuitbreaker", "circuit_open", "breakeropen")
 CODES = {
@@ -49,6 +55,10 @@ CODES = {
     "504": CallErrorType.TIMEOUT,
     "429": CallErrorType.RATE_LIMITED,
 }
+
+
+# As the SDKs of providers begin their messages.
+STATUS = re.compile(r"(?:Error code|status_code): ([45][0-9]{2})\b")
 
 
 def error_of(bag: Bag, events: Iterable[SpanEvent]) -> str | None:
@@ -63,15 +73,25 @@ def error_of(bag: Bag, events: Iterable[SpanEvent]) -> str | None:
     ]
     if raised:
         return raised[-1]
+    status = status_of(bag)
+    return status or told or short(bag, f"{langfuse.OBSERVATION}status_message")
+
+
+def status_of(bag: Bag) -> str | None:
+    """Return the HTTP status a call failed with, where it is told."""
     status = count(bag, "http.response.status_code")
-    return str(status) if status is not None and status >= 400 else told
+    if status is not None and status >= 400:
+        return str(status)
+    said = STATUS.match(short(bag, f"{langfuse.OBSERVATION}status_message") or "")
+    return said[1] if said else None
 
 
-def call_error(name: str | None) -> CallErrorType:
-    """Say why a call gave no answer, from the name of its error."""
+def call_error(name: str | None, status: str | None = None) -> CallErrorType:
+    """Say why a call gave no answer, from the name of its error and the status of HTTP."""
     told = (name or "").lower()
-    if told in CODES:
-        return CODES[told]
+    for code in (told, status):
+        if code in CODES:
+            return CODES[code]
     if any(part in told for part in TIMEOUTS):
         return CallErrorType.TIMEOUT
     if any(part in told for part in LIMITS):
@@ -86,6 +106,8 @@ def parse_error(name: str | None) -> ParseErrorType | None:
     return PARSE_ERRORS.get((name or "").rpartition(".")[2])
 
 
+# Why a model stops that calls a tool.
+TOOL_REASONS = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
 DEFAULT_NODE = "chat"
 CALL = "call"
 ANSWER = "answer"
@@ -100,6 +122,23 @@ class NoEventError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where and when a call was made, and by which instrumentation it is told.
+
+    `agent_call` names the call of the agent it belongs to, where the agent tells one.
+    """
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    started_ns: int
+    ended_ns: int
+    scope: str
+    response_id: str | None = None
+    agent_call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """An event before its answer was checked."""
 
@@ -108,9 +147,18 @@ class Draft:
     slot: str
     kind: EventKind | None
     fields: dict[str, Any] = field(repr=False)
-    answer: str | None = field(default=None, repr=False)
+    answer: Answer = field(default=Answer(), repr=False)
     error: str | None = None
+    http_status: str | None = None
     is_error: bool = False
+    # Where the call stands in its trace; None for what is told beside a call.
+    place: CallPlace | None = None
+    # Schemas the request told: of its tools by name, and of the answer it asked for.
+    tools: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    answer_schema: Any = field(default=None, repr=False)
+    is_structured: bool = False
+    # The event that this one takes the place of.
+    stored_id: UUID | None = None
 
     @property
     def node(self) -> str:
@@ -125,13 +173,28 @@ class Draft:
     @property
     def expects_json(self) -> bool:
         """Whether the request asked for JSON, so that anything else is a failure."""
-        return self.fields.get("output_mode") == "json"
+        return self.fields.get("output_mode") == "json" or self.is_structured
+
+    @property
+    def verdict_reason(self) -> str | None:
+        """Why the model stopped, as far as it decides what the answer is worth."""
+        return REFUSAL if self.answer.is_refusal else self.finish_reason
 
     @property
     def is_open(self) -> bool:
         """Whether checking the answer can change what the event says."""
         is_told = "parse_error_type" in self.fields or self.kind is not None
-        return self.answer is not None and not is_told
+        if is_told or (self.is_error and not (self.answer.text or self.answer.calls)):
+            return False
+        return self.answer.is_told or self.has_failed
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed by the reason it ended for, whatever was expected of it."""
+        reason = (self.verdict_reason or "").lower()
+        if reason in CUT_OFF_REASONS:
+            return not (self.answer.calls or (self.answer.text or "").strip())
+        return reason in DECLINED_REASONS
 
 
 def draft_span(span: Span) -> list[Draft]:
@@ -140,13 +203,13 @@ def draft_span(span: Span) -> list[Draft]:
     kind = failsoft_attributes.told_kind(bag)
     if kind is None and failsoft_attributes.KIND in bag:
         raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
-    is_call = _is_call(bag)
+    is_call = _is_call(span)
     if not is_call and kind is None:
         return []
     _check_ids(span.trace_id, span.span_id)
     call = _read_call(span)
     fields = _fields(call, bag, span.resource, span.trace_id)
-    fields["occurred_at"] = _moment(span.ended_ns or span.started_ns)
+    fields["occurred_at"] = moment_of(span.ended_ns or span.started_ns)
     fields["latency_ms"] = _milliseconds(span)
     fields["attributes"]["span_id"] = span.span_id
     error = error_of(bag, span.events)
@@ -159,14 +222,86 @@ def draft_span(span: Span) -> list[Draft]:
                 CALL,
                 None if kind in BESIDE else kind,
                 fields,
-                call.answer,
+                known_answer(call),
                 error,
-                span.is_error or short(bag, "error.type") is not None,
+                status_of(bag),
+                span.is_error or langfuse.is_error(bag) or short(bag, "error.type") is not None,
+                _place_of(span, call),
+                **expectations_of(call, bag),
             )
         )
     if kind in BESIDE:
         drafts.append(_beside(span.trace_id, span.span_id, kind, fields))
     return drafts
+
+
+def known_answer(call: ModelCall) -> Answer:
+    """Return the answer; nothing, after a call of a tool, is an answer that was left out."""
+    answer = call.answer or Answer()
+    is_called = (call.finish_reason or "").lower() in TOOL_REASONS
+    is_empty = not answer.calls and not (answer.text or "").strip()
+    return Answer() if is_called and is_empty else answer
+
+
+def _place_of(span: Span, call: ModelCall) -> CallPlace:
+    return CallPlace(
+        span.trace_id,
+        span.span_id,
+        span.parent_id,
+        span.started_ns,
+        span.ended_ns,
+        span.scope,
+        call.attributes.get("response_id"),
+        short(span.attributes, "gen_ai.agent.call.id"),
+    )
+
+
+def expectations_of(call: ModelCall, bag: Bag) -> dict[str, Any]:
+    """Return what the request told of the answer it expects; read where there is an answer."""
+    return {
+        "tools": tools_of(bag) if call.answer is not None and call.answer.calls else {},
+        "answer_schema": answer_schema_of(bag) if call.answer is not None else None,
+        "is_structured": is_structured(bag),
+    }
+
+
+# They name a model and are no call of one, or none whose answer is a plan.
+OTHER_OPERATIONS = frozenset(
+    {
+        "embeddings",
+        "create_agent",
+        "invoke_agent",
+        "invoke_workflow",
+        "execute_tool",
+        "execute_task",
+    }
+)
+OTHER_KINDS = frozenset(
+    {
+        "AGENT",
+        "CHAIN",
+        "EMBEDDING",
+        "EVALUATOR",
+        "GUARDRAIL",
+        "PROMPT",
+        "RERANKER",
+        "RETRIEVER",
+        "TOOL",
+    }
+)
+MODEL_NAMES = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
+
+
+def is_strange(item: Span | LogRecord) -> bool:
+    """Whether something that became no event names a model, and is nothing that is known."""
+    bag = item.attributes
+    if short(bag, *MODEL_NAMES, f"{langfuse.OBSERVATION}model.name") is None:
+        return False
+    operation = (short(bag, "gen_ai.operation.name") or "").lower()
+    kind = (short(bag, "openinference.span.kind") or "").upper()
+    request = (short(bag, "llm.request.type") or "").lower()
+    is_known = operation in OTHER_OPERATIONS or kind in OTHER_KINDS or request == "embedding"
+    return isinstance(item, Span) and not is_known and not openinference.is_step(item)
 
 
 def draft_log(record: LogRecord) -> list[Draft]:
@@ -180,11 +315,11 @@ def draft_log(record: LogRecord) -> list[Draft]:
     if kind is None and failsoft_attributes.KIND in bag:
         raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
     answer = genai.answer_of_event(name, bag, record.body)
-    if kind is None and answer.text is None:
+    if kind is None and not answer.is_told:
         return []
     call = genai.read_call(_with_body(record))
     fields = _fields(call, bag, record.resource, record.trace_id)
-    fields["occurred_at"] = _moment(record.at_ns)
+    fields["occurred_at"] = moment_of(record.at_ns)
     reason = fields.get("finish_reason") or answer.finish_reason
     fields |= {"finish_reason": reason} if reason else {}
     if record.span_id:
@@ -197,7 +332,8 @@ def draft_log(record: LogRecord) -> list[Draft]:
     if kind in BESIDE:
         return [_beside(record.trace_id, record.span_id, kind, fields)]
     slot = CALL if kind or not record.span_id else ANSWER
-    return [Draft(record.trace_id, record.span_id, slot, kind, fields, answer.text)]
+    draft = Draft(record.trace_id, record.span_id, slot, kind, fields, answer)
+    return [replace(draft, **expectations_of(call, bag))]
 
 
 def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> PostedEvent:
@@ -205,7 +341,7 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
     wire = dict(draft.fields)
     kind = draft.kind or _find_kind(draft, verdict)
     if kind is EventKind.PARSE_INVALID:
-        wire.setdefault("raw_output_preview", draft.answer)
+        wire.setdefault("raw_output_preview", draft.answer.text or _calls_text(draft.answer))
         if verdict is not None and verdict.error_type is not None:
             wire["parse_error_type"] = verdict.error_type
             wire["validation_errors"] = verdict.errors
@@ -214,7 +350,7 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
     if kind is EventKind.PROVIDER_ERROR:
         wire["attributes"] = {
             **wire["attributes"],
-            "call_error_type": call_error(draft.error).value,
+            "call_error_type": call_error(draft.error, draft.http_status).value,
         }
         wire["original_error_type"] = draft.error
     if verdict is not None:
@@ -230,6 +366,8 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
 
 def event_id(draft: Draft, project_id: int) -> UUID:
     """Derive the id: the same span, exported again, has the same one."""
+    if draft.stored_id is not None:
+        return draft.stored_id
     told: tuple[object, ...] = (project_id, draft.trace_id, draft.span_id, draft.slot)
     if not draft.span_id:
         told += tuple(
@@ -254,17 +392,28 @@ def _find_kind(draft: Draft, verdict: SchemaVerdict | None) -> EventKind:
     return EventKind.PARSE_INVALID if is_parse_error else EventKind.PROVIDER_ERROR
 
 
-def _is_call(bag: Bag) -> bool:
+def _calls_text(answer: Answer) -> str | None:
+    """Return the arguments that were found wrong, or else those of the first call."""
+    return answer.calls[0].arguments if answer.calls else answer.text
+
+
+def _is_call(span: Span) -> bool:
+    bag = span.attributes
     if genai.is_model_call(bag):
         return True
-    return not genai.denies(bag) and openinference.is_model_call(bag)
+    if genai.denies(bag) or openinference.is_step(span):
+        return False
+    return openinference.is_model_call(bag) or langfuse.is_model_call(bag)
 
 
 def _read_call(span: Span) -> ModelCall:
-    """Read what both conventions tell; some instrumentations write both."""
-    call = genai.read_call(span.attributes, span.events)
-    if openinference.is_spoken(span.attributes):
-        return call.completed_by(openinference.read_call(span.attributes))
+    """Read what all conventions tell; some instrumentations write several."""
+    bag = span.attributes
+    call = genai.read_call(bag, span.events)
+    if openinference.is_spoken(bag):
+        call = call.completed_by(openinference.read_call(bag))
+    if langfuse.is_model_call(bag):
+        call = call.completed_by(langfuse.read_call(bag))
     return call
 
 
@@ -287,9 +436,11 @@ def _fields(call: ModelCall, bag: Bag, resource: Bag, trace_id: str) -> dict[str
         "served_model": call.served_model,
         "upstream": _host(bag),
         "system_fingerprint": call.system_fingerprint,
+        "prompt_version": call.prompt_version,
         "source": None if (service or "").startswith("unknown_service") else service,
-        "release": short(resource, "service.version"),
-        "environment": short(resource, "deployment.environment.name", "deployment.environment"),
+        "release": short(resource, "service.version") or short(bag, "langfuse.release"),
+        "environment": short(resource, "deployment.environment.name", "deployment.environment")
+        or short(bag, "langfuse.environment"),
     }
     told = failsoft_attributes.read_fields(bag, resource)
     if "node" in told:
@@ -338,7 +489,8 @@ def _check_ids(trace_id: str, span_id: str) -> None:
         raise NoEventError("span_id: 8 bytes, not all zero")
 
 
-def _moment(nanoseconds: int) -> datetime:
+def moment_of(nanoseconds: int) -> datetime:
+    """Return a time of telemetry; NoEventError where it is none."""
     if not 0 < nanoseconds < LATEST_NS:
         raise NoEventError("its time is missing or out of range")
     return EPOCH + timedelta(microseconds=nanoseconds // 1000)

@@ -28,7 +28,7 @@ MAX_FIELDS = 50_000
 VARINT, FIXED_64, LENGTH, FIXED_32 = 0, 1, 2, 5
 FIXED_SIZES = {FIXED_64: 8, FIXED_32: 4}
 # The same numbers in requests of traces and of logs.
-RESOURCES, RESOURCE, SCOPES, ITEMS = 1, 1, 2, 2
+RESOURCES, RESOURCE, SCOPES, SCOPE, SCOPE_NAME, ITEMS = 1, 1, 2, 1, 1, 2
 
 
 def read_spans(body: bytes) -> Iterator[Span | None]:
@@ -67,7 +67,7 @@ class WireField(NamedTuple):
     end: int
 
 
-def _split(body: bytes) -> list[tuple[bytes, list[bytes]]]:
+def _split(body: bytes) -> list[tuple[bytes, list[tuple[str, bytes]]]]:
     """Return every resource with its items, still packed; at most 10,000 items."""
     splitter = _Splitter(body)
     groups = []
@@ -86,19 +86,27 @@ class _Splitter:
         self.body = body
         self.left = MAX_FIELDS
 
-    def group_of(self, resources: WireField) -> tuple[bytes, list[bytes]]:
+    def group_of(self, resources: WireField) -> tuple[bytes, list[tuple[str, bytes]]]:
         """A resource may stand behind its scopes."""
         parts = list(self.parts(resources.start, resources.end))
         resource = b"".join(
             self.body[part.start : part.end] for part in parts if part.number == RESOURCE
         )
-        return resource, [
-            self.body[item.start : item.end]
-            for scope in parts
-            if scope.number == SCOPES
-            for item in self.parts(scope.start, scope.end)
-            if item.number == ITEMS
+        scopes = [part for part in parts if part.number == SCOPES]
+        return resource, [item for scope in scopes for item in self.items_of(scope)]
+
+    def items_of(self, scope: WireField) -> list[tuple[str, bytes]]:
+        """A scope may be named behind its items."""
+        parts = list(self.parts(scope.start, scope.end))
+        names = [
+            self.body[name.start : name.end].decode("utf-8", "replace")
+            for part in parts
+            if part.number == SCOPE
+            for name in self.parts(part.start, part.end)
+            if name.number == SCOPE_NAME
         ]
+        name = names[-1] if names else ""
+        return [(name, self.body[item.start : item.end]) for item in parts if item.number == ITEMS]
 
     def parts(self, at: int, end: int) -> Iterator[WireField]:
         """Walk the fields between two places; those without a length are passed over."""

@@ -18,30 +18,30 @@ from diagnostics.ingest.otlp.telemetry import (
 
 MAX_EVENTS = 64
 Item = TypeVar("Item", Span, LogRecord)
-# A resource, and what it sent, each as its encoding has it.
-Groups = Iterable[tuple[Any, Iterable[Any]]]
+# A resource, and what it sent, each as its encoding has it and with the name of its scope.
+Groups = Iterable[tuple[Any, Iterable[tuple[str, Any]]]]
 
 
 def read_groups(
     groups: Groups,
     unpack_resource: Callable[[Any], Any],
     unpack_item: Callable[[Any], Any],
-    read: Callable[[Any, Attributes], Item],
+    read: Callable[[Any, Attributes, str], Item],
 ) -> Iterator[Item | None]:
     """Read item by item, a resource once; None stands for an item beyond the bounds."""
     for resource, items in groups:
         attributes: Attributes | None = None
-        for item in items:
+        for scope, item in items:
             try:
                 if attributes is None:
                     unpacked = unpack_resource(resource)
                     attributes, _ = _attributes(unpacked.attributes, ValueBudget())
-                yield read(unpack_item(item), attributes)
+                yield read(unpack_item(item), attributes, scope)
             except TooManyValuesError:
                 yield None
 
 
-def read_span(message: Any, resource: Attributes) -> Span:  # noqa: ANN401 - a message
+def read_span(message: Any, resource: Attributes, scope: str) -> Span:  # noqa: ANN401 - a message
     """Read a span; raises TooManyValuesError."""
     budget = ValueBudget()
     attributes, dropped = _attributes(message.attributes, budget)
@@ -49,7 +49,7 @@ def read_span(message: Any, resource: Attributes) -> Span:  # noqa: ANN401 - a m
     for event in message.events[:MAX_EVENTS]:
         kept, more = _attributes(event.attributes, budget)
         dropped += more
-        events.append(SpanEvent(event.name, kept))
+        events.append(SpanEvent(event.name, kept, event.time_unix_nano))
     return Span(
         trace_id=message.trace_id.hex(),
         span_id=message.span_id.hex(),
@@ -61,10 +61,12 @@ def read_span(message: Any, resource: Attributes) -> Span:  # noqa: ANN401 - a m
         is_error=message.status.code == Status.STATUS_CODE_ERROR,
         events=tuple(events),
         dropped=dropped,
+        parent_id=message.parent_span_id.hex(),
+        scope=scope,
     )
 
 
-def read_log_record(message: Any, resource: Attributes) -> LogRecord:  # noqa: ANN401 - a message
+def read_log_record(message: Any, resource: Attributes, scope: str) -> LogRecord:  # noqa: ANN401 - a message
     """Read a log record; raises TooManyValuesError."""
     budget = ValueBudget()
     attributes, dropped = _attributes(message.attributes, budget)
@@ -77,6 +79,7 @@ def read_log_record(message: Any, resource: Attributes) -> LogRecord:  # noqa: A
         attributes=attributes,
         body=_value(message.body, budget),
         dropped=dropped,
+        scope=scope,
     )
 
 

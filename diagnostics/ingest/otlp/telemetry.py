@@ -29,6 +29,7 @@ class SpanEvent:
 
     name: str
     attributes: Attributes
+    at_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class Span:
     events: tuple[SpanEvent, ...] = ()
     # Attributes outside the known set, of the span and of its events.
     dropped: int = 0
+    parent_id: str = ""
+    # The name of the instrumentation that wrote it.
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class LogRecord:
     attributes: Attributes
     body: Value = None
     dropped: int = 0
+    scope: str = ""
 
 
 Item: TypeAlias = Span | LogRecord

@@ -21,6 +21,9 @@ FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.s
 # A count is an integer: far more than anybody sends, yet nobody may stop the fold.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
+# Of a run, those of the event that decides; and how many nodes and models a row holds.
+RUN_NAMES = ("provider", "model", "environment", "source", "release", "prompt_version")
+MOST_NAMES = 8
 # A condition a line; one that goes on is indented.
 LINE = re.compile(r"\n(?! )")
 
@@ -85,13 +88,44 @@ def _sum_of(name: str) -> str:
     return f"{name} = nullif({total if name in SUMS else f'least({total}, {MOST})'}, 0)"
 
 
+def _net_of(name: str) -> str:
+    total = f"coalesce(sum(sign * {name}), 0)"
+    return total if name in PLAIN else f"nullif({total}, 0)"
+
+
 def _each(write: Callable[[str], str]) -> Callable[[], str]:
     """Write something of every measure."""
     return lambda: ", ".join(map(write, MEASURES))
 
 
+def _joined(name: str) -> str:
+    """Join two lists of names; what is there already costs nothing."""
+    distinct = 'array_agg(DISTINCT name COLLATE "C" ORDER BY name COLLATE "C")'
+    names = f"unnest(kept.{name} || excluded.{name}) AS name"
+    joined = f"(SELECT ({distinct})[1:{MOST_NAMES}] FROM {names})"  # noqa: S608 - our own names
+    return f"CASE WHEN kept.{name} @> excluded.{name} THEN kept.{name} ELSE {joined} END"
+
+
+def _decided() -> str:
+    """Take the names of the event that decides: of those that name a model, the latest."""
+    keys = ("{0}.model IS NOT NULL", "{0}.decided_at", "{0}.decided_by")
+    new, old = (", ".join(keys).format(row) for row in ("excluded", "kept"))
+    names = ("decided_at", "decided_by", *RUN_NAMES)
+    return ", ".join(
+        f"{name} = CASE WHEN ({new}) > ({old}) THEN excluded.{name} ELSE kept.{name} END"
+        for name in names
+    )
+
+
 MARKS: Mapping[str, Callable[[], str]] = {
     FAILURES: lambda: _read("record_failures"),
+    "<<runs>>": lambda: _read("record_runs"),
+    "<<run_sums>>": lambda: _read("run_sums").replace("<<most_names>>", str(MOST_NAMES)),
+    "<<run_names>>": lambda: ", ".join(RUN_NAMES),
+    "<<run_decided>>": _decided,
+    "<<deciding_names>>": lambda: ", ".join(f"deciding.{name}" for name in RUN_NAMES),
+    "<<joined_nodes>>": lambda: _joined("nodes"),
+    "<<joined_called_models>>": lambda: _joined("called_models"),
     "<<measures>>": _measures,
     "<<words>>": lambda: ", ".join(f"w{word} bigint" for word in range(WORDS)),
     "<<packed>>": _packed,
@@ -102,6 +136,7 @@ MARKS: Mapping[str, Callable[[], str]] = {
     "<<totalled>>": _each("{0} = coalesce(kept.{0}, 0) + coalesce(excluded.{0}, 0)".format),
     "<<totals>>": _each("total.{}".format),
     "<<totalled_sums>>": _each("coalesce(sum({0}), 0)::bigint AS {0}".format),
+    "<<net>>": _each(_net_of),
     "<<negated>>": _each("-{}".format),
 }
 

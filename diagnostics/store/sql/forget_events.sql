@@ -1,7 +1,8 @@
 -- Delete one batch of events with their details, and take them out of rollups and groups by
 -- negative deltas: what is left adds up to what is kept. Running totals stay.
 -- Whose they are is filled in: one condition alone can be found by its index.
--- Parameters: project, with_identities, most, and that of the condition. Returns how many.
+-- Parameters: project, with_identities, most, and that of the condition. Returns how many, and of
+-- which runs.
 WITH doomed AS MATERIALIZED (
     SELECT project_id, event_id, occurred_at
     FROM diagnostics_event
@@ -84,4 +85,4 @@ ungrouped AS (
         kept.id, date_trunc('hour', occurred_at, 'UTC'), environment, told.node,
         provider, model, prompt_version, told.schema, schema_version, source, release, served
 )
-SELECT count(*) FROM gone
+SELECT count(*), array_agg(DISTINCT correlation_id) FROM gone

@@ -22,3 +22,6 @@ UNION ALL
 UNION ALL
 (SELECT 'release', release FROM diagnostics_version WHERE project_id = %(project_id)s
  GROUP BY release ORDER BY max(first_seen) DESC LIMIT %(most)s)
+UNION ALL
+(SELECT 'served', served FROM diagnostics_version WHERE project_id = %(project_id)s
+ GROUP BY served ORDER BY max(first_seen) DESC LIMIT %(most)s)

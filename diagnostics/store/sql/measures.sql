@@ -1,5 +1,5 @@
 true
-kind IN ('succeeded', 'degraded')
+kind = 'degraded' OR kind = 'succeeded' AND attempt IS NOT NULL
 kind = 'degraded'
 kind = 'succeeded' AND attempt = 1
 kind = 'succeeded' AND attempt > 1

@@ -1,6 +1,6 @@
 -- Store a batch of events exactly once, and say of each what became of it.
 -- What is new is counted in delta rows, by minute, series and version, and failures by
--- their fingerprint; the fold consumes both.
+-- their fingerprint; the fold consumes both. It is added to the rows of its runs.
 -- Parameters: rows (JSON array), project, is_demo. Returns (index, status) in order.
 WITH moment AS MATERIALIZED (
     SELECT failsoft_now() AS now
@@ -18,7 +18,7 @@ incoming AS (
         system_fingerprint text, payload json, call_error_type text,
         is_simplified boolean, <<words>>,
         fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
-        detail text
+        detail text, rank integer, is_unplaced boolean
     )
 ),
 -- The same id twice in one batch: the first one speaks. Sorted, so that two batches
@@ -98,7 +98,8 @@ counted AS (
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
             provider, model, prompt_version, schema, schema_version, source, release, served
     ) AS added
-)<<failures>>
+),
+<<runs>><<failures>>
 SELECT
     incoming.index,
     CASE

@@ -12,9 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from diagnostics.analysis.detectors.baseline import HIGHEST_EXPECTED, LOWEST_EXPECTED, Expectation
-from diagnostics.analysis.detectors.call_history import Split
-from diagnostics.analysis.detectors.change import alarm_level, clearly_worse, gain_of, weigh_rate
-from diagnostics.analysis.detectors.results import WindowCounts
+from diagnostics.analysis.detectors.call_history import KindCounts, Split
+from diagnostics.analysis.detectors.change import (
+    SERIES_OF_A_PROJECT,
+    Fear,
+    alarm_level,
+    fear_rate,
+    feared_rates,
+    gain_of,
+)
 from diagnostics.web.charts.scales import Scale
 from diagnostics.web.charts.series import WIDTH, SeriesChart
 
@@ -73,10 +79,10 @@ def draw_sums(chart: SeriesChart) -> Sums | None:
 def _levels(chart: SeriesChart) -> Iterator[float]:
     """Return the sum at the end of each slot, over the alarm; never below 0, capped."""
     usual = _usual(chart)
-    weights = weigh_rate(clearly_worse(usual), Expectation(usual, usual, usual))
-    alarm, total = _alarm(chart), 0.0
+    fear = fear_rate(feared_rates(usual)[0], Expectation(usual, usual, usual))
+    alarm, total = _alarm(chart, fear), 0.0
     for slot in chart.slots:
-        gain = gain_of(Split(WindowCounts(slot.runs, slot.degraded)), weights)
+        gain = gain_of(Split(KindCounts(slot.runs, slot.degraded)), fear.weights)
         total = min(max(total + gain, 0.0), TOP * alarm)
         yield round(total / alarm, 3)
 
@@ -86,9 +92,10 @@ def _usual(chart: SeriesChart) -> float:
     return min(max(share, LOWEST_EXPECTED), HIGHEST_EXPECTED)
 
 
-def _alarm(chart: SeriesChart) -> float:
+def _alarm(chart: SeriesChart, fear: Fear) -> float:
     calls = sum(slot.runs for slot in chart.slots)
-    return alarm_level(calls * WEEK / (chart.width * len(chart.slots)))
+    a_week = calls * WEEK / (chart.width * len(chart.slots))
+    return alarm_level(a_week, SERIES_OF_A_PROJECT, fear.chance)
 
 
 def _last_zero(levels: Sequence[float]) -> int | None:

@@ -23,7 +23,7 @@ def shape_of(tone: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One moment: `kind` is prompt, schema, release, validator or incident."""
+    """One moment: `kind` is that of a deploy, told or observed, or incident."""
 
     at: datetime
     kind: str

@@ -319,7 +319,7 @@ def test_a_run_that_nobody_can_judge_is_called_out(project: Project, read: Read)
     goal = make_goal(project, status="failed", outcome="ok_first")
     step = {"step_id": "step_1", "ok": False, "skipped": False, "reason": "unknown_outcome"}
     run = make_run(goal, [step], make_meta("FAILED", 0, 1, 0))
-    assert f'/runs/{run.pk}/#undecided"' in read("/goals/run-1/")
+    assert f'/plan-runs/{run.pk}/#undecided"' in read("/goals/run-1/")
 
 
 def test_a_goal_is_exported_as_the_api_gives_it(project: Project, client: Client) -> None:

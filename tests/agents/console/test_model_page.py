@@ -10,10 +10,14 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.breakers.models import Breaker
 from agents.breakers.store import BreakerScope, Hand, isolate_line
+from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.ingest.assessments import PostedAssessment, record_assessments
 from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
+from diagnostics.store.run_models import AgentRun, AssessedAs
+from diagnostics.verdict.statuses import store_statuses
 from diagnostics.web.model_links import model_url
 from failsoft.retry.breaker import BreakerKind
 from tests.console import Role, make_member, make_model, post_runs, recently
@@ -131,21 +135,51 @@ def test_a_model_that_was_never_called_has_an_empty_page(client: Client, project
     assert "There is not enough data to say." in html
 
 
+def test_valid_answers_that_were_said_to_be_bad_are_a_figure_of_their_own(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 4, 0, at)
+    fold()
+    path = model_url("fake", "fake-1")
+    assert "Valid but worse" not in page(client, path)
+    runs = list(AgentRun.objects.values_list("correlation_id", flat=True))
+    said = [
+        PostedAssessment(correlation_id=run, verdict=verdict, source="judge", at=at)
+        for run, verdict in zip(runs, (AssessedAs.BAD, AssessedAs.GOOD), strict=False)
+    ]
+    record_assessments(project.pk, said)
+    html = page(client, path)
+    assert "<dt>Valid but worse</dt><dd><b>50.0 %</b> <small>of 2 assessed</small>" in html
+
+
+def test_the_length_of_valid_answers_is_told_before_and_after(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at - timedelta(days=3), output_tokens=200)
+    post_runs(project, 30, 0, at, output_tokens=50)
+    record(project.pk, [make_event(occurred_at=at.isoformat(), output_tokens=4_000)])
+    fold()
+    html = page(client, model_url("fake", "fake-1"))
+    assert "Valid answers had 50 output tokens on average, 200 in the week before." in html
+
+
 def test_the_number_of_queries_does_not_grow(
     client: Client, project: Project, at: datetime
 ) -> None:
     story(project, at)
     path = model_url("fake", "fake-1")
+    store_statuses(project.pk, clock.now())
     page(client, path)
     with CaptureQueriesContext(connection) as few:
         page(client, path)
     for number in range(15):
         post_runs(project, 25, 3, at, prompt_version=f"v{number}")
     fold()
+    store_statuses(project.pk, clock.now())
     page(client, path)
     with CaptureQueriesContext(connection) as many:
         html = page(client, path)
-    assert len(many) == len(few) <= 37
+    assert len(many) == len(few) <= 25
     assert len(html.encode()) < 60_000
 
 

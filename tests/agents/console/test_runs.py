@@ -62,8 +62,8 @@ def forget(run: Run, position: int = 1) -> None:
 def test_a_run_without_a_goal_is_listed_and_shown(
     project: Project, failed: Run, read: Read
 ) -> None:
-    assert f'href="/runs/{failed.pk}/"' in read("/runs/")
-    html = read(f"/runs/{failed.pk}/")
+    assert f'href="/plan-runs/{failed.pk}/"' in read("/plan-runs/")
+    html = read(f"/plan-runs/{failed.pk}/")
     assert "Failed: 2 of 4 steps ok, 1 failed, 1 skipped" in html
     assert 'href="?step=1#step">step_2</a>' in html
     assert "FailedOnPurposeError: declined" in html
@@ -74,14 +74,14 @@ def test_a_run_without_a_goal_is_listed_and_shown(
 def test_a_run_of_a_goal_and_its_goal_lead_to_each_other(project: Project, read: Read) -> None:
     make_goal(project, "mine")
     run = ended(project, plan_of(1))
-    assert 'href="/goals/mine/"' in read(f"/runs/{run.pk}/")
-    assert f'href="/runs/{run.pk}/"' in read("/goals/mine/")
+    assert 'href="/goals/mine/"' in read(f"/plan-runs/{run.pk}/")
+    assert f'href="/plan-runs/{run.pk}/"' in read("/goals/mine/")
 
 
 def test_the_graph_marks_the_critical_path_and_the_root_cause(failed: Run, read: Read) -> None:
     last = failed.steps.filter(position=1)
     last.update(ended_at=failed.created_at + timedelta(days=1))
-    html = read(f"/runs/{failed.pk}/")
+    html = read(f"/plan-runs/{failed.pk}/")
     assert "step_2 failed, root cause, on the critical path after step_1" in html
     assert 'class="box bad root critical"' in html
     assert 'class="edge good critical"' in html
@@ -89,26 +89,26 @@ def test_the_graph_marks_the_critical_path_and_the_root_cause(failed: Run, read:
 
 
 def test_a_step_is_shown_in_full(failed: Run, read: Read) -> None:
-    html = read(f"/runs/{failed.pk}/", step=0)
+    html = read(f"/plan-runs/{failed.pk}/", step=0)
     assert f"{failed.pk}:1:1" in html
     assert "&quot;number&quot;: 0" in html
-    assert 'id="step"' in read(f"/runs/{failed.pk}/", step=3)
+    assert 'id="step"' in read(f"/plan-runs/{failed.pk}/", step=3)
     for hostile in ("99", "-1", "²", "9" * 30, "x"):
         query = {"step": hostile, "from": hostile, "show": hostile}
-        assert "Failed: 2 of 4" in read(f"/runs/{failed.pk}/", **query)
+        assert "Failed: 2 of 4" in read(f"/plan-runs/{failed.pk}/", **query)
 
 
 def test_secrets_in_arguments_are_not_shown(project: Project, read: Read) -> None:
     plan = plan_of(1)
     plan["steps"][0]["tool"]["args"] = {"password": "open sesame"}
     run = ended(project, plan)
-    html = read(f"/runs/{run.pk}/", step=0)
+    html = read(f"/plan-runs/{run.pk}/", step=0)
     assert "REDACTED" in html
     assert "sesame" not in html
 
 
 def test_results_are_downloaded_as_the_contract_has_them(failed: Run, client: Client) -> None:
-    answer = client.get(f"/runs/{failed.pk}/results.json")
+    answer = client.get(f"/plan-runs/{failed.pk}/results.json")
     document = answer.json()
     assert answer.headers["Content-Disposition"].startswith("attachment")
     assert document["contract_version"] == failed.contract_version
@@ -119,11 +119,11 @@ def test_results_are_downloaded_as_the_contract_has_them(failed: Run, client: Cl
 def test_s20_foreign_and_unknown_runs_are_both_not_found(client: Client, path: str) -> None:
     other = Project.objects.create(slug="other", name="Other")
     run = ended(other, plan_of(1))
-    assert client.get(f"/runs/{run.pk}/{path}").status_code == 404
+    assert client.get(f"/plan-runs/{run.pk}/{path}").status_code == 404
     unknown = str(run.pk).replace(str(run.pk)[:2], "ff", 1)
-    assert client.get(f"/runs/{unknown}/{path}").status_code == 404
+    assert client.get(f"/plan-runs/{unknown}/{path}").status_code == 404
     for action in ("cancel", "rerun", "resolve"):
-        assert client.post(f"/runs/{run.pk}/{action}/").status_code == 404
+        assert client.post(f"/plan-runs/{run.pk}/{action}/").status_code == 404
 
 
 def test_a_viewer_sees_everything_and_does_nothing(
@@ -131,56 +131,56 @@ def test_a_viewer_sees_everything_and_does_nothing(
 ) -> None:
     forget(failed)
     Membership.objects.update(role="viewer")
-    html = read(f"/runs/{failed.pk}/")
+    html = read(f"/plan-runs/{failed.pk}/")
     assert "1 step to be decided" in html
     assert "Run again" not in html
     assert "It was done" not in html
     for action in ("cancel", "rerun", "resolve"):
-        assert client.post(f"/runs/{failed.pk}/{action}/").status_code == 403
+        assert client.post(f"/plan-runs/{failed.pk}/{action}/").status_code == 403
 
 
 def test_a_running_run_is_polled_and_can_be_cancelled(
     project: Project, client: Client, read: Read
 ) -> None:
     run = submit_run(project.pk, plan_of(2), "mine")
-    html = read(f"/runs/{run.pk}/")
+    html = read(f"/plan-runs/{run.pk}/")
     assert "data-poll" in html
-    tag = client.get(f"/runs/{run.pk}/").headers["ETag"]
-    same = client.get(f"/runs/{run.pk}/", headers={"If-None-Match": tag})
+    tag = client.get(f"/plan-runs/{run.pk}/").headers["ETag"]
+    same = client.get(f"/plan-runs/{run.pk}/", headers={"If-None-Match": tag})
     assert same.status_code == 304
-    client.post(f"/runs/{run.pk}/cancel/")
-    assert "cancelling" in read(f"/runs/{run.pk}/")
+    client.post(f"/plan-runs/{run.pk}/cancel/")
+    assert "cancelling" in read(f"/plan-runs/{run.pk}/")
     execute_run(run.pk)
-    html = read(f"/runs/{run.pk}/")
+    html = read(f"/plan-runs/{run.pk}/")
     assert "Partly done: 0 of 2 steps ok, 2 skipped" in html
     assert "data-poll" not in html
 
 
 def test_a_plan_is_run_again_from_one_step_on(failed: Run, client: Client, read: Read) -> None:
-    answer = client.post(f"/runs/{failed.pk}/rerun/", {"from": "1"})
+    answer = client.post(f"/plan-runs/{failed.pk}/rerun/", {"from": "1"})
     made = Run.objects.exclude(pk=failed.pk).get()
-    assert answer.headers["Location"] == f"/runs/{made.pk}/"
+    assert answer.headers["Location"] == f"/plan-runs/{made.pk}/"
     assert (made.rerun_of, made.rerun_from, made.requested_by) == (failed, 1, "ann")
-    assert "from step 2 on" in read(f"/runs/{made.pk}/")
-    assert f'href="/runs/{made.pk}/"' in read(f"/runs/{failed.pk}/")
+    assert "from step 2 on" in read(f"/plan-runs/{made.pk}/")
+    assert f'href="/plan-runs/{made.pk}/"' in read(f"/plan-runs/{failed.pk}/")
 
 
 def test_what_nobody_knows_is_decided_in_bulk(project: Project, client: Client, read: Read) -> None:
     run = ended(project, plan_of(3, width=3))
     forget(run, 0)
     forget(run, 2)
-    assert "2 steps to be decided" in read(f"/runs/{run.pk}/")
-    assert f'href="/runs/{run.pk}/"' in read("/runs/", undecided=1)
-    client.post(f"/runs/{run.pk}/resolve/", {"verdict": "done"})
-    assert "mark at least one step" in read(f"/runs/{run.pk}/")
+    assert "2 steps to be decided" in read(f"/plan-runs/{run.pk}/")
+    assert f'href="/plan-runs/{run.pk}/"' in read("/plan-runs/", undecided=1)
+    client.post(f"/plan-runs/{run.pk}/resolve/", {"verdict": "done"})
+    assert "mark at least one step" in read(f"/plan-runs/{run.pk}/")
     chosen = {"verdict": "done", "position": ["0", "2"]}
-    client.post(f"/runs/{run.pk}/resolve/", chosen)
-    assert "2 steps decided" in read(f"/runs/{run.pk}/")
+    client.post(f"/plan-runs/{run.pk}/resolve/", chosen)
+    assert "2 steps decided" in read(f"/plan-runs/{run.pk}/")
     execute_run(run.pk)
-    assert "Completed: 3 of 3 steps ok" in read(f"/runs/{run.pk}/", step=0)
-    assert "by ann" in read(f"/runs/{run.pk}/", step=0)
-    client.post(f"/runs/{run.pk}/resolve/", chosen)
-    assert "What became of step" in read(f"/runs/{run.pk}/")
+    assert "Completed: 3 of 3 steps ok" in read(f"/plan-runs/{run.pk}/", step=0)
+    assert "by ann" in read(f"/plan-runs/{run.pk}/", step=0)
+    client.post(f"/plan-runs/{run.pk}/resolve/", chosen)
+    assert "What became of step" in read(f"/plan-runs/{run.pk}/")
 
 
 def test_a_plan_of_ten_thousand_steps_is_shown_in_windows(
@@ -193,7 +193,7 @@ def test_a_plan_of_ten_thousand_steps_is_shown_in_windows(
     RunStep.objects.filter(run=run).update(state="final", ok=False, skipped=True)
     Run.objects.filter(pk=run.pk).update(state="ended", task_status="PARTIAL")
     with django_assert_max_num_queries(20):
-        html = read(f"/runs/{run.pk}/", **{"from": 5_000})
+        html = read(f"/plan-runs/{run.pk}/", **{"from": 5_000})
     assert len(html.encode()) <= MOST_BYTES
     assert len(re.findall(r"<[a-z]", html)) <= MOST_NODES
     assert "step_5001" in html
@@ -204,17 +204,26 @@ def test_a_plan_of_ten_thousand_steps_is_shown_in_windows(
 def test_the_list_is_narrowed_and_paged(project: Project, read: Read, failed: Run) -> None:
     for number in range(PAGE + 2):
         submit_run(project.pk, plan_of(1), f"many-{number}")
-    newest = read("/runs/")
+    newest = read("/plan-runs/")
     assert f"many-{PAGE + 1}" in newest
     older = re.search(r'rel="next" href="\?before=([0-9a-f-]+)"', newest)
     assert older is not None
-    assert ">mine</a>" in read("/runs/", before=older[1])
-    assert "many-" not in read("/runs/", status="FAILED")
-    assert ">mine</a>" in read("/runs/", q=str(failed.pk))
-    assert ">mine</a>" not in read("/runs/", q="many")
-    assert "No run matches" in read("/runs/", runner="distributed", q="\0nobody")
+    assert ">mine</a>" in read("/plan-runs/", before=older[1])
+    assert "many-" not in read("/plan-runs/", status="FAILED")
+    assert ">mine</a>" in read("/plan-runs/", q=str(failed.pk))
+    assert ">mine</a>" not in read("/plan-runs/", q="many")
+    assert "No run matches" in read("/plan-runs/", runner="distributed", q="\0nobody")
 
 
 def test_nobody_is_shown_a_run_without_signing_in(failed: Run) -> None:
-    answer = Client().get(f"/runs/{failed.pk}/")
+    answer = Client().get(f"/plan-runs/{failed.pk}/")
     assert answer.headers["Location"].startswith("/accounts/login/")
+
+
+def test_the_addresses_of_before_lead_to_plan_runs(client: Client, failed: Run) -> None:
+    for old, new in {
+        "/runs/?status=FAILED": "/plan-runs/?status=FAILED",
+        f"/runs/{failed.pk}/?step=1": f"/plan-runs/{failed.pk}/?step=1",
+        f"/runs/{failed.pk}/results.json": f"/plan-runs/{failed.pk}/results.json",
+    }.items():
+        assert client.get(old).headers["Location"] == new

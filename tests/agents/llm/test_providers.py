@@ -4,6 +4,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -380,6 +381,40 @@ def test_who_answered_is_told_as_a_gateway_says_it(wire: Wire) -> None:
     answer = openai_at(wire).complete(ask())
     assert (answer.served_model, answer.upstream) == ("m-2026-10-01", "Azure")
     assert (answer.system_fingerprint, answer.reasoning_tokens) == ("fp_1", 4)
+
+
+@pytest.mark.parametrize(
+    ("headers", "upstream"),
+    [
+        # Never more than the host: an address may hold a key.
+        (
+            {"api-base": "https://u:key@eu.openai.azure.com/v1?key=x", "id": "d1"},
+            "eu.openai.azure.com",
+        ),
+        ({"api-base": "", "id": "d1"}, "d1"),
+        ({"api-base": "http://host:port", "id": "d1"}, "d1"),
+        ({}, None),
+    ],
+)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_who_answered_is_told_by_a_proxy_in_its_headers(
+    wire: Wire, headers: dict[str, str], upstream: str | None, streaming: bool
+) -> None:
+    names = {"api-base": "x-litellm-model-api-base", "id": "x-litellm-model-id"}
+    wire.headers = {names[name]: value for name, value in headers.items()}
+    wire.body = openai_says("hi")
+    if streaming:
+        wire.headers["Content-Type"] = "text/event-stream"
+        chunk = {"model": "m", "choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}
+        wire.body = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()
+    answer = openai_at(wire).complete(replace(ask(), streaming=streaming))
+    assert (answer.text, answer.upstream) == ("hi", upstream)
+
+
+def test_what_the_envelope_tells_goes_before_the_headers(wire: Wire) -> None:
+    wire.headers = {"x-litellm-model-id": "d1"}
+    wire.body = openai_says("hi") | {"provider": "Azure"}
+    assert openai_at(wire).complete(ask()).upstream == "Azure"
 
 
 def test_a_message_names_the_model_that_wrote_it(wire: Wire) -> None:

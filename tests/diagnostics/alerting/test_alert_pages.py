@@ -9,13 +9,16 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_form import RuleForm, initial_of
-from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, RuleDay
 from diagnostics.alerting.rule_rows import ensure_standard_rules
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.store import aggregation
+from diagnostics.store.windows import floor
 from tests.console import make_member, post_runs
+from tests.diagnostics.alert_calls import count_calls
 from tests.diagnostics.alerting.notifications.building import make_channel, make_incident, make_rule
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +60,6 @@ def test_s0_58_rules_out_of_the_box_are_shown_and_explained(
     page = client.get("/alerts/rules/").content.decode()
     assert "Worse than usual" in page
     assert "Out of the box: fires when it gets worse than was usual" in page
-    assert "degraded runs: 3 or more in 1" in page
     rule = AlertRule.objects.get(standard="change")
     client.post(f"/alerts/rules/{rule.pk}/switch/")
     rule.refresh_from_db()
@@ -72,8 +74,20 @@ def test_a_built_in_rule_is_deleted_for_good(project: Project, client: Client) -
     assert client.post(f"{page}delete/").status_code == 302
     ensure_standard_rules()
     assert client.get(page).status_code == 404
-    kept = AlertRule.objects.filter(archived_at=None).values_list("standard")
-    assert list(kept) == [("degraded_count",)]
+    assert not AlertRule.objects.filter(archived_at=None).exists()
+
+
+def test_the_page_of_a_rule_tells_its_last_90_days(project: Project, client: Client) -> None:
+    rule = make_rule(project)
+    RuleDay.objects.create(rule=rule, day=clock.now().date(), evaluations=4321)
+    incident = make_incident(project, rule=rule)
+    incident.resolution_cause = Incident.Cause.FALSE_ALARM
+    incident.save()
+    page = client.get(f"/alerts/rules/{rule.pk}/").content.decode()
+    assert "<dt>Evaluations</dt><dd>4,321</dd><dt>Fires</dt><dd>1</dd>" in page
+    assert "<dd>1 of 1 judged</dd>" in page
+    assert "1 of 1 judged in 90 days" in client.get("/alerts/rules/").content.decode()
+    assert "Last 90 days" not in client.get("/alerts/rules/new/").content.decode()
 
 
 def test_the_last_looks_are_a_strip_with_words(project: Project, client: Client) -> None:
@@ -166,6 +180,23 @@ def test_a_new_rule_for_a_filter_is_tried_on_the_last_30_days(
     assert "It would have fired 1 time" in found
     assert "acme/m-1" in found
     assert "<form" not in found
+
+
+def test_a_rule_that_would_fire_most_of_the_time_is_saved_only_when_that_was_said(
+    project: Project, client: Client
+) -> None:
+    begin = floor(clock.now(), timedelta(hours=1)) - timedelta(days=4)
+    count_calls(project, begin, [0.3] * 96, 60, "m-1", timedelta(hours=1))
+    given = {**RULE, "signal": "call_failure_ratio", "limit": "10", "for_minutes": "0"}
+    page = client.post("/alerts/rules/new/", given).content.decode()
+    assert "It would have been firing most of the time" in page
+    assert "Save anyway" in page
+    assert not AlertRule.objects.exists()
+    assert client.post("/alerts/rules/new/", {**given, "anyway": "1"}).status_code == 302
+    row = AlertRule.objects.get()
+    # What it judges stays: nothing has to be said again.
+    again = client.post(f"/alerts/rules/{row.pk}/", {**given, "name": "Another name"})
+    assert again.status_code == 302
 
 
 def test_without_javascript_a_button_asks_for_the_back_test(

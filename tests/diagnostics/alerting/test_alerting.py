@@ -1,6 +1,7 @@
 """The evaluator: what is watched out of the box, incidents, late events, being killed."""
 
 from datetime import datetime, timedelta
+from random import Random
 
 import pytest
 
@@ -10,8 +11,12 @@ from diagnostics.alerting.evaluator import evaluate, evaluate_project
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Evaluation
 from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
+from diagnostics.analysis.detectors.replay import Pool
+from diagnostics.ingest.recording import record
+from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
-from tests.diagnostics.alert_calls import MINUTE, count_calls, degrade
+from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
+from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +35,7 @@ def now() -> datetime:
 def test_s0_58_the_third_degradation_in_an_hour_raises_one_alert(
     project: Project, now: datetime
 ) -> None:
-    ensure_standard_rules()
+    count_degraded(project.pk)
     degrade(project, now - 3 * MINUTE, 2)
     evaluate_project(project.pk, now - MINUTE)
     assert not Incident.objects.exists()
@@ -44,14 +49,31 @@ def test_s0_58_the_third_degradation_in_an_hour_raises_one_alert(
     assert [(one.k, one.bound) for one in slices] == [(3, 3.0)]
 
 
+def test_s0_58_a_model_that_was_well_and_degrades_three_times_raises_one_alert(
+    project: Project, now: datetime
+) -> None:
+    """Out of the box: each of the runs has three failing calls."""
+    ensure_standard_rules()
+    begin = now - timedelta(hours=30)
+    for model in ("m-1", "m-2"):
+        count_calls(project, begin, iter([0.0] * 357), 3, model, 5 * MINUTE)
+    for bad, model in ((1.0, "m-1"), (0.0, "m-2")):
+        count_calls(project, now - 15 * MINUTE, iter([bad] * 3), 3, model, 5 * MINUTE)
+    for minute in range(-20, 1):
+        evaluate_project(project.pk, now + minute * MINUTE)
+    slices = IncidentSlice.objects.filter(incident=Incident.objects.get(project=project))
+    assert [one.slice["model"] for one in slices] == ["m-1"]
+
+
 def test_every_project_is_watched_without_being_asked(project: Project, now: datetime) -> None:
     assert evaluate(now) == 1
     rules = AlertRule.objects.filter(project=project).order_by("standard")
-    assert [rule.standard for rule in rules] == ["change", "degraded_count"]
+    assert [rule.standard for rule in rules] == ["change"]
     assert AlertSlot.objects.filter(project=project).count() == 1
 
 
 def test_a_minute_is_looked_at_once(project: Project, now: datetime) -> None:
+    count_degraded(project.pk)
     degrade(project, now - MINUTE, 3)
     assert [evaluate(now), evaluate(now), evaluate(now - MINUTE)] == [1, 0, 0]
     assert Incident.objects.count() == 1
@@ -85,6 +107,40 @@ def test_a_model_that_gets_worse_fires_once_and_recovers_once(
     assert [one.kind for one in kinds] == ["fired", "slice_cleared", "cleared"]
 
 
+def test_the_evaluator_fires_and_clears_in_the_minute_that_the_simulator_does(
+    project: Project, now: datetime
+) -> None:
+    """Four series of which one gets worse for an hour: one incident, as simulated."""
+    begin = now - timedelta(hours=5)
+    shares = {f"m-{number}": [0.03] * 300 for number in range(4)}
+    shares["m-1"][120:180] = [0.3] * 60
+    pool = Pool([None] * len(shares))
+    drawn = {model: Random(model) for model in shares}
+    simulated = list[tuple[str, float, float | None]]()
+    for minute in range(300):
+        for place, (model, share) in enumerate(shares.items()):
+            bad = sum(drawn[model].random() < share[minute] for _ in range(4))
+            at = (begin + minute * MINUTE).timestamp()
+            if fire := pool.feed(place, at, bad, 4):
+                simulated.append((model, fire.at, fire.cleared))
+    for model, share in shares.items():
+        count_calls(project, begin, share, 4, model)
+    ensure_standard_rules()
+    for minute in range(300):
+        evaluate_project(project.pk, begin + minute * MINUTE)
+    slices = IncidentSlice.objects.filter(incident=Incident.objects.get(project=project))
+    cleared = [
+        (
+            one.slice["model"],
+            one.fired_at.timestamp(),
+            one.cleared_at and one.cleared_at.timestamp(),
+        )
+        for one in slices
+    ]
+    assert cleared == simulated[1::2]
+    assert [model for model, *_ in simulated] == ["m-1", "m-1"]
+
+
 def test_events_three_hours_late_move_no_alert(project: Project, now: datetime) -> None:
     create_rule(
         project.pk,
@@ -102,6 +158,32 @@ def test_events_three_hours_late_move_no_alert(project: Project, now: datetime) 
     assert not Incident.objects.exists()
 
 
+def test_a_thousand_failures_that_arrive_an_hour_late_raise_no_alert(
+    project: Project, now: datetime
+) -> None:
+    begin = now - timedelta(hours=5)
+    count_calls(project, begin, iter([0.02] * 300), 2, "m-1")
+    ensure_standard_rules()
+    for minute in range(300):
+        evaluate_project(project.pk, begin + minute * MINUTE)
+    late = [
+        make_event(
+            provider="acme",
+            model="m-1",
+            correlation_id=f"late-{number}",
+            occurred_at=(now - timedelta(minutes=90) + number * timedelta(seconds=2)).isoformat(),
+        )
+        for number in range(1_000)
+    ]
+    for first in range(0, len(late), 100):
+        record(project.pk, late[first : first + 100])
+    while fold():
+        pass
+    for minute in range(60):
+        evaluate_project(project.pk, now + minute * MINUTE)
+    assert not Incident.objects.exists()
+
+
 def test_every_look_is_kept_with_its_numbers(project: Project, now: datetime) -> None:
     count_calls(project, now - 9 * MINUTE, iter([0.1] * 10), 6, "m-1")
     evaluate(now)
@@ -110,6 +192,20 @@ def test_every_look_is_kept_with_its_numbers(project: Project, now: datetime) ->
     assert (look.n, look.rule_version, look.slot) == (60, 1, now)
     assert look.value < look.bound
     assert look.verdict == "clears"
+
+
+def test_a_detector_kept_by_an_earlier_release_begins_with_its_past(
+    project: Project, now: datetime
+) -> None:
+    count_calls(project, now - timedelta(hours=5), iter([0.05] * 300), 6, "m-1")
+    evaluate(now)
+    row = AlertState.objects.get(rule__standard="change")
+    known = row.detector_state["watch"]["expectation"]
+    row.detector_state["watch"] = {"dispersion": [1.0, 0.0], "going_on": 0.0}
+    row.save()
+    evaluate(now + MINUTE)
+    row.refresh_from_db()
+    assert row.detector_state["watch"]["expectation"] == pytest.approx(known, rel=0.1)
 
 
 def test_two_models_that_fail_together_are_one_incident(project: Project, now: datetime) -> None:

@@ -12,13 +12,15 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.alerting.evaluator import evaluate_project
+from diagnostics.alerting.evaluator import evaluate_project, purge_evaluations
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_resources import WholeIncidentResource, describe_whole_incident
-from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_models import AlertRule, Evaluation, RuleDay
 from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.purge import purge_project
 from diagnostics.store.windows import floor
-from tests.diagnostics.alert_calls import MINUTE, count_calls, degrade
+from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
+from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
 Ask = Callable[..., Any]
@@ -50,7 +52,7 @@ def ask(client: Client, project: Project) -> Ask:
 
 @pytest.fixture
 def incident(project: Project, now: datetime) -> Incident:
-    ensure_standard_rules()
+    count_degraded(project.pk)
     degrade(project, now, 3)
     evaluate_project(project.pk, now)
     return Incident.objects.get()
@@ -126,8 +128,47 @@ def test_a_built_in_rule_is_changed_and_deleted_for_good(ask: Ask, project: Proj
     assert ask("patch", path, {"is_enabled": False}).json()["is_enabled"] is False
     assert ask("delete", path).status_code == 204
     ensure_standard_rules()
-    listed = ask("get", "alert-rules").json()["items"]
-    assert [item["standard"] for item in listed] == ["degraded_count"]
+    assert ask("get", "alert-rules").json()["items"] == []
+
+
+def test_a_rule_tells_its_evaluations_fires_and_false_fires_of_90_days(
+    ask: Ask, project: Project, incident: Incident, now: datetime
+) -> None:
+    path = f"alert-rules/{AlertRule.objects.get().pk}"
+    # Evaluated again, a minute counts once; nor do other projects.
+    for minute in (0, 1, 1, 2, 3):
+        evaluate_project(project.pk, now + minute * MINUTE)
+    other = Project.objects.create(slug="other", name="Other")
+    count_degraded(other.pk)
+    degrade(other, now, 3)
+    evaluate_project(other.pk, now)
+    found = {"evaluations": 4, "fires": 1, "false_fires": 0}
+    assert ask("get", path).json()["last_90_days"] == found
+    ask("post", f"incidents/{incident.pk}/resolve", {"cause": "false_alarm"})
+    (rule,) = ask("get", "alert-rules").json()["items"]
+    assert rule["last_90_days"] == {**found, "false_fires": 1}
+
+
+def test_90_days_of_a_rule_outlive_its_evaluations(
+    ask: Ask, project: Project, incident: Incident, now: datetime
+) -> None:
+    path = f"alert-rules/{AlertRule.objects.get().pk}"
+    for day, left in ((89, (1, 1)), (91, (0, 0))):
+        shift_clock(now + timedelta(days=day))
+        purge_evaluations()
+        told = ask("get", path).json()["last_90_days"]
+        assert (told["evaluations"], told["fires"]) == left, day
+        assert not Evaluation.objects.exists()
+    assert not RuleDay.objects.exists()
+
+
+def test_purging_a_project_forgets_what_became_of_its_rules(
+    ask: Ask, project: Project, incident: Incident
+) -> None:
+    path = f"alert-rules/{AlertRule.objects.get().pk}"
+    purge_project(project)
+    told = ask("get", path).json()["last_90_days"]
+    assert told == {"evaluations": 0, "fires": 0, "false_fires": 0}
 
 
 def test_a_rule_is_made_changed_and_deleted(ask: Ask) -> None:

@@ -13,10 +13,12 @@ from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_models import AlertState, Evaluation
-from diagnostics.alerting.rule_rows import RuleError
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
+from diagnostics.alerting.rule_rows import RuleError, ensure_standard_rules
 from diagnostics.store.windows import floor
-from tests.diagnostics.alert_calls import MINUTE, count_calls
+from diagnostics.verdict.wording import sentence_of
+from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
+from tests.diagnostics.alerting.notifications.building import make_channel
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -52,6 +54,14 @@ def test_a_back_test_finds_the_one_trouble_of_ten_days(
     assert fire.cleared is not None
     assert trouble + 12 * HOUR <= fire.cleared <= trouble + 16 * HOUR
     assert set(found.grains) == {"hour", "10 minutes"}
+
+
+def test_slices_that_would_fire_most_of_the_time_are_named(project: Project, now: datetime) -> None:
+    for model, share in (("m-1", 0.2), ("m-2", 0.02)):
+        count_calls(project, now - timedelta(days=4), [share] * 96, 60, model, HOUR)
+    given = {**CHANGE, "detector": "threshold", "parameters": {"limit": 0.1}}
+    found = back_test(project.pk, given, now)
+    assert found.mostly_firing == [{"provider": "acme", "model": "m-1"}]
 
 
 @pytest.mark.parametrize(
@@ -146,3 +156,46 @@ def test_what_goes_on_at_the_end_of_the_past_is_taken_over(project: Project, now
         evaluate_project(project.pk, now + minute * MINUTE)
     incident = Incident.objects.get()
     assert incident.cleared_at is not None
+
+
+def test_an_alarm_joins_the_open_incident_of_its_cause_that_was_backfilled(
+    project: Project, now: datetime
+) -> None:
+    make_channel(project)
+    count_calls(project, now - timedelta(days=4), [0.03] * 90, 60, "m-1", HOUR)
+    count_calls(project, now - 6 * HOUR, [0.5] * 360, 1, "m-1")
+    assert backfill(project.pk, now - timedelta(days=4), now) == 1
+    count_degraded(project.pk)
+    degrade(project, now - MINUTE, 3, provider="acme", model="m-1")
+    evaluate_project(project.pk, now)
+    incident = Incident.objects.get()
+    assert not incident.is_backfilled
+    assert incident.slices.filter(cleared_at=None).count() == 2
+    # Who was told nothing of the past is told now, in the words of now.
+    notification = Notification.objects.get()
+    assert notification.reason == "fired"
+    told = sentence_of(incident.verdict_now)
+    assert told is not None
+    assert notification.facts["sentence"] == told.text
+    assert incident.verdict_at == now
+
+
+def test_a_backfilled_alarm_joins_the_open_incident_of_its_cause(
+    project: Project, now: datetime
+) -> None:
+    make_channel(project)
+    ensure_standard_rules()
+    count_degraded(project.pk)
+    change = AlertRule.objects.filter(standard="change")
+    change.update(is_enabled=False)
+    count_calls(project, now - timedelta(days=4), [0.03] * 90, 60, "m-1", HOUR)
+    count_calls(project, now - 6 * HOUR, [0.5] * 360, 1, "m-1")
+    degrade(project, now - MINUTE, 3, provider="acme", model="m-1")
+    evaluate_project(project.pk, now)
+    assert Notification.objects.count() == 1
+    change.update(is_enabled=True)
+    assert backfill(project.pk, now - timedelta(days=4), now) == 0
+    incident = Incident.objects.get()
+    assert not incident.is_backfilled
+    assert incident.slices.filter(cleared_at=None).count() == 2
+    assert Notification.objects.count() == 1

@@ -1,9 +1,11 @@
 """What people do about incidents: acknowledge, resolve, comment, assign, link, silence."""
 
 from datetime import datetime, timedelta
+from importlib import import_module
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
@@ -26,9 +28,8 @@ from diagnostics.alerting.incident_models import Incident, IncidentNote, Transit
 from diagnostics.alerting.incident_rows import clear_slices
 from diagnostics.alerting.notification_wording import lead_of, subject_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState
-from diagnostics.alerting.rule_rows import ensure_standard_rules
 from diagnostics.store.windows import floor
-from tests.diagnostics.alert_calls import MINUTE, degrade
+from tests.diagnostics.alert_calls import MINUTE, count_degraded, degrade
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +54,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def incident(project: Project, now: datetime) -> Incident:
-    ensure_standard_rules()
+    count_degraded(project.pk)
     degrade(project, now, 3)
     evaluate_project(project.pk, now)
     return Incident.objects.get()
@@ -121,7 +122,7 @@ def test_only_web_addresses_are_linked(incident: Incident, person: User) -> None
 def test_a_silence_hides_notifications_and_nothing_else(
     project: Project, person: User, now: datetime
 ) -> None:
-    ensure_standard_rules()
+    count_degraded(project.pk)
     row = silence(project.pk, person, now + timedelta(hours=9), text="model=fake-1", starts_at=now)
     degrade(project, now, 3)
     evaluate_project(project.pk, now)
@@ -133,7 +134,7 @@ def test_a_silence_hides_notifications_and_nothing_else(
 
 
 def test_a_silence_covers_what_it_names_only(project: Project, person: User, now: datetime) -> None:
-    ensure_standard_rules()
+    count_degraded(project.pk)
     silence(project.pk, person, now + timedelta(hours=9), text="model=other", starts_at=now)
     degrade(project, now, 3)
     evaluate_project(project.pk, now)
@@ -146,11 +147,9 @@ def test_an_incident_is_silenced_by_its_calls(incident: Incident, person: User) 
 
 
 def test_a_rule_that_is_deleted_ends_what_it_fires_for(incident: Incident, person: User) -> None:
-    archive_rule(AlertRule.objects.get(standard="degraded_count"), person)
+    archive_rule(AlertRule.objects.get(), person)
     incident.refresh_from_db()
     assert incident.state == "resolved"
-    ensure_standard_rules()
-    assert AlertRule.objects.filter(standard="degraded_count").count() == 1
 
 
 def test_incidents_of_other_projects_are_not_found(incident: Incident) -> None:
@@ -181,3 +180,19 @@ def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) ->
     cleared = incident.transitions.get(kind="cleared")
     facts = facts_of(incident, cleared, "recovered", now, "")
     assert subject_of(facts).startswith("Recovered after ")
+
+
+def test_the_rule_that_is_no_longer_built_in_ends_where_nobody_changed_it(
+    project: Project, incident: Incident
+) -> None:
+    retire = import_module("diagnostics.migrations.0006_one_builtin_rule").RETIRE
+    AlertRule.objects.update(standard="degraded_count", version=2)
+    with connection.cursor() as cursor:
+        cursor.execute(retire)
+        assert AlertRule.objects.get().archived_at is None
+        AlertRule.objects.update(version=1)
+        cursor.execute(retire)
+    assert AlertRule.objects.get().archived_at is not None
+    incident.refresh_from_db()
+    assert (incident.state, incident.cleared_at is None) == ("resolved", False)
+    assert not incident.slices.filter(cleared_at=None).exists()

@@ -1,12 +1,20 @@
 """Which incident a slice belongs to, and how urgent and how named it is."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from diagnostics.alerting.attribution import VerdictCache, since_of
 from diagnostics.alerting.correlation import Blame, OpenIncident, find_incident, title_of
 from diagnostics.alerting.severity import rank
+from diagnostics.analysis.series import SeriesKey
+from diagnostics.verdict.cause import Finding
+from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.verdicts import Verdict
+from diagnostics.verdict.wording import Sentence
+
+HOUR = timedelta(hours=1)
 
 MODEL = Blame("model", "acme/m-1", "acme", "m-1")
 KNOWN = OpenIncident(1, 0.0, "model", "acme/m-1", frozenset({("acme", "m-1")}))
@@ -40,23 +48,35 @@ def test_slices_join(blame: Blame, now: float, known: OpenIncident, *, joins: bo
 
 def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() -> None:
     at = datetime(2026, 11, 21, 14, tzinfo=UTC)
-    nothing = dict.fromkeys(("environment", "node", "provider", "model"))
-    prompt = {**nothing, "state": "degrading", "cause": "prompt", "cause_value": "v5"}
-    model = {
-        **nothing,
-        "state": "degrading",
-        "cause": "model",
-        "cause_value": "acme/m-1",
-        "provider": "acme",
-        "model": "m-1",
-        "since": at.isoformat(),
-    }
-    verdicts = VerdictCache(1, at, at, {(): {**prompt, "incidents": [prompt, model]}})
+    one, other = SeriesKey("prod", "plan", "acme", "m-1"), SeriesKey("prod", "plan", "b", "x")
+    model = degrading(Cause.MODEL, "acme/m-1", at, one)
+    prompt = replace(degrading(Cause.PROMPT, "v5", at - HOUR, one, other), others=[model])
+    verdicts = VerdictCache(1, at, at, {(): prompt})
     blame, verdict = verdicts.blame({"provider": "acme", "model": "m-1"})
     assert (blame.cause, since_of(verdict)) == ("model", at)
     blame, verdict = verdicts.blame({"provider": "b", "model": "x"})
     assert (blame.cause, blame.value) == ("prompt", "v5")
     assert "incidents" not in verdict
+
+
+def test_a_slice_is_put_down_to_nothing_that_does_not_touch_it() -> None:
+    at = datetime(2026, 11, 21, 14, tzinfo=UTC)
+    touched = [SeriesKey("prod", "plan", "acme", model) for model in ("m-1", "m-2")]
+    verdicts = VerdictCache(1, at, at, {(): degrading(Cause.MIXED, "", at, *touched)})
+    assert verdicts.cause_of({"provider": "acme", "model": "m-2"}) is not None
+    assert verdicts.cause_of({"provider": "acme", "model": "m-3"}) is None
+
+
+def degrading(cause: Cause, value: str, since: datetime, *touched: SeriesKey) -> Verdict:
+    """Return a verdict of one cause."""
+    return Verdict(
+        "degrading",
+        Sentence("Degrading", since, ": x."),
+        Finding(cause, value),
+        who=touched[0] if len(touched) == 1 else SeriesKey(None, None, None, None),
+        since=since,
+        touched=frozenset(touched),
+    )
 
 
 def test_the_latest_incident_is_joined_first() -> None:

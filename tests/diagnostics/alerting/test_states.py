@@ -89,6 +89,7 @@ def test_what_was_resolved_by_hand_waits_for_a_quiet_look_or_a_day() -> None:
     held = resolved(0.0, SliceStatus(AlertPhase.FIRING, 0.0))
     assert resolved(0.0, SliceStatus()) == SliceStatus()
     assert advance(60.0, held, FIRES, Patience()) == (held, None)
+    assert advance(60.0, held, DetectorSignal.NO_DATA, Patience()) == (held, None)
     quiet, _ = advance(120.0, held, QUIET, Patience())
     assert advance(180.0, quiet, FIRES, Patience())[1] is StateChange.FIRED
     assert advance(HELD_SECONDS + 1.0, held, FIRES, Patience())[1] is StateChange.FIRED

@@ -37,7 +37,7 @@ def test_a_task_has_the_evidence_of_the_verdict() -> None:
 
 - Project: P
 - Since: 2026-11-21 14:32 UTC (95 % interval 2026-11-21 14:20 UTC to 2026-11-21 14:40 UTC)
-- Rate: 25.0 % of 400 runs (95 % between 20.0 % and 30.0 %), baseline 4.0 %
+- Rate: 25 % of 400 runs (95 % between 20.0 % and 30.0 %), baseline 4.0 %
 - Cause: prompt v7
 - Affected: x/y, plan in prod
 

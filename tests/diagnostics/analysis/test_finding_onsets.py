@@ -2,7 +2,9 @@
 
 from random import Random
 
-from diagnostics.analysis.onset import Slot, find_onset
+import pytest
+
+from diagnostics.analysis.onset import Slot, find_onset, find_rise
 
 KNOWN = 2_000
 
@@ -79,3 +81,36 @@ def test_empty_buckets_are_no_onset() -> None:
     found = find_onset([*[nothing] * 5, Slot(20, 10, 0.4), nothing], KNOWN)
     assert found is not None
     assert found.at == 5
+
+
+def test_a_search_behind_what_is_calm_from_its_first_slot_on_ends() -> None:
+    counts = [(10, 4), (5, 3), (2, 0), (9, 3), (4, 0), (5, 3), (3, 0), (4, 0), (8, 3), (3, 0)]
+    counts += [(3, 1), (2, 0), (3, 1), (4, 3), (3, 0), (3, 0), (3, 0), (5, 3), (6, 5), (2, 1)]
+    counts.append((3, 3))
+    expected = {3: 1.41, 5: 1.05, 8: 1.12, 10: 0.1, 12: 0.1, 13: 1.09, 18: 1.64, 20: 0.82}
+    slots = [Slot(*one, expected.get(at, 0.0)) for at, one in enumerate(counts)]
+    found = find_onset(slots, 2_920, 8.7)
+    assert found is None or found.at < len(slots)
+
+
+def test_a_trouble_that_grows_is_told_with_its_first_and_latest_share() -> None:
+    grows = [0.1 + 0.4 * hour / 40 for hour in range(40)]
+    rise = find_rise(buckets(grows))
+    assert rise is not None
+    assert 0.1 < rise.first < 0.3 < rise.latest < 0.5
+
+
+def test_a_trouble_at_one_level_hardly_ever_seems_to_grow() -> None:
+    random = Random("level")
+    found = 0
+    for _ in range(500):
+        calls = [random.randrange(1, 30) for _ in range(40)]
+        slots = [Slot(n, sum(random.random() < 0.3 for _ in range(n)), 0.0) for n in calls]
+        found += find_rise(slots) is not None
+    assert found <= 5
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_where_all_or_nothing_fails_nothing_grows(share: float) -> None:
+    assert find_rise(buckets([share] * 10)) is None
+    assert find_rise([]) is None

@@ -58,6 +58,6 @@ def test_a_series_is_only_passed_over_if_a_search_finds_nothing(
     buckets: list[RunBucket], usual: float | None, known: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(onset, "_may_last", lambda *_: True)
+        patched.setattr(onset, "may_be_marked", lambda *_: True)
         searched = lasting_onset(buckets, usual, known)
     assert lasting_onset(buckets, usual, known) == searched

@@ -81,6 +81,18 @@ def test_deploys_are_marked_and_listed(client: Client, project: Project, at: dat
     assert 'class="flags"' in html
 
 
+def test_what_was_observed_is_marked_where_its_model_is_shown(
+    client: Client, project: Project, at: datetime
+) -> None:
+    two_versions(project, at)
+    told = {"kind": "observed_model", "provider": "fake", "model": "fake-1"}
+    Deploy.objects.create(project=project, at=at, **told, previous="old", version="new")
+    html = page(client)
+    assert "observed model fake-1: old → new" in html
+    assert "old → new" in page(client, "?model=fake-1")
+    assert "old → new" not in page(client, "?model=fake-2")
+
+
 def test_filters_hold(client: Client, project: Project, at: datetime) -> None:
     two_versions(project, at)
     rows = page(client, "?prompt_version=v1").split("<tbody>")[1].split("</tbody>")[0]

@@ -51,6 +51,7 @@ def test_a_kind_of_failure_is_one_group_whatever_the_model(client: Client) -> No
     assert {item["error_type"] for item in items} == set(KINDS)
     assert all(item["seen"] == 2 and len(item["models"]) == 2 for item in items)
     one = client.get(f"/api/v1/failures/{items[0]['id']}").json()
+    assert one.pop("covers").keys() == {"since", "until"}
     assert one == items[0]
 
 

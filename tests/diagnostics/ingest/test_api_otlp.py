@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.api import otlp
+from diagnostics.ingest.key_counts import ItemCounts, tallies_of
 from diagnostics.ingest.models import Quota, SpanVerdict
 from diagnostics.ingest.quotas import forget_leases
 from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
@@ -90,7 +92,8 @@ def test_a_call_of_a_model_is_an_event_and_again_a_duplicate(post: Post, kind: s
     assert event.name == "graph.chat.succeeded"
     assert (event.provider, event.model) == ("anthropic", "claude-haiku-4")
     assert (event.source, event.release) == ("support-bot", "2026.11.20-2")
-    assert (event.environment, event.cycle, event.attempt) == ("prod", 1, 1)
+    # Found out when the run is over.
+    assert (event.environment, event.cycle, event.attempt) == ("prod", 1, None)
     assert (event.input_tokens, event.output_tokens) == (911, 512)
     assert (event.latency_ms, event.finish_reason) == (1840, "stop")
 
@@ -240,8 +243,52 @@ def test_a_right_answer_told_by_a_log_record_is_left_to_its_span(
     register_schema(project, "chat", STEPS, "3")
     answer = post(logs(choice('{"steps": []}')), path="/v1/logs")
     assert answer.content == b""
-    assert not SpanVerdict.objects.exists()
+    settle_later()
     assert not Event.objects.exists()
+
+
+def test_calls_without_the_answer_that_has_a_schema_are_said(post: Post, project: Project) -> None:
+    assert post(traces(span())).content == b""
+    register_schema(project, "chat", STEPS, "3")
+    told = partial(post(traces(span(span_id="ab" * 8))))
+    assert told.rejected_spans == 0
+    assert "1 calls without the text of their answer" in told.error_message
+    assert "SPAN_ONLY" in told.error_message
+    # One that failed, or tells its answer, lacks nothing.
+    failed = span({"error.type": "timeout"}, span_id="ac" * 8)
+    assert post(traces(failed, span(output('{"steps": []}'), span_id="ad" * 8))).content == b""
+    assert counts_of(project).unanswered == 1
+
+
+def test_where_log_records_tell_answers_spans_lack_none(post: Post, project: Project) -> None:
+    register_schema(project, "chat", STEPS, "3")
+    post(logs(choice('{"steps": []}')), path="/v1/logs")
+    assert post(traces(span())).content == b""
+
+
+def test_what_names_a_model_and_is_no_known_call_is_said(post: Post, project: Project) -> None:
+    known = span({"gen_ai.operation.name": "embeddings"}, span_id="ab" * 8)
+    strange = span({"gen_ai.operation.name": "respond"}, span_id="ac" * 8)
+    told = partial(post(traces(known, strange)))
+    assert "1 spans name a model" in told.error_message
+    assert counts_of(project).not_understood == 1
+
+
+def test_grpc_is_refused_with_what_to_set() -> None:
+    service = "opentelemetry.proto.collector.trace.v1.TraceService"
+    answer = Client().post(f"/{service}/Export", b"", content_type="application/grpc")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/grpc")
+    assert answer["grpc-status"] == "12"
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in answer["grpc-message"]
+
+
+def partial(answer: Any) -> Any:
+    return ExportTraceServiceResponse.FromString(answer.content).partial_success
+
+
+def counts_of(project: Project) -> ItemCounts:
+    (counts,) = tallies_of(project.pk, "api_key", clock.now() - timedelta(hours=1)).values()
+    return counts
 
 
 def test_log_records_tell_by_attributes_of_ours_what_no_span_does(post: Post) -> None:

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.models import Project
+from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.key_counts import note_items
@@ -157,3 +157,14 @@ def test_the_number_of_queries_does_not_grow(
         issue_key(project, f"key {number}", [Scope.INGEST])
     with django_assert_max_num_queries(18):
         client.get(URL)
+
+
+def test_what_telemetry_left_out_is_said_with_what_helps(client: Client, project: Project) -> None:
+    assert "Not understood" not in page(client)
+    issue_key(project, "agent", [Scope.INGEST])
+    key = ApiKey.objects.get()
+    note_items(key, {("", "unanswered"): 42, ("", "not_understood"): 3})
+    text = page(client)
+    assert "Not understood" in text
+    assert text.index("42") < text.index("gen_ai.operation.name to chat")
+    assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY" in text

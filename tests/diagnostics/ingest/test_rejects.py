@@ -69,7 +69,7 @@ def test_a_refused_item_is_kept_with_place_reason_and_sender(post: Post, key: st
     ("body", "kind", "code", "http_status"),
     [
         (b"[1, x", "application/json", "not_json", 400),
-        (b"{}", "application/json", "not_a_list", 422),
+        (b"7", "application/json", "not_a_list", 422),
         (b"<x/>", "text/xml", "unsupported_media_type", 415),
     ],
 )

@@ -9,11 +9,13 @@ from diagnostics.ingest.recording import record
 from diagnostics.queries.events import events_of, page_of, payloads_of, series_rows
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
+from diagnostics.store.windows import align
 from failsoft.events import PostedEvent as WireEvent
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
 SINCE, UNTIL = AT - timedelta(hours=24), AT + timedelta(minutes=1)
+WINDOW = align(SINCE, UNTIL, UNTIL)
 BEFORE = timedelta(hours=1)
 
 
@@ -37,7 +39,7 @@ def test_a_series_counts_runs_by_how_they_ended(project: Project) -> None:
         degraded(),
         degraded(),
     )
-    (row,) = series_rows(project.pk, SINCE, UNTIL)
+    (row,) = series_rows(project.pk, WINDOW)
     assert (row.provider, row.model, row.node) == ("fake", "fake-1", "next_step")
     counts = row.counts
     assert (counts.runs, counts.degraded) == (9, 2)
@@ -48,24 +50,24 @@ def test_a_series_counts_runs_by_how_they_ended(project: Project) -> None:
 
 def test_null_is_a_value_of_a_series_and_of_a_filter(project: Project) -> None:
     post(project, succeeded(provider=None, model=None), succeeded())
-    assert len(series_rows(project.pk, SINCE, UNTIL)) == 2
-    (row,) = series_rows(project.pk, SINCE, UNTIL, [Term("provider", None)])
+    assert len(series_rows(project.pk, WINDOW)) == 2
+    (row,) = series_rows(project.pk, WINDOW, [Term("provider", None)])
     assert row.provider is None
-    (row,) = series_rows(project.pk, SINCE, UNTIL, [Term("provider", "fake")])
+    (row,) = series_rows(project.pk, WINDOW, [Term("provider", "fake")])
     assert row.provider == "fake"
-    assert series_rows(project.pk, SINCE, UNTIL, [Term("node", "plan")]) == []
+    assert series_rows(project.pk, WINDOW, [Term("node", "plan")]) == []
 
 
 def test_a_series_that_ended_no_run_in_the_window_is_not_counted(project: Project) -> None:
     post(project, *[succeeded(model="called") for _ in range(3)])
     post(project, succeeded(model="quiet", occurred_at=(SINCE - BEFORE).isoformat()))
-    assert [row.model for row in series_rows(project.pk, SINCE, UNTIL)] == ["called"]
+    assert [row.model for row in series_rows(project.pk, WINDOW)] == ["called"]
 
 
 def test_another_project_is_never_counted(project: Project) -> None:
     other = Project.objects.create(slug="o", name="O")
     post(other, succeeded())
-    assert series_rows(project.pk, SINCE, UNTIL) == []
+    assert series_rows(project.pk, WINDOW) == []
     assert list(events_of(project.pk)) == []
 
 

@@ -18,6 +18,7 @@ from diagnostics.ingest.recording import record
 from diagnostics.prices.listed import ask_list, look_up_prices
 from diagnostics.prices.models import Price
 from diagnostics.prices.prices import prices_of, retry_spend, total_spend
+from diagnostics.queries.events import window_of
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import (
     MOST_SLOTS,
@@ -27,7 +28,6 @@ from diagnostics.queries.models import (
     is_known_model,
     slot_width,
     sums_between,
-    window_of,
 )
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
@@ -69,7 +69,8 @@ def post_calls(project: Project, good: int, bad: int, at: datetime, **fields: An
 
 
 def around(at: datetime) -> TimeWindow:
-    return align(at - timedelta(hours=1), at + timedelta(minutes=1), clock.now())
+    now = clock.now()
+    return align(at - timedelta(hours=1), now, now)
 
 
 def test_calls_are_counted_by_model_beside_the_week_before(project: Project, at: datetime) -> None:
@@ -162,7 +163,7 @@ def test_retries_are_paid_at_the_price_of_their_model(
     post_calls(project, 1, 0, at, attempt=2, model="free", **tokens)
     window = around(at)
     with django_assert_num_queries(2):
-        spent = retry_spend(project.pk, window)
+        spent = retry_spend(project.pk, prices_of(project.pk), window)
     mine = spent[FAKE]
     assert (mine.calls, mine.tokens, mine.milliseconds) == (5, 7_500, 3_500)
     assert mine.money_usd == Decimal("0.03")
@@ -237,6 +238,8 @@ def test_a_deploy_stands_between_the_sides(project: Project) -> None:
 
 
 def test_without_a_deploy_the_time_before_is_compared(project: Project) -> None:
+    observed = {"kind": "observed_upstream", "previous": "a", "version": "b", "model": "fake-1"}
+    Deploy.objects.create(project=project, at=clock.now() - timedelta(hours=3), **observed)
     selection = read_selection({"range": "24h"})
     now = clock.now()
     parts = parts_of(project.pk, selection, selection, Against.DEPLOY, now)

@@ -14,7 +14,7 @@ from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.queries.trends import kinds, trends
 from diagnostics.selection.query_language import Term
 from diagnostics.store import aggregation
-from diagnostics.store.windows import Grain, align_to
+from diagnostics.store.windows import Grain, align, align_to
 from failsoft.events import PostedEvent as WireEvent
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
@@ -76,7 +76,7 @@ def test_kinds_are_told_in_the_words_of_events(
         degraded(occurred_at=at),
     )
     settle()
-    found = kinds(project.pk, now - HOUR, now)[KEY]
+    found = kinds(project.pk, align(now - HOUR, now, now))[KEY]
     assert found == {"truncated": 1, "other": 1, "provider_error": 1, "unknown_tool": 1}
 
 
@@ -93,7 +93,7 @@ def test_terms_narrow_series_and_versions_alike(
     settle()
 
     def models(*terms: Term) -> set[str | None]:
-        rows = series_rows(project.pk, now - 6 * HOUR, now, terms=terms)
+        rows = series_rows(project.pk, align(now - 6 * HOUR, now, now, Grain.HOUR), terms)
         return {row.model for row in rows}
 
     assert models() == {"Claude-Haiku", "gpt", None}

@@ -23,9 +23,13 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "agents.FixSuccess": "correlation_id",
         "agents.Goal": "correlation_id environment source",
         "agents.PurgeOrder": "correlation_id",
+        "diagnostics.AgentRun": "correlation_id nodes called_models provider model environment"
+        " source release prompt_version",
         "diagnostics.AgentSchema": "node version json_schema",
+        "diagnostics.Assessment": "correlation_id source",
         "diagnostics.AlertState": "slice detector_state memory",
-        "diagnostics.Deploy": "source environment version",
+        "diagnostics.Answerer": "environment provider model value",
+        "diagnostics.Deploy": "source environment provider model version previous",
         "diagnostics.Event": "node kind correlation_id provider model environment source release"
         " schema schema_version prompt_version parse_error_type reason status finish_reason"
         " output_mode time_mark call_error_type served upstream system_fingerprint",
@@ -39,6 +43,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.ProjectStatus": "series",
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
+        "diagnostics.UnplacedCall": "correlation_id",
         "diagnostics.VerdictMark": "cause cause_value",
         "diagnostics.Version": "prompt_version schema schema_version source release served",
         "plans.CompletionCheck": "owner correlation_id check_id",
@@ -61,6 +66,10 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.ReportDelivery": "message_id",
         "diagnostics.Rescrub": "cursor",
         "diagnostics.SavedView": "page",
+        "diagnostics.AgentSpan": "trace_id span_id",
+        "diagnostics.Assessment": "subject trace_id",
+        "diagnostics.SpanCall": "trace_id span_id parent_id",
+        "diagnostics.UnplacedCall": "trace_id parent_id",
         "diagnostics.SpanVerdict": "trace_id span_id",
         "plans.CompletionCheck": "checker fingerprints",
         "plans.Run": "contract_version tool_digests on_end_task on_end_kwargs",

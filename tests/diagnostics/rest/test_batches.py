@@ -13,8 +13,8 @@ from diagnostics.rest.batches import (
     TooLargeError,
     WrongShapeError,
     inflate,
-    read_array,
     read_event,
+    read_items,
     read_lines,
 )
 from failsoft.events import PostedEvent
@@ -37,7 +37,7 @@ values = st.recursive(
 
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_make_a_reader_fail_otherwise(body: bytes) -> None:
-    for read in (read_array, read_lines, inflate):
+    for read in (read_items, read_lines, inflate):
         with suppress(*FAULTS):
             read(body)
 
@@ -55,7 +55,7 @@ def test_no_field_of_an_event_makes_the_check_fail(changes: dict[str, JSON]) -> 
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:
-    assert read_array(b"\xef\xbb\xbf[1]") == [1]
+    assert read_items(b"\xef\xbb\xbf[1]") == [1]
     assert read_lines(b"\xef\xbb\xbf1\n2") == [1, 2]
 
 
@@ -89,9 +89,9 @@ def test_the_id_of_a_refused_item_is_told_as_far_as_it_was_given() -> None:
 def test_more_keys_than_memory_should_hold_are_refused() -> None:
     crowd = b"[{" + b",".join(b'"k%d":1' % n for n in range(100_001)) + b"}]"
     with pytest.raises(TooLargeError, match="100000 keys"):
-        read_array(crowd)
+        read_items(crowd)
 
 
 def test_keys_inside_of_texts_do_not_count_as_keys() -> None:
     written = json.dumps({"a": 1}) * 150_000
-    assert read_array(json.dumps([{"text": written}]).encode()) == [{"text": written}]
+    assert read_items(json.dumps([{"text": written}]).encode()) == [{"text": written}]

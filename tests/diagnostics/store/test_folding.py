@@ -300,6 +300,8 @@ def test_writers_and_five_folders_at_once_lose_and_double_nothing(
 @pytest.mark.django_db(transaction=True)
 def test_an_event_that_commits_late_is_folded_later(project: Project) -> None:
     late, early = chance_events(5, 2)
+    # Of a run of its own: writers of one run wait for each other.
+    early = early.model_copy(update={"correlation_id": "another"})
     with transaction.atomic():
         record(project.pk, [late])
         with ThreadPoolExecutor(1) as pool:

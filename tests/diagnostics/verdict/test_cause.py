@@ -304,3 +304,27 @@ def test_a_fallback_of_a_gateway_is_not_the_fault_of_the_model_that_was_asked_fo
 ) -> None:
     finding = find_cause([*now, cell(GPT, 200, schema_invalid=2)], [*before, *quiet(GPT)])
     assert finding.cause is cause
+
+
+def test_a_model_and_a_source_that_fail_alike_are_not_the_checks_of_all_answers() -> None:
+    models = [HAIKU, GPT, HAIKU._replace(provider="groq", model="llama")]
+    known = [one._replace(source=source) for one in models for source in ("bot", "crm", "etl")]
+    cells = [
+        cell(place, 200, not_json=60 if place.model == "haiku" or place.source == "crm" else 1)
+        for place in known
+    ]
+    assert told(cells, *known)[0] is Cause.MIXED
+
+
+def test_a_new_prompt_that_fails_at_one_of_its_models_is_named_with_it() -> None:
+    sonnet = NEWER._replace(model="sonnet")
+    gpt = GPT._replace(prompt_version="v6")
+    cells = [
+        cell(NEWER, 90, not_json=26),
+        cell(sonnet, 150, truncated=6),
+        cell(gpt, 150, refusal=6),
+    ]
+    at = datetime(2026, 3, 12, 15, 0, tzinfo=UTC)
+    timing = Timing(at - timedelta(hours=1), at, [FirstSeen(NEWER.versions, at)])
+    finding = find_cause(cells, quiet(HAIKU, GPT, HAIKU._replace(model="sonnet")), timing)
+    assert (finding.cause, finding.value) == (Cause.PAIR, "v6 with anthropic/haiku")

@@ -1,5 +1,6 @@
 """The verdict over stored counts, and GET /api/v1/verdict."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.recording import record
+from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 from failsoft.events import PostedEvent as WireEvent
@@ -200,3 +202,27 @@ def test_a_filter_that_nobody_counts_by_is_refused(project: Project) -> None:
     key = issue_key(project, "k", [Scope.READ]).text
     assert ask(key, attempt="2")["status_code"] == 400
     assert ask(key, colour="red")["status_code"] == 400
+
+
+def test_a_rate_counts_from_its_onset_on_within_the_hour(project: Project) -> None:
+    half_past = clock.now().replace(minute=30, second=0, microsecond=0) - timedelta(hours=2)
+    post_runs(project, 300, 0, half_past - timedelta(days=2), model="a")
+    # The hour of the onset is well for its first half.
+    post_runs(project, 60, 0, half_past - timedelta(minutes=11), model="a")
+    post_runs(project, 0, 40, half_past + timedelta(minutes=9), model="a")
+    post_runs(project, 5, 15, clock.now() - timedelta(minutes=15), model="a")
+    verdict = judged(project, clock.now())
+    assert verdict.since == half_past
+    assert verdict.rate is not None
+    assert (verdict.rate.bad, verdict.rate.total) == (55, 60)
+
+
+def test_the_rate_of_a_version_is_known_by_the_hour(project: Project) -> None:
+    half_past = clock.now().replace(minute=30, second=0, microsecond=0) - timedelta(hours=2)
+    post_runs(project, 300, 0, half_past - timedelta(days=2), model="a", release="r1")
+    post_runs(project, 60, 0, half_past - timedelta(minutes=11), model="a", release="r1")
+    post_runs(project, 0, 40, half_past + timedelta(minutes=9), model="a", release="r1")
+    asked = replace(Selection(), text=Query((Term("release", "r1"),)))
+    verdict = verdict_of(project.pk, asked, clock.now())
+    assert verdict.rate is not None
+    assert (verdict.rate.bad, verdict.rate.total) == (40, 100)

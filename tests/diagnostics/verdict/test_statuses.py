@@ -6,14 +6,20 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.status import SeriesState
+from diagnostics.console.api import list_series
 from diagnostics.ingest.recording import record
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.statuses import StatusSet, read_statuses
 from failsoft.events import PostedEvent as WireEvent
 from tests.console import post_runs
-from tests.diagnostics.builders import degraded, succeeded
+from tests.diagnostics.alert_calls import count_calls
+from tests.diagnostics.alerting.incident_stories import IncidentStory, Trouble, write_story
+from tests.diagnostics.builders import degraded, make_event, succeeded
 from tests.shifted_clock import shift_clock
+
+HOUR = timedelta(hours=1)
 
 pytestmark = pytest.mark.django_db
 
@@ -74,3 +80,39 @@ def test_a_status_of_the_past_ends_there(project: Project) -> None:
     assert (then.at, then.state, then.runs) == (end, SeriesState.OK, 40)
     (since_then,) = read(project).series.values()
     assert since_then.state is SeriesState.DEGRADING
+
+
+def test_a_series_of_calls_alone_is_judged_by_its_calls(project: Project) -> None:
+    now = clock.now()
+    shares = [0.02] * 70 + [0.5] * 2
+    count_calls(project, now - 72 * HOUR, shares, 30, "m-1", width=HOUR)
+    (status,) = read(project).series.values()
+    assert (status.unit, status.state) == ("call", SeriesState.DEGRADING)
+    assert status.rate == pytest.approx(0.5, abs=0.15)
+    assert status.baseline == pytest.approx(0.02, abs=0.02)
+    (item,) = list_series(project.pk, Selection(), now)
+    assert (item["counted"], item["state"]) == ("calls", "degrading")
+    assert (item["runs"], item["degraded"]) >= (660, status.degraded)
+
+
+def test_failures_without_any_success_have_no_rate(project: Project) -> None:
+    at = clock.now() - HOUR
+    record(project.pk, [make_event(occurred_at=at.isoformat()) for _ in range(30)])
+    (status,) = read(project).series.values()
+    assert (status.unit, status.state, status.runs) == ("call", SeriesState.NO_DATA, 30)
+    assert (status.rate, status.interval, status.since) == (None, None, None)
+
+
+def test_a_trouble_of_days_is_no_part_of_its_own_baseline(project: Project) -> None:
+    now = clock.now()
+    place = {"environment": "prod", "node": "plan", "provider": "acme", "prompt_version": "v1"}
+    places = [{**place, "model": name, "source": "crm", "schema": "S"} for name in ("a", "b")]
+    trouble = Trouble({"model": "a"}, now - 34 * HOUR, 0.6, "truncated")
+    write_story(project, IncidentStory("run", places, 120, 0.01, [trouble]), now)
+    found = read(project)
+    status = found.series[SeriesKey("prod", "plan", "acme", "a")]
+    assert status.since == found.verdict.since
+    assert status.since is not None
+    assert status.since < now - timedelta(hours=30)
+    assert status.baseline == pytest.approx(0.01, abs=0.01)
+    assert status.runs > 30 * 60

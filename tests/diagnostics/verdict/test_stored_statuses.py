@@ -1,5 +1,6 @@
 """The evaluator stores how series stand, and all places read that one value."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,6 +18,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting import evaluator
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.status import SeriesState
 from diagnostics.console.api import list_series
 from diagnostics.console.now import now_context
@@ -25,6 +27,8 @@ from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.statuses import (
+    FUNCTIONS,
+    VERDICT,
     ProjectStatus,
     judge_statuses,
     read_status,
@@ -34,7 +38,7 @@ from diagnostics.verdict.statuses import (
 )
 from diagnostics.verdict.verdicts import describe
 from tests.console import post_runs
-from tests.diagnostics.alert_calls import degrade
+from tests.diagnostics.alert_calls import count_degraded, degrade
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +115,13 @@ def test_what_was_stored_is_read_as_it_was_judged(project: Project) -> None:
     assert found.verdict.told == stored.verdict.told
 
 
+def test_how_much_it_rose_is_stored_too(project: Project) -> None:
+    now = trouble(project)
+    verdict = replace(store_statuses(project.pk, now).verdict, rise=RisingShare(0.1, 0.4))
+    assert VERDICT.validate_json(VERDICT.dump_json(verdict, exclude=FUNCTIONS)).rise == verdict.rise
+    assert describe(verdict)["rise"] == {"first": 0.1, "latest": 0.4}
+
+
 def test_the_first_look_judges_nothing(
     project: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -174,6 +185,7 @@ def test_a_status_that_fails_stops_no_alarm(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = clock.now()
+    count_degraded(project.pk)
     degrade(project, now - timedelta(minutes=1), 3)
 
     def fail(*_: Any) -> None:

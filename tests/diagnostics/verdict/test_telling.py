@@ -5,9 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from diagnostics.analysis.onset import RisingShare
+from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.verdict.cause import Finding
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.wording import (
+    ObservedChange,
     VerdictRate,
     sentence_of,
     tell,
@@ -112,3 +115,36 @@ def test_causes_and_kinds_are_told_in_words(finding: Finding, said: str) -> None
 def test_little_is_told_apart_from_little_that_fails() -> None:
     assert tell_unsure(3).text == "There is not enough data to say. 3 calls seen."
     assert "too few to tell" in tell_unsure(300).text
+
+
+MARK = ObservedChange(ObservedKind.MODEL, "gpt-4o", "gpt-4o-mini", SINCE)
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_told"),
+    [
+        (Cause.MODEL, True),
+        (Cause.SERVED, True),
+        (Cause.PROVIDER_OUTAGE, True),
+        (Cause.MIXED, True),
+        (Cause.NOT_ENOUGH_DATA, True),
+        (Cause.PROMPT, False),
+        (Cause.RELEASE, False),
+    ],
+)
+def test_what_was_observed_to_change_is_told_unless_the_cause_is_ours(
+    cause: Cause, is_told: bool
+) -> None:
+    finding = Finding(cause, "x", 100.0, "truncated")
+    told = tell("openai/gpt-4o", RATE, SINCE, finding, None, observed=MARK)
+    said = " The served model changed from gpt-4o to gpt-4o-mini at 2026-11-21 14:32 UTC."
+    assert told.why.endswith(said) is is_told
+    assert sentence_of({"told": json.loads(json.dumps(write_sentence(told)))}) == told
+
+
+def test_what_gets_worse_and_worse_is_told_with_its_first_and_latest_share() -> None:
+    told = tell("x/y", RATE, SINCE, FOUND, None, rise=RisingShare(0.09, 0.31))
+    assert told.headline.replace("\u00a0", " ").replace("\u202f", " ") == (
+        "Degrading more and more since 14:32: x/y, 31 % of 412 runs (baseline 4.0 %),"
+        " mostly truncated; 9.0 % of calls failed at first, 31 % do lately."
+    )

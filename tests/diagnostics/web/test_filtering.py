@@ -161,6 +161,19 @@ def test_single_events_are_said_to_be_of_seven_days(user: User, project: Project
     assert said not in Bar(user, project, "range=24h&q=word").html()
 
 
+def test_counts_by_who_answered_are_said_to_leave_ends_of_runs_out(
+    user: User, project: Project
+) -> None:
+    told = {"model": "gpt-4o", "served_model": "gpt-4o-mini"}
+    post_runs(project, 1, 0, clock.now(), **told)
+    fold()
+    said = "The end of a run does not say who answered"
+    assert said in Bar(user, project, "served=gpt-4o-mini").html()
+    assert said in Bar(user, project, "q=-served:mini").html()
+    assert said not in Bar(user, project).html()
+    assert ">gpt-4o-mini</option>" in Bar(user, project).html()
+
+
 def test_an_export_names_its_range(user: User, project: Project) -> None:
     html = Bar(user, project, "model=haiku").html()
     assert "/export/events.csv?model=haiku&amp;range=24h" in html

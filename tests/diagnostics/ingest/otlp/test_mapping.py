@@ -1,11 +1,13 @@
 """Which spans and log records become events, of what kind, and under which id."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from diagnostics.ingest.otlp import protobuf
+from diagnostics.ingest.otlp.answers import Answer
 from diagnostics.ingest.otlp.failsoft_attributes import count_unknown
 from diagnostics.ingest.otlp.mapping import (
     ANSWER,
@@ -13,8 +15,10 @@ from diagnostics.ingest.otlp.mapping import (
     NoEventError,
     draft_log,
     draft_span,
+    is_strange,
     make_event,
 )
+from diagnostics.ingest.otlp.openinference import LLAMA_INDEX
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import EventKind, ParseErrorType, PostedEvent
@@ -82,6 +86,26 @@ def only(attributes: dict[str, Any], **changes: Any) -> list[Draft]:
 )
 def test_only_calls_of_models_are_events(attributes: dict[str, Any], is_call: bool) -> None:
     assert bool(only(attributes)) is is_call
+
+
+@pytest.mark.parametrize(
+    ("name", "is_call"),
+    [
+        ("OpenAI.chat", True),
+        ("Ollama.astream_chat", True),
+        ("OpenAI.complete", True),
+        ("OpenAI._prepare_chat_with_tools", False),
+        ("OpenAI.predict_and_call", False),
+        ("OpenAI.structured_predict", False),
+        ("StructuredLLM.chat", False),
+    ],
+)
+def test_methods_of_llama_index_around_a_call_are_no_calls(name: str, is_call: bool) -> None:
+    told = {"openinference.span.kind": "LLM", "llm.model_name": "m"}
+    span = replace(read_span(name=name), attributes=told, scope=LLAMA_INDEX)
+    assert bool(draft_span(span)) is is_call
+    assert not is_strange(span) or is_call
+    assert draft_span(replace(span, scope="openinference.instrumentation.openai"))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +345,7 @@ def test_unknown_attributes_are_dropped_and_counted() -> None:
 def test_a_log_record_inside_a_span_speaks_of_the_answer_only() -> None:
     body = {"message": {"content": "{}"}, "finish_reason": "length"}
     (draft,) = draft_log(read_log("gen_ai.choice", {}, body))
-    assert (draft.slot, draft.answer, draft.finish_reason) == (ANSWER, "{}", "length")
+    assert (draft.slot, draft.answer.text, draft.finish_reason) == (ANSWER, "{}", "length")
     assert not draft_log(read_log("gen_ai.choice", {"index": 1}, body))
     assert not draft_log(read_log("gen_ai.user.message", {}, {"content": "hi"}))
 
@@ -366,4 +390,4 @@ def test_attributes_that_hold_anything_do_not_break_the_mapping() -> None:
 def test_messages_may_be_json_or_structured() -> None:
     (one,) = draft_span(read_span({"gen_ai.output.messages": MESSAGES}))
     (other,) = draft_span(read_span({"gen_ai.output.messages": json.dumps(MESSAGES)}))
-    assert one.answer == other.answer == "{}"
+    assert one.answer == other.answer == Answer("{}")

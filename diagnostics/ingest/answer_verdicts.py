@@ -1,0 +1,179 @@
+"""Answers of models checked within a budget, each against the schema it was asked to have.
+
+1. A call of a tool is checked against the schema its request told for the tool, else against
+   the one registered under the tool's name, else against the one of the node, if the call is
+   its answer: the tool bears the schema's title, or the two share a property.
+2. A text is checked against the schema of its node, else against the one its request told.
+3. Of several calls the first that is wrong decides.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from time import thread_time
+from typing import Any, NamedTuple
+
+import jiter
+
+from diagnostics.ingest.agent_schemas import schemas_for
+from diagnostics.ingest.models import AgentSchema
+from diagnostics.ingest.otlp.answers import CalledTool
+from diagnostics.ingest.otlp.attributes import slug
+from diagnostics.ingest.otlp.mapping import Draft
+from diagnostics.ingest.schemas import (
+    CompiledSchema,
+    OverBudgetError,
+    SchemaFaultError,
+    SchemaVerdict,
+    judge,
+    read_schema,
+)
+from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
+from failsoft.events import ParseErrorType
+from failsoft.json_values import clean_json
+from failsoft.parsing.surroundings import CUT_OFF_REASONS
+
+# Of one request; what is left over is stored without being checked.
+JUDGING_SECONDS = 1.0
+NO_ARGUMENTS = "{}"
+
+
+class ExpectedAnswer(NamedTuple):
+    """The schema an answer must have, and what it is called; None: any object or array."""
+
+    schema: CompiledSchema | None
+    name: str | None = None
+    version: str | None = None
+
+
+ANY_VALUE = ExpectedAnswer(None)
+
+
+class UncheckedError(Exception):
+    """an answer takes more time than its request has left"""
+
+
+class AnswerVerdicts:
+    """Checks the answers of one request, until the time is spent."""
+
+    def __init__(self, project_id: int, drafts: Iterable[Draft]) -> None:
+        """Look up what is registered for the nodes and the tools of these drafts."""
+        self._until = thread_time() + JUDGING_SECONDS
+        nodes = {name for draft in drafts for name in _names_of(draft)}
+        self._registered = schemas_for(project_id, nodes) if nodes else {}
+
+    def judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
+        """Return the verdict on a draft's answer, None for one that nothing is expected of.
+
+        Raises UncheckedError.
+        """
+        if not draft.is_open:
+            return draft, None
+        if not draft.answer.calls:
+            return self._judge_text(draft)
+        verdicts = [(call, *self._judge_call(draft, call)) for call in draft.answer.calls]
+        wrong = [found for found in verdicts if found[2].error_type is not None]
+        call, expected, verdict = next(iter(wrong or verdicts))
+        # What is shown of the answer is the call that was wrong.
+        answer = draft.answer._replace(calls=(call,), text=None)
+        return _named(replace(draft, answer=answer), expected), verdict
+
+    def lacks_answer(self, draft: Draft) -> bool:
+        """Whether an answer was expected of a call that succeeded, and none is told."""
+        is_silent = draft.kind is None and not (draft.answer.is_told or draft.is_error)
+        is_silent = is_silent and "parse_error_type" not in draft.fields
+        return is_silent and self._text_expectation(draft) is not None
+
+    def _judge_text(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
+        expected = self._text_expectation(draft)
+        if not draft.has_failed and (expected is None or not draft.answer.is_told):
+            return draft, None
+        expected = expected or ANY_VALUE
+        verdict = self._within_budget(draft.answer.text or "", draft, expected)
+        return _named(draft, expected), verdict
+
+    def _text_expectation(self, draft: Draft) -> ExpectedAnswer | None:
+        if (expected := self._registered_for(draft.node)) is not None:
+            return expected
+        if (told := _told(draft.answer_schema)) is not None:
+            return ExpectedAnswer(told, told.title)
+        return ANY_VALUE if draft.expects_json else None
+
+    def _judge_call(self, draft: Draft, call: CalledTool) -> tuple[ExpectedAnswer, SchemaVerdict]:
+        expected = self._call_expectation(draft, call)
+        text = call.arguments if call.arguments.strip() else NO_ARGUMENTS
+        verdict = self._within_budget(text, draft, expected)
+        if verdict.error_type and (draft.finish_reason or "").lower() in CUT_OFF_REASONS:
+            # Arguments that are told as an object are whole, whatever was left of them.
+            verdict = replace(verdict, error_type=ParseErrorType.TRUNCATED)
+        return expected, verdict
+
+    def _call_expectation(self, draft: Draft, call: CalledTool) -> ExpectedAnswer:
+        if (told := _told(draft.tools.get(call.name or ""))) is not None:
+            return ExpectedAnswer(told, call.name)
+        if (named := self._registered_for(slug(call.name) or "")) is not None:
+            return named
+        expected = self._registered_for(draft.node)
+        return expected if expected is not None and _is_answer(call, expected) else ANY_VALUE
+
+    def _registered_for(self, name: str) -> ExpectedAnswer | None:
+        found: tuple[AgentSchema, CompiledSchema] | None = self._registered.get(name)
+        if found is None:
+            return None
+        row, schema = found
+        return ExpectedAnswer(schema, schema.title or row.node, row.version)
+
+    def _within_budget(self, text: str, draft: Draft, expected: ExpectedAnswer) -> SchemaVerdict:
+        if thread_time() > self._until:
+            raise UncheckedError(UncheckedError.__doc__)
+        try:
+            return judge(text, draft.verdict_reason, expected.schema)
+        except OverBudgetError as error:
+            raise UncheckedError(UncheckedError.__doc__) from error
+
+
+def _names_of(draft: Draft) -> Iterator[str]:
+    yield draft.node
+    for call in draft.answer.calls:
+        if (name := slug(call.name)) is not None:
+            yield name
+
+
+def _named(draft: Draft, expected: ExpectedAnswer) -> Draft:
+    """Name the schema that was checked, unless the agent has named its own."""
+    named = {"schema": expected.name, "schema_version": expected.version}
+    known = {key: value for key, value in named.items() if value is not None}
+    return replace(draft, fields={**known, **draft.fields}) if known else draft
+
+
+def _is_answer(call: CalledTool, expected: ExpectedAnswer) -> bool:
+    """Whether a call answers for its node, and is not one of the tools on the way there."""
+    if expected.schema is None:
+        return False
+    if slug(call.name) == slug(expected.schema.title) is not None:
+        return True
+    try:
+        value = jiter.from_json(call.arguments.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return False
+    keys = value if isinstance(value, dict) else ()
+    return any(f"/properties/{key}" in expected.schema.nodes for key in keys)
+
+
+def _told(document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON
+    """Read a schema that a request told; None for one that cannot be checked."""
+    if not isinstance(document, dict):
+        return None
+    _, fault = clean_json(document, MAX_NODES, MAX_DEPTH)
+    return _compiled(json.dumps(document)) if fault is None else None
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> CompiledSchema | None:
+    if len(text) > MAX_BYTES:
+        return None
+    try:
+        return read_schema(json.loads(text), is_ours=False)
+    except SchemaFaultError:
+        return None

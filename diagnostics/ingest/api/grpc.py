@@ -1,0 +1,20 @@
+"""OTLP over gRPC: refused in gRPC's own words, which its exporters print."""
+
+from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+GRPC = "opentelemetry.proto.collector"
+UNIMPLEMENTED = "12"
+SAYS = (
+    "OTLP is taken over HTTP alone: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf,"
+    " or let a collector translate"
+)
+
+
+@csrf_exempt
+def refuse_grpc(request: HttpRequest) -> HttpResponse:
+    """Answer without a message: a status in the headers is all that a client reads."""
+    told = {"grpc-status": UNIMPLEMENTED, "grpc-message": quote(SAYS, safe=" :=/,_")}
+    return HttpResponse(content_type="application/grpc", headers=told)

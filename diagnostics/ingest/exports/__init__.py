@@ -1,0 +1,1 @@
+"""Files that other tools have exported, read as spans and log records."""

@@ -1,0 +1,73 @@
+"""Times, ids and attributes as exports write them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from diagnostics.ingest.otlp.attributes import KNOWN, is_known
+from diagnostics.ingest.otlp.mapping import LATEST_NS, SPAN_DIGITS, TRACE_DIGITS
+from failsoft.identifiers import EPOCH
+
+HEX = re.compile(r"[0-9a-f]+")
+SECOND_NS = 1_000_000_000
+MICROSECOND_NS = 1_000
+# Of a whole number: what is larger than a time in this unit can be is one in the next finer.
+UNITS = ((10**11, SECOND_NS), (10**14, 1_000_000), (10**17, MICROSECOND_NS))
+SCHEMA = ".json_schema"
+Values = Mapping[str, Any]
+
+
+def read_time(value: object) -> int:
+    """Return a time in nanoseconds, 0 where none is told; ValueError where it is no time.
+
+    A text without an offset is UTC; the unit of a number is told by its size.
+    """
+    if value is None or value == "":
+        return 0
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        nanoseconds = int(value * next((unit for most, unit in UNITS if abs(value) < most), 1))
+        if not 0 < nanoseconds < LATEST_NS:
+            raise ValueError(f"no time: {value}")
+        return nanoseconds
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise ValueError(f"no time: {str(value)[:40]!r}") from error
+    since = (at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH
+    return (since.days * 86_400 + since.seconds) * SECOND_NS + since.microseconds * MICROSECOND_NS
+
+
+def trace_id_of(text: str) -> str:
+    """Return a trace id: the one that is told or, of any other text, one that follows from it."""
+    return _id_of(text, TRACE_DIGITS)
+
+
+def span_id_of(text: str) -> str:
+    """Return a span id in the same way; empty for an empty text."""
+    return _id_of(text, SPAN_DIGITS) if text else ""
+
+
+def _id_of(text: str, digits: int) -> str:
+    plain = text.lower().removeprefix("0x").replace("-", "")
+    if len(plain) == digits and HEX.fullmatch(plain) and plain.strip("0"):
+        return plain
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:digits]
+
+
+def known_of(values: Values) -> dict[str, Any]:
+    """Keep the attributes that are read."""
+    return {name: value for name, value in values.items() if value is not None and is_known(name)}
+
+
+def flat(values: Values, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Give nested attributes by their dotted names; those that are read whole stay whole."""
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            value = {str(place): item for place, item in enumerate(value)}
+        if isinstance(value, dict) and not (key in KNOWN or key.endswith(SCHEMA)):
+            yield from flat(value, f"{key}.")
+        else:
+            yield key, values[name]

@@ -1,0 +1,291 @@
+"""One call is one event, whoever tells it: spans of two instrumentations, spans and log records.
+
+Which span told which event is kept for a day. What comes later and knows more (the answer, or
+an error of the client that read it) takes the place of a success that was stored before it;
+the rest adds nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from diagnostics import clock
+from diagnostics.ingest.models import SpanCall
+from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
+from diagnostics.ingest.otlp.same_call import TOGETHER_NS, apart, is_same_call
+from diagnostics.store.forgetting import OF_IDS, forget_batch
+from diagnostics.store.models import Event
+from failsoft.events import EventKind
+from failsoft.identifiers import EPOCH
+
+KEEP = timedelta(days=1)
+ANSWERED = 2
+# What a stored event knows of its call, whoever told it.
+STORED_FIELDS = (
+    *("correlation_id", "node", "cycle", "attempt", "provider", "model", "environment"),
+    *("source", "release", "schema", "schema_version", "prompt_version", "finish_reason"),
+    *("output_mode", "latency_ms", "input_tokens", "output_tokens", "reasoning_tokens"),
+    *("served_model", "upstream", "system_fingerprint", "occurred_at"),
+)
+# So many calls that begin together are compared with a span.
+MOST_NEAR = 64
+MICROSECOND_NS = 1_000
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call as far as it is told: by spans of this request, by spans that came before."""
+
+    draft: Draft
+    index: int
+    places: list[CallPlace]
+    new: list[CallPlace]
+    stored_id: UUID | None = None
+    stored_weight: int = 0
+    # Its event is known, or told by another span already.
+    is_done: bool = False
+
+
+class _Calls:
+    """Calls by their responses, and by when in which trace they began: few are looked at."""
+
+    def __init__(self, known: Iterable[_Call]) -> None:
+        self.all: list[_Call] = []
+        self._by_key = defaultdict[object, list[_Call]](list)
+        for call in known:
+            self.add(call)
+
+    def add(self, call: _Call) -> None:
+        self.all.append(call)
+        for place in call.places:
+            self.place(call, place)
+
+    def place(self, call: _Call, place: CallPlace) -> None:
+        for key in (place.response_id, (place.trace_id, place.started_ns // TOGETHER_NS)):
+            if key is not None:
+                self._by_key[key].append(call)
+
+    def nearest(self, place: CallPlace) -> _Call | None:
+        """Return the call that a span tells too: the one that begins and ends closest to it."""
+        same = [
+            (min(_distance(one, place) for one in call.places), call)
+            for call in self._near(place)
+            if any(is_same_call(one, place) for one in _comparable(call.places, place))
+        ]
+        return min(same, key=lambda found: found[0])[1] if same else None
+
+    def _near(self, place: CallPlace) -> Iterator[_Call]:
+        slot = place.started_ns // TOGETHER_NS
+        yield from self._by_key.get(place.response_id, ())[-MOST_NEAR:]
+        for near in (slot - 1, slot, slot + 1):
+            yield from self._by_key.get((place.trace_id, near), ())[-MOST_NEAR:]
+
+
+def _comparable(places: list[CallPlace], place: CallPlace) -> list[CallPlace]:
+    """Return the tellings by the same instrumentation: it decides by itself where it has any."""
+    return [one for one in places if one.scope == place.scope] or places
+
+
+@dataclass(slots=True)
+class Joined:
+    """The drafts that are left, by their places; how many spans told a known call."""
+
+    drafts: dict[int, Draft] = field(default_factory=dict)
+    told_before: int = 0
+
+
+def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
+    """Join the spans of one request with each other and with those before, in a transaction."""
+    told = [
+        (index, one, _keyed(one.place)) for index, one in enumerate(drafts) if one.place is not None
+    ]
+    rows = _rows_of(project_id, [place for _, _, place in told])
+    calls = _Calls(_known_calls(rows))
+    joined = Joined({index: one for index, one in enumerate(drafts) if one.place is None})
+    own = {(row.trace_id, row.span_id): row for row in rows}
+    for index, draft, place in told:
+        row = own.get((draft.trace_id, draft.span_id))
+        if row is not None and row.is_joined:
+            joined.told_before += 1
+        elif row is not None or draft.kind is not None:
+            joined.drafts[index] = draft
+        elif (call := calls.nearest(place)) is not None:
+            joined.told_before += 1
+            _add(call, draft, place, index)
+            calls.place(call, place)
+        else:
+            calls.add(_Call(draft, index, [place], [place]))
+    _replace_stored(project_id, calls.all)
+    joined.drafts |= {call.index: call.draft for call in calls.all if call.new and not call.is_done}
+    _keep(project_id, calls.all)
+    return joined
+
+
+def spans_told(
+    project_id: int, spans: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], SpanCall]:
+    """Return what is known of spans, by trace and span."""
+    wanted = set(spans)
+    rows = SpanCall.objects.filter(
+        project_id=project_id, trace_id__in={trace_id for trace_id, _ in wanted}
+    )
+    told = {(row.trace_id, row.span_id): row for row in rows}
+    return {span: row for span, row in told.items() if span in wanted}
+
+
+def take_out_success(row: SpanCall) -> dict[str, Any] | None:
+    """Delete the success of a span whose answer is told later, in the caller's transaction.
+
+    Returns its fields; None where the answer was known, or its event is no success.
+    """
+    if row.weight >= ANSWERED:
+        return None
+    fields = _taken_out(row.project_id, row.event_id)
+    if fields is not None:
+        told = SpanCall.objects.filter(project_id=row.project_id, event_id=row.event_id)
+        told.update(weight=ANSWERED, is_joined=True)
+    return fields
+
+
+def weight_of(draft: Draft) -> int:
+    """Return how much a span knows of its answer: the text, an error, nothing."""
+    if draft.answer.is_told or "parse_error_type" in draft.fields:
+        return ANSWERED
+    return 1 if draft.is_error else 0
+
+
+def forget_old_calls() -> int:
+    """Delete what is older than a day; returns how many rows."""
+    return SpanCall.objects.filter(received_at__lt=clock.now() - KEEP).delete()[0]
+
+
+def _rows_of(project_id: int, places: Sequence[CallPlace]) -> list[SpanCall]:
+    if not places:
+        return []
+    responses = {place.response_id for place in places if place.response_id is not None}
+    named = Q(trace_id__in={place.trace_id for place in places})
+    rows = SpanCall.objects.filter(named | Q(response__in=responses), project_id=project_id)
+    return list(rows.order_by("pk"))
+
+
+def _known_calls(rows: Iterable[SpanCall]) -> Iterator[_Call]:
+    """Put rows together that tell one event."""
+    events: dict[UUID, list[SpanCall]] = {}
+    for row in rows:
+        events.setdefault(row.event_id, []).append(row)
+    for told in events.values():
+        places = [_place_of(row) for row in told]
+        draft = Draft("", "", CALL, None, {})
+        weight = max(row.weight for row in told)
+        yield _Call(draft, -1, places, [], told[0].event_id, weight, is_done=True)
+
+
+def _distance(one: CallPlace, other: CallPlace) -> int:
+    found = apart(one, other)
+    return 2 * TOGETHER_NS if found is None else found
+
+
+def _add(call: _Call, draft: Draft, place: CallPlace, index: int) -> None:
+    """Add what another span tells; the one that knows more speaks, the other completes it."""
+    call.places.append(place)
+    call.new.append(place)
+    if call.is_done:
+        if weight_of(draft) > call.stored_weight:
+            call.draft, call.index, call.is_done = draft, index, False
+    elif call.index < 0 or weight_of(draft) > weight_of(call.draft):
+        call.draft, call.index = completed(draft, call.draft.fields), index
+    else:
+        call.draft = completed(call.draft, draft.fields)
+
+
+def completed(draft: Draft, other: dict[str, Any]) -> Draft:
+    """Fill what a draft does not know from the fields of another telling of its call."""
+    fields = {**other, **draft.fields}
+    if draft.fields.get("node") == DEFAULT_NODE:
+        fields["node"] = other.get("node", DEFAULT_NODE)
+    fields["attributes"] = {**other.get("attributes", {}), **draft.fields.get("attributes", {})}
+    return replace(draft, fields=fields)
+
+
+def _replace_stored(project_id: int, calls: Iterable[_Call]) -> None:
+    """Take out successes that are told better now; what else was stored stays."""
+    for call in calls:
+        if call.stored_id is None or call.is_done:
+            continue
+        fields = _taken_out(project_id, call.stored_id)
+        if fields is None:
+            call.is_done = True
+        else:
+            call.draft = replace(completed(call.draft, fields), stored_id=call.stored_id)
+
+
+def _taken_out(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
+    """Delete a stored success and return its fields; None where it is none."""
+    found = Event.objects.filter(project_id=project_id, event_id=stored_id)
+    event = found.filter(kind=EventKind.SUCCEEDED).first()
+    if event is None:
+        return None
+    if not forget_batch(project_id, OF_IDS, [stored_id], with_identities=True):
+        return None
+    fields = {name: getattr(event, name) for name in STORED_FIELDS}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _keep(project_id: int, calls: Iterable[_Call]) -> None:
+    at, rows = clock.now(), list[SpanCall]()
+    for call in calls:
+        if not call.new:
+            continue
+        stored_id = call.stored_id or event_id(call.draft, project_id)
+        weight = max(weight_of(call.draft), call.stored_weight)
+        for place in call.new:
+            rows.append(_row(project_id, place, stored_id))
+            rows[-1].received_at, rows[-1].weight = at, weight
+            rows[-1].is_joined = len(call.places) > 1
+        if len(call.places) > len(call.new):
+            known = SpanCall.objects.filter(project_id=project_id, event_id=stored_id)
+            known.update(is_joined=True, weight=weight)
+    SpanCall.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _row(project_id: int, place: CallPlace, stored_id: UUID) -> SpanCall:
+    return SpanCall(
+        project_id=project_id,
+        trace_id=place.trace_id,
+        span_id=place.span_id,
+        parent_id=place.parent_id,
+        scope=UUID(place.scope),
+        response=UUID(place.response_id) if place.response_id else None,
+        started_at=EPOCH + timedelta(microseconds=place.started_ns // MICROSECOND_NS),
+        ended_at=EPOCH + timedelta(microseconds=place.ended_ns // MICROSECOND_NS),
+        event_id=stored_id,
+    )
+
+
+def _place_of(row: SpanCall) -> CallPlace:
+    return CallPlace(
+        row.trace_id,
+        row.span_id,
+        row.parent_id,
+        (row.started_at - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS,
+        (row.ended_at - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS,
+        str(row.scope),
+        str(row.response) if row.response else None,
+    )
+
+
+def _keyed(place: CallPlace) -> CallPlace:
+    """Return the place of a span with keys for texts: they are compared and never shown."""
+    response = key_of(place.response_id) if place.response_id is not None else None
+    return replace(place, scope=key_of(place.scope), response_id=response)
+
+
+def key_of(text: str) -> str:
+    """Return the key that a text of the sender's is compared by."""
+    return str(UUID(bytes=sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]))

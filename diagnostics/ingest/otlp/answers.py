@@ -1,0 +1,204 @@
+"""What a model answered: a text, calls of tools or a refusal, out of every shape it is told in."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
+
+from diagnostics.ingest.otlp.attributes import count, decoded, short
+
+CONTENTS = ("parts", "content", "text")
+TEXT_PARTS = frozenset({"text", "output_text"})
+TOOL_PARTS = frozenset({"tool_call", "tool_use", "tool-call", "function_call"})
+# Not the answer: what the model thought, and what the provider's own tools did.
+ASIDE_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
+ARGUMENTS = ("arguments", "input", "args", "parameters")
+# What instrumentations write where a content is to be hidden.
+HIDDEN = frozenset({"__REDACTED__"})
+REFUSAL = "refusal"
+
+
+class CalledTool(NamedTuple):
+    """One call of a tool: its name, and its arguments as the text of an object."""
+
+    name: str | None
+    arguments: str
+
+
+class Answer(NamedTuple):
+    """One answer; without a text it was left out, or is nothing but calls of tools."""
+
+    text: str | None = None
+    calls: tuple[CalledTool, ...] = ()
+    finish_reason: str | None = None
+    is_refusal: bool = False
+
+    @property
+    def is_told(self) -> bool:
+        """Whether what the model answered is known, be it nothing at all."""
+        return self.text is not None or bool(self.calls)
+
+
+NO_ANSWER = Answer()
+
+
+class ProviderReply(NamedTuple):
+    """A provider's whole reply: its answer, its id and its tokens."""
+
+    answer: Answer
+    response_id: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+def first_answer(messages: object) -> Answer:
+    """Read the first of a list of messages, structured or as JSON text."""
+    found = decoded(messages)
+    if isinstance(found, list):
+        found = found[0] if found else None
+    return read_message(found)
+
+
+def read_message(message: object) -> Answer:
+    """Read one message: parts, a list of contents, plain content or a bare text.
+
+    `{"message": {...}, "finish_reason": ...}`, as choices are told, is opened.
+    """
+    if isinstance(message, str):
+        return Answer(shown(message))
+    if not isinstance(message, Mapping):
+        return NO_ANSWER
+    reason = short(message, "finish_reason", "stop_reason")
+    inner = decoded(message.get("message"))
+    told = inner if isinstance(inner, Mapping) else message
+    return _answer_of(told)._replace(finish_reason=reason)
+
+
+def tool_call(name: object, arguments: object) -> CalledTool:
+    """Return a call; arguments that are told as an object become a text."""
+    text = arguments if isinstance(arguments, str) else to_json(arguments or {}).decode()
+    return CalledTool(name if isinstance(name, str) else None, text)
+
+
+def shown(text: str) -> str | None:
+    """Return a text that is not a mark of being hidden."""
+    return None if text in HIDDEN else text
+
+
+def read_reply(value: object) -> ProviderReply | None:
+    """Read a provider's reply in the format of OpenAI, Anthropic, Gemini or LangChain."""
+    reply = decoded(value)
+    if not isinstance(reply, Mapping):
+        return None
+    generation = _first(_first(reply.get("generations")))
+    if isinstance(generation, Mapping):
+        return _read_generation(generation)
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    answer = _reply_answer(reply)
+    return answer and ProviderReply(
+        answer,
+        short(reply, "id"),
+        count(usage, "prompt_tokens", "input_tokens"),
+        count(usage, "completion_tokens", "output_tokens"),
+    )
+
+
+def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
+    if isinstance(choices := reply.get("choices"), list):
+        return first_answer(choices)
+    if isinstance(output := reply.get("output"), list):
+        return _of_parts(_flattened(output))
+    if isinstance(candidate := _first(reply.get("candidates")), Mapping):
+        content = candidate.get("content")
+        told = _answer_of(content) if isinstance(content, Mapping) else NO_ANSWER
+        return told._replace(finish_reason=short(candidate, "finishReason", "finish_reason"))
+    return read_message(reply) if isinstance(reply.get("content"), list) else None
+
+
+def _read_generation(generation: Mapping[str, Any]) -> ProviderReply | None:
+    """Open LangChain's message; after a fault of its own it holds the provider's reply."""
+    message = generation.get("message")
+    held = message.get("kwargs") if isinstance(message, Mapping) else None
+    if not isinstance(held, Mapping):
+        return None
+    about = held.get("response_metadata")
+    about = about if isinstance(about, Mapping) else {}
+    if "body" in about:
+        return read_reply(about["body"])
+    more = held.get("additional_kwargs")
+    told = {**(more if isinstance(more, Mapping) else {}), **held}
+    answer = _answer_of(told)
+    # Calls whose arguments LangChain itself could not read.
+    calls = answer.calls + _calls_of(held.get("invalid_tool_calls"))
+    reason = short(about, "finish_reason", "stop_reason")
+    text = answer.text if answer.text or not calls else None
+    return ProviderReply(Answer(text, calls, reason, answer.is_refusal), short(about, "id"))
+
+
+def _answer_of(message: Mapping[str, Any]) -> Answer:
+    refusal = message.get(REFUSAL)
+    if isinstance(refusal, str) and refusal:
+        return Answer(refusal, is_refusal=True)
+    calls = _calls_of(message.get("tool_calls"))
+    # Calls whose arguments were left out are an answer that nobody knows.
+    is_called = bool(message.get("tool_calls"))
+    named = [message[name] for name in CONTENTS if name in message]
+    content = next((told for told in named if told is not None), None)
+    if isinstance(content, list):
+        told = _of_parts(content)
+        return told._replace(calls=calls) if calls and not told.calls else told
+    if isinstance(content, str):
+        return Answer(None if is_called and not content else shown(content), calls)
+    return Answer("" if named and content is None and not is_called else None, calls)
+
+
+def _of_parts(parts: Iterable[object]) -> Answer:
+    """Put parts together; one whose content was left out leaves the text unknown."""
+    texts, calls, is_refusal = list[str | None](), list[CalledTool](), False
+    for part in parts:
+        kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
+        if isinstance(part, str):
+            texts.append(part)
+        elif not isinstance(part, Mapping) or kind in ASIDE_PARTS:
+            continue
+        elif kind in TOOL_PARTS:
+            calls.extend(_calls_of([part]))
+        else:
+            is_refusal |= kind == REFUSAL
+            text = part.get("content", part.get("text", part.get(REFUSAL)))
+            is_text = kind in TEXT_PARTS or kind == REFUSAL
+            texts.append(shown(text) if is_text and isinstance(text, str) else None)
+    known = [text for text in texts if text is not None]
+    is_known = bool(known) or not (texts or calls)
+    return Answer("".join(known) if is_known else None, tuple(calls), None, is_refusal)
+
+
+def _calls_of(calls: object) -> tuple[CalledTool, ...]:
+    """Read calls of tools; those whose arguments were left out are none."""
+    found = decoded(calls)
+    if not isinstance(found, list):
+        return ()
+    opened = [
+        call["function"] if isinstance(call.get("function"), Mapping) else call
+        for call in found
+        if isinstance(call, Mapping)
+    ]
+    return tuple(
+        tool_call(call.get("name", call.get("toolName")), call[key])
+        for call in opened
+        if (key := next((name for name in ARGUMENTS if name in call), None)) is not None
+    )
+
+
+def _flattened(output: list[Any]) -> list[Any]:
+    """Open the messages among the items of a response."""
+    items: list[Any] = []
+    for item in output:
+        content = item.get("content") if isinstance(item, Mapping) else None
+        items += content if isinstance(content, list) else [item]
+    return items
+
+
+def _first(values: object) -> Any:  # noqa: ANN401 - any JSON
+    return values[0] if isinstance(values, list) and values else None

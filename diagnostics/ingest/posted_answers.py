@@ -1,0 +1,102 @@
+"""Answers that are posted become the events that an answer in a span becomes, by the same code."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from diagnostics.ingest.answer_verdicts import AnswerVerdicts, UncheckedError
+from diagnostics.ingest.otlp.answers import read_message
+from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, known_answer, make_event
+from diagnostics.ingest.otlp.model_call import ModelCall
+from diagnostics.ingest.otlp.telemetry import Span
+from diagnostics.rest.batches import RefusedItem, read_item
+from failsoft.answered import ANSWER_PARTS, PostedAnswer
+from failsoft.events import PostedEvent, describe_errors
+from failsoft.identifiers import EPOCH
+from failsoft.json_values import JSON
+
+# How a span tells what the request asked for.
+TOLD_AS = {
+    "tools": "gen_ai.tool.definitions",
+    "answer_schema": "gen_ai.request.structured_output_schema",
+}
+
+
+@dataclass(slots=True)
+class JudgedAnswers:
+    """The events of answers, in order; a span for each that does not tell its attempt."""
+
+    events: list[PostedEvent | RefusedItem] = field(default_factory=list)
+    unplaced: dict[UUID, Span] = field(default_factory=dict)
+    unchecked: int = 0
+
+
+def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAnswers:
+    """Check answers against the schemas of their nodes, and make an event of each."""
+    judged = JudgedAnswers()
+    answers = [_read(item) for item in items]
+    drafts = [draft_answer(one) for one in answers if isinstance(one, PostedAnswer)]
+    verdicts = AnswerVerdicts(project_id, drafts)
+    unjudged = iter(drafts)
+    for answer in answers:
+        if isinstance(answer, RefusedItem):
+            judged.events.append(answer)
+            continue
+        event = _judge(judged, verdicts, next(unjudged), project_id)
+        judged.events.append(event)
+        if answer.attempt is None and isinstance(event, PostedEvent):
+            judged.unplaced[event.event_id] = _span_of(answer)
+    return judged
+
+
+def draft_answer(answer: PostedAnswer) -> Draft:
+    """Return an answer as spans tell theirs."""
+    parts = answer.model_dump(include=set(ANSWER_PARTS), exclude_unset=True)
+    left_out = {*ANSWER_PARTS, "event_id", "name", "error"}
+    fields = answer.model_dump(by_alias=True, exclude_none=True, exclude=left_out)
+    call = ModelCall(finish_reason=answer.finish_reason, answer=read_message(parts))
+    asked = {key: parts[name] for name, key in TOLD_AS.items() if parts.get(name)}
+    return Draft(
+        trace_id="",
+        span_id="",
+        slot=CALL,
+        kind=None,
+        fields=fields,
+        answer=known_answer(call),
+        error=answer.error,
+        is_error=answer.error is not None,
+        stored_id=answer.event_id,
+        **expectations_of(call, asked),
+    )
+
+
+def _read(item: Mapping[str, JSON]) -> PostedAnswer | RefusedItem:
+    """Read one item; the answer itself is bounded by its size, not by the values in it."""
+    parts = {name: item[name] for name in ANSWER_PARTS & item.keys()}
+    rest = {name: value for name, value in item.items() if name not in parts}
+    return read_item(rest, PostedAnswer, parts)
+
+
+def _judge(
+    judged: JudgedAnswers, verdicts: AnswerVerdicts, draft: Draft, project_id: int
+) -> PostedEvent | RefusedItem:
+    verdict = None
+    try:
+        draft, verdict = verdicts.judge(draft)
+    except UncheckedError:
+        judged.unchecked += 1
+    try:
+        return make_event(draft, project_id, verdict)
+    except ValidationError as error:
+        faults: list[Any] = list(error.errors(include_input=False, include_url=False))
+        return RefusedItem(str(draft.stored_id), describe_errors(faults))
+
+
+def _span_of(answer: PostedAnswer) -> Span:
+    """Return when a call went on that belongs to no trace."""
+    ended_ns = (answer.occurred_at - EPOCH).total_seconds() * 1_000_000
+    microseconds = round(ended_ns) - 1_000 * (answer.latency_ms or 0)
+    return Span("", "", "", microseconds * 1_000, 0, {}, {})

@@ -1,0 +1,296 @@
+"""Runs that spans tell: their attempts are numbered, and their ends told, once they are over.
+
+1. A call that does not say which attempt it was is stored and counted as a call, not as a run.
+2. A run is due when the root span of its trace has come, or 2 minutes after its last call.
+3. Its calls are placed (diagnostics.ingest.attempt_rules); what found no answer gets a
+   `degraded` event through the one door, as if the agent had told it.
+4. A span that comes later makes the run due again: all is placed anew, and the difference
+   is counted. Whoever is killed has done nothing, and twice is as once.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from uuid import UUID
+
+from django.db import transaction
+from pydantic_core import to_json
+
+from diagnostics import clock
+from diagnostics.ingest.attempt_rules import (
+    AgentKey,
+    AgentTime,
+    AttemptLadder,
+    TimedCall,
+    find_ladders,
+)
+from diagnostics.ingest.models import AgentSpan, UnplacedCall
+from diagnostics.ingest.otlp.attributes import short
+from diagnostics.ingest.otlp.telemetry import Span
+from diagnostics.ingest.recording import Recorded, RecordStatus, record
+from diagnostics.redaction.rules import redactor_of
+from diagnostics.store.aggregation import fold
+from diagnostics.store.forgetting import OF_IDS, forget_batch
+from diagnostics.store.models import Event
+from diagnostics.store.retention import delete_before
+from diagnostics.store.run_models import AgentRun
+from diagnostics.store.runs import rebuild_runs
+from diagnostics.store.sql import execute
+from failsoft.events import AFTER, CallErrorType, EventKind, PostedEvent, event_name
+from failsoft.identifiers import EPOCH, uuid7
+from failsoft.json_values import clean_text
+
+SETTLED_AT_ONCE = 200
+KEPT = timedelta(days=1)
+PURGE_BATCH = 20_000
+AGENT_OPERATIONS = frozenset({"invoke_agent", "invoke_workflow"})
+AGENT_KIND = "AGENT"
+# What a run that ends with such a call is degraded for; any other is `provider_failed`.
+REASONS = frozenset({CallErrorType.CIRCUIT_OPEN.value, CallErrorType.TIMEOUT.value})
+SAME = (
+    *("provider", "model", "environment", "source", "release"),
+    *("prompt_version", "schema", "schema_version"),
+)
+Events = Mapping[UUID, Event]
+
+
+def is_agent_call(span: Span) -> bool:
+    """Whether a span is the call of an agent or a workflow."""
+    bag = span.attributes
+    kind = (short(bag, "openinference.span.kind") or "").upper()
+    return short(bag, "gen_ai.operation.name") in AGENT_OPERATIONS or kind == AGENT_KIND
+
+
+def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
+    """Keep when agent calls went on, each once."""
+    at = clock.now()
+    rows = [
+        AgentSpan(
+            project_id=project_id,
+            trace_id=span.trace_id,
+            span_id=span.span_id,
+            received_at=at,
+            started_at=_moment(span.started_ns),
+            ended_at=_moment(span.ended_ns),
+        )
+        for span in spans
+    ]
+    AgentSpan.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def record_calls(
+    project_id: int, events: Sequence[PostedEvent], keep_share: float, unplaced: Mapping[UUID, Span]
+) -> list[Recorded]:
+    """Store events, and keep when those calls went on that do not tell their attempt.
+
+    In the caller's transaction; outcomes in order.
+    """
+    recorded = record(project_id, events, keep_share, unplaced=unplaced)
+    if unplaced:
+        fresh = [events[one.index] for one in recorded if one.status is RecordStatus.CREATED]
+        # A span that stands twice in a request is one call.
+        calls = {event.event_id: event for event in reversed(fresh)}
+        kept = [(event, unplaced[key]) for key, event in calls.items() if key in unplaced]
+        keep_calls(project_id, kept)
+    return recorded
+
+
+def keep_calls(project_id: int, calls: Iterable[tuple[PostedEvent, Span]]) -> None:
+    """Keep when calls began and where, whose events are new and do not tell their attempt."""
+    at, redact = clock.now(), redactor_of(project_id)
+    rows = [
+        UnplacedCall(
+            project_id=project_id,
+            correlation_id=redact(clean_text(event.correlation_id), None, is_name=True).text,
+            event_id=event.event_id,
+            occurred_at=event.occurred_at,
+            received_at=at,
+            started_at=_moment(span.started_ns) if span.started_ns else event.occurred_at,
+            trace_id=span.trace_id,
+            parent_id=span.parent_id,
+            cycle=event.cycle,
+        )
+        for event, span in calls
+    ]
+    # An event that is told better takes the place of the one that was stored.
+    UnplacedCall.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["project", "event_id"],
+        update_fields=["occurred_at", "started_at", "trace_id", "parent_id"],
+    )
+
+
+def unplaced_of(project_id: int, event_ids: Iterable[UUID]) -> frozenset[UUID]:
+    """Return which of these events do not tell their attempt."""
+    known = UnplacedCall.objects.filter(project_id=project_id, event_id__in=list(event_ids))
+    return frozenset(known.values_list("event_id", flat=True))
+
+
+def _moment(nanoseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=nanoseconds // 1000)
+
+
+def end_runs(project_id: int, correlation_ids: Collection[str]) -> None:
+    """Make runs due whose root span has come; one that is being written to waits its time."""
+    mine = AgentRun.objects.filter(project_id=project_id, settles_at__isnull=False)
+    rows = mine.filter(correlation_id__in=correlation_ids).order_by("correlation_id")
+    locked = list(rows.select_for_update(skip_locked=True).values_list("correlation_id", flat=True))
+    if locked:
+        mine.filter(correlation_id__in=locked).update(settles_at=clock.now())
+
+
+def end_past_runs(project_id: int, before: datetime) -> None:
+    """Make runs due whose last call was over before a time: they were imported."""
+    mine = AgentRun.objects.filter(project_id=project_id, settles_at__isnull=False)
+    mine.filter(ended_at__lt=before).update(settles_at=clock.now())
+
+
+def settle_runs() -> int:
+    """Place the calls of runs that are due; returns how many runs."""
+    due = AgentRun.objects.filter(settles_at__lte=clock.now()).order_by("project", "correlation_id")
+    # An end that turns out wrong is taken out of its group: the group must be there.
+    fold()
+    with transaction.atomic():
+        rows = list(due.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
+        for project_id in sorted({row.project_id for row in rows}):
+            ids = [row.correlation_id for row in rows if row.project_id == project_id]
+            _settle(project_id, ids)
+            mine = AgentRun.objects.filter(project_id=project_id, correlation_id__in=ids)
+            mine.update(settles_at=None)
+    return len(rows)
+
+
+def forget_old_spans() -> int:
+    """Forget spans of more than a day ago; returns how many."""
+    before = clock.now() - KEPT
+    tables = ("diagnostics_unplacedcall", "diagnostics_agentspan")
+    return sum(delete_before(table, "received_at", before, PURGE_BATCH) for table in tables)
+
+
+def _settle(project_id: int, ids: Sequence[str]) -> None:
+    known = list(UnplacedCall.objects.filter(project_id=project_id, correlation_id__in=ids))
+    events = _events_of(project_id, known)
+    calls = [row for row in known if not row.is_end and row.event_id in events]
+    ladders = list(find_ladders(_timed(calls, events), _agents_of(project_id, calls)))
+    execute("place_calls", {"project": project_id, "rows": to_json(_places(ladders)).decode()})
+    ends = {row.event_id for row in known if row.is_end}
+    told = _told_ends(project_id, ids, ends)
+    wanted = {
+        event.event_id: event
+        for ladder in ladders
+        if ladder.is_degraded and ladder.calls[0].run not in told
+        for event in [_end_of(project_id, ladder, events)]
+    }
+    _replace_ends(project_id, ends, wanted)
+    rebuild_runs(project_id, ids)
+
+
+def _places(ladders: Iterable[AttemptLadder]) -> list[dict[str, object]]:
+    return [
+        {
+            "event_id": call.event_id,
+            "occurred_at": call.ended_at,
+            "cycle": ladder.cycle,
+            "attempt": attempt,
+        }
+        for ladder in ladders
+        for attempt, call in enumerate(ladder.calls, start=1)
+    ]
+
+
+def _events_of(project_id: int, calls: Sequence[UnplacedCall]) -> Events:
+    times = [row.occurred_at for row in calls]
+    if not times:
+        return {}
+    mine = Event.objects.filter(
+        project_id=project_id,
+        event_id__in=[row.event_id for row in calls],
+        occurred_at__range=(min(times), max(times)),
+    )
+    return {event.event_id: event for event in mine}
+
+
+def _timed(calls: Iterable[UnplacedCall], events: Events) -> Iterator[TimedCall]:
+    for row in calls:
+        event = events[row.event_id]
+        yield TimedCall(
+            row.event_id,
+            row.correlation_id,
+            event.node,
+            row.cycle,
+            AgentKey(row.trace_id, row.parent_id),
+            row.started_at,
+            row.occurred_at,
+            event.kind == EventKind.SUCCEEDED,
+        )
+
+
+def _agents_of(project_id: int, calls: Iterable[UnplacedCall]) -> Mapping[AgentKey, AgentTime]:
+    traces = {row.trace_id for row in calls}
+    rows = AgentSpan.objects.filter(project_id=project_id, trace_id__in=traces)
+    return {
+        AgentKey(row.trace_id, row.span_id): AgentTime(row.started_at, row.ended_at) for row in rows
+    }
+
+
+def _told_ends(project_id: int, ids: Sequence[str], ours: Collection[UUID]) -> frozenset[str]:
+    """Return the runs of which the agent has told an end itself: it knows better."""
+    ends = Event.objects.filter(
+        project_id=project_id, correlation_id__in=ids, kind=EventKind.DEGRADED
+    ).exclude(event_id__in=ours)
+    return frozenset(ends.values_list("correlation_id", flat=True))
+
+
+def _end_of(project_id: int, ladder: AttemptLadder, events: Events) -> PostedEvent:
+    """Make the event that says that no attempt was good; the same attempts, the same id."""
+    last = events[ladder.calls[-1].event_id]
+    at = last.occurred_at + AFTER
+    seed = to_json([project_id, str(last.event_id), len(ladder.calls), ladder.cycle])
+    fields = {name: getattr(last, name) for name in SAME}
+    return PostedEvent(
+        event_id=uuid7(at, sha256(seed).digest()),
+        name=event_name(last.node, EventKind.DEGRADED),
+        occurred_at=at,
+        correlation_id=last.correlation_id,
+        cycle=ladder.cycle,
+        attempts=len(ladder.calls),
+        reason=_reason_of(last),
+        status="failed",
+        **fields,
+    )
+
+
+def _reason_of(last: Event) -> str:
+    if last.kind == EventKind.PARSE_INVALID:
+        return f"{last.node}_parse_failed"
+    return last.call_error_type if last.call_error_type in REASONS else "provider_failed"
+
+
+def _replace_ends(
+    project_id: int, known: Collection[UUID], wanted: Mapping[UUID, PostedEvent]
+) -> None:
+    """Take out the ends that are wrong by now, and tell those that are missing."""
+    wrong = [identity for identity in known if identity not in wanted]
+    if wrong:
+        UnplacedCall.objects.filter(project_id=project_id, event_id__in=wrong).delete()
+        while forget_batch(project_id, OF_IDS, wrong, with_identities=True):
+            pass
+    missing = [event for identity, event in wanted.items() if identity not in known]
+    record(project_id, sorted(missing, key=lambda event: event.event_id))
+    at = clock.now()
+    UnplacedCall.objects.bulk_create(
+        [
+            UnplacedCall(
+                project_id=project_id,
+                correlation_id=event.correlation_id,
+                event_id=event.event_id,
+                occurred_at=event.occurred_at,
+                received_at=at,
+                started_at=event.occurred_at,
+                is_end=True,
+            )
+            for event in missing
+        ],
+        ignore_conflicts=True,
+    )

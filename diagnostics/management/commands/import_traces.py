@@ -1,0 +1,114 @@
+"""Import traces that other tools have exported, so that the first verdict has a baseline."""
+
+from argparse import ArgumentParser
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from diagnostics import clock
+from diagnostics.alerting.imported_past import pause_alerts, take_as_known
+from diagnostics.figures import plural
+from diagnostics.ingest.exports.files import ExportFormat, UnreadableError
+from diagnostics.ingest.importing import Import, ImportReport, import_files
+from diagnostics.management.projects import require_project
+
+MOST_DAYS = 400
+MOST_SAID = 20
+MOST_REASONS = 5
+PROGRESS_SECONDS = 5.0
+PAUSE_SECONDS = 30.0
+
+
+class Command(BaseCommand):
+    """Read files of OTLP's JSON, or exports of Langfuse and Phoenix, as if they were sent now."""
+
+    help = (
+        "Import traces from files: OTLP JSON (one request a line, as the Collector's file "
+        "exporter writes them, or one document), observations exported from Langfuse (JSON, "
+        "JSON Lines, CSV) and spans exported from Phoenix (JSON, JSON Lines); each may be "
+        "packed with gzip. Repeated, it adds nothing. Alerts raise nothing for what it brings."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
+        parser.add_argument("--project", metavar="SLUG", default="default", help="default: default")
+        parser.add_argument(
+            "--format", choices=[*ExportFormat], help="told from the file unless given"
+        )
+        parser.add_argument("--days", type=int, default=30, help="how far back, default: 30")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command; it fails where a file or a line could not be read."""
+        if not 1 <= options["days"] <= MOST_DAYS:
+            raise CommandError(f"--days: 1 to {MOST_DAYS}")
+        project, begun = require_project(options["project"]), clock.now()
+        told = _Told(self, project.pk)
+        asked = Import(
+            project.pk,
+            options["files"],
+            ExportFormat(options["format"]) if options["format"] else None,
+            begun - timedelta(days=options["days"]),
+            told.refuse,
+            told.move,
+        )
+        pause_alerts(project.pk)
+        try:
+            report = import_files(asked)
+        except UnreadableError as error:
+            raise CommandError(str(error)) from error
+        finally:
+            take_as_known(project.pk, begun)
+        self.stdout.write(_sum_up(report, options["days"]))
+        if told.refused:
+            raise CommandError(f"{plural(told.refused, 'item')} could not be read")
+
+
+class _Told:
+    """Says how far an import is, and keeps alerts waiting meanwhile."""
+
+    def __init__(self, command: Command, project_id: int) -> None:
+        self.command, self.project_id, self.refused = command, project_id, 0
+        self.shown = self.paused = monotonic()
+
+    def refuse(self, why: str) -> None:
+        self.refused += 1
+        if self.refused <= MOST_SAID:
+            self.command.stderr.write(why)
+        elif self.refused == MOST_SAID + 1:
+            self.command.stderr.write("further ones are only counted")
+
+    def move(self, path: Path, report: ImportReport) -> None:
+        now = monotonic()
+        if now - self.paused >= PAUSE_SECONDS:
+            self.paused = now
+            pause_alerts(self.project_id)
+        if now - self.shown >= PROGRESS_SECONDS:
+            self.shown = now
+            said = f"{path}  {plural(report.items, 'item')}  {plural(report.created, 'event')}"
+            self.command.stdout.write(said)
+
+
+def _sum_up(report: ImportReport, days: int) -> str:
+    said = [
+        f"Imported {plural(report.created, 'event')} of {plural(len(report.runs), 'run')}",
+        f"{report.known:,} known before",
+        f"{report.others:,} other spans or records",
+    ]
+    if report.too_old:
+        said.append(f"{report.too_old:,} older than {plural(days, 'day')}")
+    return f"{'; '.join(said)}. {_not_understood(report.reasons)}"
+
+
+def _not_understood(reasons: Counter[str]) -> str:
+    total = sum(reasons.values())
+    if not total:
+        return "Not understood: none."
+    named = [f"{why} ({count:,})" for why, count in reasons.most_common(MOST_REASONS)]
+    more = len(reasons) - len(named)
+    rest = f" and {plural(more, 'other reason')}" if more else ""
+    return f"Not understood: {total:,}: {'; '.join(named)}{rest}."

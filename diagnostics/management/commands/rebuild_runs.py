@@ -1,0 +1,48 @@
+"""Make the rows of runs anew from the events that are kept."""
+
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.management.projects import require_project
+from diagnostics.store.runs import rebuild_before
+
+
+class Command(BaseCommand):
+    """Go through the events of every project, or of one, hour by hour, the newest first."""
+
+    help = (
+        "Make the rows of the list of runs anew from events, newest first, beside running "
+        "services: once after an upgrade from a release that kept none. It may be interrupted "
+        "and repeated; --project and --before go on where it was."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("--project", metavar="SLUG", help="only this project")
+        parser.add_argument("--before", metavar="TIME", help="only events before, with offset")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        before = _read_time(options["before"]) if options["before"] else clock.now()
+        slug = options["project"]
+        projects = [require_project(slug)] if slug else Project.objects.order_by("slug")
+        for project in projects:
+            total = 0
+            for reached, made in rebuild_before(project.pk, before):
+                total += made
+                self.stdout.write(f"{project.slug}  {reached.isoformat()}  {total} runs")
+
+
+def _read_time(text: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CommandError(f"--before: {text!r} is no time") from error
+    if at.tzinfo is None:
+        raise CommandError("--before: a time with offset is needed")
+    return at

@@ -1,0 +1,132 @@
+"""Rows of runs: what the list of runs reads."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Case, Q, Value, When
+
+from diagnostics.constraints import index, known, unique
+
+
+class RunOutcome(models.TextChoices):
+    """How a run ended; `open` as long as no event has said so."""
+
+    OK_FIRST = "ok_first"
+    RECOVERED = "recovered"
+    DEGRADED = "degraded"
+    OPEN = "open"
+
+
+class AgentRun(models.Model):
+    """Everything that an agent did for one correlation id, added up from its events.
+
+    Written with the events, by the same statement (record_events.sql), and made anew from
+    them where events were deleted or changed (diagnostics.store.runs).
+    """
+
+    Outcome = RunOutcome
+
+    pk = models.CompositePrimaryKey("project", "correlation_id")
+    project = models.ForeignKey(
+        "diagnostics.Project",
+        models.DO_NOTHING,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    # Compared byte by byte: so the key finds what begins with a text, too.
+    correlation_id = models.TextField(db_collation="C")
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField()
+    calls = models.IntegerField(db_default=0)
+    # The most that one answer took.
+    attempts = models.IntegerField(db_default=0)
+    # Answers that were asked for, by how that ended: first try, later try, none.
+    ok_first = models.IntegerField(db_default=0)
+    recovered = models.IntegerField(db_default=0)
+    degraded = models.IntegerField(db_default=0)
+    input_tokens = models.BigIntegerField(db_default=0)
+    output_tokens = models.BigIntegerField(db_default=0)
+    # The first few by name; `provider/model`, as far as told.
+    nodes = ArrayField(models.TextField(), db_default=Value("{}"))
+    called_models = ArrayField(models.TextField(), db_default=Value("{}"))
+    # Of the latest event that names a model, else of the latest: this one.
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.UUIDField(null=True)
+    provider = models.TextField(null=True)
+    model = models.TextField(null=True)
+    environment = models.TextField(null=True)
+    source = models.TextField(null=True)
+    release = models.TextField(null=True)
+    prompt_version = models.TextField(null=True)
+    # When its attempts are numbered, where no event says which attempt it was.
+    settles_at = models.DateTimeField(null=True)
+    outcome = models.GeneratedField(
+        expression=Case(
+            When(degraded__gt=0, then=Value(RunOutcome.DEGRADED.value)),
+            When(recovered__gt=0, then=Value(RunOutcome.RECOVERED.value)),
+            When(ok_first__gt=0, then=Value(RunOutcome.OK_FIRST.value)),
+            default=Value(RunOutcome.OPEN.value),
+        ),
+        output_field=models.TextField(),
+        db_persist=True,
+    )
+
+    class Meta:
+        indexes = [
+            # Read by the list of runs, newest first, and by the purge.
+            index("diagnostics_agentrun_newest", "project -began_at -correlation_id"),
+            # Read by the settling of runs that spans tell.
+            index("diagnostics_agentrun_due", "settles_at", Q(settles_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return self.correlation_id
+
+
+class AssessedAs(models.TextChoices):
+    """What an answer was worth, in the eyes of who used or evaluated it."""
+
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Assessment(models.Model):
+    """What a user or an evaluator said later of a run's answer: of each judge the latest.
+
+    Joined to its run when it is read: the run may arrive after it.
+    """
+
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
+    # Empty until the response that it names is known.
+    correlation_id = models.TextField(db_collation="C")
+    source = models.TextField()
+    # One call of the run, by its span or its response; empty for the run as a whole.
+    subject = models.CharField(max_length=36, blank=True)
+    verdict = models.CharField(max_length=4, choices=AssessedAs)
+    score = models.FloatField(null=True)
+    reason = models.TextField(null=True)
+    assessed_at = models.DateTimeField()
+    received_at = models.DateTimeField()
+    # Of telemetry whose span has not come yet: where it will be found.
+    trace_id = models.CharField(max_length=32, blank=True)
+    response = models.UUIDField(null=True)
+    is_linked = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [
+            # Also read with every page of runs, and by the counts of series.
+            unique("diagnostics_assessment_once", "project correlation_id source subject"),
+            known("diagnostics_assessment_verdict_known", "verdict", AssessedAs),
+        ]
+        indexes = [
+            # Read with every batch of spans.
+            index("diagnostics_assessment_trace", "project trace_id", Q(is_linked=False)),
+            index("diagnostics_assessment_reply", "project response", Q(is_linked=False)),
+            # Read by the purge.
+            index("diagnostics_assessment_age", "received_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.correlation_id}: {self.verdict} by {self.source}"

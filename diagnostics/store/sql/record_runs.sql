@@ -1,0 +1,43 @@
+-- The part of record_events that adds what is new to its runs. Whatever the order in which
+-- events come, or the batches, the row is the same: sums of what is new, earliest and latest,
+-- the first names of a set, and the names of the event that decides. Sorted: batches that
+-- meet wait for each other in one order.
+summed AS (
+    SELECT
+        correlation_id, max(rank) AS rank,
+        CASE WHEN bool_or(is_unplaced) THEN max(now) + interval '2 minutes' END AS settles_at,
+        <<run_sums>>
+    FROM (
+        SELECT
+            *, kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
+        FROM speaking JOIN stored USING (event_id)
+    ) AS fresh
+    GROUP BY correlation_id
+),
+ran AS (
+    INSERT INTO diagnostics_agentrun AS kept (
+        project_id, correlation_id, began_at, ended_at, calls, attempts, ok_first,
+        recovered, degraded, input_tokens, output_tokens, nodes, called_models,
+        settles_at, decided_at, decided_by, <<run_names>>
+    )
+    SELECT
+        %(project)s, summed.correlation_id, began_at, ended_at, calls, summed.attempts,
+        ok_first, recovered, degraded, summed.input_tokens, summed.output_tokens, nodes,
+        called_models, settles_at, occurred_at, event_id, <<run_names>>
+    FROM summed JOIN speaking USING (rank)
+    ORDER BY summed.correlation_id COLLATE "C"
+    ON CONFLICT (project_id, correlation_id) DO UPDATE SET
+        began_at = least(kept.began_at, excluded.began_at),
+        ended_at = greatest(kept.ended_at, excluded.ended_at),
+        calls = kept.calls + excluded.calls,
+        attempts = greatest(kept.attempts, excluded.attempts),
+        ok_first = kept.ok_first + excluded.ok_first,
+        recovered = kept.recovered + excluded.recovered,
+        degraded = kept.degraded + excluded.degraded,
+        input_tokens = kept.input_tokens + excluded.input_tokens,
+        output_tokens = kept.output_tokens + excluded.output_tokens,
+        nodes = <<joined_nodes>>,
+        called_models = <<joined_called_models>>,
+        settles_at = greatest(kept.settles_at, excluded.settles_at),
+        <<run_decided>>
+)

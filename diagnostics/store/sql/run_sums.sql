@@ -1,0 +1,16 @@
+min(occurred_at - coalesce(latency_ms, 0) * interval '1 millisecond') AS began_at,
+max(occurred_at) AS ended_at,
+count(*) FILTER (WHERE is_call) AS calls,
+coalesce(max(greatest(attempt, attempts)), 0) AS attempts,
+count(*) FILTER (WHERE kind = 'succeeded' AND attempt = 1) AS ok_first,
+count(*) FILTER (WHERE kind = 'succeeded' AND attempt > 1) AS recovered,
+count(*) FILTER (WHERE kind = 'degraded') AS degraded,
+coalesce(sum(input_tokens) FILTER (WHERE is_call), 0) AS input_tokens,
+coalesce(sum(output_tokens) FILTER (WHERE is_call), 0) AS output_tokens,
+(array_agg(DISTINCT node COLLATE "C" ORDER BY node COLLATE "C"))[1:<<most_names>>] AS nodes,
+coalesce(
+    (array_agg(DISTINCT concat_ws('/', provider, model) COLLATE "C"
+        ORDER BY concat_ws('/', provider, model) COLLATE "C")
+        FILTER (WHERE model IS NOT NULL))[1:<<most_names>>],
+    '{}'
+) AS called_models

@@ -1,0 +1,103 @@
+"""Attempts follow from when calls began and how they ended, whatever order they come in."""
+
+from datetime import timedelta
+from itertools import permutations
+from uuid import UUID
+
+import pytest
+
+from diagnostics.ingest.attempt_rules import AgentKey, AgentTime, TimedCall, find_ladders
+from tests.diagnostics.builders import AT
+
+Shape = tuple[int, list[int], bool]
+
+
+def second(number: float) -> timedelta:
+    return timedelta(seconds=number)
+
+
+def call(
+    number: int, begin: float, end: float, *, is_good: bool = False, **changes: object
+) -> TimedCall:
+    fields = {"run": "r", "node": "plan", "cycle": 1, "parent": AgentKey("t", ""), **changes}
+    return TimedCall(
+        event_id=UUID(int=number),
+        started_at=AT + second(begin),
+        ended_at=AT + second(end),
+        is_good=is_good,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def shape(*calls: TimedCall, agents: dict[AgentKey, AgentTime] | None = None) -> list[Shape]:
+    """Cycle, calls by number, and whether none was good."""
+    found = find_ladders(calls, agents or {})
+    told = [
+        (ladder.cycle, [one.event_id.int for one in ladder.calls], ladder.is_degraded)
+        for ladder in found
+    ]
+    return sorted(told, key=lambda one: one[1])
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        # Good at once.
+        ([call(1, 0, 1, is_good=True)], [(1, [1], False)]),
+        # Recovered on the second attempt.
+        ([call(1, 0, 1), call(2, 1, 2, is_good=True)], [(1, [1, 2], False)]),
+        # Never.
+        ([call(1, 0, 1), call(2, 1, 2), call(3, 2, 3)], [(1, [1, 2, 3], True)]),
+        # What follows a good answer asks for another one.
+        (
+            [call(1, 0, 1, is_good=True), call(2, 1, 2), call(3, 2, 3, is_good=True)],
+            [(1, [1], False), (2, [2, 3], False)],
+        ),
+        # A call that began before another failed is no attempt after it.
+        ([call(1, 0, 5), call(2, 1, 2, is_good=True)], [(1, [1], True), (2, [2], False)]),
+        # A begin that was cut off to milliseconds, of a call that followed at once.
+        ([call(1, 0, 1.000958), call(2, 1, 2, is_good=True)], [(1, [1, 2], False)]),
+        # Two that began in the same millisecond, and one told exactly: side by side.
+        ([call(1, 0, 0.0003), call(2, 0, 0.0004)], [(1, [1], True), (2, [2], True)]),
+        ([call(1, 0, 1.000958), call(2, 1.000957, 2)], [(1, [1], True), (2, [2], True)]),
+        # Of two that failed side by side, each is followed by one.
+        (
+            [call(1, 0, 1), call(2, 0.5, 1.5), call(3, 2, 3, is_good=True), call(4, 2, 3)],
+            [(1, [1, 3], False), (2, [2, 4], True)],
+        ),
+        # Nodes and runs are told apart, and cycles where they are told.
+        ([call(1, 0, 1), call(2, 1, 2, node="check")], [(1, [1], True), (1, [2], True)]),
+        ([call(1, 0, 1), call(2, 1, 2, run="s")], [(1, [1], True), (1, [2], True)]),
+        ([call(1, 0, 1), call(2, 1, 2, cycle=2)], [(1, [1], True), (2, [2], True)]),
+    ],
+)
+def test_calls_are_attempts_at_answers(calls: list[TimedCall], expected: list[Shape]) -> None:
+    for order in permutations(calls):
+        assert shape(*order) == expected
+
+
+def test_attempts_are_counted_within_one_agent_call() -> None:
+    first, later = AgentKey("t", "a"), AgentKey("t", "b")
+    agents = {
+        first: AgentTime(AT, AT + second(2)),
+        later: AgentTime(AT + second(3), AT + second(5)),
+    }
+    inside = [call(1, 0, 1, parent=first), call(2, 4, 5, is_good=True, parent=later)]
+    assert shape(*inside, agents=agents) == [(1, [1], True), (1, [2], False)]
+    # Told by their times, where other spans lie between agent and call.
+    below = [
+        call(1, 0, 1, parent=AgentKey("t", "x")),
+        call(2, 1, 2, parent=AgentKey("t", "y")),
+        call(3, 4, 5, is_good=True, parent=AgentKey("t", "z")),
+    ]
+    assert shape(*below, agents=agents) == [(1, [1, 2], True), (1, [3], False)]
+
+
+def test_the_innermost_of_nested_agent_calls_counts() -> None:
+    outer, inner = AgentKey("t", "o"), AgentKey("t", "i")
+    agents = {
+        outer: AgentTime(AT, AT + second(9)),
+        inner: AgentTime(AT + second(2), AT + second(4)),
+    }
+    calls = [call(1, 0, 1), call(2, 3, 4), call(3, 5, 6, is_good=True)]
+    assert shape(*calls, agents=agents) == [(1, [1, 3], False), (1, [2], True)]

@@ -1,0 +1,356 @@
+"""One call of a model is one event, however many spans and log records tell it."""
+
+import json
+from collections.abc import Callable
+from time import thread_time
+from typing import Any
+
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.agent_schemas import register_schema
+from diagnostics.ingest.joined_calls import KEEP
+from diagnostics.ingest.models import SpanCall, SpanVerdict
+from diagnostics.ingest.otlp import json_encoding, protobuf
+from diagnostics.ingest.receiving import (
+    PATIENCE,
+    Receipt,
+    receive_logs,
+    receive_spans,
+    settle_verdicts,
+)
+from diagnostics.store.aggregation import fold
+from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.sql import fetch
+from tests.diagnostics import otlp_bodies as bodies
+from tests.diagnostics.otlp_bodies import MILLISECOND_NS, START_NS
+
+pytestmark = pytest.mark.django_db
+FRAMEWORK, SDK = "openinference.instrumentation.anthropic", "com.anthropic.sdk.python"
+OUTER, INNER, TRACE = "aa" * 8, "bb" * 8, bodies.TRACE
+STEPS: dict[str, Any] = {
+    "title": "Plan",
+    "type": "object",
+    "required": ["steps"],
+    "properties": {"steps": {"type": "array"}},
+}
+Send = Callable[..., Receipt]
+
+
+@pytest.fixture
+def project() -> Project:
+    project = Project.objects.create(slug="p", name="P")
+    register_schema(project, "chat", STEPS, "3")
+    return project
+
+
+@pytest.fixture
+def send(project: Project) -> Send:
+    issue_key(project, "tests", [Scope.INGEST])
+    key = ApiKey.objects.get()
+
+    def post(scope: str, *spans: Span) -> Receipt:
+        body = bodies.traces(*spans, scope=scope)
+        return receive_spans(key, protobuf.read_spans(body.SerializeToString()))
+
+    return post
+
+
+@pytest.fixture
+def tell(project: Project) -> Callable[[str], Receipt]:
+    """Post a log record that tells the answer of the inner span."""
+    issue_key(project, "logs", [Scope.INGEST])
+    key = ApiKey.objects.get(name="logs")
+
+    def post(text: str) -> Receipt:
+        body = {"index": 0, "finish_reason": "stop", "message": {"content": text}}
+        record = bodies.log_record("gen_ai.choice", {}, body, span_id=INNER)
+        return receive_logs(key, protobuf.read_logs(bodies.logs(record).SerializeToString()))
+
+    return post
+
+
+def answered(text: str, **more: Any) -> Span:
+    part = {"type": "text", "content": text}
+    told = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part]}])}
+    return bodies.span({**told, **more.pop("attributes", {})}, span_id=OUTER, **more)
+
+
+def thin(**more: Any) -> Span:
+    """The span of an SDK: numbers, and nothing of the answer."""
+    fields = {"span_id": INNER, "parent_span_id": bytes.fromhex(OUTER), **more}
+    return bodies.span(fields.pop("attributes", {}), **fields)
+
+
+@pytest.mark.parametrize("is_sdk_first", [True, False])
+def test_two_instrumentations_that_tell_one_call_make_one_event(
+    send: Send, is_sdk_first: bool
+) -> None:
+    told = [(SDK, thin()), (FRAMEWORK, answered("{}"))]
+    for scope, span in told if is_sdk_first else told[::-1]:
+        send(scope, span)
+    event = Event.objects.get()
+    assert (event.kind, event.parse_error_type) == ("parse_invalid", "schema_invalid")
+    assert EventPayload.objects.get().raw_output_preview == "{}"
+
+
+def test_an_event_that_was_corrected_is_counted_once(send: Send) -> None:
+    send(SDK, thin())
+    fold()
+    send(FRAMEWORK, answered("{}"))
+    fold()
+    counts = fetch(
+        "SELECT sum(events), sum(succeeded), sum(invalid), sum(runs) FROM diagnostics_rollup_hour"
+    )
+    assert counts == [(1, None, 1, 0)]
+
+
+def test_what_is_exported_again_stays_one_event(send: Send) -> None:
+    for _ in range(2):
+        send(SDK, thin())
+        send(FRAMEWORK, answered("{}"))
+        receipt = send(SDK, thin())
+        assert receipt.accepted == 0
+    assert Event.objects.get().kind == "parse_invalid"
+
+
+def test_spans_of_one_batch_complete_each_other(project: Project, send: Send) -> None:
+    key = ApiKey.objects.get()
+    first = bodies.traces(thin(attributes={"gen_ai.agent.name": "planner"}), scope=SDK)
+    other = bodies.traces(answered('{"steps": []}'), scope=FRAMEWORK)
+    first.resource_spans.extend(other.resource_spans)
+    receipt = receive_spans(key, protobuf.read_spans(first.SerializeToString()))
+    assert (receipt.accepted, receipt.joined) == (1, 1)
+    event = Event.objects.get()
+    assert (event.node, event.kind, event.model) == ("planner", "succeeded", "claude-haiku-4")
+
+
+def test_traces_may_differ_where_the_response_is_the_same(send: Send) -> None:
+    same = {"gen_ai.response.id": "msg-1"}
+    send(SDK, thin(attributes=same, trace_id="cd" * 16))
+    send(FRAMEWORK, answered("{}", attributes=same))
+    assert Event.objects.get().kind == "parse_invalid"
+
+
+@pytest.mark.parametrize(
+    ("scope", "changes"),
+    [
+        # A provider that calls every response the same: another time is another call.
+        (SDK, {"attributes": {"gen_ai.response.id": "msg-1"}, "start_ns": START_NS + 10**10}),
+        # Two responses at the same time.
+        (SDK, {"attributes": {"gen_ai.response.id": "msg-2"}}),
+        # An instrumentation tells a call once, unless one span lies in the other.
+        (FRAMEWORK, {"attributes": {"gen_ai.response.id": "msg-1"}, "parent_span_id": b""}),
+        # A call inside another one that ends long before it.
+        (FRAMEWORK, {"end_time_unix_nano": START_NS + 20 * MILLISECOND_NS}),
+    ],
+)
+def test_other_calls_are_other_events(send: Send, scope: str, changes: dict[str, Any]) -> None:
+    send(FRAMEWORK, answered('{"steps": []}', attributes={"gen_ai.response.id": "msg-1"}))
+    send(scope, thin(**changes))
+    assert Event.objects.count() == 2
+
+
+@pytest.mark.parametrize("is_inner_first", [True, False])
+def test_methods_that_call_those_of_their_base_tell_one_call(
+    send: Send, is_inner_first: bool
+) -> None:
+    """LlamaIndex's `OpenAILike.chat` calls `OpenAI.chat`, and that another one: a span each."""
+    parent = bytes.fromhex(INNER)
+    told = [thin(span_id="cc" * 8, parent_span_id=parent), thin(), answered("{}")]
+    for span in told if is_inner_first else told[::-1]:
+        send(FRAMEWORK, span)
+    assert Event.objects.get().kind == "parse_invalid"
+
+
+def test_a_try_of_the_sdk_that_failed_is_an_event_of_its_own(send: Send) -> None:
+    """A framework's span lasts until the last try of the SDK below has ended."""
+    second = START_NS + 1500 * MILLISECOND_NS
+    failed = {
+        "span_id": "cc" * 8,
+        "is_error": True,
+        "end_time_unix_nano": START_NS + 20 * MILLISECOND_NS,
+    }
+    good = {"start_ns": second, "end_time_unix_nano": START_NS + 1839 * MILLISECOND_NS}
+    named = {"gen_ai.response.id": "msg-2"}
+    send(SDK, thin(**failed), thin(attributes=named, **good))
+    send(FRAMEWORK, answered("{}", attributes=named))
+    kinds = Event.objects.order_by("occurred_at").values_list("kind", flat=True)
+    assert list(kinds) == ["provider_error", "parse_invalid"]
+
+
+def test_a_log_record_corrects_the_span_that_came_before_it(
+    send: Send, tell: Callable[[str], Receipt]
+) -> None:
+    send(SDK, thin())
+    receipt = tell("{}")
+    assert (receipt.joined, receipt.waiting) == (1, 0)
+    settle_later()
+    event = Event.objects.get()
+    assert (event.kind, event.model, event.latency_ms) == ("parse_invalid", "claude-haiku-4", 1840)
+    assert EventPayload.objects.get().validation_errors[0]["code"] == "missing"
+    tell("{}")
+    settle_later()
+    assert Event.objects.count() == 1
+
+
+def test_a_span_and_a_log_record_that_both_tell_the_answer_are_one_event(
+    send: Send, tell: Callable[[str], Receipt]
+) -> None:
+    span = answered("{}")
+    span.span_id = bytes.fromhex(INNER)
+    for order in ((send, tell), (tell, send)):
+        for post in order:
+            post("{}") if post is tell else send(SDK, span)
+        settle_later()
+    assert Event.objects.count() == 1
+
+
+def test_repairs_told_by_a_log_record_are_kept(send: Send, tell: Callable[[str], Receipt]) -> None:
+    tell('```json\n{"steps": []}\n```')
+    send(SDK, thin())
+    event = Event.objects.get()
+    assert (event.kind, event.model) == ("succeeded", "claude-haiku-4")
+    assert [repair["kind"] for repair in EventPayload.objects.get().repairs] == ["fence"]
+
+
+def test_a_log_record_that_crossed_its_span_corrects_it_when_it_is_settled(
+    send: Send, tell: Callable[[str], Receipt]
+) -> None:
+    tell("{}")
+    waiting = SpanVerdict.objects.get()
+    waiting.delete()
+    send(SDK, thin())
+    SpanVerdict.objects.bulk_create([waiting])
+    assert settle_later() == 1
+    assert Event.objects.get().kind == "parse_invalid"
+
+
+def test_what_is_known_of_spans_is_kept_for_a_day(send: Send) -> None:
+    send(SDK, thin())
+    SpanCall.objects.update(received_at=clock.now() - 2 * KEEP)
+    settle_verdicts()
+    assert not SpanCall.objects.exists()
+
+
+def test_both_encodings_name_the_instrumentation_and_the_parent() -> None:
+    body = bodies.traces(thin(), scope=SDK)
+    packed = body.SerializeToString()
+    (one,) = protobuf.read_spans(packed)
+    document = json.loads(bodies.as_json(body))
+    document["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["parentSpanId"] = OUTER
+    (other,) = json_encoding.read_spans(json.dumps(document).encode())
+    assert one is not None
+    assert other is not None
+    assert (one.scope, one.parent_id) == (other.scope, other.parent_id) == (SDK, OUTER)
+
+
+def called(name: str, arguments: object, **more: Any) -> Span:
+    part = {"type": "tool_call", "name": name, "arguments": arguments}
+    told = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part]}])}
+    return bodies.span({**told, **more})
+
+
+DEFINITIONS = json.dumps([{"name": "search", "parameters": {"required": ["query"]}}])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "is_defined", "error"),
+    [
+        # Against the schema that the request told for the tool.
+        ("search", {"query": "a"}, True, None),
+        ("search", {"q": "a"}, True, "schema_invalid"),
+        ("search", "", True, "schema_invalid"),
+        # Against that of the node: the tool bears its title, or shares a property.
+        ("plan", {}, False, "schema_invalid"),
+        ("plan", {"steps": []}, False, None),
+        ("answer", {"steps": 1}, False, "schema_invalid"),
+        # A tool on the way to the answer; still, arguments are an object.
+        ("search", {"query": "a"}, False, None),
+        ("search", "no JSON at all", False, "not_json"),
+        ("search", '{"query": "a', False, "truncated"),
+    ],
+)
+def test_calls_of_tools_are_checked(
+    send: Send, name: str, arguments: object, is_defined: bool, error: str | None
+) -> None:
+    more = {"gen_ai.tool.definitions": DEFINITIONS} if is_defined else {}
+    send(SDK, called(name, arguments, **more))
+    assert Event.objects.get().parse_error_type == error
+    previews = EventPayload.objects.values_list("raw_output_preview", flat=True)
+    assert [preview is not None for preview in previews] == ([] if error is None else [True])
+
+
+def test_a_schema_registered_under_the_name_of_a_tool_checks_its_calls(
+    project: Project, send: Send
+) -> None:
+    register_schema(project, "search", {"required": ["query"]}, "7")
+    send(SDK, called("search", {}))
+    event = Event.objects.get()
+    assert (event.parse_error_type, event.schema_version) == ("schema_invalid", "7")
+
+
+def test_of_several_calls_the_wrong_one_is_shown(send: Send) -> None:
+    parts = [
+        {"type": "tool_call", "name": "search", "arguments": arguments}
+        for arguments in ({"query": "a"}, {"q": "b"})
+    ]
+    told = {
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}]),
+        "gen_ai.tool.definitions": DEFINITIONS,
+    }
+    send(SDK, bodies.span(told))
+    assert Event.objects.get().schema == "search"
+    assert EventPayload.objects.get().raw_output_preview == '{"q":"b"}'
+
+
+@pytest.mark.parametrize(
+    ("attributes", "error"),
+    [
+        ({"gen_ai.response.finish_reasons": ["length"]}, "truncated"),
+        ({"gen_ai.response.finish_reasons": ["content_filter"]}, "refusal"),
+        ({"anthropic.message.stop_reason": "refusal", "gen_ai.response.finish_reasons": []},
+         "refusal"),
+        ({"gen_ai.response.finish_reasons": ["stop"]}, None),
+    ],
+)  # fmt: skip
+def test_a_reason_to_stop_is_a_failure_without_any_answer(
+    send: Send, attributes: dict[str, Any], error: str | None
+) -> None:
+    send(SDK, bodies.span({"gen_ai.agent.name": "free", **attributes}))
+    assert Event.objects.get().parse_error_type == error
+
+
+def test_calls_of_tools_that_are_left_out_are_no_empty_answer(send: Send) -> None:
+    message = {"role": "assistant", "parts": []}
+    told = {
+        "gen_ai.output.messages": json.dumps([message]),
+        "gen_ai.response.finish_reasons": ["tool_calls"],
+    }
+    assert send(SDK, bodies.span(told)).unanswered == 1
+    assert Event.objects.get().kind == "succeeded"
+
+
+def test_a_schema_that_the_request_tells_is_enough(send: Send) -> None:
+    wanted = {"output_mode": "native", "output_object": {"json_schema": STEPS}}
+    told = {"gen_ai.agent.name": "free", "model_request_parameters": json.dumps(wanted)}
+    send(SDK, answered("{}", attributes=told))
+    event = Event.objects.get()
+    assert (event.node, event.parse_error_type, event.schema) == ("free", "schema_invalid", "Plan")
+
+
+def settle_later() -> int:
+    SpanVerdict.objects.update(received_at=clock.now() - 2 * PATIENCE)
+    return settle_verdicts()
+
+
+def test_thousands_of_spans_at_one_moment_are_joined_in_time(project: Project, send: Send) -> None:
+    spans = [thin(span_id=f"{number:016x}") for number in range(1, 3001)]
+    begin = thread_time()
+    assert send(SDK, *spans).accepted == 3000
+    assert send(FRAMEWORK, answered("{}")).joined == 1
+    assert thread_time() - begin < 20

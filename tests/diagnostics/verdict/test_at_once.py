@@ -1,0 +1,80 @@
+"""Two causes at once: each is told by itself, whatever calls they share."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import cycle, product
+
+import pytest
+
+from agents.demo.drawn_runs import DrawnRun
+from bench.drawn_counts import DrawnCounts
+from diagnostics.verdict.cells import Dimensions
+from diagnostics.verdict.curves import VerdictRange
+from diagnostics.verdict.judging import judge_asked
+
+NOW = datetime(2026, 3, 12, 15, 0, tzinfo=UTC)
+RELEASED, WORSE = NOW - timedelta(hours=8), NOW - timedelta(hours=4)
+SOURCES = ("crm", "etl", "web")
+Fails = Callable[[Dimensions, datetime, int], str | None]
+
+
+def places(*models: tuple[str, str]) -> list[Dimensions]:
+    return [
+        Dimensions(*model, "v1", None, None, source, "1", "plan", "prod")
+        for source, model in product(SOURCES, models)
+    ]
+
+
+def played(called: list[Dimensions], fails: Fails) -> Iterator[DrawnRun]:
+    """A run a minute for five days; every thirtieth is invalid, and what fails now."""
+    at = NOW - timedelta(days=5)
+    for number, place in enumerate(cycle(called)):
+        at += timedelta(minutes=1)
+        if at >= NOW:
+            return
+        if place.source == "crm" and at >= RELEASED:
+            place = place._replace(release="2")
+        kind = fails(place, at, number // len(called)) or (number % 30 == 7 and "schema_invalid")
+        yield DrawnRun(at, place, (kind or None,))
+
+
+def told(called: list[Dimensions], fails: Fails) -> list[tuple[str | None, str]]:
+    day = VerdictRange(NOW - timedelta(days=1), NOW, NOW)
+    found = judge_asked(day, partial(DrawnCounts, list(played(called, fails)), []))
+    return sorted((one.finding.cause, one.finding.value) for one in found)
+
+
+def is_release(place: Dimensions, round_: int) -> bool:
+    return place.release == "2" and round_ % 3 == 0
+
+
+def test_a_release_is_seen_though_the_only_provider_fails() -> None:
+    def fails(place: Dimensions, at: datetime, round_: int) -> str | None:
+        if at >= WORSE and round_ % 2:
+            return "call_provider_error"
+        return "not_json" if is_release(place, round_) else None
+
+    called = places(("groq", "groq-a"), ("groq", "groq-b"))
+    assert told(called, fails) == [("provider_outage", "groq"), ("release", "crm 2")]
+
+
+@pytest.mark.parametrize("kind", ["truncated", "not_json"])
+def test_a_release_and_a_model_that_it_calls_are_two_causes(kind: str) -> None:
+    def fails(place: Dimensions, at: datetime, round_: int) -> str | None:
+        if at >= WORSE and place.model == "claude" and round_ % 2:
+            return kind
+        return "not_json" if is_release(place, round_) else None
+
+    called = places(("anthropic", "claude"), ("groq", "llama"), ("openai", "gpt"))
+    assert told(called, fails) == [("model", "anthropic/claude"), ("release", "crm 2")]
+
+
+def test_a_model_that_mostly_the_release_calls_is_compared_with_its_other_calls() -> None:
+    def fails(place: Dimensions, at: datetime, round_: int) -> str | None:
+        if at >= WORSE and place.model == "claude" and round_ % 2:
+            return "truncated"
+        return "not_json" if is_release(place, round_) else None
+
+    rarely = [*places(("anthropic", "claude")), *places(("groq", "llama"), ("openai", "gpt"))[:2]]
+    assert told(rarely, fails) == [("model", "anthropic/claude"), ("release", "crm 2")]

@@ -1,0 +1,220 @@
+"""A provider on the loopback that answers as it is told, in the formats of OpenAI and Anthropic."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+MODEL = "scripted-1"
+INPUT_TOKENS, OUTPUT_TOKENS = 31, 17
+FAULTS = {429: "rate_limit_error", 500: "api_error"}
+RESPONSE_ID = "resp-{}"
+STOPS = {"length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}
+
+
+@dataclass(slots=True)
+class Provider:
+    """What is answered next; the last reply is repeated."""
+
+    url: str
+    replies: list[dict[str, Any]] = field(default_factory=list)
+    is_tool: bool = False
+    requests: int = 0
+    total: int = 0
+    # Lets a late answer go when its cell is over.
+    is_over: Event = field(default_factory=Event)
+
+    def play(self, replies: list[dict[str, Any]], *, is_tool: bool) -> None:
+        """Begin another cell."""
+        self.is_over.set()
+        self.is_over = Event()
+        self.replies, self.is_tool, self.requests = replies, is_tool, 0
+
+    def next_reply(self) -> tuple[int, dict[str, Any]]:
+        """Return the number of the answer and what it says."""
+        place = min(self.requests, len(self.replies) - 1)
+        self.requests += 1
+        self.total += 1
+        return self.total, self.replies[place]
+
+
+@contextmanager
+def running_provider() -> Iterator[Provider]:
+    """Serve on a free port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    provider = Provider(f"http://127.0.0.1:{server.server_port}")
+    server.provider = provider  # type: ignore[attr-defined] # read by its handler
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield provider
+    finally:
+        provider.is_over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        asked = json.loads(self.rfile.read(length) or b"{}")
+        provider: Provider = self.server.provider  # type: ignore[attr-defined]
+        number, reply = provider.next_reply()
+        if seconds := reply.get("seconds"):
+            provider.is_over.wait(seconds)
+        status = reply.get("status", 200)
+        if status >= 400:
+            fault = {"message": "scripted", "type": FAULTS[status], "code": "scripted"}
+            self._send(status, {"type": "error", "error": fault})
+            return
+        is_anthropic = self.path.endswith("/messages")
+        tool = _tool_of(asked) if provider.is_tool and "refusal" not in reply else None
+        whole = (_message if is_anthropic else _completion)(number, reply, tool)
+        if asked.get("stream"):
+            events = _message_events(whole) if is_anthropic else _completion_events(whole)
+            self._stream(events)
+        else:
+            self._send(200, whole)
+
+    def _send(self, status: int, body: dict[str, Any]) -> None:
+        packed = json.dumps(body).encode()
+        self._answer(status, "application/json", packed)
+
+    def _stream(self, events: Iterator[tuple[str, Any]]) -> None:
+        lines = [
+            (f"event: {name}\n" if name else "")
+            + f"data: {body if isinstance(body, str) else json.dumps(body)}\n\n"
+            for name, body in events
+        ]
+        self._answer(200, "text/event-stream", "".join(lines).encode())
+
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        # A client that has given up does not read the end.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Say nothing."""
+
+
+def _tool_of(asked: dict[str, Any]) -> str | None:
+    """Name the first tool that was offered."""
+    for tool in asked.get("tools") or []:
+        return str(tool.get("name") or tool["function"]["name"])
+    return None
+
+
+def _text_of(reply: dict[str, Any]) -> str | None:
+    text = reply.get("text")
+    return text.lstrip("\n") if isinstance(text, str) else None
+
+
+def _completion(number: int, reply: dict[str, Any], tool: str | None) -> dict[str, Any]:
+    """Answer as OpenAI's chat completions do."""
+    message: dict[str, Any] = {"role": "assistant", "content": _text_of(reply)}
+    message["refusal"] = reply.get("refusal")
+    finish = reply.get("finish", "stop")
+    if tool is not None and message["content"]:
+        call = {"name": tool, "arguments": message["content"]}
+        message["tool_calls"] = [{"id": f"call-{number}", "type": "function", "function": call}]
+        message["content"] = None
+        finish = reply.get("finish", "tool_calls")
+    return {
+        "id": RESPONSE_ID.format(number),
+        "object": "chat.completion",
+        "created": 1_795_271_527,
+        "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
+        "usage": {
+            "prompt_tokens": INPUT_TOKENS,
+            "completion_tokens": OUTPUT_TOKENS,
+            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+        },
+    }
+
+
+def _completion_events(whole: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Cut a completion into three pieces, its usage and the end."""
+    (choice,) = whole["choices"]
+    head = {**whole, "object": "chat.completion.chunk", "usage": None}
+    message = choice["message"]
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> tuple[str, Any]:
+        return "", {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+    yield chunk({"role": "assistant", "content": ""})
+    for call in message.get("tool_calls", []):
+        text = call["function"]["arguments"]
+        first = {**call["function"], "arguments": text[:7]}
+        yield chunk({"tool_calls": [{**call, "index": 0, "function": first}]})
+        rest = {"arguments": text[7:]}
+        yield chunk({"tool_calls": [{"index": 0, "function": rest}]})
+    text = message["content"] or ""
+    for part in (text[:7], text[7:]):
+        if part:
+            yield chunk({"content": part})
+    if message.get("refusal"):
+        yield chunk({"refusal": message["refusal"]})
+    yield chunk({}, choice["finish_reason"])
+    yield "", {**head, "choices": [], "usage": whole["usage"]}
+    yield "", "[DONE]"
+
+
+def _message(number: int, reply: dict[str, Any], tool: str | None) -> dict[str, Any]:
+    """Answer as Anthropic's messages do."""
+    text = reply.get("refusal", _text_of(reply))
+    finish = STOPS.get(reply.get("finish", ""), "refusal" if "refusal" in reply else "end_turn")
+    content = [{"type": "text", "text": text}] if text else []
+    if tool is not None and text:
+        try:
+            arguments = json.loads(text)
+        except ValueError:
+            arguments = {}
+        content = [{"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": arguments}]
+        finish = finish if finish == "max_tokens" else "tool_use"
+    return {
+        "id": RESPONSE_ID.format(number),
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": content,
+        "stop_reason": finish,
+        "stop_sequence": None,
+        "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS},
+    }
+
+
+def _message_events(whole: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Cut a message into the events of a stream."""
+    nothing_yet = {**whole["usage"], "output_tokens": 0}
+    start = {**whole, "content": [], "stop_reason": None, "usage": nothing_yet}
+    yield "message_start", {"type": "message_start", "message": start}
+    for index, block in enumerate(whole["content"]):
+        is_text = block["type"] == "text"
+        empty = {**block, "text": ""} if is_text else {**block, "input": {}}
+        key, kind = ("text", "text_delta") if is_text else ("partial_json", "input_json_delta")
+        text = block["text"] if is_text else json.dumps(block["input"])
+        about = {"index": index}
+        yield (
+            "content_block_start",
+            {"type": "content_block_start", **about, "content_block": empty},
+        )
+        for part in (text[:7], text[7:]):
+            delta = {"type": kind, key: part}
+            yield ("content_block_delta", {"type": "content_block_delta", **about, "delta": delta})
+        yield "content_block_stop", {"type": "content_block_stop", **about}
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    usage = {"output_tokens": whole["usage"]["output_tokens"]}
+    yield "message_delta", {"type": "message_delta", "delta": delta, "usage": usage}
+    yield "message_stop", {"type": "message_stop"}
