@@ -21,6 +21,7 @@ from diagnostics.alerting.incident_action_views import (
     assign_incident,
     comment_incident,
     link_incident,
+    rate_incident,
     resolve_incident,
     silence_incident,
 )
@@ -105,6 +106,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("incidents/<int:number>/task/", incident_task, name="incident_task"),
     path("incidents/<int:number>/acknowledge/", acknowledge_incident, name="acknowledge_incident"),
     path("incidents/<int:number>/resolve/", resolve_incident, name="resolve_incident"),
+    path("incidents/<int:number>/rate/", rate_incident, name="rate_incident"),
     path("incidents/<int:number>/comment/", comment_incident, name="comment_incident"),
     path("incidents/<int:number>/assign/", assign_incident, name="assign_incident"),
     path("incidents/<int:number>/link/", link_incident, name="link_incident"),

@@ -10,8 +10,8 @@ from agents.console.failure_tabs import TABS, read_tab
 from agents.console.moments import fault_spans
 from agents.fix_patterns.views import patterns_of
 from diagnostics import clock
+from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.console.marks import marks_between
 from diagnostics.failures.advice import advise_group
 from diagnostics.failures.counts import GroupQuestion, read_question
 from diagnostics.failures.excerpt import excerpt

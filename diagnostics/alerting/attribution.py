@@ -1,6 +1,6 @@
 """What slices that fire are put down to: the verdict of the project, or one of their own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -82,15 +82,6 @@ def blame_of(values: Slice, verdict: Verdict | None) -> Blame:
     """Return what a verdict puts a slice down to."""
     cause, value = (verdict.finding.cause or "", verdict.finding.value) if verdict else ("", "")
     return Blame(str(cause), value, values.get("provider"), values.get("model"))
-
-
-def since_of(verdict: Mapping[str, Any]) -> datetime | None:
-    """Return the onset that a kept verdict names; None where it names none."""
-    try:
-        since = datetime.fromisoformat(str(verdict.get("since")))
-    except ValueError:
-        return None
-    return since if since.tzinfo else None
 
 
 def _named_fields(verdict: Verdict) -> int:

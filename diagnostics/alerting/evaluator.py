@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from diagnostics import clock
-from diagnostics.alerting.attribution import VerdictCache, since_of
+from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.counts import COUNTS_KEPT, LATE, MINUTE, MINUTES_REACH, freeze, try_hold
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
@@ -29,6 +29,7 @@ from diagnostics.store.sql import change
 from diagnostics.store.windows import floor
 from diagnostics.verdict.ratings import JUDGED_SPAN
 from diagnostics.verdict.statuses import ProjectStatus, store_statuses
+from diagnostics.verdict.wording import since_of
 
 logger = structlog.get_logger(__name__)
 

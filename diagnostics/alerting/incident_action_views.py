@@ -20,6 +20,7 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_views import HOURS, find_incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
+from diagnostics.verdict.ratings import mark_verdict
 from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 
@@ -46,9 +47,9 @@ def _action(
 def acknowledge_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Say that somebody is at it: no more reminders, no escalation."""
     if doing.acknowledge(row, by):
-        messages.success(request, "Acknowledged: nobody is reminded any more.")
+        messages.success(request, "Acknowledged: reminders stop.")
     else:
-        messages.info(request, "It was acknowledged or over already.")
+        messages.info(request, "Already acknowledged or resolved.")
 
 
 @_action
@@ -57,10 +58,17 @@ def resolve_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     try:
         was_open = doing.resolve(row, by, request.POST.get("cause", ""))
     except doing.IncidentError:
-        messages.error(request, "Say what it was: choose a cause of the list.")
+        messages.error(request, "Choose a cause from the list.")
         return
-    words = "It is resolved." if was_open else "It was over already; the cause is kept."
+    words = "Resolved." if was_open else "Already resolved; the cause is saved."
     messages.success(request, words)
+
+
+@_action
+def rate_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
+    """Keep whether its verdict was right."""
+    is_right = request.POST.get("said") == "right"
+    mark_verdict(row.project_id, row.latest_verdict, by, is_right=is_right)
 
 
 @_action
@@ -100,7 +108,7 @@ def silence_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
         return
     until = clock.now() + timedelta(hours=hours)
     doing.silence_incident(row, by, until, request.POST.get("reason", ""))
-    messages.success(request, f"Silenced for {plural(hours, 'hour')}; it is still watched.")
+    messages.success(request, f"Silenced for {plural(hours, 'hour')}; evaluation continues.")
 
 
 GONE = 410

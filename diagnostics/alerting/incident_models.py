@@ -1,5 +1,6 @@
 """What went wrong together: incidents, their slices, what became of them, and notes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
@@ -97,9 +98,17 @@ class Incident(models.Model):
 
     @property
     def latest_verdict(self) -> dict[str, Any]:
-        """What is said of it now; what was said when it fired until that is known."""
+        """The latest verdict that says what degrades; that of the fire until one is known.
+
+        Once the rate is back within its baseline, a verdict no longer says what it was.
+        """
         verdict: dict[str, Any] = self.verdict_now or self.verdict
-        return verdict
+        return self.verdict if _names(self.verdict) and not _names(verdict) else verdict
+
+
+def _names(verdict: Mapping[str, Any]) -> bool:
+    """Whether a kept verdict is about something that degrades."""
+    return bool(verdict.get("since") or (verdict.get("told") or {}).get("since"))
 
 
 class IncidentSlice(models.Model):

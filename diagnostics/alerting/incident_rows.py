@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from diagnostics.alerting.attribution import VerdictCache, common, since_of
+from diagnostics.alerting.attribution import VerdictCache, common
 from diagnostics.alerting.correlation import (
     JOIN_SECONDS,
     NAMELESS,
@@ -24,6 +24,7 @@ from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
 from diagnostics.alerting.wording import slice_words
 from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.verdict.wording import since_of
 
 Kind = Transition.Kind
 

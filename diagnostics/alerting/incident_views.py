@@ -1,7 +1,6 @@
 """Incidents: the list with its noise, and one incident from onset to its end."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
@@ -12,9 +11,9 @@ from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
-from diagnostics.alerting.attribution import since_of
 from diagnostics.alerting.incident_actions import incident_of
-from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice
+from diagnostics.alerting.incident_charts import began, incident_chart
+from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice, Transition
 from diagnostics.alerting.incident_records import (
     MOST_SHOWN,
     evaluations_of,
@@ -23,46 +22,35 @@ from diagnostics.alerting.incident_records import (
     noise_of,
 )
 from diagnostics.alerting.incident_rows import is_quiet
+from diagnostics.alerting.incident_timeline import timeline_of
 from diagnostics.alerting.notification_facts import advice_of, rate_of
-from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import Evaluation
-from diagnostics.alerting.task_facts import task_of
+from diagnostics.alerting.task_facts import risen_failures, task_of
 from diagnostics.alerting.task_text import TaskFacts, write_task
 from diagnostics.alerting.wording import (
-    BECAME,
     LOOKS,
     SEVERITIES,
     STATES,
     TOLD,
+    end_words,
     look_words,
     slice_words,
 )
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.verdict.ratings import mark_of
 from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_view
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
-Badge = tuple[Tone, str]
 HOURS = (1, 4, 8, 24, 72)
 SHOWN_SLICES = 3
 # A page stays light whatever has happened.
-MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_LOOKS = 24, 50, 20, 5
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineEntry:
-    """One entry of the time line."""
-
-    at: datetime
-    tone: Tone
-    title: str
-    detail: str = ""
-    who: str = ""
-    quote: str = ""
+MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_LOOKS = 12, 40, 20, 3
+MOST_SHARES, MOST_FAILURES = 6, 3
 
 
 @require_safe
@@ -106,12 +94,11 @@ def incident(request: ConsoleRequest, number: int) -> HttpResponse:
 def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show the evidence of an incident as a text to copy."""
     row = find_incident(request, number)
-    selection = read_selection(dict(parse_qsl(row.filter)))
     path = reverse("incident", args=[row.pk])
     facts = task_of(
         request.project,
         row.latest_verdict,
-        selection,
+        _selection(row),
         list(dict.fromkeys(slice_words(one.slice) for one in row.slices.all())),
         row.cleared_at or clock.now(),
         links={"Incident": path},
@@ -143,45 +130,74 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     now = clock.now()
     slices = list(row.slices.select_related("rule").order_by("fired_at", "pk"))
     told = list(row.notifications.select_related("channel").order_by("pk"))
+    changes = list(row.transitions.select_related("by", "slice__rule").order_by("at", "pk"))
     looks = evaluations_of(slices, row.cleared_at or now)
     verdict = row.latest_verdict
     return {
         "section": "incidents",
         "incident": row,
         "row": _row(row, slices, now),
-        **_told(verdict, row),
+        **_said(row),
+        "ended": _ended(row, changes),
         "rate": rate_of(verdict),
+        "chart": incident_chart(row, now),
         "advice": advice_of(verdict),
+        "excess": (verdict.get("excess") or [])[:MOST_SHARES],
+        "failures": risen_failures(
+            row.project_id, _selection(row), began(row), row.cleared_at or now, MOST_FAILURES
+        ),
         "affected": [_affected(one, looks.get(one.state_id, ())) for one in slices[:MOST_SLICES]],
         "left_out": max(len(slices) - MOST_SLICES, 0),
-        "moments": _moments(row, told)[-MOST_MOMENTS:],
+        "moments": timeline_of(row, changes, told)[-MOST_MOMENTS:],
         "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
         "members": _members(request),
         "causes": IncidentCause.choices,
         "judged": judged_of(row.project_id, now),
+        "marked": mark_of(row.project_id, verdict),
         "hours": HOURS,
         "is_quiet": row.cleared_at is None and is_quiet(row, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
     }
 
 
-def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:
+def headline_of(row: Incident) -> tuple[Sequence[str | datetime], Sequence[str | datetime]]:
+    """Return what is said of an incident, and why: in the past tense once it is over."""
+    said = sentence_of(row.latest_verdict)
+    if said is None:
+        return [row.title.rstrip(".")], ()
+    return said.past(row.cleared_at) if row.cleared_at else (said.parts, said.reason)
+
+
+def _said(row: Incident) -> dict[str, Any]:
     """Return what is said now, and what was said when it fired if that is something else."""
-    said, then = sentence_of(verdict), sentence_of(row.verdict)
+    headline, why = headline_of(row)
+    said, then = sentence_of(row.latest_verdict), sentence_of(row.verdict)
     return {
-        "headline": said.parts if said else [row.title.rstrip(".")],
-        "why": said.reason if said else (),
+        "headline": headline,
+        "why": why,
         "then": [*then.parts, ". ", *then.reason] if then and then != said else [],
     }
 
 
+def _ended(row: Incident, changes: Sequence[Transition]) -> str:
+    """Say how an incident ended, empty while it lasts."""
+    if row.cleared_at is None:
+        return ""
+    manual = [one for one in changes if one.kind == Transition.Kind.RESOLVED]
+    by = manual[0].by if manual else None
+    return end_words(
+        by.get_username() if by else "",
+        row.cleared_at - began(row),
+        is_manual=bool(manual),
+        is_new_level=row.resolution_cause == IncidentCause.NEW_USUAL_LEVEL,
+    )
+
+
 def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
     """Return an incident as a line of the list."""
-    verdict, cause = one.latest_verdict, one.resolution_cause
+    cause, since = one.resolution_cause, began(one)
     affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
-    told = sentence_of(verdict)
-    # By its verdict, which the sentence tells; else by its detector.
-    since = since_of(verdict) or one.onset
+    says = headline_of(one)[0] if sentence_of(one.latest_verdict) else affected[:SHOWN_SLICES]
     return {
         "incident": one,
         "affected": affected,
@@ -190,17 +206,17 @@ def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[
         "since": since,
         "lasted": (one.cleared_at or now) - since,
         "cause": IncidentCause(cause).label if cause else "",
-        "says": told.parts if told else [", ".join(affected[:SHOWN_SLICES])],
+        "says": says,
     }
 
 
 def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]:
-    """Return a slice of an incident, with the last looks at it."""
-    signal = one.rule.signal
+    """Return a slice of an incident, with the last evaluations of it."""
+    signal, latest = one.rule.signal, looks[-1] if looks and not one.cleared_at else one
     return {
         "row": one,
         "words": slice_words(one.slice),
-        "found": look_words(signal, one.k, one.n, one.value, one.bound),
+        "found": look_words(signal, latest.k, latest.n, latest.value, latest.bound),
         "query": query_of(one.slice),
         "looks": [EvaluationMark(*LOOKS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in looks],
         "table": [
@@ -208,6 +224,10 @@ def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]
             for look in looks[-SHOWN_LOOKS:][::-1]
         ],
     }
+
+
+def _selection(row: Incident) -> Selection:
+    return read_selection(dict(parse_qsl(row.filter)))
 
 
 def query_of(values: Mapping[str, str | None]) -> str:
@@ -220,51 +240,3 @@ def _members(request: ConsoleRequest) -> list[tuple[int, str]]:
     rows = Membership.objects.filter(project=request.project).exclude(role=Membership.Role.VIEWER)
     names = rows.order_by("user__username").values_list("user_id", "user__username")
     return list(names)
-
-
-def _moments(row: Incident, told: Sequence[Notification]) -> list[TimelineEntry]:
-    """Put onset, transitions, notifications and notes into one order."""
-    found = _beginnings(row)
-    found += [
-        TimelineEntry(
-            one.at,
-            *BECAME[one.kind],
-            detail=_about(one.slice),
-            who=one.by.get_username() if one.by else "",
-        )
-        for one in row.transitions.select_related("by", "slice__rule").order_by("at", "pk")
-    ]
-    found += [_told_moment(one) for one in told if one.reason != "digest"]
-    found += [
-        TimelineEntry(
-            note.at,
-            "quiet",
-            note.get_kind_display(),
-            who=note.by.get_username() if note.by else "",
-            quote=note.text,
-        )
-        for note in row.notes.select_related("by").order_by("at", "pk")
-    ]
-    return sorted(found, key=lambda one: one.at)
-
-
-def _beginnings(row: Incident) -> list[TimelineEntry]:
-    """Tell when it began; verdict and detector may put it at different times."""
-    told = since_of(row.latest_verdict)
-    if told is None or told == row.onset:
-        return [TimelineEntry(row.onset, "warn", "It began")]
-    return [
-        TimelineEntry(told, "warn", "It began", "as the verdict puts it"),
-        TimelineEntry(row.onset, "quiet", "First sign", "the detector's count left zero"),
-    ]
-
-
-def _about(one: IncidentSlice | None) -> str:
-    return f"{slice_words(one.slice)} · {one.rule.name}" if one else ""
-
-
-def _told_moment(one: Notification) -> TimelineEntry:
-    tone, word = TOLD[one.state]
-    detail = one.why or one.last_error or one.answer
-    title = f"{one.get_reason_display()}: {one.channel.name}, {word}"
-    return TimelineEntry(one.sent_at or one.created_at, tone, title, detail)

@@ -9,13 +9,13 @@ from django.conf import settings
 from django.urls import reverse
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.attribution import since_of
 from diagnostics.alerting.task_text import TaskFacts, TaskFailure
 from diagnostics.failures.counts import GroupQuestion
-from diagnostics.failures.excerpt import excerpt
+from diagnostics.failures.excerpt import Excerpt, excerpt
 from diagnostics.failures.groups import GroupRow, Sample, Sort, groups_of, samples_of
 from diagnostics.failures.wording import title_of
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict.wording import since_of
 
 WEEK = timedelta(days=7)
 MOST_READ, MOST_TOLD = 20, 5
@@ -40,7 +40,7 @@ def task_of(
         project=project.name,
         verdict=verdict,
         affected=affected,
-        failures=_failures(project.pk, selection, since, now),
+        failures=risen_failures(project.pk, selection, since, now),
         links=[
             *((name, f"{settings.FAILSOFT_BASE_URL}{path}") for name, path in paths.items()),
             ("Verdict as JSON", f'curl -H "Authorization: Bearer $FAILSOFT_API_KEY" "{api}"'),
@@ -49,10 +49,10 @@ def task_of(
     )
 
 
-def _failures(
-    project_id: int, selection: Selection, since: datetime, until: datetime
+def risen_failures(
+    project_id: int, selection: Selection, since: datetime, until: datetime, most: int = MOST_TOLD
 ) -> list[TaskFailure]:
-    """Return the groups with the most failures more than the week before lets one expect."""
+    """Return the failures that rose most above the week before, each with a redacted sample."""
     asked = GroupQuestion(since, until, selection.rollup_terms)
     rows, _ = groups_of(project_id, asked, MOST_READ, order=Sort.MOST)
     ids = [row.group.pk for row in rows]
@@ -63,7 +63,7 @@ def _failures(
     risen = sorted(rows, key=lambda row: before.get(row.group.pk, 0) * due - row.seen)
     return [
         _failure(row, before.get(row.group.pk, 0), since, until)
-        for row in risen[:MOST_TOLD]
+        for row in risen[:most]
         if row.seen > before.get(row.group.pk, 0) * due
     ]
 
@@ -71,7 +71,7 @@ def _failures(
 def _failure(row: GroupRow, before: int, since: datetime, until: datetime) -> TaskFailure:
     group = row.group
     samples, _ = samples_of(group, since, until, 1)
-    error, sample = _told(samples[0]) if samples else ("", "")
+    error, shown = _told(samples[0]) if samples else ("", None)
     return TaskFailure(
         title=title_of(group.kind, group.error_type, group.pointer, group.detail),
         node=group.node,
@@ -79,18 +79,18 @@ def _failure(row: GroupRow, before: int, since: datetime, until: datetime) -> Ta
         before=before,
         address=f"{settings.FAILSOFT_BASE_URL}{reverse('failure', args=[group.pk])}",
         error=error,
-        sample=sample,
+        shown=shown,
     )
 
 
-def _told(sample: Sample) -> tuple[str, str]:
+def _told(sample: Sample) -> tuple[str, Excerpt | None]:
     """Return the first error of a failure, and the lines of its output around it."""
     event, payload = sample
     first: Mapping[str, Any] = next(iter(payload.validation_errors), {})
     known = (payload.tool, event.call_error_type, *(first.get(x) for x in ERROR))
-    shown = excerpt(payload.raw_output_preview or "", [_position(first)])
-    lines = ("".join(piece.text for piece in line.pieces) for line in shown.lines)
-    return ": ".join(str(part) for part in known if part), "\n".join(lines).strip()
+    text = payload.raw_output_preview
+    shown = excerpt(text, [_position(first)]) if text else None
+    return ": ".join(str(part) for part in known if part), shown
 
 
 ERROR = ("path", "code", "message")

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from diagnostics.alerting.notification_facts import advice_of, rate_of
+from diagnostics.failures.excerpt import Excerpt
 from diagnostics.figures import plural, rate_percent, shorten
 from diagnostics.verdict.wording import WITH_DAY, sentence_of
 
@@ -25,7 +26,13 @@ class TaskFailure:
     """In the week before the onset."""
     address: str
     error: str = ""
-    sample: str = ""
+    shown: Excerpt | None = None
+
+    @property
+    def sample(self) -> str:
+        """The lines around the fault as plain text."""
+        lines = self.shown.lines if self.shown else ()
+        return "\n".join("".join(piece.text for piece in line.pieces) for line in lines).strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """Rules, looks and incidents in the words of the pages."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from diagnostics.alerting.signals import RATIOS, Slice
-from diagnostics.figures import count, percent
+from diagnostics.figures import count, duration, percent, rate_percent
 from diagnostics.web.charts.marks import Tone
 
 DETECTORS: Mapping[str, tuple[str, str]] = {
@@ -42,11 +43,11 @@ LOOKS: Mapping[str, tuple[Tone, str]] = {
 }
 BECAME: Mapping[str, tuple[Tone, str]] = {
     "fired": ("bad", "Fired"),
-    "joined": ("bad", "Another slice joined"),
-    "worsened": ("bad", "Got worse"),
+    "joined": ("bad", "Series added"),
+    "worsened": ("bad", "Severity raised"),
     "acknowledged": ("warn", "Acknowledged"),
-    "slice_cleared": ("good", "A slice is over"),
-    "cleared": ("good", "Over"),
+    "slice_cleared": ("good", "Series recovered"),
+    "cleared": ("good", "Resolved automatically"),
     "resolved": ("good", "Resolved"),
 }
 TOLD: Mapping[str, tuple[Tone, str]] = {
@@ -56,6 +57,10 @@ TOLD: Mapping[str, tuple[Tone, str]] = {
     "suppressed": ("quiet", "kept back"),
     "digested": ("quiet", "in a digest"),
 }
+
+
+LEAST_GAP = 0.0005
+"""By which the lower bound of a rate differs from the rate, as they are printed."""
 
 
 def slice_words(values: Slice) -> str:
@@ -68,12 +73,25 @@ def slice_words(values: Slice) -> str:
 
 
 def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
-    """Say what one look found, and against what it was held."""
+    """Say what one evaluation found, and against which limit."""
     told = f"{count(k)} of {count(n)}" if n else count(k)
     if signal not in RATIOS:
-        return f"{told}; bound {bound:.3g}" if bound else told
+        return f"{told}; limit {bound:.3g}" if bound else told
+    share = k / n if n else value
+    told += f", {rate_percent(share)}"
     if bound > 1:
-        share = f", {percent(k / n, 0)}" if n else ""
-        return f"{told}{share}; evidence {value:.1f}, alarm at {bound:.1f}"
-    told += f", {percent(value)}"
-    return f"{told}; bound {percent(bound)}" if bound else told
+        return f"{told}; evidence {value:.1f}, alarm at {bound:.1f}"
+    if not bound:
+        return told
+    low = f"; lower bound {percent(value)}" if abs(value - share) >= LEAST_GAP else ""
+    return f"{told}{low}; limit {percent(bound)}"
+
+
+def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool) -> str:
+    """Say how an incident ended, who ended it, and how long it had lasted."""
+    after = f"after {duration(lasted)}"
+    if is_manual:
+        return f"Resolved by {by or 'an API key'} {after}"
+    if is_new_level:
+        return f"Resolved {after}: this level is the new baseline"
+    return f"Resolved automatically {after}"

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.console.call_samples import CallSamples, sample_calls
-from diagnostics.console.marks import marks_between
 from diagnostics.console.models_page import failures_url
 from diagnostics.prices.prices import price_on, prices_of, retry_spend
 from diagnostics.prices.retry_budgets import RetrySpend, what_if

@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
+from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.series import (
     Rates,
     RunCounts,
@@ -20,7 +21,6 @@ from diagnostics.analysis.series import (
 )
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.analysis.status import SeriesState, SeriesStatus
-from diagnostics.console.marks import marks_between
 from diagnostics.console.now_verdict import panel
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import GroupRow, groups_of

@@ -44,7 +44,7 @@ def panel(
         "narrowed": selection.query_for(**_subject(verdict)) if degrades else "",
         "failures_query": _failures(selection, verdict) if degrades else "",
         "open": _open(project_id, selection, _subject(verdict) if degrades else {}),
-        "marked": mark_of(project_id, verdict),
+        "marked": mark_of(project_id, kept_form(verdict)),
         "judged": judged_of(project_id, now),
         "query": selection.query(),
         "silence_hours": SILENCE_HOURS,
@@ -117,5 +117,5 @@ def mark_now(request: ConsoleRequest) -> HttpResponse:
     selection = read_selection(asked)
     verdict = recent_verdict_of(request.project.pk, selection, clock.now())
     is_right = request.POST.get("said") == "right"
-    mark_verdict(request.project.pk, verdict, by, is_right=is_right)
+    mark_verdict(request.project.pk, kept_form(verdict), by, is_right=is_right)
     return redirect(f"{reverse('now')}?{selection.query()}".rstrip("?"))

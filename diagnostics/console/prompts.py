@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
-from diagnostics.console.marks import marks_between
+from diagnostics.alerting.marks import marks_between
 from diagnostics.console.models_page import failures_url
 from diagnostics.console.prompt_versions import (
     FirstFailure,

@@ -22,6 +22,7 @@ DRAWINGS: Mapping[str, tuple[Callable[..., object], str]] = {
     "columns": (bars.columns, "bars"),
     "shares": (bars.shares, "shares"),
     "series_chart": (series.draw_series, "series"),
+    "small_chart": (series.draw_series, "small"),
     "sum_strip": (cusum.draw_sums, "sums"),
     "strip": (strips.strip, "strip"),
     "looks": (strips.looks, "strip"),

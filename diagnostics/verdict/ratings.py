@@ -1,7 +1,9 @@
 """What people say of verdicts: right or wrong, and how often they were right."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import models, transaction
@@ -12,8 +14,7 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import Chance, chance_of
 from diagnostics.constraints import person, unique
-from diagnostics.verdict.verdicts import Verdict, kept_form
-from diagnostics.verdict.wording import worded
+from diagnostics.verdict.wording import sentence_of, since_of, worded
 
 
 class VerdictMark(models.Model):
@@ -71,38 +72,42 @@ def right_share(project_id: int | None, now: datetime) -> JudgedShare:
     return JudgedShare(**found)
 
 
-def mark_of(project_id: int, verdict: Verdict) -> bool | None:
-    """Return whether a verdict was marked right or wrong; None: it was not marked."""
+def mark_of(project_id: int, verdict: Mapping[str, Any]) -> bool | None:
+    """Return whether a kept verdict was marked right or wrong; None: it was not marked."""
     marks = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
     return marks.order_by("-is_right").values_list("is_right", flat=True).first()
 
 
 @transaction.atomic
 def mark_verdict(
-    project_id: int, verdict: Verdict, by: User, *, is_right: bool
+    project_id: int, verdict: Mapping[str, Any], by: User, *, is_right: bool
 ) -> VerdictMark | None:
-    """Keep what somebody says of a verdict, frozen as it is; the latest word counts.
+    """Keep what somebody says of a kept verdict, frozen as it is; the latest word counts.
 
     None: there is nothing to be right or wrong about.
     """
-    if verdict.since is None:
+    since, sentence = since_of(verdict), sentence_of(verdict)
+    if since is None:
         return None
     rows = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
     known = rows.order_by("-at").first()
     mark, _ = VerdictMark.objects.update_or_create(
         project_id=project_id,
-        cause=str(verdict.finding.cause),
-        cause_value=verdict.finding.value,
-        since=known.since if known else verdict.since,
-        defaults={"is_right": is_right, "verdict": worded(kept_form(verdict)), "by": by},
+        since=known.since if known else since,
+        **_cause_of(verdict),
+        defaults={"is_right": is_right, "verdict": worded(verdict), "by": by},
     )
     said = "right" if is_right else "wrong"
-    note(project_id, by, "verdict.marked", verdict.sentence, {"as": said})
+    note(project_id, by, "verdict.marked", sentence.text if sentence else "", {"as": said})
     return mark
 
 
-def _same(verdict: Verdict) -> Q:
-    if verdict.since is None:
+def _same(verdict: Mapping[str, Any]) -> Q:
+    since = since_of(verdict)
+    if since is None:
         return Q(pk__in=[])
-    near = (verdict.since - SAME, verdict.since + SAME)
-    return Q(cause=str(verdict.finding.cause), cause_value=verdict.finding.value, since__range=near)
+    return Q(**_cause_of(verdict), since__range=(since - SAME, since + SAME))
+
+
+def _cause_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    return {"cause": str(verdict.get("cause")), "cause_value": verdict.get("cause_value") or ""}

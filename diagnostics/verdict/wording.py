@@ -127,6 +127,17 @@ class Sentence:
             return [f"{self.lead}{rest}"]
         return [f"{self.lead} since ", self.since, rest]
 
+    def past(self, ended: datetime) -> "tuple[list[str | datetime], list[str | datetime]]":
+        """Return what degraded from when to when, and what it looked like."""
+        parts: list[str | datetime] = self.parts
+        if self.since:
+            rest = self.rest.rstrip(".")
+            parts = ["Degraded from ", self.since, " to ", ended, rest]
+        return parts, [
+            part.replace("Looks like", "Looked like") if isinstance(part, str) else part
+            for part in self.reason
+        ]
+
     @property
     def headline(self) -> str:
         """What and since when, without the reason; the time is in UTC."""
@@ -168,6 +179,28 @@ def sentence_of(verdict: Mapping[str, Any]) -> Sentence | None:
             return None
     text = str(verdict.get("sentence") or "")
     return Sentence(text.rstrip("."), None, ".") if text else None
+
+
+def since_of(verdict: Mapping[str, Any]) -> datetime | None:
+    """Return the onset that a kept verdict names; None where it names none."""
+    return _time_of(verdict.get("since"))
+
+
+def onset_of(verdict: Mapping[str, Any]) -> tuple[datetime, datetime, datetime] | None:
+    """Return the onset of a kept verdict with both ends of its 95 % interval."""
+    since = since_of(verdict)
+    if since is None:
+        return None
+    low, high = (_time_of(verdict.get(name)) for name in ("since_low", "since_high"))
+    return since, low or since, high or since
+
+
+def _time_of(kept: object) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(str(kept))
+    except ValueError:
+        return None
+    return at if at.tzinfo else None
 
 
 def worded(verdict: Mapping[str, Any]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ export const zoom = async (figure, asked, zone) => {
     const query = new URLSearchParams(figure.dataset.query);
     query.set("from", iso(from));
     query.set("to", iso(to));
-    link.href = `?${query}`;
+    link.href = `${figure.dataset.page || ""}?${query}`;
     range.textContent = `${told.moment(from)} to ${told.moment(to)}`;
   };
   const size = () => ({ width: Math.max(place.clientWidth - 16, 240), height: 280 });

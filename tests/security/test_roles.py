@@ -39,8 +39,8 @@ CONSOLE: dict[str, tuple[str, ...]] = {
         "cancel_goal", "cancel_run", "close_breaker", "comment_incident",
         "decide_pattern", "failures_seen", "goal_new", "isolate_breaker",
         "isolate_model", "link_incident", "maintenance_create", "maintenance_delete",
-        "mark_verdict", "notification_again", "rerun_run", "resolve_incident",
-        "resolve_run", "send_test_event", "silence_create", "silence_end",
+        "mark_verdict", "notification_again", "rate_incident", "rerun_run",
+        "resolve_incident", "resolve_run", "send_test_event", "silence_create", "silence_end",
         "silence_incident", "undo_goal",
     ),
 }  # fmt: skip

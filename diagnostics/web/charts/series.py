@@ -81,7 +81,8 @@ class SeriesChart:
     """What is drawn: failures of trials in slots of `width`, the first at `since`.
 
     `noun` is what a trial is called, `baseline` its usual share as (share, low, high),
-    `query` the page's query string without times: a zoomed range is added to it.
+    `query` the page's query string without times: a zoomed range is added to it. `page`
+    is the address that it leads to, the page of the chart unless given.
     """
 
     name: str
@@ -95,6 +96,7 @@ class SeriesChart:
     onset: Since | None = None
     marks: Sequence[Mark] = ()
     query: str = ""
+    page: str = ""
 
     @property
     def until(self) -> datetime:

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from diagnostics.alerting.attribution import VerdictCache, since_of
+from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.correlation import Blame, OpenIncident, find_incident, title_of
 from diagnostics.alerting.severity import rank
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.verdict.cause import Finding
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict
-from diagnostics.verdict.wording import Sentence
+from diagnostics.verdict.wording import Sentence, since_of
 
 HOUR = timedelta(hours=1)
 

@@ -214,11 +214,11 @@ def _check_incident(one: Watched, incident: Incident, cause: Verdict) -> None:
     """Compare the page of an incident, and what the API says of it."""
     told = said(cause, in_iso(cause.since))
     page = one.page(reverse("incident", args=[incident.pk]))
-    assert sentences(page.partition("What happened")[0]) == {told}
+    assert sentences(page.partition("Timeline")[0]) == {told}
     onset, share, of = told
     assert f" since {onset}, for " in page
-    assert f"· {share} of {of}" in page
-    assert f"Began{onset}" in page
+    assert f"{share} of {of} (95 % interval" in page
+    assert f"Onset{onset}" in page
     listed = one.json(reverse("api_incidents"))["items"]
     (row,) = (item for item in listed if item["id"] == incident.pk)
     assert (row["sentence"], row["onset"]) == (cause.sentence, _in_api(cause)[0])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from diagnostics.alerting.task_text import TaskFacts, TaskFailure, write_task
+from diagnostics.failures.excerpt import excerpt
 
 VERDICT: dict[str, Any] = {
     "sentence": "Degrading since 14:32: x/y, 31 % of 412 runs.",
@@ -23,6 +24,8 @@ FAILURE = TaskFailure("Breaks the schema at /due", "plan", 98, 2, "https://f/fai
 
 
 def task(verdict: dict[str, Any] | None = None, **failure: Any) -> str:
+    if sample := failure.pop("sample", ""):
+        failure["shown"] = excerpt(sample, [])
     failures = [TaskFailure(**{**{n: getattr(FAILURE, n) for n in FAILURE.__slots__}, **failure})]
     links = [("Incident", "https://f/incidents/1/")]
     facts = TaskFacts("P", verdict or VERDICT, ["x/y, plan in prod"], failures, links, "Title")

@@ -1,6 +1,6 @@
 """Marks on every axis of time: deploys of each kind, and incidents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -28,10 +28,17 @@ def marks_between(
     observed of another model; what does not say where it belongs counts everywhere.
     """
     found = [
-        *_deploys(project_id, since, until, terms),
+        *deploy_marks(deploys_of(project_id, since, until)[:MOST_MARKS], terms),
         *_incidents(project_id, since, until, terms),
     ]
     return sorted(found, key=lambda mark: mark.at)[-MOST_MARKS:]
+
+
+def deploy_marks(deploys: Iterable[Deploy], terms: Sequence[Term] = ()) -> list[Mark]:
+    """Return the marks of the deploys that these terms keep, oldest first."""
+    kept = (deploy for deploy in deploys if _is_kept(deploy, terms))
+    marks = (Mark(one.at, one.kind, _label(one), _address(one)) for one in kept)
+    return sorted(marks, key=lambda mark: mark.at)
 
 
 def _incidents(
@@ -43,14 +50,6 @@ def _incidents(
         if is_kept(incident, terms):
             url = _page("incident", number=incident.pk)
             yield Mark(incident.onset, "incident", incident.title, url)
-
-
-def _deploys(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> Iterator[Mark]:
-    for deploy in deploys_of(project_id, since, until)[:MOST_MARKS]:
-        if _is_kept(deploy, terms):
-            yield Mark(deploy.at, deploy.kind, _label(deploy), _address(deploy))
 
 
 def _is_kept(deploy: Deploy, terms: Sequence[Term]) -> bool:

@@ -1,0 +1,146 @@
+"""The curve of an incident: how often its runs or calls fail, and what happened when."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from operator import attrgetter
+from urllib.parse import parse_qsl
+
+from django.urls import reverse
+
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.marks import deploy_marks
+from diagnostics.alerting.notification_facts import rate_of
+from diagnostics.alerting.signals import Slice
+from diagnostics.analysis.series import SeriesKey, axis_of
+from diagnostics.analysis.status import STATUS_SPAN, Unit
+from diagnostics.ingest.deploys import deploys_of
+from diagnostics.queries.events import window_for
+from diagnostics.queries.models import slot_width
+from diagnostics.queries.trends import recent_trends, trends
+from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import read_selection
+from diagnostics.store.windows import RunBucket, ceil, floor, merged
+from diagnostics.verdict.statuses import COUNTING
+from diagnostics.verdict.wording import onset_of, since_of
+from diagnostics.web.charts.marks import Mark
+from diagnostics.web.charts.series import SeriesChart, Since
+
+SHOWN, BEFORE, AFTER = timedelta(hours=6), timedelta(hours=1), timedelta(hours=1)
+"""What is drawn at least, and how much of it before the onset and after the end."""
+MOST_POINTS = 48
+MOST_DEPLOYS, MOST_SMALL_DEPLOYS = 60, 3
+Curves = Mapping[SeriesKey, Sequence[RunBucket]]
+
+
+def small_charts(
+    project_id: int, incidents: Sequence[Incident], now: datetime
+) -> dict[int, SeriesChart]:
+    """Return the last six hours of open incidents, from before the onset, by their ids.
+
+    A day at most, from curves that the Now page reads anyway; the number of queries does
+    not grow with the incidents.
+    """
+    axis = axis_of(now - STATUS_SPAN, now)
+    deploys = list(deploys_of(project_id, axis.since, axis.until)[:MOST_DEPLOYS])
+    curves: dict[Unit, Curves] = {
+        unit: recent_trends(project_id, axis.since, axis.until, axis.count, (), now, COUNTING[unit])
+        for unit in dict.fromkeys(map(_unit_of, incidents))
+    }
+    found = {}
+    for one in incidents:
+        begin = min(now - SHOWN, began(one) - BEFORE)
+        shown = min(-(-(axis.until - begin) // axis.width), axis.count)
+        buckets = _added(one, curves[_unit_of(one)], axis.count)[-shown:]
+        marks = deploy_marks(deploys, terms_of(one))[-MOST_SMALL_DEPLOYS:]
+        since = axis.until - shown * axis.width
+        found[one.pk] = _chart(one, since, axis.width, buckets, marks)
+    return found
+
+
+def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
+    """Return the curve of an incident from before its onset to after its end."""
+    terms = terms_of(incident)
+    until = min(incident.cleared_at + AFTER if incident.cleared_at else now, now)
+    begin = min(until - SHOWN, began(incident) - BEFORE)
+    width = slot_width(window_for(begin, until, terms, now), terms, now)
+    since = floor(begin, width)
+    count = max((ceil(until, width) - since) // width, 1)
+    end = since + count * width
+    counting = COUNTING[_unit_of(incident)]
+    curves = trends(incident.project_id, since, end, count, terms, counting)
+    deploys = deploys_of(incident.project_id, since, end)[:MOST_DEPLOYS]
+    marks = sorted([*deploy_marks(deploys, terms), *_became(incident)], key=attrgetter("at"))
+    return _chart(incident, since, width, _added(incident, curves, count), marks)
+
+
+def began(incident: Incident) -> datetime:
+    """Return the onset: by the verdict, which the sentence says; else by the detector."""
+    return since_of(incident.latest_verdict) or incident.onset
+
+
+def terms_of(incident: Incident) -> Sequence[Term]:
+    """Return the conditions that the affected calls share."""
+    return read_selection(dict(parse_qsl(incident.filter))).series_terms
+
+
+def _unit_of(incident: Incident) -> Unit:
+    rate = rate_of(incident.latest_verdict)
+    return "call" if rate and rate.counted == "calls" else "run"
+
+
+def _added(incident: Incident, curves: Curves, count: int) -> list[RunBucket]:
+    """Add up the curves of the series that the slices of an incident are made of."""
+    slices = [one.slice for one in incident.slices.all()]
+    mine = [curve for key, curve in curves.items() if _is_part(key, slices)]
+    columns = zip(*mine, strict=True) if mine else [()] * count
+    return [RunBucket(sum(b.runs for b in at), sum(b.degraded for b in at)) for at in columns]
+
+
+def _is_part(key: SeriesKey, slices: Iterable[Slice]) -> bool:
+    named = key._asdict()
+    return any(
+        all(named[name] == value for name, value in one.items() if name in SERIES_FIELDS)
+        for one in slices
+    )
+
+
+def _chart(
+    incident: Incident,
+    since: datetime,
+    width: timedelta,
+    buckets: Sequence[RunBucket],
+    marks: Sequence[Mark],
+) -> SeriesChart:
+    together = -(-len(buckets) // MOST_POINTS)
+    rate, unit = rate_of(incident.latest_verdict), _unit_of(incident)
+    usual = rate.baseline if rate else None
+    return SeriesChart(
+        name=f"incident-{incident.pk}",
+        title=f"Failure rate of {unit}s",
+        since=since,
+        width=width * together,
+        slots=merged(buckets, together),
+        noun=unit,
+        failing="degraded" if unit == "run" else "failed",
+        baseline=None if usual is None else (usual, usual, usual),
+        onset=_onset(incident, since),
+        marks=marks,
+        query=incident.filter,
+        page=reverse("now"),
+    )
+
+
+def _onset(incident: Incident, since: datetime) -> Since | None:
+    """Return the onset with its interval, where it lies on the axis."""
+    at, low, high = onset_of(incident.latest_verdict) or (incident.onset,) * 3
+    return Since(at, low, high) if at >= since else None
+
+
+def _became(incident: Incident) -> Iterator[Mark]:
+    yield Mark(incident.fired_at, "fired", "")
+    if incident.acknowledged_at:
+        by = incident.acknowledged_by
+        yield Mark(incident.acknowledged_at, "acknowledged", by.get_username() if by else "")
+    if incident.cleared_at:
+        yield Mark(incident.cleared_at, "resolved", "")
