@@ -113,8 +113,8 @@ def _newest(
     if not selection.scans_events:
         return list(found_in(since, until)[:FIRST_ROWS]), None
     scanned = scan(found_in, since, until, FIRST_ROWS)
-    is_whole = scanned.reached <= since or len(scanned.events) == FIRST_ROWS
-    return scanned.events, None if is_whole else scanned.reached
+    is_whole = scanned.reached <= since or len(scanned.rows) == FIRST_ROWS
+    return scanned.rows, None if is_whole else scanned.reached
 
 
 def _until(selection: Selection, since: datetime, reached: datetime) -> str:

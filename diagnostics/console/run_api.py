@@ -1,46 +1,42 @@
 """GET /api/v1/runs: what agents did, a run an item."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
+from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import Field
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.prices.run_costs import costs_of
 from diagnostics.queries.assessments import VALID, assessed_as, assessments_of, keep_assessed
-from diagnostics.queries.runs import FIELDS, page_of_runs, runs_of
+from diagnostics.queries.runs import condition_of_word, read_runs
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import (
-    PAGE_PARAMETERS,
-    TIME_PARAMETERS,
-    read_choices,
-    read_list_limit,
-    select,
-)
+from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, read_list_limit, select
 from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Paged, Resource
+from diagnostics.selection.fields import OUTCOMES
+from diagnostics.selection.ranges import WIDEST_RANGE
+from diagnostics.selection.selection import Selection
 from diagnostics.store.run_models import AgentRun, AssessedAs, RunOutcome
 
 MOST_STREAMED = 1_000_000
 MOST_ASSESSMENTS = 100
-OUTCOMES = [outcome.value for outcome in RunOutcome]
+RUN_OUTCOMES = [outcome.value for outcome in RunOutcome]
 VERDICTS = [verdict.value for verdict in AssessedAs]
 PARAMETERS = [
-    *TIME_PARAMETERS,
-    *(OpenApiParameter(name, str, description="exact") for name in FIELDS),
-    OpenApiParameter("outcome", str, enum=OUTCOMES),
+    *(parameter for parameter in EVENT_PARAMETERS if parameter.name != "outcome"),
+    OpenApiParameter("outcome", str, enum=list(dict.fromkeys([*RUN_OUTCOMES, *OUTCOMES]))),
     OpenApiParameter("assessed", str, enum=VERDICTS, description="late outcome"),
-    OpenApiParameter("q", str, description='model:haiku corr:run-88 "words"'),
-    *PAGE_PARAMETERS,
 ]
 
 
@@ -91,6 +87,7 @@ class AgentRunsView(ListView):
     """What agents did."""
 
     required_scopes = {"GET": Scope.READ}
+    of_word = staticmethod(condition_of_word)
 
     @extend_schema(
         operation_id="runs_list",
@@ -100,25 +97,33 @@ class AgentRunsView(ListView):
     def get(self, request: Request) -> HttpResponseBase:
         """List runs, newest first."""
         asked = request.query_params.dict()
-        chosen = read_choices(asked, {"outcome": OUTCOMES, "assessed": VERDICTS})
-        given = {name: value for name, value in asked.items() if name not in chosen}
-        selection = select(given, PARAMETERS)
-        if any(term.field not in FIELDS for term in selection.text.terms):
-            raise ValidationError({"q": f"runs are told apart by {', '.join(FIELDS)} only"})
+        verdict = read_choices(asked, {"assessed": VERDICTS}).get("assessed")
+        # Of a run alone: the language of filters knows the others.
+        outcome = asked.get("outcome") if asked.get("outcome") in RUN_OUTCOMES else None
+        own = {"assessed", "outcome"} if outcome else {"assessed"}
+        given = {name: value for name, value in asked.items() if name not in own}
+        selection = _timed(select(given, PARAMETERS), has_range="range" in asked)
         project_id = project_of(request).pk
-        verdict = chosen.pop("assessed", None)
-        found = runs_of(project_id, selection).filter(**chosen)
-        if verdict is not None:
-            found = keep_assessed(found, verdict)
+
+        def keep(runs: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
+            found = runs.filter(outcome=outcome) if outcome else runs
+            return keep_assessed(found, verdict) if verdict else found
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            runs, after = page_of_runs(found, limit, cursor)
-            return describe_runs(project_id, runs), after
+            page = read_runs(project_id, selection, limit, cursor, clock.now(), keep, self.of_word)
+            return describe_runs(project_id, page.runs), page.after
 
         limit = read_list_limit(request, MOST_STREAMED)
         return self.answer_list(
             request, tuple(AgentRunResource.model_fields), read_page, limit, asked.get("cursor")
         )
+
+
+def _timed(selection: Selection, *, has_range: bool) -> Selection:
+    """Set the times of a range; without one, events are searched as far back as it goes."""
+    if selection.begin or not has_range:
+        return replace(selection, range=WIDEST_RANGE)
+    return replace(selection, begin=selection.since(selection.end or clock.now()))
 
 
 class AgentRunView(KeyedView):

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series
 from diagnostics.queries.sums import Question, Row, sum_rollups
@@ -145,8 +145,9 @@ def _read_series(row: Row) -> SeriesRow:
     return SeriesRow(environment, node or "", provider, model, counts, rate_series(counts))
 
 
-Matching = Callable[[datetime, datetime], QuerySet[Event]]
-"""The events of begin <= t < end that are looked for, newest first."""
+RowT = TypeVar("RowT", bound=Model)
+Matching = Callable[[datetime, datetime], QuerySet[RowT]]
+"""The rows of begin <= t < end that are looked for, newest first."""
 
 PATIENCE_SECONDS = 2.0
 FIRST_STRETCH = timedelta(minutes=30)
@@ -155,14 +156,14 @@ QUICK_SECONDS, SLOW_SECONDS = 0.2, 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(Generic[RowT]):
     """What was found, and how far back was looked: everything since `reached`."""
 
-    events: list[Event]
+    rows: list[RowT]
     reached: datetime
 
 
-def matching(project_id: int, selection: Selection) -> Matching:
+def matching(project_id: int, selection: Selection) -> "Matching[Event]":
     """Return the events of a project that meet a selection, for any stretch of time."""
 
     def between(begin: datetime, end: datetime) -> QuerySet[Event]:
@@ -173,18 +174,18 @@ def matching(project_id: int, selection: Selection) -> Matching:
 
 
 def scan(
-    found_in: Matching,
+    found_in: "Matching[RowT]",
     since: datetime,
     until: datetime,
     most: int,
     patience_seconds: float = PATIENCE_SECONDS,
-) -> Scanned:
-    """Look back from `until` for `most` events; stops there, at `since`, or impatiently.
+) -> Scanned[RowT]:
+    """Look back from `until` for `most` rows; stops there, at `since`, or impatiently.
 
     At least one stretch is looked at. Where `most` were found, older ones of the last
     stretch may be missing.
     """
-    found: list[Event] = []
+    found: list[RowT] = []
     stretch, reached = FIRST_STRETCH, until
     began = now = time.monotonic()
     while reached > since and len(found) < most and now - began <= patience_seconds:

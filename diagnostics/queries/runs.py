@@ -1,59 +1,157 @@
-"""The list of runs: what a selection keeps of them, newest first, page by page."""
+"""The list of runs: what a selection keeps of them, newest first, page by page.
 
-from django.db.models import Q, QuerySet
+The row of a run answers most filters. Words, pointers and the like are looked for in its
+events: the newest runs first, as long as patience lasts, and at most 7 days of them.
+"""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Collate
+
+from diagnostics.queries.events import scan
 from diagnostics.rest.cursors import read_cursor, write_cursor
-from diagnostics.selection.conditions import matches, narrow_rows
-from diagnostics.selection.query_language import Term, Word
+from diagnostics.selection.conditions import ANY_DAY, Days, matches, narrow, narrow_rows
+from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
-from diagnostics.store.run_models import AgentRun
+from diagnostics.store.models import Event
+from diagnostics.store.run_models import AgentRun, RunOutcome
 
-FIELDS = (
-    *("environment", "node", "provider", "model"),
-    *("source", "release", "prompt_version", "correlation_id"),
+COLUMNS = (
+    *("environment", "provider", "model", "source", "release"),
+    *("prompt_version", "schema", "correlation_id"),
 )
-"""What runs can be narrowed by; provider and model are those of the call that decides."""
+"""Provider, model and the names after them are those of the call that decides."""
+FIELDS = (*COLUMNS, "node", "kind", "outcome", "attempt")
+"""What the row of a run answers."""
+OUTCOMES = {**{outcome.value: outcome for outcome in RunOutcome}, "repaired": RunOutcome.RECOVERED}
 SEARCHED = ("correlation_id", "provider", "model", "source")
+# What the index of failures holds.
+HAS_FAILED = ~Q(kinds=[])
+INSTANT = timedelta(microseconds=1)
+OfWord = Callable[[Word, Days], Q]
 
 
-def runs_of(project_id: int, selection: Selection) -> QuerySet[AgentRun]:
-    """Return the runs of a project that meet a selection and began in its times, newest first."""
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """A page of runs and the cursor of the next one.
+
+    `reached` says how far back was searched, where that ended before the page was full.
+    """
+
+    runs: list[AgentRun]
+    after: str | None
+    reached: datetime | None = None
+
+
+def condition_of_word(word: Word, days: Days) -> Q:
+    """Return the condition that a run, or one of its events, has a word."""
+    found = Q(_event_exists(Query(words=(Word(word.text),)), days))
+    for name in SEARCHED:
+        found |= Q(**{f"{name}__icontains": word.text})
+    return found
+
+
+def runs_of(
+    project_id: int, selection: Selection, days: Days = ANY_DAY, of_word: OfWord = condition_of_word
+) -> QuerySet[AgentRun]:
+    """Return the runs of a project that meet a selection and began in its times, newest first.
+
+    `days` are those that events are searched in.
+    """
     runs = AgentRun.objects.filter(project_id=project_id)
     if selection.begin is not None:
         runs = runs.filter(began_at__gte=selection.begin)
     if selection.end is not None:
         runs = runs.filter(began_at__lt=selection.end)
-    return narrow_rows(runs, selection, _condition, _condition_of_word).order_by(
-        "-began_at", "-correlation_id"
-    )
+    return narrow_rows(
+        runs, selection, lambda term: _condition(term, days), lambda word: of_word(word, days)
+    ).order_by("-began_at", "-correlation_id")
 
 
-def page_of_runs(
-    runs: QuerySet[AgentRun], limit: int, cursor: str | None
-) -> tuple[list[AgentRun], str | None]:
-    """Return one page and the cursor of the next; raises BadCursorError.
+def searches_events(selection: Selection) -> bool:
+    """Whether the rows of runs alone cannot answer."""
+    return bool(selection.text.words) or any(term.field not in FIELDS for term in selection.terms)
+
+
+def read_runs(
+    project_id: int,
+    selection: Selection,
+    limit: int,
+    cursor: str | None,
+    now: datetime,
+    keep: Callable[[QuerySet[AgentRun]], QuerySet[AgentRun]] = lambda runs: runs,
+    of_word: OfWord = condition_of_word,
+) -> RunPage:
+    """Return a page of the runs that meet a selection; raises BadCursorError.
 
     Keyset on (began_at, correlation_id): stable while runs keep coming in.
     """
-    if cursor:
-        at, reference = read_cursor(cursor, str)
-        after = Q(began_at__lt=at) | Q(began_at=at, correlation_id__lt=reference)
-        runs = runs.filter(after, began_at__lte=at)
-    found = list(runs[: limit + 1])
-    if len(found) <= limit:
-        return found, None
-    last = found[limit - 1]
-    return found[:limit], write_cursor(last.began_at, last.correlation_id)
+    place = read_cursor(cursor, str) if cursor else None
+    if not searches_events(selection):
+        runs = _before(keep(runs_of(project_id, selection)), place)
+        return _cut(list(runs[: limit + 1]), limit)
+
+    def between(begin: datetime, end: datetime) -> QuerySet[AgentRun]:
+        stretch = replace(selection, begin=begin, end=end)
+        return _before(keep(runs_of(project_id, stretch, Days(begin), of_word)), place)
+
+    since, until, _ = selection.scanned_window(now)
+    # Of its own instant, a cursor's row may not be the last.
+    until = min(until, place[0] + INSTANT) if place else until
+    scanned = scan(between, since, until, limit + 1)
+    page = _cut(scanned.rows, limit)
+    if page.after or scanned.reached <= since:
+        return page
+    return RunPage(page.runs, write_cursor(scanned.reached, ""), scanned.reached)
 
 
-def _condition(term: Term) -> Q:
-    if term.field == "node":
-        return Q(nodes__contains=[term.value])
-    return matches(term.field, term)
+def _cut(runs: list[AgentRun], limit: int) -> RunPage:
+    if len(runs) <= limit:
+        return RunPage(runs, None)
+    last = runs[limit - 1]
+    return RunPage(runs[:limit], write_cursor(last.began_at, last.correlation_id))
 
 
-def _condition_of_word(word: Word) -> Q:
-    found = Q()
-    for name in SEARCHED:
-        found |= Q(**{f"{name}__icontains": word.text})
-    return found
+def _before(runs: QuerySet[AgentRun], place: tuple[datetime, str] | None) -> QuerySet[AgentRun]:
+    if place is None:
+        return runs
+    at, reference = place
+    after = Q(began_at__lt=at) | Q(began_at=at, correlation_id__lt=reference)
+    return runs.filter(after, began_at__lte=at)
+
+
+def _condition(term: Term, days: Days) -> Q:
+    if term.field in COLUMNS:
+        return matches(term.field, term)
+    match term.field, term.value:
+        case "node", value:
+            return Q(nodes__contains=[value])
+        case "attempt", None:
+            return Q(attempts=0)
+        case "attempt", str(number):
+            return Q(attempts__gte=int(number))
+        case "kind", "succeeded":
+            return Q(ok_first__gt=0) | Q(recovered__gt=0)
+        case "kind", value:
+            return HAS_FAILED & Q(kinds__contains=[value])
+        case "outcome", RunOutcome.DEGRADED:
+            return HAS_FAILED & Q(outcome=RunOutcome.DEGRADED)
+        case "outcome", str(value) if value in OUTCOMES:
+            return Q(outcome=OUTCOMES[value])
+    plain = Term(term.field, term.value, is_exact=term.is_exact)
+    return Q(_event_exists(Query((plain,)), days))
+
+
+def _event_exists(asked: Query, days: Days) -> Exists:
+    """Ask the events of a run; what is turned round is turned round by the caller."""
+    events = Event.objects.filter(
+        project_id=OuterRef("project_id"),
+        # The order of its index; a run compares byte by byte.
+        correlation_id=Collate(OuterRef("correlation_id"), "default"),
+        occurred_at__gte=OuterRef("began_at"),
+        occurred_at__lte=OuterRef("ended_at"),
+    )
+    return Exists(narrow(events, Selection(text=asked), days))

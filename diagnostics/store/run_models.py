@@ -49,6 +49,8 @@ class AgentRun(models.Model):
     # The first few by name; `provider/model`, as far as told.
     nodes = ArrayField(models.TextField(), db_default=Value("{}"))
     called_models = ArrayField(models.TextField(), db_default=Value("{}"))
+    # Of its events but good answers: kind and error type, by name.
+    kinds = ArrayField(models.TextField(), db_default=Value("{}"))
     # Of the latest event that names a model, else of the latest: this one.
     decided_at = models.DateTimeField(null=True)
     decided_by = models.UUIDField(null=True)
@@ -58,6 +60,7 @@ class AgentRun(models.Model):
     source = models.TextField(null=True)
     release = models.TextField(null=True)
     prompt_version = models.TextField(null=True)
+    schema = models.TextField(null=True)
     # When its attempts are numbered, where no event says which attempt it was.
     settles_at = models.DateTimeField(null=True)
     outcome = models.GeneratedField(
@@ -75,6 +78,10 @@ class AgentRun(models.Model):
         indexes = [
             # Read by the list of runs, newest first, and by the purge.
             index("diagnostics_agentrun_newest", "project -began_at -correlation_id"),
+            # Read by the list of runs where it asks for a kind of failure or for degraded runs.
+            index(
+                "diagnostics_agentrun_failures", "project -began_at -correlation_id", ~Q(kinds=[])
+            ),
             # Read by the settling of runs that spans tell.
             index("diagnostics_agentrun_due", "settles_at", Q(settles_at__isnull=False)),
         ]

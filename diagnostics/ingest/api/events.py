@@ -92,7 +92,7 @@ class EventListing:
             until = min(until, place[0] + INSTANT)
             found_in = _behind(found_in, *place)
         scanned = scan(found_in, since, until, limit + 1)
-        events, after = cut_page(scanned.events, limit)
+        events, after = cut_page(scanned.rows, limit)
         if after is None and scanned.reached > since:
             self.notes.append(_searched_to(scanned.reached))
             after = write_cursor(scanned.reached, NO_ID)
@@ -109,7 +109,7 @@ class EventListing:
         return since, until
 
 
-def _behind(found_in: Matching, at: datetime, identifier: UUID) -> Matching:
+def _behind(found_in: "Matching[Event]", at: datetime, identifier: UUID) -> "Matching[Event]":
     return lambda begin, end: before(found_in(begin, end), at, identifier)
 
 

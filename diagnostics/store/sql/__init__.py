@@ -21,9 +21,10 @@ FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.s
 # A count is an integer: far more than anybody sends, yet nobody may stop the fold.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
-# Of a run, those of the event that decides; and how many nodes and models a row holds.
-RUN_NAMES = ("provider", "model", "environment", "source", "release", "prompt_version")
+# Of a run, those of the event that decides; and how many names of each sort a row holds.
+RUN_NAMES = ("provider", "model", "environment", "source", "release", "prompt_version", "schema")
 MOST_NAMES = 8
+MOST_KINDS = 24
 # A condition a line; one that goes on is indented.
 LINE = re.compile(r"\n(?! )")
 
@@ -98,11 +99,11 @@ def _each(write: Callable[[str], str]) -> Callable[[], str]:
     return lambda: ", ".join(map(write, MEASURES))
 
 
-def _joined(name: str) -> str:
+def _joined(name: str, most: int = MOST_NAMES) -> str:
     """Join two lists of names; what is there already costs nothing."""
     distinct = 'array_agg(DISTINCT name COLLATE "C" ORDER BY name COLLATE "C")'
     names = f"unnest(kept.{name} || excluded.{name}) AS name"
-    joined = f"(SELECT ({distinct})[1:{MOST_NAMES}] FROM {names})"  # noqa: S608 - our own names
+    joined = f"(SELECT ({distinct})[1:{most}] FROM {names})"  # noqa: S608 - our own names
     return f"CASE WHEN kept.{name} @> excluded.{name} THEN kept.{name} ELSE {joined} END"
 
 
@@ -120,12 +121,15 @@ def _decided() -> str:
 MARKS: Mapping[str, Callable[[], str]] = {
     FAILURES: lambda: _read("record_failures"),
     "<<runs>>": lambda: _read("record_runs"),
-    "<<run_sums>>": lambda: _read("run_sums").replace("<<most_names>>", str(MOST_NAMES)),
+    "<<run_sums>>": lambda: _read("run_sums"),
+    "<<most_names>>": lambda: str(MOST_NAMES),
+    "<<most_kinds>>": lambda: str(MOST_KINDS),
     "<<run_names>>": lambda: ", ".join(RUN_NAMES),
     "<<run_decided>>": _decided,
     "<<deciding_names>>": lambda: ", ".join(f"deciding.{name}" for name in RUN_NAMES),
     "<<joined_nodes>>": lambda: _joined("nodes"),
     "<<joined_called_models>>": lambda: _joined("called_models"),
+    "<<joined_kinds>>": lambda: _joined("kinds", MOST_KINDS),
     "<<measures>>": _measures,
     "<<words>>": lambda: ", ".join(f"w{word} bigint" for word in range(WORDS)),
     "<<packed>>": _packed,

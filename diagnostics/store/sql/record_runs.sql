@@ -18,12 +18,12 @@ ran AS (
     INSERT INTO diagnostics_agentrun AS kept (
         project_id, correlation_id, began_at, ended_at, calls, attempts, ok_first,
         recovered, degraded, input_tokens, output_tokens, nodes, called_models,
-        settles_at, decided_at, decided_by, <<run_names>>
+        kinds, settles_at, decided_at, decided_by, <<run_names>>
     )
     SELECT
         %(project)s, summed.correlation_id, began_at, ended_at, calls, summed.attempts,
         ok_first, recovered, degraded, summed.input_tokens, summed.output_tokens, nodes,
-        called_models, settles_at, occurred_at, event_id, <<run_names>>
+        called_models, kinds, settles_at, occurred_at, event_id, <<run_names>>
     FROM summed JOIN speaking USING (rank)
     ORDER BY summed.correlation_id COLLATE "C"
     ON CONFLICT (project_id, correlation_id) DO UPDATE SET
@@ -38,6 +38,7 @@ ran AS (
         output_tokens = kept.output_tokens + excluded.output_tokens,
         nodes = <<joined_nodes>>,
         called_models = <<joined_called_models>>,
+        kinds = <<joined_kinds>>,
         settles_at = greatest(kept.settles_at, excluded.settles_at),
         <<run_decided>>
 )

@@ -13,4 +13,15 @@ coalesce(
         ORDER BY concat_ws('/', provider, model) COLLATE "C")
         FILTER (WHERE model IS NOT NULL))[1:<<most_names>>],
     '{}'
-) AS called_models
+) AS called_models,
+coalesce(
+    (
+        SELECT (array_agg(DISTINCT name COLLATE "C" ORDER BY name COLLATE "C"))[1:<<most_kinds>>]
+        FROM unnest(
+            array_agg(DISTINCT kind) FILTER (WHERE kind <> 'succeeded')
+            || array_agg(DISTINCT parse_error_type) || array_agg(DISTINCT call_error_type)
+        ) AS name
+        WHERE name IS NOT NULL
+    ),
+    '{}'
+) AS kinds

@@ -14,7 +14,7 @@ from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price
 from failsoft.events import PostedEvent
-from tests.diagnostics.builders import degraded, succeeded
+from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
 Get = Callable[..., Any]
@@ -38,8 +38,8 @@ def get(project: Project) -> Get:
 
 @pytest.fixture
 def _runs(project: Project) -> None:
-    """Three runs, a minute apart, of which the oldest and the one after it began together."""
-    now = clock.now() - timedelta(hours=1)
+    """Four runs, of which two began together; the oldest has not ended."""
+    now = clock.now() - timedelta(minutes=60.5)
     told: list[dict[str, Any]] = [
         succeeded(correlation_id="a/1", source="bot", occurred_at=now.isoformat()),
         succeeded(correlation_id="a/2", attempt=2, occurred_at=now.isoformat(), model="m-2"),
@@ -49,6 +49,13 @@ def _runs(project: Project) -> None:
             reason="plan_parse_failed",
             occurred_at=(now + timedelta(minutes=1)).isoformat(),
             environment="prod",
+        ),
+        wire_event(
+            correlation_id="c",
+            occurred_at=(now - timedelta(days=2)).isoformat(),
+            parse_error_type="truncated",
+            schema="plan-2",
+            validation_errors=[{"path": "/tool", "code": "missing", "message": "the field tool"}],
         ),
     ]
     record(project.pk, [PostedEvent.model_validate(wire) for wire in told])
@@ -68,7 +75,7 @@ def test_runs_come_newest_first_page_by_page(get: Get) -> None:
         if page.json()["next"] is None:
             break
         cursor = {"cursor": page.json()["next"]}
-    assert found == ids(get()) == ["b", "a/2", "a/1"]
+    assert found == ids(get()) == ["b", "a/2", "a/1", "c"]
 
 
 @pytest.mark.usefixtures("_runs")
@@ -79,12 +86,30 @@ def test_runs_come_newest_first_page_by_page(get: Get) -> None:
         ({"outcome": "recovered"}, ["a/2"]),
         ({"node": "plan"}, ["b"]),
         ({"model": "m-2"}, ["a/2"]),
-        ({"source": "-"}, ["b", "a/2"]),
+        ({"source": "-"}, ["b", "a/2", "c"]),
         ({"environment": "prod"}, ["b"]),
         ({"correlation_id": "a/1"}, ["a/1"]),
         # What people have of a reference is its beginning.
         ({"q": "corr:a/"}, ["a/2", "a/1"]),
         ({"q": "-node:plan m-2"}, ["a/2"]),
+        ({"outcome": "repaired"}, ["a/2"]),
+        ({"outcome": "open"}, ["c"]),
+        ({"outcome": "stubbed"}, []),
+        ({"kind": "succeeded"}, ["a/2", "a/1"]),
+        ({"kind": "truncated"}, ["c"]),
+        ({"q": "kind:truncated kind:degraded"}, ["b", "c"]),
+        ({"q": "-kind:truncated -kind:degraded"}, ["a/2", "a/1"]),
+        ({"schema": "plan-2"}, ["c"]),
+        ({"schema": "-"}, ["b", "a/2", "a/1"]),
+        # A run has an attempt 2 where one of its answers took two.
+        ({"attempt": "2"}, ["b", "a/2"]),
+        # What the row of a run does not say, its events do.
+        ({"q": "pointer:/tool"}, ["c"]),
+        ({"q": "-pointer:/tool"}, ["b", "a/2", "a/1"]),
+        ({"reason": "plan_parse_failed"}, ["b"]),
+        ({"q": '"the field tool"'}, ["c"]),
+        ({"q": '-"the field tool" a/'}, ["a/2", "a/1"]),
+        ({"range": "1h"}, ["b"]),
         ({"to": "2001-01-01T00:00:00Z", "from": "2000-01-01T00:00:00Z"}, []),
     ],
 )
@@ -92,7 +117,7 @@ def test_runs_are_narrowed(get: Get, asked: dict[str, str], expected: list[str])
     assert ids(get(**asked)) == expected
 
 
-@pytest.mark.parametrize("asked", [{"outcome": "odd"}, {"q": "pointer:/a"}, {"cursor": "x"}])
+@pytest.mark.parametrize("asked", [{"outcome": "odd"}, {"q": "odd:a"}, {"cursor": "x"}])
 def test_what_runs_do_not_know_is_refused(get: Get, asked: dict[str, str]) -> None:
     assert get(**asked).status_code == BAD
 

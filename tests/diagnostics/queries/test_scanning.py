@@ -40,18 +40,18 @@ def test_every_stretch_is_looked_at_and_the_newest_come_first(
     found_in = matching(project.pk, read_selection({"q": "job"}))
     since = now - timedelta(days=7)
     scanned = scan(found_in, since, now, 10)
-    names = [event.correlation_id for event in scanned.events]
+    names = [event.correlation_id for event in scanned.rows]
     assert names == ["job-0", "job-1", "job-2", "job-3"]
     assert scanned.reached == since
     newest = scan(found_in, since, now, 2)
-    assert [event.correlation_id for event in newest.events] == names[:2]
+    assert [event.correlation_id for event in newest.rows] == names[:2]
     assert newest.reached > since
 
 
 def test_without_patience_one_stretch_is_looked_at(project: Project, now: datetime) -> None:
     found_in = matching(project.pk, read_selection({"q": "job"}))
     scanned = scan(found_in, now - timedelta(days=7), now, 10, patience_seconds=0)
-    assert [event.correlation_id for event in scanned.events] == ["job-0"]
+    assert [event.correlation_id for event in scanned.rows] == ["job-0"]
     assert scanned.reached == now - FIRST_STRETCH
 
 

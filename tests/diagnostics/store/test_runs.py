@@ -114,6 +114,17 @@ def test_a_run_adds_up_calls_tokens_time_nodes_and_models(project: Project) -> N
     assert (run.model, run.source, run.prompt_version) == ("fake-2", "bot", "v2")
 
 
+def test_a_run_names_what_failed_in_it_and_the_schema_that_decides(project: Project) -> None:
+    later = (AT + timedelta(seconds=5)).isoformat()
+    run = one(
+        project,
+        make_event(parse_error_type="truncated", schema="plan-1"),
+        good(attempt=2, occurred_at=later, schema="plan-2"),
+    )
+    assert (run.kinds, run.schema) == (["parse_invalid", "truncated"], "plan-2")
+    assert one(project, ended(cycle=2)).kinds == ["degraded", "parse_invalid", "truncated"]
+
+
 def test_an_event_that_names_no_model_does_not_decide(project: Project) -> None:
     later = (AT + timedelta(minutes=1)).isoformat()
     run = one(project, good(), good(occurred_at=later, provider=None, model=None, cycle=2))
