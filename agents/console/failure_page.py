@@ -1,6 +1,6 @@
 """A kind of failure: what, where, since when, how bad, and what to change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -13,15 +13,16 @@ from diagnostics import clock
 from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.failures.advice import advise_group
-from diagnostics.failures.counts import GroupQuestion, read_question
+from diagnostics.failures.counts import GroupQuestion, is_of_kinds, read_question
 from diagnostics.failures.excerpt import excerpt
 from diagnostics.failures.groups import GroupRow, Sample, group_row, neighbours_of, samples_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.places import summarise
 from diagnostics.failures.shares import FailureCurve, calls_by_node, curve_of, places_of
-from diagnostics.failures.views import failure_url
+from diagnostics.failures.views import failure_url, narrowed_to
 from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.rest.cursors import BadCursorError
+from diagnostics.selection.fields import FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.queries import seen_in
@@ -97,7 +98,14 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "query": query,
         "before": failure_url(before, query) if before else None,
         "after": failure_url(after, query) if after else None,
-        **filter_frame(request, selection, kept=KEPT, covers=covers),
+        **filter_frame(
+            request,
+            selection,
+            applies=_applied(row.group, asked),
+            about=narrowed_to(selection, row.group),
+            kept=KEPT,
+            covers=covers,
+        ),
         "sample": shown_sample(samples, request.GET.get("sample", "")),
         "samples": samples,
         "older": older,
@@ -108,6 +116,13 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "section": "failures",
     }
     return respond(request, "failures/failure", context, context["title"])
+
+
+def _applied(group: FailureGroup, asked: GroupQuestion) -> Collection[str] | None:
+    """Return what the page applies: its counts are of one failure, whatever kinds are asked for."""
+    if is_of_kinds(asked.kinds, group.kind, group.error_type):
+        return None
+    return {*FIELDS, "q"} - {"kind"}
 
 
 def _samples(

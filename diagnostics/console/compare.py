@@ -22,7 +22,7 @@ from diagnostics.console.comparison import (
 from diagnostics.console.models_page import failures_url
 from diagnostics.queries.call_counts import cost_of, count_calls
 from diagnostics.queries.models import sums_between
-from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.scales import Scale, difference_scale
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -49,7 +49,7 @@ def compare_page(request: ConsoleRequest) -> HttpResponse:
     is_matched = request.GET.get("matched") == "on"
     parts = parts_of(request.project.pk, selection, other, against, clock.now())
     context = {
-        **filter_frame(request, selection, export=None, kept=KEPT),
+        **filter_frame(request, selection, applies=ROLLUP_FIELDS, export=None, kept=KEPT),
         **_story(request.project.pk, parts, is_matched=is_matched),
         "parts": parts,
         "against": against,

@@ -41,6 +41,8 @@ def stream_list(
         raise Http404
     asked = request.GET.copy()
     asked["format"] = ending
+    # The address says the form: a browser that follows a link asks for text/html.
+    request.META["HTTP_ACCEPT"] = "*/*"
     request.GET = asked  # type: ignore[assignment] # a QueryDict that was not frozen
     answer: HttpResponseBase = listed.as_view(
         authentication_classes=(MemberAuthentication,), permission_classes=()

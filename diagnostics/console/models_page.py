@@ -16,7 +16,7 @@ from diagnostics.queries.call_counts import kind_filter
 from diagnostics.queries.events import covered_by, window_of
 from diagnostics.queries.matrix import Column, Excess, MatrixRow, build_matrix, matrix_line
 from diagnostics.queries.models import calls_by_model
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.model_links import model_url
@@ -51,7 +51,9 @@ def models(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     now = clock.now()
     context = models_context(request.project.pk, selection, now)
-    frame = filter_frame(request, selection, covers=covered_by(selection, now))
+    frame = filter_frame(
+        request, selection, applies=ROLLUP_FIELDS, covers=covered_by(selection, now)
+    )
     return respond(request, "models/matrix", {**frame, **context, "section": "models"}, "Models")
 
 
@@ -69,7 +71,6 @@ def models_context(project_id: int, selection: Selection, now: datetime) -> Mapp
         "lines": [_line(row, selection, spent) for row in matrix.rows[:MOST_ROWS]],
         "left_out": max(len(matrix.rows) - MOST_ROWS, 0),
         "spend": total_spend(spent),
-        "unread": [t.field for t in selection.terms if t not in terms],
         "is_empty": not found and not before and not selection.terms,
     }
 

@@ -30,7 +30,7 @@ from diagnostics.queries.call_counts import kind_filter
 from diagnostics.queries.events import covered_by, window_of
 from diagnostics.queries.matrix import LONGEST_NAME, name_of
 from diagnostics.queries.trends import kinds, latest_degraded
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.windows import RunBucket, TimeWindow, merged
 from diagnostics.verdict.statuses import counts_between, curves_between, read_status
 from diagnostics.verdict.wording import state_words
@@ -228,7 +228,9 @@ def now(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     now = clock.now()
     context = now_context(request.project.pk, selection, now)
-    frame = filter_frame(request, selection, covers=covered_by(selection, now))
+    frame = filter_frame(
+        request, selection, applies=ROLLUP_FIELDS, covers=covered_by(selection, now)
+    )
     shown = {"section": "now", **frame}
     return respond(
         request,

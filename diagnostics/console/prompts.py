@@ -27,7 +27,7 @@ from diagnostics.queries.call_counts import CALLS, count_calls
 from diagnostics.queries.matrix import Excess
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
 from diagnostics.web.access import ConsoleRequest, member_view
@@ -148,7 +148,7 @@ def prompts(request: ConsoleRequest) -> HttpResponse:
     """Show prompt versions: when, how much, how well, and what came with them."""
     selection = read_filters(request)
     context = prompts_context(request.project.pk, selection, clock.now())
-    frame = filter_frame(request, selection)
+    frame = filter_frame(request, selection, applies=ROLLUP_FIELDS)
     return respond(
         request, "prompts/timeline", {**frame, **context, "section": "prompts"}, "Prompts"
     )

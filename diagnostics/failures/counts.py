@@ -258,9 +258,15 @@ def _ends(term: Term) -> QuerySet[Event]:
     return Event.objects.filter(
         occurred_at__gte=OuterRef("occurred_at"),
         occurred_at__lt=OuterRef("occurred_at") + LONGEST_RUN,
-        **OUTCOMES[term.value or ""],
+        **OUTCOMES.get(term.value or "", {"pk__in": ()}),
         **same,
     )
+
+
+def is_of_kinds(terms: Sequence[Term], *names: str) -> bool:
+    """Whether what has these names as its kinds meets terms on a kind."""
+    wanted, refused = _kinds(terms)
+    return (wanted is None or not {*wanted}.isdisjoint(names)) and {*refused}.isdisjoint(names)
 
 
 def _is_outcome(term: Term) -> bool:

@@ -1,7 +1,7 @@
 """The failures page: kinds of failure under the filters, what is said of them, in bulk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +21,7 @@ from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
+from failsoft.events import EventKind
 
 PAGE = 20
 KEPT = ("state", "sort")
@@ -89,6 +90,20 @@ def failure_url(group_id: int, query: str = "") -> str:
     """Return the address of a group's page, under the same filters."""
     address = reverse("failure", args=[group_id])
     return f"{address}?{query}" if query else address
+
+
+def narrowed_to(selection: Selection, group: FailureGroup) -> Selection:
+    """Return the selection of one failure's events, as far as filters can say it."""
+    is_degraded = group.kind == EventKind.DEGRADED
+    named = {
+        "node": group.node,
+        "kind": group.kind if is_degraded else group.error_type or group.kind,
+        "reason": group.error_type if is_degraded else "",
+        # An index stands as * in the pointer of a group: events have a number there.
+        "pointer": "" if "*" in group.pointer else group.pointer,
+    }
+    mine = {name: value for name, value in named.items() if value}
+    return replace(selection, filters={**selection.filters, **mine})
 
 
 def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:

@@ -76,9 +76,10 @@ def _said(project_id: int) -> QuerySet[Assessment]:
 
 def _valid_runs(project_id: int, window: TimeWindow, terms: Sequence[Term]) -> QuerySet[AgentRun]:
     """Return the assessed valid runs that began in a window; none by what runs do not know."""
-    if any(term.field not in FIELDS for term in terms):
-        return AgentRun.objects.none()
-    asked = Selection(text=Query(tuple(terms)), begin=window.since, end=window.until)
+    is_known = all(term.field in FIELDS for term in terms)
+    known = Query(tuple(terms) if is_known else ())
+    asked = Selection(text=known, begin=window.since, end=window.until)
     said = _said(project_id).filter(correlation_id=OuterRef("correlation_id"))
     runs = runs_of(project_id, asked).filter(Exists(said), outcome__in=VALID).order_by()
+    runs = runs if is_known else runs.none()
     return runs.annotate(is_bad=Exists(said.filter(verdict=AssessedAs.BAD)))

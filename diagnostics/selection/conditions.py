@@ -11,7 +11,7 @@ from django.db.models.lookups import IContains
 
 from diagnostics.selection.fields import OUTCOMES
 from diagnostics.selection.query_language import Term, Word
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.selection import Selection, fault_of
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.rollups import SERIES, VERSION
 from diagnostics.store.sql import execute
@@ -58,10 +58,11 @@ def narrow_rows(
     """Keep the rows that meet any of a field's positive terms, none of its negative, every word."""
     wanted: dict[str, Q] = {}
     for term in selection.terms:
+        condition = NOTHING if fault_of(term.field, term.value) else of_term(term)
         if term.is_negated:
-            rows = rows.exclude(of_term(term))
+            rows = rows.exclude(condition)
         else:
-            wanted[term.field] = wanted.get(term.field, Q()) | of_term(term)
+            wanted[term.field] = wanted.get(term.field, Q()) | condition
     for condition in wanted.values():
         rows = rows.filter(condition)
     for word in selection.text.words:

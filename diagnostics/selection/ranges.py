@@ -14,6 +14,7 @@ RANGES: dict[str, timedelta] = {
 DEFAULT_RANGE = "24h"
 WIDEST_RANGE = "90d"
 UTC_NAME = "UTC"
+NO_TIME = "must be an RFC 3339 time with offset"
 EARLIEST_YEAR = 1970
 LATEST_YEAR = 2200
 
@@ -23,7 +24,7 @@ def read_zone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError("a time zone like Europe/Berlin") from error
+        raise ValueError("must be a time zone such as Europe/Berlin") from error
 
 
 def read_moment(text: str, zone: ZoneInfo | None) -> datetime:
@@ -36,11 +37,11 @@ def read_moment(text: str, zone: ZoneInfo | None) -> datetime:
     try:
         found = datetime.fromisoformat(written)
     except ValueError as error:
-        raise ValueError("an RFC 3339 time with offset") from error
+        raise ValueError(NO_TIME) from error
     if found.tzinfo is None:
         if zone is None:
-            raise ValueError("an RFC 3339 time with offset")
+            raise ValueError(NO_TIME)
         found = found.replace(tzinfo=zone)
     if not EARLIEST_YEAR < found.year < LATEST_YEAR:
-        raise ValueError("a time between 1971 and 2199")
+        raise ValueError("must lie between 1971 and 2199")
     return found

@@ -233,7 +233,9 @@ PARAMETERS = (*FIELDS, "range", "from", "to", "tz", "q")
 
 
 def read_selection(asked: Mapping[str, str], home: str | None = None) -> Selection:
-    """Read a query leniently: what is not understood is left out, and named in `faults`.
+    """Read a query leniently: `faults` names what is not understood.
+
+    A value that a field cannot have stays a term that nothing meets; all else is left out.
 
     `home` is the reader's own zone, empty when they told none (UTC then): times without
     an offset are meant in it, and a zone that is asked for stays in the address, UTC too.
@@ -244,17 +246,16 @@ def read_selection(asked: Mapping[str, str], home: str | None = None) -> Selecti
     begin = _read(asked, "from", faults, lambda text: read_moment(text, zone))
     end = _read(asked, "to", faults, lambda text: read_moment(text, zone))
     if begin and end and begin >= end:
-        faults["to"] = "to must be after from"
+        faults["to"] = "must be after From"
         begin = end = None
     text = parse_query(asked.get("q", ""))
-    good = tuple(t for t in text.terms if _fault_of(t.field, t.value) is None)
-    wrong = [fault for t in text.terms if (fault := _fault_of(t.field, t.value))]
+    wrong = [f"{t.field} {fault}" for t in text.terms if (fault := fault_of(t.field, t.value))]
     if said := [*text.faults, *wrong]:
         faults["q"] = "; ".join(dict.fromkeys(said))
     return Selection(
         range=_read(asked, "range", faults, _read_range) or DEFAULT_RANGE,
         filters=dict(_filters(asked, faults)),
-        text=Query(good, text.words),
+        text=Query(text.terms, text.words),
         begin=begin,
         end=end,
         zone=zone.key if zone else UTC_NAME,
@@ -306,19 +307,19 @@ def _filters(asked: Mapping[str, str], faults: dict[str, str]) -> Iterator[tuple
         if not value:
             continue
         is_null = value == UNKNOWN and name in NULLABLE
-        if fault := _fault_of(name, None if is_null else value):
+        if fault := fault_of(name, None if is_null else value):
             faults[name] = fault
-        else:
-            yield name, None if is_null else value
+        yield name, None if is_null else value
 
 
-def _fault_of(name: str, value: str | None) -> str | None:
+def fault_of(name: str, value: str | None) -> str | None:
+    """Say why a field cannot have a value; None where it can."""
     if value is None:
         return None
     if name == "attempt" and not _is_number(value):
-        return "a number from 1"
+        return "must be a number from 1"
     if name == "outcome" and value not in OUTCOMES:
-        return f"one of {', '.join(OUTCOMES)}"
+        return f"must be one of {', '.join(OUTCOMES)}"
     return None
 
 
@@ -341,7 +342,7 @@ def _read(
 
 def _read_range(text: str) -> str:
     if text not in RANGES:
-        raise ValueError(f"one of {', '.join(RANGES)}")
+        raise ValueError(f"must be one of {', '.join(RANGES)}")
     return text
 
 

@@ -4,7 +4,7 @@ A view reads `read_filters(request)`, merges `filter_frame(...)` into its contex
 page begins with `{% include "console/_filters.html" %}` inside `#page`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -79,6 +79,7 @@ class ShownChip:
     field: str
     text: str
     query: str
+    is_applied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +101,13 @@ class FilterBar:
     keys: Sequence[str]
     chips: Sequence[ShownChip]
     clear: str
+    applied_at: str
     faults: Mapping[str, str]
     notice: str
     exports: Sequence[tuple[str, str]]
     alert: str | None
     compare: str | None
+    seconds: int
     page: str | None
     query: str
     views: Sequence[tuple[SavedView, str]]
@@ -131,6 +134,8 @@ def filter_frame(
     selection: Selection,
     *,
     choices: Mapping[str, Sequence[str | None]] | None = None,
+    applies: Collection[str] | None = None,
+    about: Selection | None = None,
     export: str | None = "events",
     kept: Sequence[str] = (),
     notice: str | None = NARROWED,
@@ -139,6 +144,9 @@ def filter_frame(
     """Return what `console/_filters.html` needs, to be merged into a context.
 
     `choices` are the values to pick from by field (those of the project unless given),
+    `applies` the fields that the page applies, `q` for words (None: all of them): a chip of
+    any other is marked. `about` is the page's own subject, where that is narrower than the
+    filters: what is shared is of it.
     `export` names the list behind `/export/<name>.csv` (None: no export), `kept` are
     parameters of the page's own that its links carry on; `notice` is said when single
     events of more than 7 days are asked for, and `covers` are the times that are counted,
@@ -146,6 +154,7 @@ def filter_frame(
     """
     own = {name: request.GET[name] for name in kept if request.GET.get(name)}
     known = known_values(request.project.pk) if choices is None else choices
+    subject = about or selection
     bar = FilterBar(
         action=request.path,
         ranges=list(_ranges(selection, own)),
@@ -160,13 +169,15 @@ def filter_frame(
         hidden=[*_hidden(selection), *own.items()],
         q=_typed(request, selection),
         keys=[f"{SHORTEST.get(name, name)}:" for name in FIELDS],
-        chips=list(_chips(selection, own)),
+        chips=list(_chips(selection, own, applies)),
         clear=_joined(_range_only(selection), own),
+        applied_at=f"{reverse('failures')}?{subject.query()}",
         faults=selection.faults,
         notice="; ".join(_notices(selection, notice, covers)),
-        exports=list(_exports(export, selection)) if export else [],
-        alert=_link("alert_rule_new", selection.query()),
-        compare=_link("compare", selection.query()),
+        exports=list(_exports(export, subject)) if export else [],
+        alert=_link("alert_rule_new", subject.query()),
+        compare=_link("compare", subject.query()),
+        seconds=0 if selection.is_custom else round(selection.span.total_seconds()),
         page=_saveable_page(request),
         query=_joined(selection.query(), own),
         views=_shown_views(request),
@@ -200,12 +211,15 @@ def _ranges(selection: Selection, own: Mapping[str, str]) -> Iterator[tuple[str,
         yield f"{name[:-1]} {name[-1]}", query, is_chosen
 
 
-def _chips(selection: Selection, own: Mapping[str, str]) -> Iterator[ShownChip]:
+def _chips(
+    selection: Selection, own: Mapping[str, str], applies: Collection[str] | None
+) -> Iterator[ShownChip]:
     """Return the chips; a term of `q` names its field itself."""
     for place, chip in enumerate(selection.chips()):
         is_term = place >= len(selection.filters)
         name = "" if is_term else chip.field
-        yield ShownChip(name, chip.text, _joined(chip.without, own))
+        is_applied = applies is None or chip.field in applies
+        yield ShownChip(name, chip.text, _joined(chip.without, own), is_applied)
 
 
 def _local(selection: Selection, end: str) -> str:
@@ -256,6 +270,9 @@ def _notices(
         yield f"counted is {selection.words_of(*covers)}: finer counts are not kept of it"
     if any(term.field == SERVED for term in selection.terms):
         yield UNTOLD_ENDS
+    kinds = (term.value for term in selection.terms if term.field == "kind")
+    if unknown := [kind for kind in kinds if kind and kind not in KINDS]:
+        yield f"no kind is called {unknown[0]}; kinds are {', '.join(dict.fromkeys(KINDS))}"
 
 
 def _is_moved(selection: Selection, since: datetime, until: datetime) -> bool:

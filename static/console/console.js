@@ -229,9 +229,20 @@ document.addEventListener("focusin", (event) => {
   if (!zones || !Intl.supportedValuesOf || zones.options.length > 20) return;
   fill(zones, ["UTC", ...Intl.supportedValuesOf("timeZone")]);
 });
+/* [data-copy-link=seconds] pins the times that are shown, of a range that ends now. */
+let shownAt = new Date();
+document.addEventListener("htmx:afterSettle", () => { shownAt = new Date(); });
+const linkWith = (seconds) => {
+  const address = new URL(location.href);
+  if (!seconds) return address.href;
+  address.searchParams.delete("range");
+  address.searchParams.set("from", new Date(shownAt - seconds * 1000).toISOString());
+  address.searchParams.set("to", shownAt.toISOString());
+  return address.href;
+};
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy-link]");
-  if (button && navigator.clipboard) copy(button, location.href);
+  if (button && navigator.clipboard) copy(button, linkWith(Number(button.dataset.copyLink)));
 });
 
 /* [data-copy-from] copies the text behind a link; where that fails, the link is followed. */

@@ -50,6 +50,12 @@ def test_json_lines_hold_the_same_rows(client: Client, project: Project) -> None
     assert len(lines) == 3
 
 
+def test_a_link_is_followed_by_what_accepts_html_alone(client: Client, project: Project) -> None:
+    answer = client.get("/export/events.csv?range=24h", HTTP_ACCEPT="text/html")
+    assert answer.status_code == 200
+    assert answer["Content-Type"].startswith("text/csv")
+
+
 @pytest.mark.parametrize("name", ["failures", "series", "goals"])
 def test_every_list_can_be_taken_along(client: Client, project: Project, name: str) -> None:
     post_runs(project, 3, 2, recently())

@@ -136,5 +136,6 @@ def test_any_query_is_read_leniently_and_written_back(asked: dict[str, str]) -> 
     again = read_selection(dict(parse_qsl(selection.query())))
     assert again.terms == selection.terms
     assert again.window(AT) == selection.window(AT)
-    assert not again.faults
+    # Times and zones that were wrong are gone; a value that cannot be stays, and is told.
+    assert again.faults.keys() <= {"outcome", "attempt", "q"}
     assert len(again.chips()) == len(selection.chips())

@@ -120,8 +120,8 @@ def test_a_fault_stands_beside_what_was_typed(user: User, project: Project) -> N
     assert "unknown key colour" in html
     assert 'value="colour:red"' in html
     assert 'aria-invalid="true"' in html
-    assert "Query: unknown key colour. Attempt: a number from 1." in html
-    assert "a time zone like" in html
+    assert "Query: unknown key colour. Attempt: must be a number from 1." in html
+    assert "Time zone: must be a time zone such as Europe/Berlin" in html
 
 
 def test_times_are_shown_in_the_zone_that_was_asked_for(user: User, project: Project) -> None:

@@ -1,0 +1,97 @@
+"""Every page of the console applies a filter, or marks its chip as not applied."""
+
+from html.parser import HTMLParser
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agents.demo.loading import load
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.selection.fields import FIELDS
+from tests.console import Role, make_member
+from tests.console_pages import console_pages
+
+pytestmark = pytest.mark.django_db
+
+NOTHING_HAS_IT = "zzz-nothing"
+FILTERS = (*FIELDS, "q")
+BAR, MARK = 'class="filterbar"', "not applied on this page"
+
+
+class PageText(HTMLParser):
+    """The text of a page without its filter bar and its times."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.inside_bar = 0
+        self.is_time = False
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.is_time = tag == "time"
+        if tag == "div" and (self.inside_bar or ("class", "filterbar") in attrs):
+            self.inside_bar += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_time = False
+        if tag == "div" and self.inside_bar:
+            self.inside_bar -= 1
+
+    def handle_data(self, data: str) -> None:
+        if not self.inside_bar and not self.is_time and data.strip():
+            self.texts.append(data.strip())
+
+
+@pytest.fixture
+def reader(project: Project, client: Client) -> User:
+    """An administrator of a project with demo data."""
+    load(project, clock.now(), volume=0.02)
+    user = make_member(project, "boss", Role.ADMIN)
+    client.force_login(user)
+    return user
+
+
+def test_every_page_applies_a_filter_or_says_that_it_does_not(
+    reader: User, project: Project, client: Client
+) -> None:
+    pages = {path: client.get(path).content.decode() for path in console_pages(client, project)}
+    filtered = {path: PageText(html).texts for path, html in pages.items() if BAR in html}
+    assert len(filtered) >= 8
+    silent = [
+        f"{path}?{name}"
+        for path, plain in filtered.items()
+        for name in FILTERS
+        if not is_honest(client.get(path, {name: NOTHING_HAS_IT}).content.decode(), plain)
+    ]
+    assert silent == []
+
+
+def is_honest(html: str, plain: list[str]) -> bool:
+    """Whether a page that was asked for nothing shows something else, or says why not."""
+    assert NOTHING_HAS_IT in html
+    return MARK in html or PageText(html).texts != plain
+
+
+@pytest.mark.parametrize("name", ["outcome", "attempt"])
+def test_a_value_that_a_field_cannot_have_gives_an_empty_result(
+    reader: User, client: Client, name: str
+) -> None:
+    html = client.get("/failures/", {name: "never-heard-of", "range": "7d"}).content.decode()
+    assert "never-heard-of" in html
+    assert f"{name.capitalize()}: must be" in html
+    assert "data-row" not in html
+
+
+def test_a_marked_chip_leads_to_the_failures_that_it_narrows(reader: User, client: Client) -> None:
+    html = client.get("/models/", {"kind": "refusal", "model": "m"}).content.decode()
+    assert html.count(MARK) == 1
+    assert 'href="/failures/?model=m&amp;kind=refusal"' in html
+
+
+def test_a_kind_that_is_none_is_told_which_there_are(reader: User, client: Client) -> None:
+    html = client.get("/failures/", {"q": 'kind:"cut off"'}).content.decode()
+    assert "No kind is called cut off; kinds are not_json" in html
+    assert "No kind is called" not in client.get("/failures/?kind=truncated").content.decode()
