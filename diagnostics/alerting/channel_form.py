@@ -22,20 +22,34 @@ from diagnostics.outbound.credentials import (
 
 MOST_ADDRESSES = 20
 WEEK_MINUTES = 7 * 24 * 60
+OPTIONAL = (
+    "quiet_from",
+    "quiet_to",
+    "zone",
+    "renotify_minutes",
+    "escalate_after_minutes",
+    "escalate_to",
+    "has_canary",
+)
+"""Boxes that are folded away while they are empty."""
+
+
+REFERENCE = "Or env:NAME or file:/run/secrets/NAME, read by the worker."
+
+
+def _address(label: str, help_text: str) -> forms.CharField:
+    box = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
+    return forms.CharField(
+        label=label, required=False, max_length=1000, help_text=help_text, widget=box
+    )
 
 
 class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run time
-    """Fields of a channel; the address is asked apart, since it may be secret."""
+    """Fields of a channel; each kind has an address of its own, since it may be secret."""
 
-    target = forms.CharField(
-        label="Address",
-        required=False,
-        max_length=1000,
-        help_text="E-mail: addresses, separated by commas. Webhook: an https:// address. "
-        "Chat: an address of apprise, such as slack://… or pagerduty://…. "
-        "Or env:NAME or file:/run/secrets/NAME, where the worker finds it.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-    )
+    email = _address("Email addresses", "Separated by commas.")
+    webhook = _address("Webhook URL", f"An https:// URL. {REFERENCE}")
+    chat = _address("Service URL", f"As in Apprise: slack://…, pagerduty://…. {REFERENCE}")
 
     class Meta:
         model = Channel
@@ -54,20 +68,20 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         ]
         field_classes = {"zone": ZoneField}
         labels = {
-            "min_severity": "Tell from this severity on",
-            "quiet_from": "Quiet from",
-            "quiet_to": "Quiet until",
-            "zone": "Time zone of the quiet hours",
-            "digest_above": "Digest beyond so many in an hour",
-            "renotify_minutes": "Remind every so many minutes",
-            "escalate_after_minutes": "Escalate after minutes",
+            "min_severity": "Minimum severity",
+            "quiet_from": "Quiet hours from",
+            "quiet_to": "Quiet hours until",
+            "zone": "Time zone",
+            "digest_above": "Digest above (per hour)",
+            "renotify_minutes": "Re-notify every (min)",
+            "escalate_after_minutes": "Escalate after (min)",
             "escalate_to": "Escalate to",
-            "has_canary": "Check it once a day with a message",
+            "has_canary": "Daily test message",
         }
         help_texts = {
-            "quiet_to": "What falls in between is told afterwards, if it still lasts.",
-            "renotify_minutes": "While nobody has acknowledged. Empty: never.",
-            "escalate_after_minutes": "While nobody has acknowledged. Empty: never.",
+            "quiet_to": "Alerts are held, and sent afterwards if still active.",
+            "renotify_minutes": "Until acknowledged. Empty: never.",
+            "escalate_after_minutes": "If not acknowledged. Empty: never.",
         }
         widgets = {
             "quiet_from": forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
@@ -77,37 +91,59 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
         super().__init__(*args, **kwargs)
         others = Channel.objects.filter(project_id=self.instance.project_id)
-        chosen = self.fields["escalate_to"]
+        chosen, kind = self.fields["escalate_to"], self.fields["kind"]
         assert isinstance(chosen, forms.ModelChoiceField)  # noqa: S101 - it is one
+        assert isinstance(kind, forms.ChoiceField)  # noqa: S101 - it is one
         chosen.queryset = others.exclude(pk=self.instance.pk)
+        chosen.empty_label = "No escalation"
+        kind.choices = [(one, capfirst(label)) for one, label in Channel.Kind.choices]
+        kind.initial = Channel.Kind.EMAIL
         if self.instance.pk:
-            self.fields["kind"].disabled = True
-            shown = self.instance.kind == Channel.Kind.EMAIL
-            self.fields["target"].initial = (
-                self.instance.shown if shown or self.instance.credential else ""
-            )
-            if not shown:
-                self.fields["target"].help_text += " Empty: as it is."
+            kind.disabled = True
+            self._show_address(self.fields[self.instance.kind])
+
+    @property
+    def addresses(self) -> list[forms.BoundField]:
+        """The boxes of addresses; a channel keeps its kind."""
+        kinds = [self.instance.kind] if self.instance.pk else list(Channel.Kind)
+        return [self[kind] for kind in kinds]
+
+    @property
+    def target(self) -> str:
+        """The address that was typed for the kind."""
+        kind = self.cleaned_data.get("kind") or self.instance.kind
+        return str(self.cleaned_data.get(kind) or "").strip()
+
+    @property
+    def is_optional_set(self) -> bool:
+        """Whether a field that is folded away says other than usual, or is wrong."""
+        usual = (None, "", False, "UTC")
+        return any(self[name].value() not in usual or name in self.errors for name in OPTIONAL)
+
+    def _show_address(self, field: forms.Field) -> None:
+        is_mail = self.instance.kind == Channel.Kind.EMAIL
+        field.initial = self.instance.shown if is_mail or self.instance.credential else ""
+        if not is_mail:
+            field.help_text = f"{field.help_text} Empty: unchanged."
 
     def clean_name(self) -> str:
         """Refuse a name that another channel of the project has."""
         name = " ".join(str(self.cleaned_data["name"]).split())
         taken = Channel.objects.filter(project_id=self.instance.project_id, name=name)
         if taken.exclude(pk=self.instance.pk).exists():
-            raise ValidationError("Another channel has this name.")
+            raise ValidationError("A channel with this name exists.")
         return name
 
     def clean(self) -> dict[str, Any]:
         """Check the address by its kind, and pairs that go together."""
         told: dict[str, Any] = super().clean() or {}
         kind = told.get("kind") or self.instance.kind
-        target = str(told.get("target") or "").strip()
-        if kind and (target or not self.instance.pk):
-            self._check_target(str(kind), target)
+        if kind and (self.target or not self.instance.pk):
+            self._check_target(str(kind), self.target)
         if (told.get("quiet_from") is None) != (told.get("quiet_to") is None):
-            self.add_error("quiet_to", "Quiet hours need both ends, or none.")
+            self.add_error("quiet_to", "Set both ends of the quiet hours, or none.")
         if bool(told.get("escalate_to")) != bool(told.get("escalate_after_minutes")):
-            self.add_error("escalate_to", "Say both: after how long, and to whom.")
+            self.add_error("escalate_to", "Set both: after how long, and to which channel.")
         for name in ("renotify_minutes", "escalate_after_minutes"):
             if (told.get(name) or 0) > WEEK_MINUTES:
                 self.add_error(name, f"At most a week: {WEEK_MINUTES:,} minutes.")
@@ -117,9 +153,9 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         try:
             check_target(kind, target)
         except ValidationError as error:
-            self.add_error("target", error)
+            self.add_error(kind, error)
         except (ChatAddressError, CredentialError, ForbiddenAddressError) as error:
-            self.add_error("target", f"{capfirst(str(error))}.")
+            self.add_error(kind, f"{capfirst(str(error))}.")
 
 
 def check_target(kind: str, target: str) -> None:

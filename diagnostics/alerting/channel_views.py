@@ -1,4 +1,4 @@
-"""Channels: where alerts go, whether they get through, and what was told."""
+"""Channels: where alerts go, whether they get through, and what was sent."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -57,7 +57,7 @@ def channel(request: ConsoleRequest, number: int) -> HttpResponse:
         if form.is_valid():
             _save(form)
             note(request.project.pk, request.user, "channel.changed", row.name)
-            messages.success(request, f"{row.name} is changed.")
+            messages.success(request, f"{row.name} saved.")
             return redirect("alert_channel", row.pk)
     return _show(request, find_channel(request, number), form)
 
@@ -72,19 +72,19 @@ def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
         reason="test",
         project=request.project.name,
         at=clock.now(),
-        note=f"{request.user.get_username()} asked for this test. Nothing is wrong.",
+        note=f"{request.user.get_username()} requested this test. Nothing is wrong.",
     )
     with transaction.atomic():
         queue_alone(row, facts)
         note(request.project.pk, request.user, "channel.tested", row.name)
-    messages.info(request, "The test is on its way; its answer appears below.")
+    messages.info(request, "Test queued; the result appears below.")
     return redirect("alert_channel", row.pk)
 
 
 @require_POST
 @member_view
 def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Switch a channel on or off; what waits there stays."""
+    """Enable or disable a channel; what is queued stays."""
     row = find_channel(request, number)
     require_administrator(request)
     row.enabled = not row.enabled
@@ -92,7 +92,7 @@ def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
         row.save(update_fields=["enabled"])
         action = "channel.enabled" if row.enabled else "channel.disabled"
         note(request.project.pk, request.user, action, row.name)
-    messages.success(request, f"{row.name} is {'on' if row.enabled else 'off'}.")
+    messages.success(request, f"{row.name} {'enabled' if row.enabled else 'disabled'}.")
     return redirect("alert_channel", row.pk)
 
 
@@ -119,7 +119,7 @@ def channel_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     with transaction.atomic():
         note(request.project.pk, request.user, "channel.deleted", row.name)
         row.delete()
-    messages.success(request, f"{row.name} is deleted.")
+    messages.success(request, f"{row.name} deleted.")
     return redirect("alert_channels")
 
 
@@ -148,7 +148,7 @@ def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
     with transaction.atomic():
         rows.update(state=State.QUEUED, tries=0, next_attempt_at=now, seen_at=now)
         note(request.project.pk, request.user, "notification.again", f"#{number}")
-    messages.info(request, "It is sent again.")
+    messages.info(request, "Queued again.")
     return redirect("alert_channel", row.channel_id)
 
 
@@ -185,13 +185,13 @@ def _made(request: ConsoleRequest, form: ChannelForm) -> HttpResponse:
         note(request.project.pk, request.user, "channel.created", row.name)
     if secret:
         return _show(request, row, ChannelForm(instance=row), secret)
-    messages.success(request, f"{row.name} is there. Send a test to see that it works.")
+    messages.success(request, f"{row.name} created. Send a test to verify it.")
     return redirect("alert_channel", row.pk)
 
 
 def _save(form: ChannelForm) -> Channel:
     row: Channel = form.save(commit=False)
-    target = str(form.cleaned_data["target"]).strip()
+    target = form.target
     if row.kind == Channel.Kind.EMAIL:
         row.shown = ", ".join(split_addresses(target))
     elif target:

@@ -1,13 +1,40 @@
 """Fields that several forms of alerts ask for."""
 
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from diagnostics.alerting.rules import LONGEST_FILTER, FilterError, check_filter
+from diagnostics.alerting.wording import scope_words
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
+from diagnostics.selection.conditions import known_values
+from diagnostics.selection.fields import LONGEST_VALUE, SERIES_FIELDS, UNKNOWN
+from failsoft.events import ParseErrorType
+
+MOST_VALUES = 200
+"""Of each list to pick from, the newest."""
+COVERS_ALL = "covers_all"
+"""In a form: its reader has seen that it is about all calls."""
+PICKED = (*SERIES_FIELDS, "kind", "source")
+TRANSPORT = ("timeout", "provider_error", "rate_limited")
+"""Calls without an answer, as the filter `kind` names them."""
+
+
+class PickField(forms.CharField):
+    """One value of many, exact; any text is taken, so that nothing kept is lost."""
+
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(required=False, max_length=LONGEST_VALUE, widget=forms.Select, **more)
+
+    def offer(self, values: Sequence[str], chosen: object) -> None:
+        """List these values, and the chosen one."""
+        shown = dict.fromkeys([*values, *([str(chosen)] if chosen else [])])
+        named = [(one, "unknown" if one == UNKNOWN else one) for one in shown]
+        self.widget.choices = [("", "any"), *named]
 
 
 class ZoneField(forms.CharField):
@@ -21,19 +48,73 @@ class ZoneField(forms.CharField):
         return zone
 
 
-class FilterTextField(forms.CharField):
-    """Calls, told apart by what a rule could watch by."""
+class ScopeForm(forms.Form):
+    """Which calls: exact values to pick, or a filter as it is typed in the filter bar."""
 
-    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
-        super().__init__(label="Which calls", required=False, max_length=LONGEST_FILTER, **more)
+    environment = PickField()
+    node = PickField()
+    provider = PickField()
+    model = PickField()
+    filter = forms.CharField(
+        label="Filter",
+        required=False,
+        max_length=LONGEST_FILTER,
+        help_text="As in the filter bar: model:haiku matches a part, model:=gpt-4.1 all of it,"
+        " -env:dev excludes.",
+    )
 
-    def clean(self, value: Any) -> str:  # noqa: ANN401 - Django's
-        """Read a filter as rules do, or say why not."""
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(*args, **kwargs)
+        known = known_values(project_id, MOST_VALUES)
+        known = {**known, "kind": [*ParseErrorType, *TRANSPORT]}
+        for name, field in self.fields.items():
+            if isinstance(field, PickField):
+                chosen = self[name].value()
+                field.offer([v if v is not None else UNKNOWN for v in known.get(name, ())], chosen)
+
+    @property
+    def picks(self) -> list[forms.BoundField]:
+        """The lists to pick from."""
+        return [self[name] for name in SERIES_FIELDS]
+
+    @property
+    def text(self) -> str:
+        """The scope as a filter, as it is kept."""
+        if self.is_bound:
+            return str(self.cleaned_data.get("filter") or "")
+        asked = {name: self.initial[name] for name in PICKED if self.initial.get(name)}
+        return urlencode({**asked, "q": self.initial.get("filter") or ""})
+
+    @property
+    def scope(self) -> list[str]:
+        """Its conditions, as they are typed; none: all calls."""
+        return scope_words(self.text)
+
+    def more_scope(self) -> tuple[str, ...]:
+        """Return the fields beside those of series that the scope may name."""
+        return ()
+
+    def clean(self) -> dict[str, Any]:
+        """Put what was picked and what was typed into one filter."""
+        told: dict[str, Any] = super().clean() or {}
+        more = self.more_scope()
+        picked = {name: told[name] for name in (*SERIES_FIELDS, *more) if told.get(name)}
         try:
-            return refuse_secret(check_filter(str(super().clean(value)).removeprefix("?")))
+            typed = dict(parse_qsl(check_filter(str(told.get("filter") or ""), more)))
+            for name in picked.keys() & typed.keys():
+                self.add_error("filter", f"{name} is set twice.")
+            told["filter"] = refuse_secret(check_filter(urlencode({**typed, **picked}), more))
         except (FilterError, SecretTypedError) as error:
+            told["filter"] = ""
             words = str(error)
-            raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error
+            self.add_error("filter", f"{words[:1].upper()}{words[1:]}.")
+        return told
+
+
+def scope_of(text: str) -> dict[str, str]:
+    """Return a kept filter as a scope form shows it."""
+    asked = dict(parse_qsl(text))
+    return {**{k: v for k, v in asked.items() if k in PICKED}, "filter": asked.get("q", "")}
 
 
 class LocalTimeField(forms.DateTimeField):

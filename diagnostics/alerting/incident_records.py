@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, Prefetch, Q, Sum, Window
+from django.db.models import Count, F, Max, Prefetch, Q, Sum, Window
 from django.db.models.functions import RowNumber
 
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
@@ -75,6 +75,7 @@ class RuleTotals:
     fires: int = 0
     judged_fires: int = 0
     false_fires: int = 0
+    last_fired: datetime | None = None
 
     @property
     def noise(self) -> JudgedShare:
@@ -98,6 +99,7 @@ def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
         fires=Count("pk"),
         judged=Count("pk", filter=Q(incident__resolution_cause__isnull=False)),
         false=Count("pk", filter=false),
+        last=Max("fired_at"),
     ).order_by()
     fired = {rule: counts for rule, *counts in counted}
     return {

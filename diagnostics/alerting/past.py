@@ -9,7 +9,7 @@ from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_REACH
 from diagnostics.alerting.evaluation import feed
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import Key
-from diagnostics.alerting.signals import Count, Slice, measured, slice_key
+from diagnostics.alerting.signals import Count, Slice, slice_key
 from diagnostics.analysis.detectors.baseline import HISTORY_SECONDS
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
@@ -58,7 +58,7 @@ def read_past(
 
     A query a window. UntestableError for a signal that leaves no counts.
     """
-    counted = measured(rule.signal, rule.limits.limit)
+    counted = rule.measured
     if counted is None:
         raise UntestableError("this signal leaves no counts behind: it cannot be tried on the past")
     pasts: dict[UUID, SlicePast] = {}

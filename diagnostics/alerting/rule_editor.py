@@ -1,5 +1,6 @@
 """Making and changing an alert rule, and when it would have fired."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -11,13 +12,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
+from diagnostics.alerting.form_fields import COVERS_ALL, scope_of
 from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_form import RuleForm, initial_of
+from diagnostics.alerting.rule_form import RuleForm, initial_of, shown_limit
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import GIVEN, JUDGED, RuleError, change_rule, create_rule
 from diagnostics.alerting.rule_views import NO_TOTALS, find_rule
-from diagnostics.alerting.rules import USUAL, RuleFields, watched
+from diagnostics.alerting.rules import DETECTORS as ABLE
+from diagnostics.alerting.rules import USUAL, RuleFields, figure_of, more_scope, watched
+from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, slice_words
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator, user_of
 from diagnostics.web.charts.strips import fires
@@ -64,6 +68,7 @@ def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
     if request.method == "POST":
         require_administrator(request)
         is_asked = form.is_valid() and "save" in request.POST
+        is_asked = is_asked and bool(form.scope or COVERS_ALL in request.POST)
         if is_asked and not _is_noisy(request, form, row) and _save(request, form, row):
             return redirect("alert_rules")
     return _show(request, form, row)
@@ -86,15 +91,20 @@ def _form(request: ConsoleRequest, row: AlertRule | None) -> RuleForm:
 
 
 def _beginning(request: ConsoleRequest) -> dict[str, Any]:
-    text, _ = watched(read_filters(request))
+    """Begin with a threshold: changes are watched without a rule."""
+    asked = request.GET.get("signal")
+    signal = Signal(asked) if asked in list(Signal) else USUAL["signal"]
+    able = ABLE[signal]
+    detector = request.GET.get("detector") or ("threshold" if "threshold" in able else able[0])
+    text, _ = watched(read_filters(request), more_scope(signal))
     name = ", ".join(value for _, value in parse_qsl(text))
-    asked = {k: v for k, v in request.GET.items() if k in USUAL}
     return {
-        "name": f"{name} gets worse" if name else "",
-        "filter": text,
+        "name": f"{name}: {signal.words}" if name else "",
+        **scope_of(text),
         "group_by": RuleFields.model_fields["group_by"].default,
-        **USUAL,
-        **asked,
+        "signal": signal,
+        "detector": detector,
+        "limit": shown_limit(signal, figure_of(signal, "threshold", "limit").usual),
     }
 
 
@@ -103,9 +113,9 @@ def _save(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> boo
     try:
         if row is None:
             row = create_rule(request.project.pk, form.given(), by, by.pk)
-            words = "watches from the next minute on"
+            words = "is evaluated from the next minute on"
         else:
-            row, words = change_rule(row, form.given(), by), "is changed"
+            row, words = change_rule(row, form.given(), by), "saved"
     except RuleError as error:
         form.blame(error.faults)
         return False
@@ -118,7 +128,7 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         "section": "alert_rules",
         "form": form,
         "rule": row,
-        "left_out": watched(read_filters(request))[1] if row is None else (),
+        "left_out": _left_out(request) if row is None else (),
         "explained": [(name, *words) for name, words in DETECTORS.items()],
         "days": DAYS,
     }
@@ -127,6 +137,11 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
     is_asked = form.is_bound or TEST in request.GET
     found = _tried(request, form, row) if is_asked else _to_try(request, row)
     return respond(request, "rules/rule", {**context, **found}, row.name if row else "New rule")
+
+
+def _left_out(request: ConsoleRequest) -> Sequence[str]:
+    signal = _beginning(request)["signal"]
+    return watched(read_filters(request), more_scope(signal))[1]
 
 
 def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
@@ -179,7 +194,7 @@ def _given(form: RuleForm, row: AlertRule | None) -> dict[str, Any] | None:
     if row is not None:
         return {name: getattr(row, name) for name in GIVEN}
     asked = {k: v for k, v in form.initial.items() if k in GIVEN}
-    return {**asked, "name": "back-test"}
+    return {**asked, "filter": form.text, "name": "back-test"}
 
 
 def _fire_row(fire: WouldFire, test: BackTest) -> dict[str, Any]:

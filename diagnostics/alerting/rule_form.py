@@ -5,9 +5,10 @@ from typing import Any
 
 from django import forms
 
+from diagnostics.alerting.form_fields import PickField, ScopeForm, scope_of
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rules import ALLOWED, LONGEST_FILTER, RuleFields
+from diagnostics.alerting.rules import ALLOWED, RuleFields, more_scope
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import RATIOS, Signal
@@ -28,6 +29,16 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     for detector, names in ALLOWED.items()
 }
 """Which boxes each detector reads."""
+OPTIONAL = (
+    "for_minutes",
+    "clear_minutes",
+    "no_data",
+    "is_latching",
+    "renotify_minutes",
+    "escalate_minutes",
+    "escalation",
+)
+"""Boxes that are folded away while they say what is usual."""
 
 
 def _figure(label: str, help_text: str = "") -> forms.FloatField:
@@ -44,67 +55,62 @@ def _channels(label: str, help_text: str = "") -> forms.MultipleChoiceField:
     return forms.MultipleChoiceField(label=label, required=False, widget=box, help_text=help_text)
 
 
-class RuleForm(forms.Form):
-    """What is watched, when it fires, and who hears of it."""
+class RuleForm(ScopeForm):
+    """What is watched, when it fires, and who is notified."""
 
     name = forms.CharField(max_length=200)
-    filter = forms.CharField(
-        label="Which calls",
-        required=False,
-        max_length=LONGEST_FILTER,
-        help_text="By environment, node, provider and model, as in the box of a page"
-        " (model:m-1 -env:dev) or its address (provider=acme&model=m-1). Empty: all calls.",
+    kind = PickField()
+    source = PickField()
+    signal = forms.ChoiceField(
+        choices=[(one.value, one.words[:1].upper() + one.words[1:]) for one in Signal]
     )
+    detector = forms.ChoiceField(
+        choices=[(name, words[:1].upper() + words[1:]) for name, (words, _) in DETECTORS.items()]
+    )
+    limit = _figure("Limit (%; latency: ms)", "Empty: 5 % of failures, 60 % of repairs, 30,000 ms.")
+    count = _figure("Count (retry cost: US$)", "Empty: 3 degraded runs, 1 of anything else.")
+    minutes = _figure("Window (min)")
+    budget = _figure("Error budget (%)", "The share of calls that may fail.")
+    factor = _figure("Burn rate (times the budget)", "How many times faster than allowed.")
     group_by = forms.MultipleChoiceField(
-        label="A slice for each",
+        label="Group by",
         required=False,
         choices=[(name, name) for name in SERIES_FIELDS],
         widget=forms.CheckboxSelectMultiple,
+        help_text="Each combination is evaluated by itself.",
     )
-    signal = forms.ChoiceField(
-        label="What is measured", choices=[(one.value, one.words) for one in Signal]
-    )
-    detector = forms.ChoiceField(
-        label="How it is judged", choices=[(name, words) for name, (words, _) in DETECTORS.items()]
-    )
-    limit = _figure(
-        "Limit",
-        "For a threshold: in percent; a latency in milliseconds."
-        " Empty: 5 % of failures, 60 % of repairs, 30,000 ms.",
-    )
-    count = _figure(
-        "So many",
-        "For a count; retry money in US dollars. Empty: 3 degraded runs, 1 of anything else.",
-    )
-    minutes = _figure("Within minutes", "For a count or an absence.")
-    budget = _figure("Budget in percent", "For a burn rate: the share of calls that may fail.")
-    factor = _figure("Times the budget", "For a burn rate: how many times too fast it is spent.")
     severity = forms.ChoiceField(
-        choices=[(name, name) for name in map(str, Severity)], initial=Severity.WARNING
+        choices=[(name, name.capitalize()) for name in map(str, Severity)], initial=Severity.WARNING
     )
-    for_minutes = _minutes("Minutes it must last to fire", 0)
-    clear_minutes = _minutes("Minutes it must be over to clear", 0)
+    for_minutes = _minutes("For (min)", 0)
+    clear_minutes = _minutes("Clear after (min)", 0)
     no_data = forms.ChoiceField(
-        label="When no calls come",
-        choices=[
-            ("clear", "it is over"),
-            ("keep", "it stays as it is"),
-            ("fire", "that is the trouble"),
-        ],
+        label="No data",
+        choices=[("clear", "Resolve"), ("keep", "Keep state"), ("fire", "Alert")],
         initial=NoData.CLEAR,
     )
-    is_latching = forms.BooleanField(label="Stay open until somebody resolves it", required=False)
-    routing = _channels("Tell these channels", "None ticked: all channels of the project.")
-    renotify_minutes = _minutes("Remind every … minutes")
-    escalate_minutes = _minutes("Escalate after … minutes")
+    is_latching = forms.BooleanField(label="Stay open until resolved by a person", required=False)
+    routing = _channels("Notify", "None selected: all channels of the project.")
+    renotify_minutes = _minutes("Re-notify every (min)")
+    escalate_minutes = _minutes("Escalate after (min)")
     escalation = _channels("Escalate to")
 
     def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
-        super().__init__(*args, **kwargs)
+        super().__init__(project_id, *args, **kwargs)
         rows = Channel.objects.filter(project_id=project_id).order_by("name")
         choices = [(str(pk), name) for pk, name in rows.values_list("pk", "name")]
         for name in ("routing", "escalation"):
             self.fields[name].choices = choices  # type: ignore[attr-defined] # both have choices
+
+    def more_scope(self) -> tuple[str, ...]:
+        """Return what calls of the signal can be told apart by."""
+        return more_scope(self.cleaned_data.get("signal"))
+
+    @property
+    def is_optional_set(self) -> bool:
+        """Whether a field that is folded away says other than usual."""
+        usual: tuple[object, ...] = (None, "", "0", 0, False, [], NoData.CLEAR)
+        return any(self[name].value() not in usual or name in self.errors for name in OPTIONAL)
 
     def clean(self) -> dict[str, Any]:
         """Say at once which detectors go with a signal."""
@@ -113,7 +119,7 @@ class RuleForm(forms.Form):
         able = ABLE[Signal(signal)] if signal else ()
         if signal and told.get("detector") not in able:
             words = " or ".join(DETECTORS[name][0] for name in able)
-            self.add_error("detector", f"{Signal(signal).words} can be judged by {words} only.")
+            self.add_error("detector", f"{Signal(signal).words} works with {words} only.")
         return told
 
     def figures(self) -> list[tuple[forms.BoundField, str]]:
@@ -128,7 +134,6 @@ class RuleForm(forms.Form):
         """Return what a rule is told, in its own units."""
         told = self.cleaned_data
         given = {name: told[name] for name in RuleFields.model_fields if name in told}
-        given["filter"] = told["filter"].removeprefix("?")
         for field in ("routing", "escalation"):
             given[field] = [int(number) for number in told[field]]
         for field, name in MINUTES.items():
@@ -155,6 +160,7 @@ def initial_of(row: AlertRule) -> dict[str, Any]:
     """Return a rule as its form shows it."""
     boxes = RuleForm.base_fields
     initial = {name: getattr(row, name) for name in RuleFields.model_fields if name in boxes}
+    initial |= scope_of(row.filter)
     for field, name in MINUTES.items():
         seconds = getattr(row, name)
         initial[field] = None if seconds is None else f"{seconds / MINUTE:.10g}"
@@ -164,6 +170,16 @@ def initial_of(row: AlertRule) -> dict[str, Any]:
             shown = kept / MINUTE if box == "minutes" else kept
             initial[box] = f"{shown * PERCENT if _is_percent(row.signal, box) else shown:.10g}"
     return initial
+
+
+def shown_limit(signal: str, kept: float) -> str:
+    """Return a limit in the unit of its box."""
+    return f"{kept * PERCENT if _is_percent(signal, 'limit') else kept:.10g}"
+
+
+def kept_limit(signal: str, shown: float) -> float:
+    """Return the limit that a box means."""
+    return _kept(signal, "limit", shown)
 
 
 def _named(box: str) -> str:

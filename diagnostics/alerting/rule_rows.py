@@ -23,6 +23,7 @@ from diagnostics.alerting.rules import (
     RuleFields,
     check_filter,
     check_parameters,
+    more_scope,
 )
 from diagnostics.alerting.states import ON
 from diagnostics.redaction.redactor import SecretTypedError, redact, refuse_secret
@@ -106,7 +107,8 @@ def check_rule(given: Mapping[str, Any], model: type[RuleFields] = RuleFields) -
     if isinstance(fields.get("name"), str):
         fields["name"] = " ".join(redact(fields["name"], LONGEST_NAME).split())
     try:
-        fields["filter"] = refuse_secret(check_filter(str(fields.get("filter", ""))))
+        more = more_scope(fields.get("signal"))
+        fields["filter"] = refuse_secret(check_filter(str(fields.get("filter", "")), more))
     except (FilterError, SecretTypedError) as error:
         faults["filter"] = str(error)
     try:

@@ -1,8 +1,7 @@
-"""Alert rules: what is watched, and what the last looks found."""
+"""Alert rules: what is watched, and what the last evaluations found."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import parse_qsl
 
 from django.contrib import messages
 from django.db import transaction
@@ -23,8 +22,8 @@ from diagnostics.alerting.rule_rows import (
     slices_by_rule,
 )
 from diagnostics.alerting.signals import Signal
-from diagnostics.alerting.wording import DETECTORS, SEVERITIES
-from diagnostics.figures import duration, percent, plural
+from diagnostics.alerting.wording import DETECTORS, SEVERITIES, scope_words
+from diagnostics.figures import duration, percent
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
@@ -48,16 +47,16 @@ def _row(
         "severity": SEVERITIES[rule.severity],
         "says": rule_words(rule),
         "explained": DETECTORS[rule.detector][1],
-        "covers": parse_qsl(rule.filter),
+        "covers": scope_words(rule.filter),
     }
 
 
 def _badge(rule: AlertRule, slices: SliceTotals) -> tuple[Tone, str]:
     if not rule.is_enabled:
-        return "quiet", "off"
+        return "quiet", "disabled"
     if slices.firing:
         return "bad", f"{slices.firing} firing"
-    return ("warn", "pending") if slices.pending else ("good", "quiet")
+    return ("warn", "pending") if slices.pending else ("good", "ok")
 
 
 @require_safe
@@ -68,7 +67,7 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     slices, minutes = slices_by_rule(project), minutes_by_rule(project)
     totals = totals_by_rule(project, clock.now())
     rules = sorted(
-        live_rules(project),
+        live_rules(project).select_related("owner"),
         key=lambda one: (-slices.get(one.pk, NO_SLICES).firing, not one.is_enabled),
     )
     rows = [
@@ -92,7 +91,7 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
 @require_POST
 @member_view
 def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Switch a rule on or off."""
+    """Enable or disable a rule."""
     row = find_rule(request, number)
     require_administrator(request)
     row.is_enabled = not row.is_enabled
@@ -100,7 +99,7 @@ def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
         row.save(update_fields=["is_enabled"])
         action = "alert_rule.enabled" if row.is_enabled else "alert_rule.disabled"
         note(request.project.pk, request.user, action, row.name)
-    messages.success(request, f"{row.name} is {'on' if row.is_enabled else 'off'}.")
+    messages.success(request, f"{row.name} {'enabled' if row.is_enabled else 'disabled'}.")
     return redirect("alert_rules")
 
 
@@ -111,7 +110,7 @@ def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     row = find_rule(request, number)
     require_administrator(request)
     archive_rule(row, request.user)
-    messages.success(request, f"{row.name} is deleted; its incidents stay.")
+    messages.success(request, f"{row.name} deleted. Its incidents are kept.")
     return redirect("alert_rules")
 
 
@@ -127,28 +126,23 @@ def rule_words(rule: AlertRule) -> str:
     told = f"{signal}, {DETECTORS[rule.detector][0]}"
     if rule.detector == "count":
         within = duration(figures.get("seconds", 0))
-        told = f"{signal}: {figures.get('count', 0):g} or more in {within}"
+        told = f"{signal}: ≥ {figures.get('count', 0):g} in {within}"
     elif rule.detector == "threshold":
         limit = figures.get("limit", 0)
         is_time = rule.signal == "latency_p95"
-        told = f"{signal} beyond {f'{limit:,.0f} ms' if is_time else percent(limit)}"
+        side = "below" if rule.signal == "repair_success_ratio" else "above"
+        told = f"{signal} {side} {f'{limit:,.0f} ms' if is_time else percent(limit)}"
     elif rule.detector == "burn":
-        told = f"{signal}: a budget of {percent(figures.get('budget', 0))}"
+        told = f"{signal}: error budget {percent(figures.get('budget', 0))}"
     elif rule.detector == "absent":
         told = f"{signal} for {duration(figures.get('seconds', 0))}"
     by = ", ".join(rule.group_by)
-    return f"{told}; a slice for each {by}" if by else told
+    return f"{told}, by {by}" if by else told
 
 
 def _look(minute: RuleMinute) -> EvaluationMark:
     at = f"{minute.slot:%H:%M} UTC"
     if minute.firing:
-        return EvaluationMark(
-            "bad", f"{plural(minute.firing, 'slice')} of {minute.looks} firing", at
-        )
+        return EvaluationMark("bad", f"{minute.firing} of {minute.looks} series firing", at)
     is_silent = minute.silent == minute.looks
-    return (
-        EvaluationMark("quiet", "no calls", at)
-        if is_silent
-        else EvaluationMark("good", "quiet", at)
-    )
+    return EvaluationMark("quiet", "no data", at) if is_silent else EvaluationMark("good", "ok", at)

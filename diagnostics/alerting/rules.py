@@ -1,5 +1,6 @@
 """Rules as values: their fields and parameters, checked, and the built-in ones."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import isfinite
@@ -9,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, WithJsonSchema
 
 from diagnostics.alerting.severity import Severity
-from diagnostics.alerting.signals import RATIOS, Signal
+from diagnostics.alerting.signals import RATIOS, Measured, Signal, measured, measured_kinds
 from diagnostics.alerting.states import Patience, Seconds
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
@@ -21,15 +22,18 @@ from diagnostics.analysis.detectors.thresholds import (
     Parameters,
     capped_factor,
 )
-from diagnostics.selection.fields import SERIES_FIELDS
-from diagnostics.selection.query_language import Query, Term, write_query
+from diagnostics.queries.call_counts import kind_filter
+from diagnostics.selection.fields import SERIES_FIELDS, UNKNOWN
+from diagnostics.selection.query_language import Query, Term, write_query, write_term, write_word
 from diagnostics.selection.selection import (
     FaultsError,
     Selection,
     SelectionError,
+    keeps_all,
     read_selection,
     require_selection,
 )
+from diagnostics.store.rollups import CALL_ERRORS, INVALID
 
 LONGEST_WINDOW = 6 * 3600
 SHORTEST_WINDOW = 60
@@ -92,7 +96,7 @@ def check_parameters(
     }
     kept = {}
     for name in allowed:
-        figure = _figure(signal, detector, name)
+        figure = figure_of(signal, detector, name)
         kept[name] = given.get(name, figure.usual)
         if fault := _fault(name, kept[name], figure):
             faults[f"parameters.{name}"] = fault
@@ -116,7 +120,8 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "no parameter"
 
 
-def _figure(signal: str, detector: str, name: str) -> Figure:
+def figure_of(signal: str, detector: str, name: str) -> Figure:
+    """Return the bounds and the default of a parameter of a detector."""
     if name == "limit":
         if signal == Signal.LATENCY_P95:
             return Figure(0, 3_600_000, 30_000)
@@ -142,21 +147,33 @@ def _fault(name: str, value: object, figure: Figure) -> str | None:
 
 
 LONGEST_FILTER = 1_000
-WATCHED_BY = "a rule watches by environment, node, provider and model only"
+ADDRESS = re.compile(r"[a-z_]+=\S*")
+"""A filter as in the address of a page; any other is the language of the filter bar."""
+MORE_SCOPE: Mapping[Signal, tuple[str, ...]] = {
+    Signal.CALL_FAILURE_RATIO: ("kind",),
+    Signal.SOURCE_SILENT: ("source",),
+}
+"""What a rule may be narrowed by beside the fields of a series, by its signal."""
+
+
+def more_scope(signal: object) -> tuple[str, ...]:
+    """Return the fields beside those of series that a rule on a signal may name."""
+    return next((more for one, more in MORE_SCOPE.items() if one == signal), ())
 
 
 class FilterError(ValueError):
-    """a filter names something that rules cannot watch by; `wrong` says what"""
+    """a filter has terms that cannot be watched by; `wrong` are these"""
 
-    def __init__(self, wrong: Iterable[str]) -> None:
+    def __init__(self, wrong: Iterable[str], more: Sequence[str] = ()) -> None:
+        *names, last = (*SERIES_FIELDS, *more)
         named = ", ".join(dict.fromkeys(wrong))
-        super().__init__(f"{WATCHED_BY}; refused: {named}")
+        super().__init__(f"only {', '.join(names)} and {last} can be used here; refused: {named}")
 
 
 @lru_cache(maxsize=4_096)
 def terms_of(text: str) -> tuple[Term, ...]:
-    """Read the conditions of a filter; what series do not have is left out."""
-    return read_selection(dict(parse_qsl(text))).series_terms
+    """Read the conditions of a filter."""
+    return read_selection(dict(parse_qsl(text))).terms
 
 
 def _in_order(group_by: list[str]) -> list[str]:
@@ -206,8 +223,16 @@ class RuleDefinition(EvaluatedFields):
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """The conditions of its filter."""
-        return terms_of(self.filter)
+        """The conditions of its filter on series and sources."""
+        return tuple(term for term in terms_of(self.filter) if term.field != "kind")
+
+    @cached_property
+    def measured(self) -> Measured | None:
+        """How its signal is counted; None for one that has a source of its own."""
+        kinds = [term for term in terms_of(self.filter) if term.field == "kind"]
+        if kinds and self.signal is Signal.CALL_FAILURE_RATIO:
+            return measured_kinds(columns_of(kinds))
+        return measured(self.signal, self.limits.limit)
 
     @cached_property
     def limits(self) -> Parameters:
@@ -220,7 +245,7 @@ class RuleDefinition(EvaluatedFields):
         return self.signal is Signal.LATENCY_P95
 
 
-USUAL = {"signal": Signal.CALL_FAILURE_RATIO, "detector": "change"}
+USUAL: Mapping[str, Any] = {"signal": Signal.CALL_FAILURE_RATIO, "detector": "change"}
 """What a rule watches unless it says otherwise."""
 STANDARD: Mapping[str, RuleFields] = {
     "change": RuleFields(
@@ -233,23 +258,37 @@ STANDARD: Mapping[str, RuleFields] = {
 """Out of the box: a change of any series. Its false fires are those of the project."""
 
 
-def check_filter(text: str) -> str:
-    """Return a filter as it is kept; FilterError names what rules cannot watch by.
+def columns_of(kinds: Iterable[Term]) -> tuple[str, ...]:
+    """Return the counts of failing calls whose kind meets the terms."""
+    return tuple(
+        column
+        for column in (*INVALID, *CALL_ERRORS)
+        if keeps_all(kinds, {"kind": kind_filter(column)})
+    )
 
-    It may be written as in the address of a page (provider=acme&model=m-1) or as in its
-    box (model:m-1 -env:dev). What is not understood is refused, not left out: without it,
-    all calls would be meant.
+
+def check_filter(text: str, more: Sequence[str] = ()) -> str:
+    """Return a filter as it is kept; FilterError names the terms that cannot be watched by.
+
+    It is written in the language of the filter bar (model:=m-1 -env:dev), or as in the
+    address of a page (provider=acme&model=m-1). What is not understood is refused, not
+    left out: without it, all calls would be meant. `more` are fields beside those of series.
     """
     if len(text) > LONGEST_FILTER:
-        raise FilterError([f"more than {LONGEST_FILTER} characters"])
+        raise FilterError([f"more than {LONGEST_FILTER} characters"], more)
     try:
-        selection = require_selection(_read_address(text) if "=" in text else {"q": text})
+        selection = require_selection(
+            _read_address(text) if ADDRESS.fullmatch(text) else {"q": text}
+        )
     except SelectionError as error:
         told = error.faults.items()
-        raise FilterError(why if name == "q" else name for name, why in told) from error
-    kept, dropped = watched(selection)
+        raise FilterError((why if name == "q" else name for name, why in told), more) from error
+    kept, dropped = watched(selection, more)
+    kinds = [term for term in selection.terms if term.field == "kind"]
+    if kinds and not columns_of(kinds):
+        dropped = [*dropped, *map(write_term, kinds)]
     if dropped:
-        raise FilterError(dropped)
+        raise FilterError(dropped, more)
     return kept
 
 
@@ -259,22 +298,20 @@ def _read_address(text: str) -> dict[str, str]:
     return dict(parse_qsl(text))
 
 
-def watched(selection: Selection) -> tuple[str, Sequence[str]]:
-    """Return what a rule can watch of a selection as a filter, and what it cannot."""
-    filters = {
-        name: "-" if value is None else value
-        for name, value in selection.filters.items()
-        if name in SERIES_FIELDS
-    }
-    terms = tuple(term for term in selection.text.terms if term.field in SERIES_FIELDS)
-    if terms:
+def watched(selection: Selection, more: Sequence[str] = ()) -> tuple[str, Sequence[str]]:
+    """Return what can be watched of a selection as a filter, and the terms that cannot."""
+    able = {*SERIES_FIELDS, *more}
+    filters = {k: _written(v) for k, v in selection.filters.items() if k in able}
+    if terms := tuple(term for term in selection.text.terms if term.field in able):
         filters["q"] = write_query(Query(terms))
-    unable = [name for name in selection.filters if name not in SERIES_FIELDS]
-    unable += [t.field for t in selection.text.terms if t.field not in SERIES_FIELDS]
-    unable += [word.text for word in selection.text.words]
-    return urlencode(filters), unable
+    unable = [write_term(term) for term in selection.terms if term.field not in able]
+    return urlencode(filters), [*unable, *map(write_word, selection.text.words)]
 
 
 def filter_of(values: Mapping[str, str | None]) -> str:
     """Write the values of a slice as a filter."""
-    return urlencode({name: "-" if value is None else value for name, value in values.items()})
+    return urlencode({name: _written(value) for name, value in values.items()})
+
+
+def _written(value: str | None) -> str:
+    return UNKNOWN if value is None else value

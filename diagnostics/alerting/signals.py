@@ -25,18 +25,18 @@ class Signal(StrEnum):
         signal._value_, signal.words = value, words
         return signal
 
-    DEGRADED_RATIO = "degraded_ratio", "degraded share"
-    FIRST_PASS_FAILURE_RATIO = "first_pass_failure_ratio", "failures of the first attempt"
-    REPAIR_SUCCESS_RATIO = "repair_success_ratio", "success of repairs"
-    CALL_FAILURE_RATIO = "call_failure_ratio", "failing calls"
-    DEGRADED_COUNT = "degraded_count", "degraded runs"
-    NEW_GROUP = "new_group", "new kinds of failure"
-    REGRESSED_GROUP = "regressed_group", "kinds of failure that came back"
+    DEGRADED_RATIO = "degraded_ratio", "degraded runs, share"
+    FIRST_PASS_FAILURE_RATIO = "first_pass_failure_ratio", "first-pass failures"
+    REPAIR_SUCCESS_RATIO = "repair_success_ratio", "repair success"
+    CALL_FAILURE_RATIO = "call_failure_ratio", "failed calls"
+    DEGRADED_COUNT = "degraded_count", "degraded runs, count"
+    NEW_GROUP = "new_group", "new failures"
+    REGRESSED_GROUP = "regressed_group", "regressed failures"
     BREAKER_OPEN = "breaker_open", "open circuit breakers"
-    LATENCY_P95 = "latency_p95", "latency, 95th percentile"
-    RETRY_TOKENS = "retry_tokens", "tokens spent on retries"
-    RETRY_MONEY = "retry_money", "money spent on retries"
-    INGEST_REJECTS = "ingest_rejects", "refused events"
+    LATENCY_P95 = "latency_p95", "p95 latency"
+    RETRY_TOKENS = "retry_tokens", "retry tokens"
+    RETRY_MONEY = "retry_money", "retry cost"
+    INGEST_REJECTS = "ingest_rejects", "rejected events"
     SOURCE_SILENT = "source_silent", "silent sources"
 
 
@@ -92,6 +92,11 @@ def measured(signal: Signal, limit: float = 0.0) -> Measured | None:
     if signal is Signal.LATENCY_P95:
         return _latency(limit)
     return MEASURED.get(signal)
+
+
+def measured_kinds(columns: tuple[str, ...]) -> Measured:
+    """Count the failing calls of some kinds, out of the calls that were told one by one."""
+    return Measured(("attempts", *columns), lambda row: (sum(row) - row[0], row[0]))
 
 
 def _latency(limit_ms: float) -> Measured:

@@ -28,7 +28,7 @@ from diagnostics.alerting.saved_states import (
     read_kept,
     standing_of,
 )
-from diagnostics.alerting.signals import Measured, Slice, look_back, measured, slice_key
+from diagnostics.alerting.signals import Measured, Slice, look_back, slice_key
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import DetectorSignal, advance
 from diagnostics.analysis.detectors.change import relief_of
@@ -89,18 +89,14 @@ def look_at(
 
 
 def _count(project_id: int, rules: Sequence[RuleDefinition], slot: datetime) -> SeriesCounts:
-    asked = [(rule, found) for rule in rules if (found := _measured(rule))]
+    asked = [(rule, found) for rule in rules if (found := rule.measured)]
     columns = {name for _, found in asked for name in found.columns} or {"events"}
     windows = {seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.limits)}
     return read_counts(project_id, slot, columns, windows)
 
 
-def _measured(rule: RuleDefinition) -> Measured | None:
-    return measured(rule.signal, rule.limits.limit)
-
-
 def _slices(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvaluation]:
-    found = _measured(rule)
+    found = rule.measured
     if found is None:
         yield from _from_source(minute, rule)
         return
@@ -201,7 +197,7 @@ def _watch(minute: ProjectMinute, seen: Sequence[SliceEvaluation]) -> None:
     primed = prime(minute.project_id, fresh, minute.slot, len(seen)) if fresh else {}
     relief = relief_of(_margins(seen))
     for one in seen:
-        found = _measured(one.rule)
+        found = one.rule.measured
         if found is None:
             continue
         by_minute = _minutes(one.series, minute.counted, found)

@@ -54,12 +54,13 @@ def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term
 
 
 def _silent_sources(
-    project_id: int, _: datetime, until: datetime, __: Sequence[Term]
+    project_id: int, _: datetime, until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
     """Tell how long each source of the last week has sent nothing, by whole hours."""
     return [
         ({"source": one.name}, max(0, int((until - one.last_hour).total_seconds())))
         for one in sources_of(project_id, until)
+        if keeps_all(terms, {"source": one.name})
     ]
 
 

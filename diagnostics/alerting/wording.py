@@ -3,25 +3,27 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
+from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import RATIOS, Slice
 from diagnostics.figures import count, duration, percent, rate_percent
+from diagnostics.selection.query_language import write_term
 from diagnostics.web.charts.marks import Tone
 
 DETECTORS: Mapping[str, tuple[str, str]] = {
     "change": (
         "change",
-        "fires when it gets worse than was usual in the last 14 days, beyond chance",
+        "fires when it is significantly worse than the baseline of the last 14 days",
     ),
     "threshold": (
         "threshold",
-        "fires when the share is surely above the limit: at least 20 calls, 5 of them bad, and"
-        " the lower bound of the interval above it",
+        "fires when the share is significantly above the limit: at least 20 calls, 5 of them bad,"
+        " and the lower bound of the 99 % interval above it",
     ),
-    "count": ("count", "fires when there are this many within the time"),
-    "absent": ("absence", "fires when nothing has come for this long"),
+    "count": ("count", "fires at this count within the time"),
+    "absent": ("missing data", "fires when nothing has arrived for this long"),
     "burn": (
         "burn rate",
-        "fires when the budget of failures is used up too fast, now and over hours",
+        "fires when the error budget is spent too fast, in a short and a long window",
     ),
 }
 """What a detector is called, and how it judges."""
@@ -53,14 +55,19 @@ BECAME: Mapping[str, tuple[Tone, str]] = {
 TOLD: Mapping[str, tuple[Tone, str]] = {
     "queued": ("live", "waiting"),
     "sent": ("good", "sent"),
-    "failed": ("bad", "given up"),
-    "suppressed": ("quiet", "kept back"),
+    "failed": ("bad", "failed"),
+    "suppressed": ("quiet", "suppressed"),
     "digested": ("quiet", "in a digest"),
 }
 
 
 LEAST_GAP = 0.0005
 """By which the lower bound of a rate differs from the rate, as they are printed."""
+
+
+def scope_words(text: str) -> list[str]:
+    """Write the conditions of a kept filter as they are typed; none: all calls."""
+    return [write_term(term) for term in terms_of(text)]
 
 
 def slice_words(values: Slice) -> str:

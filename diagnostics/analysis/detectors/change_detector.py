@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from diagnostics.analysis.detectors.baseline import FEW_CALLS, LEAST_CALLS, Expectation, History
@@ -48,6 +49,10 @@ STATE_FORM = 2
 """What a state is written as; a detector with another one begins with its past."""
 UNSUSPICIOUS = 0.25
 """Of the evidence that fires, of any sum: what speaks less for a worsening is learned at once."""
+WRITTEN = {
+    kind: attrgetter(*(one.name for one in fields(kind))) for kind in (Suspicion, Dispersion)
+}
+"""What a sum is written as: its fields in order."""
 GOING_ON = 1.35
 """How far beyond the alarm trouble that goes on counts: its end is to be seen soon."""
 
@@ -167,7 +172,7 @@ class ChangeDetector:
         fire = self.fire
         return {
             "form": STATE_FORM,
-            "sums": [astuple(one) for one in self._suspicions],
+            "sums": list(map(WRITTEN[Suspicion], self._suspicions)),
             "since_failure": self._since_failure,
             "recent": self._recent.stretches,
             "pending": [write_block(block) for block in self._pending],
@@ -176,10 +181,10 @@ class ChangeDetector:
             "refreshed": [self._refreshed_at, self._refreshed_calls],
             "expectation": list(self._expectation),
             "calls_a_week": self._a_week,
-            "dispersion": astuple(self._dispersion),
+            "dispersion": WRITTEN[Dispersion](self._dispersion),
             "fire": [fire.at, fire.onset] if fire else None,
             "trouble": list(self._trouble),
-            "going_on": astuple(self._going_on),
+            "going_on": WRITTEN[Suspicion](self._going_on),
             "lasting": [write_block(block) for block in self._lasting.blocks],
             "is_usual": self.is_usual,
         }

@@ -72,10 +72,10 @@ def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:
 
 
 def looks(marks: Sequence[EvaluationMark]) -> Strip:
-    """Lay out the latest looks, the newest at the right; equal neighbours are one cell."""
+    """Lay out the latest evaluations, the newest at the right; equal neighbours are one cell."""
     shown = marks[-MOST_LOOKS:]
     cells: list[Cell] = []
-    place = 0
+    place = MOST_LOOKS - len(shown)
     for (tone, word), group in groupby(shown, lambda mark: (mark.tone, mark.word)):
         same = list(group)
         when = same[0].at if len(same) == 1 else f"{same[0].at} to {same[-1].at}"
@@ -83,7 +83,7 @@ def looks(marks: Sequence[EvaluationMark]) -> Strip:
         cells.append(Cell(place * LOOK_PITCH, len(same) * LOOK_PITCH - 1, tone, label))
         place += len(same)
     words = "; ".join(cell.label for cell in cells) or "none yet"
-    text = f"last {len(shown)} looks: {words}"
+    text = f"last {len(shown)} evaluations: {words}"
     return Strip(MOST_LOOKS * LOOK_PITCH, cells, text, most_named=MOST_NAMED)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from diagnostics.alerting.rules import LONGEST_FILTER, FilterError, check_filter, terms_of
+from diagnostics.selection.selection import keeps_all
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,7 @@ from diagnostics.alerting.rules import LONGEST_FILTER, FilterError, check_filter
         ("model:m-1", "q=model%3Am-1"),
         ("model:m-1 -env:dev", "q=model%3Am-1+-env%3Adev"),
         ("q=model%3Am-1", "q=model%3Am-1"),
+        ("provider:openai model:=gpt-4.1", "q=provider%3Aopenai+model%3A%3Dgpt-4.1"),
     ],
 )
 def test_a_filter_is_written_as_in_an_address_or_in_its_box(written: str, kept: str) -> None:
@@ -29,20 +31,33 @@ def test_a_filter_is_written_as_in_an_address_or_in_its_box(written: str, kept: 
         ("modle=m-1", "modle"),
         ("modle:m-1", "modle"),
         ("model=m-1&acme", "acme"),
-        ("model:m-1 provider=acme", "model:m-1 provider"),
+        ("model:m-1 provider=acme", "provider=acme"),
+        ("provider:openai model:=gpt-4.1 kind:truncated", "kind:truncated"),
         ("weather", "weather"),
         ("kind:truncated", "kind"),
-        ("model=m-1&kind=truncated&q=weather", "kind, weather"),
+        ("model=m-1&kind=truncated&q=weather", "kind:truncated, weather"),
         ("model=m&" + "x" * LONGEST_FILTER, "more than 1000 characters"),
     ],
 )
 def test_what_nothing_can_be_watched_by_is_named_and_never_means_all_calls(
     written: str, named: str
 ) -> None:
-    with pytest.raises(FilterError, match="environment, node, provider and model only"):
+    with pytest.raises(FilterError, match="only environment, node, provider and model can be used"):
         check_filter(written)
     with pytest.raises(FilterError, match=f"refused: .*{named}"):
         check_filter(written)
+
+
+def test_an_exact_name_does_not_cover_a_longer_one() -> None:
+    terms = terms_of(check_filter("provider:openai model:=gpt-4.1"))
+    assert keeps_all(terms, {"provider": "openai", "model": "gpt-4.1"})
+    assert not keeps_all(terms, {"provider": "openai", "model": "gpt-4.1-mini"})
+
+
+def test_kinds_narrow_only_what_counts_them() -> None:
+    assert check_filter("model:m-1 kind:truncated", ("kind",)) == "q=model%3Am-1+kind%3Atruncated"
+    with pytest.raises(FilterError, match="refused: kind:retry"):
+        check_filter("kind:retry", ("kind",))
 
 
 def test_a_filter_is_bounded() -> None:

@@ -7,10 +7,12 @@ def test_neighbours_of_one_tone_are_one_bar() -> None:
     seen = [EvaluationMark("good", "quiet", f"12:{minute:02} UTC") for minute in range(3)]
     found = looks([*seen, EvaluationMark("bad", "fires", "12:03 UTC")])
     assert [(bar.x, bar.width, bar.tone) for bar in found.cells] == [
-        (0, 11, "good"),
-        (12, 3, "bad"),
+        (224, 11, "good"),
+        (236, 3, "bad"),
     ]
-    assert found.text == ("last 4 looks: quiet 3 times, 12:00 UTC to 12:02 UTC; fires 12:03 UTC")
+    assert found.text == (
+        "last 4 evaluations: quiet 3 times, 12:00 UTC to 12:02 UTC; fires 12:03 UTC"
+    )
     assert not found.is_busy
 
 
@@ -26,4 +28,4 @@ def test_a_busy_strip_is_one_path_a_tone() -> None:
 
 
 def test_no_looks() -> None:
-    assert looks([]).text == "last 0 looks: none yet"
+    assert looks([]).text == "last 0 evaluations: none yet"
