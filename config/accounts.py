@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, tzinfo
 from typing import Any
 
 import structlog
@@ -25,6 +27,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from diagnostics.accounts.audit_log import asked_from, note
 from diagnostics.accounts.invitations import invitation_in
 from diagnostics.accounts.profiles import ZONE, profile_of, remember
+from diagnostics.selection.ranges import read_zone
 
 Respond = Callable[[HttpRequest], HttpResponse]
 STAMPS = "stamps"
@@ -47,7 +50,7 @@ def is_over(began: float, seen: float, now: float) -> bool:
 
 
 class SessionLimits:
-    """Ends sessions in time, notes activity, and from where a change was asked for."""
+    """Ends sessions in time, notes activity and from where a change came, sets the zone."""
 
     def __init__(self, get_response: Respond) -> None:
         """Remember the next part."""
@@ -58,8 +61,17 @@ class SessionLimits:
         ended = _look_at(request)
         if ended is not None:
             return ended
-        with asked_from(address_of(request)):
+        with asked_from(address_of(request)), timezone.override(zone_for(request)):
             return self.get_response(request)
+
+
+def zone_for(request: HttpRequest) -> tzinfo:
+    """Return the zone of a page: the one that its address asks for, else the reader's."""
+    for name in (request.GET.get("tz"), getattr(request, "zone", "")):
+        with suppress(ValueError):
+            if name:
+                return read_zone(name)
+    return UTC
 
 
 def address_of(request: HttpRequest) -> str | None:
@@ -76,7 +88,7 @@ def _look_at(request: HttpRequest) -> HttpResponse | None:
         return None
     if not request.user.is_authenticated:
         return None
-    request.zone = request.session.get(ZONE, "")  # type: ignore[attr-defined]  # read by pages
+    request.zone = request.session.get(ZONE, "")  # type: ignore[attr-defined]  # read by `zone_for`
     now = time.time()
     # Sessions made otherwise than by signing in (a command, a test) have no stamps yet.
     login = request.user.last_login

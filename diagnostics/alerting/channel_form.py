@@ -79,6 +79,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
             "has_canary": "Daily test message",
         }
         help_texts = {
+            "zone": "Of its messages and its quiet hours.",
             "quiet_to": "Alerts are held, and sent afterwards if still active.",
             "renotify_minutes": "Until acknowledged. Empty: never.",
             "escalate_after_minutes": "If not acknowledged. Empty: never.",
@@ -98,6 +99,8 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         chosen.empty_label = "No escalation"
         kind.choices = [(one, capfirst(label)) for one, label in Channel.Kind.choices]
         kind.initial = Channel.Kind.EMAIL
+        if not self.is_bound and not self.instance.pk and self.instance.zone == "UTC":
+            self.fields["zone"].widget.attrs["data-own-zone"] = ""
         if self.instance.pk:
             kind.disabled = True
             self._show_address(self.fields[self.instance.kind])

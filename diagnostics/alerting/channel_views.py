@@ -16,6 +16,7 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
 from diagnostics.alerting.wording import TOLD
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
+from diagnostics.web.filter_bar import reader_zone
 from diagnostics.web.pages import respond
 
 MOST_LOGGED = 50
@@ -40,7 +41,8 @@ def channels(request: ConsoleRequest) -> HttpResponse:
 def channel_new(request: ConsoleRequest) -> HttpResponse:
     """Make a channel."""
     require_administrator(request)
-    form = ChannelForm(request.POST or None, instance=Channel(project=request.project))
+    row = Channel(project=request.project, zone=reader_zone(request) or "UTC")
+    form = ChannelForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
         return _made(request, form)
     return respond(request, "channels/new", {"section": "alert_rules", "form": form}, "New channel")

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
+from zoneinfo import ZoneInfo
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
@@ -156,7 +158,9 @@ def _answer(
     incident = row.incident if row else None
     said = sentence_of(incident.latest_verdict) if incident else None
     context = {"what": what, "row": row, "incident": incident, "said": said and said.parts}
-    answer = render(request, "incidents/acknowledge.html", context, status=status)
+    # No script knows the zone here: the channel's is what the mail was written in.
+    with timezone.override(ZoneInfo(row.channel.zone) if row else None):
+        answer = render(request, "incidents/acknowledge.html", context, status=status)
     # The address is the permission: it must not go along to where a link leads.
     answer["Referrer-Policy"] = "no-referrer"
     return answer

@@ -44,6 +44,7 @@ def facts_of(
         severity=transition.severity,
         at=now,
         title=incident.title,
+        told=sentence,
         sentence=sentence.text if sentence else incident.title,
         headline=sentence.headline if sentence else incident.title,
         why=sentence.why if sentence else "",
@@ -53,7 +54,7 @@ def facts_of(
         fired_at=incident.fired_at,
         ended_at=incident.cleared_at,
         rate=rate_of(verdict) or _rate_of_slices(slices),
-        cause=_cause_words(verdict) or _cause_words(vars(incident)),
+        cause=cause_of(incident),
         advice=advice_of(verdict),
         samples=_samples(incident, now),
         rules=list(dict.fromkeys(one.rule.name for one in slices)),
@@ -81,6 +82,11 @@ def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
     )
 
 
+def cause_of(incident: Incident) -> str:
+    """Return what an incident comes from as far as the verdict knows; empty without a cause."""
+    return _cause_words(incident.latest_verdict) or _cause_words(vars(incident))
+
+
 def _cause_words(told: Mapping[str, Any]) -> str:
     cause, value = told.get("cause"), told.get("cause_value")
     words = CAUSE_WORDS.get(Cause(cause), "") if cause in set(Cause) else ""
@@ -102,12 +108,13 @@ def _goal_path(reference: str) -> str:
 
 
 def read_facts(row: Notification) -> Facts:
-    """Give back what a notification tells; a digest tells what is tied to it by now."""
-    facts = Facts.model_validate(row.facts)
+    """Return what a notification says in its channel's zone; a digest, of all tied to it."""
+    zone = row.channel.zone
+    facts = Facts.model_validate(row.facts).in_zone(zone)
     if row.reason != Notification.Reason.DIGEST:
         return facts
-    lines = [_line(Facts.model_validate(told)) for told in _digested(row)]
-    title = summarise([line.subject for line in lines]) if lines else "Nothing to tell"
+    lines = [_line(Facts.model_validate(told).in_zone(zone)) for told in _digested(row)]
+    title = summarise([line.subject for line in lines]) if lines else "No alerts"
     return facts.model_copy(update={"lines": lines, "title": title})
 
 

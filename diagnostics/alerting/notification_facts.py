@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from diagnostics.figures import count, percent, rate_percent
+from diagnostics.verdict.wording import Sentence
 
 
 class Fact(BaseModel):
@@ -57,14 +59,19 @@ class DigestLine(Fact):
 
 
 class Facts(Fact):
-    """Everything a channel is told; texts are redacted, times in UTC, links are paths."""
+    """What a notification says; texts are redacted, links are paths.
+
+    Times in texts are in UTC until `in_zone` has put them into the channel's zone.
+    """
 
     reason: str
     project: str
     severity: str = "warning"
     at: datetime
     title: str = ""
-    # The verdict: all of it, what and since when, and the reason.
+    zone: str = "UTC"
+    # The verdict: as parts, all of it as text, what and since when, and the reason.
+    told: Sentence | None = None
     sentence: str = ""
     headline: str = ""
     why: str = ""
@@ -84,6 +91,14 @@ class Facts(Fact):
     note: str = ""
     # The alarm ends though nothing got better: the level has become the usual one.
     is_usual: bool = False
+
+    def in_zone(self, zone: str) -> "Facts":
+        """Return the same with the times of its texts in a zone."""
+        if self.told is None:
+            return self.model_copy(update={"zone": zone})
+        headline, why = self.told.written(ZoneInfo(zone), self.at)
+        texts = {"headline": headline, "why": why, "sentence": f"{headline} {why}".strip()}
+        return self.model_copy(update={"zone": zone, **texts})
 
     def as_json(self) -> dict[str, Any]:
         """Return it as it is stored."""

@@ -1,4 +1,4 @@
-"""Notifications in words: the subject is the verdict, the text says the same as the HTML."""
+"""Notifications in words: the subject is the verdict, both parts of a mail say the same."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,25 +7,19 @@ from diagnostics.alerting.notification_facts import Facts
 from diagnostics.figures import duration
 
 WORDS = {
-    "fired": ("{verdict}", "An incident has begun."),
-    "worsened": ("Worse now: {verdict}", "The incident has become {severity}."),
-    "recovered": ("Recovered after {lasted}: {title}", "It is over: it lasted {lasted}."),
+    "fired": ("{verdict}", "{why}"),
+    "worsened": ("Now {severity}: {verdict}", "Severity raised to {severity}."),
+    "recovered": ("Resolved after {lasted}: {title}", "The incident lasted {lasted}."),
     "usual": (
-        "Taken for usual after {lasted}: {title}",
-        "It did not get better. After {lasted} at one level, that level is taken for the usual"
-        " one, and the alarm ends.",
+        "New baseline after {lasted}: {title}",
+        "The rate did not drop. After {lasted} at one level, that level is the new baseline,"
+        " and the incident is resolved.",
     ),
-    "reminder": (
-        "Still open for {lasted}: {verdict}",
-        "It is still open, and nobody has acknowledged it. {note}",
-    ),
-    "escalated": (
-        "Nobody has acknowledged for {lasted}: {verdict}",
-        "Nobody has acknowledged it. {note}",
-    ),
-    "digest": ("{title}", "More than usual happened, so it is told in one message. {note}"),
-    "test": ("Test of a channel of {project}", "{note}"),
-    "canary": ("Daily check: alerts of {project} get through", "{note}"),
+    "reminder": ("Open for {lasted}: {verdict}", "Not acknowledged yet. {note}"),
+    "escalated": ("Not acknowledged for {lasted}: {verdict}", "Escalated to this channel. {note}"),
+    "digest": ("{title}", "Several alerts in one message. {note}"),
+    "test": ("Test message from {project}", "{note}"),
+    "canary": ("Daily test message from {project}", "{note}"),
 }
 """By reason: the subject, and why it was sent."""
 
@@ -50,10 +44,10 @@ def _worded(facts: Facts, place: int) -> str:
 
 
 def story_of(facts: Facts) -> str:
-    """Say what the verdict says beyond the subject; of what is over, all that it said."""
+    """Say what neither subject nor lead says of the verdict; once resolved, all of it."""
     if facts.reason == "recovered":
-        return f"The last verdict: {facts.sentence}" if facts.sentence else ""
-    return facts.why
+        return f"Last verdict: {facts.sentence}" if facts.sentence else ""
+    return facts.why if facts.reason != "fired" else ""
 
 
 COLLECT = timedelta(minutes=5)

@@ -90,7 +90,7 @@ def send_canaries() -> int:
     wanting = Channel.objects.filter(has_canary=True, enabled=True)
     due = list(wanting.exclude(pk__in=recent).select_related("project"))
     for channel in due:
-        note = "Nothing is wrong: once a day this shows that alerts get through."
+        note = "No alert: this channel receives one test message a day."
         facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
         with transaction.atomic():
             queue_alone(channel, facts)
@@ -136,7 +136,7 @@ def _tell(
 ) -> list[Notification]:
     note = f"It fired {duration(now - incident.fired_at)} ago."
     if fired.is_silenced and number == 1:
-        note = f"{note} A silence that has ended kept it back."
+        note = f"{note} A silence held it back until now."
     told = Telling(incident, fired, reason, incident.severity, now, round=number, note=note)
     return tell(told, channels)
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from decimal import Decimal
 
 from django.db.models import Sum
@@ -46,7 +47,9 @@ def _spent(
         # The times let PostgreSQL look into the right days only.
         occurred_at__range=(min(run.began_at for run in runs), max(run.ended_at for run in runs)),
     )
-    rows = calls.values_list("correlation_id", "provider", "model", TruncDate("occurred_at"))
+    rows = calls.values_list(
+        "correlation_id", "provider", "model", TruncDate("occurred_at", tzinfo=UTC)
+    )
     for reference, provider, model, day, *tokens in rows.annotate(*map(Sum, TOKENS)):
         sent, answered = (count or 0 for count in tokens)
         if sent or answered:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import time
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from diagnostics import clock
 from diagnostics.accounts.models import Profile
 from diagnostics.figures import read_number
+from diagnostics.moments import write_moment
 from diagnostics.outbound.mail import make_message_id, render_html, render_text
 from diagnostics.reports.archive import PERSONAL, circular_of, letter_of, preview_of, reports_of
 from diagnostics.reports.forms import SubscriptionForm
@@ -109,7 +111,8 @@ def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
     match request.POST.get("order"):
         case "pause":
             until = pause(subscription, request.user)
-            messages.success(request, f"Paused until {until:%Y-%m-%d %H:%M} UTC.")
+            at = write_moment(until, zone=ZoneInfo(subscription.zone))
+            messages.success(request, f"Paused until {at}.")
         case "resume":
             resume(subscription, request.user)
             messages.success(request, "It comes at its usual time again.")

@@ -1,19 +1,24 @@
 """Words and figures of the console's templates."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import zip_longest
+from zoneinfo import ZoneInfo
 
 from django import template
 from django.conf import settings
 from django.forms import BoundField
 from django.template import Context
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from diagnostics import figures
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.dead_man import alarm_of
+from diagnostics.moments import write_moment
 from diagnostics.prices.prices import write_usd
 from diagnostics.selection.query_language import write_term
 
@@ -21,28 +26,44 @@ register = template.Library()
 
 OPEN_BANNER = "▲ One-machine mode: no second factor is asked for. FAILSOFT_REQUIRE_MFA=true does."
 
-FORMATS = {
-    "clock": "%H:%M:%S",
-    "minute": "%H:%M",
-    "lately": "%H:%M",
-    "day": "%-d %b %H:%M",
-    "full": "%Y-%m-%d %H:%M:%S",
-}
-
 
 @register.simple_tag
 def moment(at: datetime | None, form: str = "day") -> SafeString | str:
-    """Write a time in UTC; a small script shows it in the viewer's zone."""
+    """Write a time in the reader's zone, with its name until a script has written it."""
     if at is None:
         return figures.DASH
     utc = at.astimezone(UTC)
     return format_html(
-        '<time datetime="{}" title="{} UTC" data-form="{}">{}</time>',
+        '<time datetime="{}" title="{}" data-form="{}">{}</time>',
         utc.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        utc.strftime(FORMATS["full"]),
+        write_moment(utc, "full"),
         form,
-        utc.strftime(FORMATS[form]),
+        write_moment(at, form, timezone.get_current_timezone(), datetime.now(UTC)),
     )
+
+
+@register.filter
+def in_zone(at: datetime, zone: str) -> str:
+    """Write a time for readers of a mail, in their zone."""
+    return write_moment(at, zone=ZoneInfo(zone))
+
+
+@register.simple_tag
+def zone() -> str:
+    """Write the name of the reader's zone, as far as the server knows it."""
+    return timezone.get_current_timezone_name()
+
+
+KEPT_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
+
+
+@register.filter
+def timed(text: str) -> SafeString:
+    """Write a kept text, its times in the reader's zone."""
+    parts = KEPT_MOMENT.split(text)
+    times = (datetime.fromisoformat(f"{part}+00:00") for part in parts[1::2])
+    written = [*zip_longest(parts[::2], map(moment, times), fillvalue="")]
+    return format_html_join("", "{}{}", written)
 
 
 @register.simple_tag

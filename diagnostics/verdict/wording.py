@@ -1,8 +1,8 @@
 """A verdict as it is told: in one sentence."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
@@ -12,13 +12,14 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesState, Unit
 from diagnostics.figures import plural, rate_percent
 from diagnostics.ingest.deploy_items import ObservedKind
+from diagnostics.moments import write_moment
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.suspects import Cause
 
 LATELY = timedelta(hours=1)
 """A deploy so long before the onset is named as near it; an older one is ruled out."""
-WITH_DAY = "%Y-%m-%d %H:%M UTC"
+WITH_DAY, WITHOUT_DAY = "%Y-%m-%d %H:%M UTC", "%H:%M UTC"
 # A time among words: as an object in JSON, where it would be a text like its neighbours.
 Moment = Annotated[
     datetime,
@@ -57,8 +58,6 @@ OBSERVED: Mapping[ObservedKind, str] = {
 }
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SOURCE, Cause.VALIDATOR)
 """Causes that who answers has no part in."""
-OLD = timedelta(hours=20)
-"""From so long ago on a time of day does not say which day it was."""
 
 
 def state_words(state: SeriesState, unit: Unit = "run") -> str:
@@ -141,21 +140,30 @@ class Sentence:
     @property
     def headline(self) -> str:
         """What and since when, without the reason; the time is in UTC."""
-        return _in_words(self.parts, WITH_DAY if self.is_old else "%H:%M") + "."
+        form = WITH_DAY if self.is_old else WITHOUT_DAY
+        return _in_words(self.parts, lambda at: at.strftime(form)) + "."
 
     @property
     def why(self) -> str:
         """The reason alone, its times in UTC."""
-        return _in_words(self.reason, WITH_DAY)
+        return _in_words(self.reason, lambda at: at.strftime(WITH_DAY))
 
     @property
     def text(self) -> str:
         """All of it."""
         return f"{self.headline} {self.why}".strip()
 
+    def written(self, zone: tzinfo, now: datetime) -> tuple[str, str]:
+        """Return the headline and the reason as they are read in a zone."""
 
-def _in_words(parts: Iterable[str | datetime], form: str) -> str:
-    return "".join(part if isinstance(part, str) else part.strftime(form) for part in parts)
+        def write(at: datetime) -> str:
+            return write_moment(at, "lately", zone, now)
+
+        return f"{_in_words(self.parts, write)}.", _in_words(self.reason, write)
+
+
+def _in_words(parts: Iterable[str | datetime], write: Callable[[datetime], str]) -> str:
+    return "".join(part if isinstance(part, str) else write(part) for part in parts)
 
 
 _sentences = TypeAdapter(Sentence)
@@ -224,7 +232,7 @@ def tell(
     observed: ObservedChange | None = None,
     rise: RisingShare | None = None,
 ) -> Sentence:
-    """Write the sentence of a degradation, with its day where it is `OLD` by now."""
+    """Write the sentence of a degradation, with its day where it is not today's (UTC)."""
     against = (
         f" (baseline {rate_percent(rate.baseline)})"
         if rate.baseline is not None
@@ -237,7 +245,7 @@ def tell(
     reason = _reason(finding, since, last_change)
     if observed and finding.cause not in OURS:
         reason += observed.words
-    is_old = since is not None and now is not None and now - since >= OLD
+    is_old = since is not None and now is not None and since.date() != now.date()
     rest = f": {subject}, {share}{against}{kind}{_rise_words(rise)}."
     lead = "Degrading" if rise is None else "Degrading more and more"
     return Sentence(lead, since, rest, reason, is_old)

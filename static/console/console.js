@@ -25,6 +25,7 @@ const chooseZone = () => {
   try { forms = formsOf(asked); zone = asked; } catch { /* a zone this browser does not know */ }
 };
 
+const isToday = (at) => forms.date.format(at) === forms.date.format(Date.now());
 const ago = (at) => {
   const seconds = Math.max(0, Math.round((Date.now() - at) / 1000));
   if (seconds < 90) return `${seconds} s ago`;
@@ -32,10 +33,9 @@ const ago = (at) => {
   return forms.day.format(at);
 };
 
-const LATELY = 20 * 3600 * 1000;
 const write = (form, at) => {
   if (form === "ago") return ago(at);
-  if (form === "lately") return (Date.now() - at < LATELY ? forms.minute : forms.day).format(at);
+  if (form === "lately") return (isToday(at) ? forms.minute : forms.day).format(at);
   return (forms[form] || forms.day).format(at);
 };
 

@@ -12,7 +12,7 @@ from diagnostics.alerting.channels import target_of
 from diagnostics.alerting.incident_facts import read_facts, stable_key
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.notification_wording import lead_of, subject_of
+from diagnostics.alerting.notification_wording import lead_of, story_of, subject_of
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
 from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.redaction.redactor import redact
@@ -70,13 +70,13 @@ def send_order(order: dict[str, Any]) -> str:
     answer = json.loads(ended.stdout)
     if answer["error"]:
         raise SendError(redact(answer["error"], ERROR_BYTES))
-    return f"taken by {answer['service']}"
+    return f"accepted by {answer['service']}"
 
 
 def body_of(row: Notification, facts: Facts) -> str:
-    """Write what a chat shows: why, the verdict, what to change, and where to look."""
+    """Write what a chat shows: the reason, the rate, what to change, and the links."""
     base = settings.FAILSOFT_BASE_URL
-    told = [lead_of(facts), facts.sentence if facts.reason != "recovered" else ""]
+    told = [lead_of(facts), story_of(facts)]
     if facts.rate:
         told.append(f"Rate: {facts.rate.words}")
     told += [f"Change: {one.text}" for one in facts.advice]

@@ -46,7 +46,7 @@ def send_message(message: EmailMessage) -> str:
     """Hand it to the mail server."""
     with _told_as_send_errors():
         message.send()
-    return f"taken by the mail server for {', '.join(message.to)}"
+    return f"accepted by SMTP server for {', '.join(message.to)}"
 
 
 def probe_mail() -> bool:

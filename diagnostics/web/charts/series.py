@@ -194,7 +194,7 @@ def describe_series(chart: SeriesChart, points: Sequence[Point]) -> str:
 
 
 def _written(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _point(chart: SeriesChart, index: int) -> Point:

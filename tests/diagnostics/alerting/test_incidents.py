@@ -168,8 +168,8 @@ def test_a_level_that_has_become_usual_ends_its_incident_and_says_so(
     assert incident.resolution_cause == "new_usual_level"
     cleared = incident.transitions.get(kind="cleared")
     facts = facts_of(incident, cleared, "recovered", now, "")
-    assert subject_of(facts).startswith("Taken for usual after ")
-    assert "did not get better" in lead_of(facts)
+    assert subject_of(facts).startswith("New baseline after ")
+    assert "did not drop" in lead_of(facts)
 
 
 def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) -> None:
@@ -179,7 +179,7 @@ def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) ->
     assert (incident.state, incident.resolution_cause) == ("resolved", None)
     cleared = incident.transitions.get(kind="cleared")
     facts = facts_of(incident, cleared, "recovered", now, "")
-    assert subject_of(facts).startswith("Recovered after ")
+    assert subject_of(facts).startswith("Resolved after ")
 
 
 def test_the_rule_that_is_no_longer_built_in_ends_where_nobody_changed_it(

@@ -26,6 +26,7 @@ from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders.mail import prepare_mail
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.figures import rate_percent
+from diagnostics.moments import write_moment
 from diagnostics.outbound.mail import render_html, render_text
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
@@ -107,7 +108,7 @@ def in_iso(at: datetime | None) -> str:
 
 def in_mails(at: datetime | None) -> str:
     assert at is not None
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+    return write_moment(at)
 
 
 def watch_all(stories: Iterable[int]) -> list[Watched]:
@@ -234,8 +235,8 @@ def _check_mail(incident: Incident, cause: Verdict) -> None:
     prepare_mail(row)()
     mail = sent.outbox[-1]
     assert isinstance(mail, EmailMultiAlternatives)
-    is_old = cause.told.is_old
-    told = said(cause, in_mails(cause.since) if is_old else f"{cause.since:%H:%M}")
+    assert cause.since is not None
+    told = said(cause, write_moment(cause.since, "lately", now=row.created_at))
     parts = [plain(str(part)) for part in (mail.body, mail.alternatives[0][0])]
     for text in (plain(str(mail.subject)), *parts):
         assert sentences(text) == {told}

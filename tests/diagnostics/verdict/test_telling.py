@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -81,7 +82,18 @@ def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
     assert late.headline.startswith("Degrading since 2026-11-21 14:32 UTC: x/y,")
     assert late.parts[1] == SINCE
     lately = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=2))
-    assert lately.headline.startswith("Degrading since 14:32: x/y,")
+    assert lately.headline.startswith("Degrading since 14:32 UTC: x/y,")
+    yesterday = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=12))
+    assert yesterday.headline.startswith("Degrading since 2026-11-21 14:32 UTC: x/y,")
+
+
+def test_a_sentence_in_a_zone_names_it_and_the_day_where_it_is_not_today() -> None:
+    told = tell("x/y", RATE, SINCE, FOUND, None, SINCE)
+    oslo = ZoneInfo("Europe/Oslo")
+    today, _ = told.written(oslo, SINCE + timedelta(hours=2))
+    assert today.startswith("Degrading since 15:32 Europe/Oslo: x/y,")
+    tomorrow, _ = told.written(oslo, SINCE + timedelta(hours=9))
+    assert tomorrow.startswith("Degrading since 21 Nov 15:32 Europe/Oslo: x/y,")
 
 
 @pytest.mark.parametrize(
@@ -145,6 +157,6 @@ def test_what_was_observed_to_change_is_told_unless_the_cause_is_ours(
 def test_what_gets_worse_and_worse_is_told_with_its_first_and_latest_share() -> None:
     told = tell("x/y", RATE, SINCE, FOUND, None, rise=RisingShare(0.09, 0.31))
     assert told.headline.replace("\u00a0", " ").replace("\u202f", " ") == (
-        "Degrading more and more since 14:32: x/y, 31 % of 412 runs (baseline 4.0 %),"
+        "Degrading more and more since 14:32 UTC: x/y, 31 % of 412 runs (baseline 4.0 %),"
         " mostly truncated; 9.0 % of calls failed at first, 31 % do lately."
     )

@@ -162,7 +162,7 @@ def test_s17_a_service_delivers_to_loopback_only_where_private_addresses_are_ope
             break
     address = SAMPLES[scheme].replace("HOST", "chat.example.org")
     answer = send(address, sink, monkeypatch, tmp_path, allow_private=True)
-    assert answer.startswith("taken by ")
+    assert answer.startswith("accepted by ")
     # Matrix encrypts what it sends over TLS.
     assert any("412" in heard or "m.room.encrypted" in heard for heard in sink.heard)
 

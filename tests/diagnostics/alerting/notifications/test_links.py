@@ -49,11 +49,13 @@ def test_looking_changes_nothing_and_the_button_acknowledges_once(told: Notifica
     assert "no-store" in done["Cache-Control"]
 
 
-def test_a_second_link_says_that_somebody_has_it(told: Notification, project: Project) -> None:
+def test_a_second_link_says_that_the_incident_is_acknowledged(
+    told: Notification, project: Project
+) -> None:
     (later,) = happen(incident_of(told), "worsened")
     Client().post(acknowledge_url(told))
     page = Client().post(acknowledge_url(later)).content.decode()
-    assert "Somebody has it already" in page
+    assert "Already acknowledged" in page
 
 
 def test_a_link_of_a_week_ago_or_of_other_making_does_nothing(told: Notification) -> None:
@@ -70,4 +72,4 @@ def test_a_link_of_a_week_ago_or_of_other_making_does_nothing(told: Notification
 def test_there_is_no_link_where_there_is_nothing_to_acknowledge(told: Notification) -> None:
     (over,) = happen(incident_of(told), "cleared")
     assert acknowledge_url(over) == ""
-    assert "It is over" in Client().get(acknowledge_url(told)).content.decode()
+    assert "<h1>Resolved</h1>" in Client().get(acknowledge_url(told)).content.decode()

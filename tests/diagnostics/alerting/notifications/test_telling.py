@@ -145,7 +145,7 @@ def test_what_fired_under_a_silence_is_told_once_when_the_silence_ends(project: 
     told = incident.notifications.order_by("pk").last()
     assert told is not None
     assert (told.reason, told.state) == ("reminder", "queued")
-    assert "silence that has ended" in told.facts["note"]
+    assert "A silence held it back" in told.facts["note"]
 
 
 def test_what_fired_under_a_silence_and_is_over_when_it_ends_is_not_told(project: Project) -> None:

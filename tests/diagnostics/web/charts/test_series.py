@@ -102,7 +102,7 @@ def test_the_onset_is_drawn_with_its_interval() -> None:
     drawing = drawn(*FULL, onset=since)
     assert drawing.onset_x == 500.0
     assert drawing.onset_box == (250.0, 500.0)
-    assert "degrading since 2026-03-01 14:00" in drawing.text
+    assert "degrading since 2026-03-01 14:00 UTC" in drawing.text
 
 
 def test_the_text_says_the_peak_the_end_and_the_baseline() -> None:
