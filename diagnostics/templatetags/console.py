@@ -1,9 +1,7 @@
 """Words and figures of the console's templates."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from itertools import zip_longest
 from zoneinfo import ZoneInfo
 
 from django import template
@@ -52,18 +50,6 @@ def in_zone(at: datetime, zone: str) -> str:
 def zone() -> str:
     """Write the name of the reader's zone, as far as the server knows it."""
     return timezone.get_current_timezone_name()
-
-
-KEPT_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
-
-
-@register.filter
-def timed(text: str) -> SafeString:
-    """Write a kept text, its times in the reader's zone."""
-    parts = KEPT_MOMENT.split(text)
-    times = (datetime.fromisoformat(f"{part}+00:00") for part in parts[1::2])
-    written = [*zip_longest(parts[::2], map(moment, times), fillvalue="")]
-    return format_html_join("", "{}{}", written)
 
 
 @register.simple_tag
