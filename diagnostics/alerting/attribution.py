@@ -51,7 +51,7 @@ class VerdictCache:
         """
         whole = self._verdict({})
         causes = (whole, *whole.others) if whole else ()
-        touching = [one for one in causes if one.since and _touches(one, values)]
+        touching = [one for one in causes if one.since and touches(one, values)]
         return max(touching, key=_named_fields, default=None)
 
     def _verdict(self, values: Slice) -> Verdict | None:
@@ -88,7 +88,7 @@ def _named_fields(verdict: Verdict) -> int:
     return sum(value is not None for value in verdict.who or ())
 
 
-def _touches(verdict: Verdict, values: Slice) -> bool:
+def touches(verdict: Verdict, values: Slice) -> bool:
     """Whether a series that a verdict is about is part of a slice."""
     named = [name for name in SERIES_FIELDS if name in values]
     return any(all(getattr(who, name) == values[name] for name in named) for who in verdict.touched)

@@ -1,6 +1,7 @@
 """The curve of an incident: how often its runs or calls fail, and what happened when."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from urllib.parse import parse_qsl
@@ -29,6 +30,7 @@ from diagnostics.web.charts.series import SeriesChart, Since
 SHOWN, BEFORE, AFTER = timedelta(hours=6), timedelta(hours=1), timedelta(hours=1)
 """What is drawn at least, and how much of it before the onset and after the end."""
 MOST_POINTS = 48
+SMALL_HEIGHT = 120
 MOST_DEPLOYS, MOST_SMALL_DEPLOYS = 60, 3
 Curves = Mapping[SeriesKey, Sequence[RunBucket]]
 
@@ -54,7 +56,8 @@ def small_charts(
         buckets = _added(one, curves[_unit_of(one)], axis.count)[-shown:]
         marks = deploy_marks(deploys, terms_of(one))[-MOST_SMALL_DEPLOYS:]
         since = axis.until - shown * axis.width
-        found[one.pk] = _chart(one, since, axis.width, buckets, marks)
+        drawn = _chart(one, since, axis.width, buckets, marks)
+        found[one.pk] = replace(drawn, height=SMALL_HEIGHT)
     return found
 
 

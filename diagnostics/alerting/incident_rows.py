@@ -44,11 +44,14 @@ def quiet_of(row: Silence | MaintenanceWindow) -> Quiet:
     return replace(stretch, repeats=Repeats(row.repeats), zone=row.zone)
 
 
-def is_quiet(incident: Incident, now: datetime) -> bool:
-    """Whether silences that hold now cover all that an incident touches."""
-    quiet = quiet_stretches(incident.project_id, now)
-    slices = incident.slices.values_list("rule_id", "slice")
-    return bool(quiet) and all(is_silenced(quiet, now, rule, values) for rule, values in slices)
+def is_quiet(incident: Incident, now: datetime, known: Sequence[Quiet] | None = None) -> bool:
+    """Whether silences that hold now cover all that an incident touches.
+
+    `known` are the project's, where they were read already.
+    """
+    quiet = quiet_stretches(incident.project_id, now) if known is None else known
+    slices = incident.slices.all() if quiet else ()
+    return bool(quiet) and all(is_silenced(quiet, now, x.rule_id, x.slice) for x in slices)
 
 
 def raise_slices(

@@ -1,8 +1,7 @@
-"""The head of the Now page: the verdict, what to change, the incident, and its marks."""
+"""The verdict of a selection on the Now page: as a task, and whether it was right."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -12,8 +11,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
-from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_records import is_kept, judged_of
 from diagnostics.alerting.incident_views import answer_task
 from diagnostics.alerting.task_facts import task_of
 from diagnostics.alerting.wording import slice_words
@@ -26,28 +23,22 @@ from diagnostics.verdict.verdicts import Verdict, kept_form
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.filter_bar import read_filters
 
-MOST_SHARES = 6
 MOST_SERIES = 10
-MOST_OPEN = 20
-SILENCE_HOURS = (1, 4, 8, 24)
 VERSION_OF = {Cause.PROMPT: "prompt_version"}
 
 
-def panel(
-    project_id: int, selection: Selection, verdict: Verdict, now: datetime
+def rating(
+    project_id: int, selection: Selection, suspected: Sequence[Verdict]
 ) -> Mapping[str, Any]:
-    """Return what stands with the sentence; four queries."""
-    degrades = verdict.state == "degrading"
+    """Return how the gravest cause without an incident was rated, and where its failures are."""
+    if not suspected:
+        return {}
+    first = suspected[0]
+    kind = first.finding.top_kind
+    narrowed = {**_subject(first), **({"kind": kind_filter(kind)} if kind else {})}
     return {
-        "told": verdict.told,
-        "excess": verdict.finding.shares[:MOST_SHARES] if degrades else (),
-        "narrowed": selection.query_for(**_subject(verdict)) if degrades else "",
-        "failures_query": _failures(selection, verdict) if degrades else "",
-        "open": _open(project_id, selection, _subject(verdict) if degrades else {}),
-        "marked": mark_of(project_id, kept_form(verdict)),
-        "judged": judged_of(project_id, now),
-        "query": selection.query(),
-        "silence_hours": SILENCE_HOURS,
+        "marked": mark_of(project_id, kept_form(first)),
+        "failures": selection.query_for(**narrowed),
     }
 
 
@@ -61,31 +52,6 @@ def _subject(verdict: Verdict) -> dict[str, str | None]:
     if cause is Cause.PROVIDER_OUTAGE:
         found["provider"] = value
     return dict(found)
-
-
-def _failures(selection: Selection, verdict: Verdict) -> str:
-    kind = verdict.finding.top_kind
-    narrowed = {**_subject(verdict), **({"kind": kind_filter(kind)} if kind else {})}
-    return selection.query_for(**narrowed)
-
-
-def _open(
-    project_id: int, selection: Selection, subject: Mapping[str, str | None]
-) -> Sequence[Incident]:
-    """Return the open incidents that are shown: of the verdict's subject first, then the latest."""
-    rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
-    latest = rows.prefetch_related("slices").order_by("-fired_at", "-pk")[:MOST_OPEN]
-    shown = [one for one in latest if is_kept(one, selection.terms)]
-    return sorted(shown, key=lambda one: not _is_about(one, subject))
-
-
-def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
-    """Whether a slice of an incident names what the verdict is about, and nothing else."""
-    return any(
-        subject.keys() & part.slice.keys()
-        and all(subject[name] == value for name, value in part.slice.items() if name in subject)
-        for part in incident.slices.all()
-    )
 
 
 @require_safe

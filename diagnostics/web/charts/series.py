@@ -97,6 +97,7 @@ class SeriesChart:
     marks: Sequence[Mark] = ()
     query: str = ""
     page: str = ""
+    height: int = HEIGHT
 
     @property
     def until(self) -> datetime:
@@ -118,7 +119,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Places of everything, in the units of a box of 1000 by 200."""
+    """Places of everything, in the units of a box that is 1000 wide."""
 
     chart: SeriesChart
     points: Sequence[Point]
@@ -136,7 +137,11 @@ class Drawing:
     unshown_marks: int
     text: str
     width: int = WIDTH
-    height: int = HEIGHT
+
+    @property
+    def height(self) -> int:
+        """Of the box."""
+        return self.chart.height
 
 
 def draw_series(chart: SeriesChart) -> Drawing:
@@ -171,7 +176,7 @@ def share_axis(chart: SeriesChart) -> Scale:
     """Choose the axis up to the smallest round top that holds every share and the baseline."""
     usual = [chart.baseline[0]] if chart.baseline else []
     top = smallest(TOPS, [*usual, *(slot.share for slot in chart.slots if slot.runs)])
-    return Scale(0.0, top, HEIGHT, 0.0)
+    return Scale(0.0, top, chart.height, 0.0)
 
 
 def describe_series(chart: SeriesChart, points: Sequence[Point]) -> str:

@@ -1,11 +1,16 @@
 """The Now page, read as HTML."""
 
 import re
+from copy import deepcopy
 from datetime import datetime, timedelta
+from html import unescape
+from itertools import product
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
@@ -16,9 +21,10 @@ from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from diagnostics.verdict.ratings import VerdictMark
 from diagnostics.verdict.statuses import store_statuses
+from failsoft.events import PostedEvent
 from tests.console import Role, make_member, post_runs, recently
-from tests.diagnostics.alerting.notifications.building import make_incident
-from tests.diagnostics.builders import make_event
+from tests.diagnostics.alerting.notifications.building import VERDICT, make_incident
+from tests.diagnostics.builders import degraded, make_event, succeeded
 
 pytestmark = pytest.mark.django_db
 
@@ -80,7 +86,7 @@ def test_incident_to_acknowledge_is_the_one_that_the_verdict_is_about(
     make_incident(project, "gpt-5")
     html = page(client)
     assert f"/incidents/{its_own.pk}/acknowledge/" in html
-    assert "2 incidents are open" in html
+    assert "No incident yet" not in html
 
 
 def test_s0_57_first_line_names_model_rate_and_kind(
@@ -105,12 +111,12 @@ def test_few_runs_are_not_enough_data(client: Client, project: Project, at: date
     post_runs(project, 3, 3, at)
     html = page(client)
     assert "There is not enough data to say" in html
-    assert "too few runs for an interval" in html
+    assert "n &lt; 20" in html
 
 
 def test_empty_project_shows_what_would_fill_it(client: Client) -> None:
     html = page(client)
-    assert "Nothing has been recorded in this project yet" in html
+    assert "Waiting for the first event." in html
     assert "/api/v1/events" in html
     assert "load_demo" in html
 
@@ -138,7 +144,7 @@ def test_no_match_is_no_empty_project(client: Client, project: Project, at: date
     post_runs(project, 30, 0, at)
     html = page(client, "?model=nobody")
     assert "No run matches" in html
-    assert "Nothing has been recorded" not in html
+    assert "Waiting for the first event" not in html
 
 
 @pytest.mark.parametrize("query", ["?range=%00", "?model=%00&range=1h", "?provider=%FF"])
@@ -214,7 +220,7 @@ def test_page_of_many_series_keeps_the_budgets(
     html = page(client)
     assert len(html.encode()) <= 60_000
     assert html.count("<") - html.count("</") <= 1_500
-    assert "20 more series" in html
+    assert "15 of 40 models, 40 series" in html
 
 
 def test_other_projects_are_not_counted(client: Client, at: datetime) -> None:
@@ -289,13 +295,14 @@ def test_a_verdict_is_marked_right_by_those_who_may(
     client: Client, project: Project, at: datetime
 ) -> None:
     degrade(project, at)
-    assert "This verdict is" in page(client)
+    assert "Was this right?" in page(client)
     answer = client.post("/verdict/mark/", {"said": "right", "query": "range=24h"})
     assert (answer.status_code, answer["Location"]) == (302, "/")
     mark = VerdictMark.objects.get(project=project)
     assert (mark.is_right, mark.cause) == (True, "model")
     assert mark.verdict["sentence"].startswith("Degrading since")
-    assert "1 of 1 marked verdicts right (100\u202f%, 95 % interval 21" in page(client)
+    rated = client.get("/incidents/").content.decode()
+    assert "1 of 1 rated verdicts correct (100\u202f%, 95 % interval 21" in rated
     client.post("/verdict/mark/", {"said": "wrong", "query": ""})
     assert VerdictMark.objects.get(project=project).is_right is False
 
@@ -320,7 +327,7 @@ def test_viewers_mark_nothing(project: Project, at: datetime) -> None:
     degrade(project, at)
     viewer = Client()
     viewer.force_login(make_member(project, "vic", Role.VIEWER))
-    assert "This verdict is" not in viewer.get("/").content.decode()
+    assert "Was this right?" not in viewer.get("/").content.decode()
     assert viewer.post("/verdict/mark/", {"said": "right"}).status_code == 403
 
 
@@ -343,7 +350,7 @@ def test_rows_lead_to_the_page_of_their_model(
     client: Client, project: Project, at: datetime
 ) -> None:
     post_runs(project, 30, 0, at)
-    assert 'href="/models/fake/fake-1/?' in page(client)
+    assert 'href="/models/fake/fake-1/' in page(client)
 
 
 def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at: datetime) -> None:
@@ -352,10 +359,133 @@ def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at:
     assert "Cut off" in page(client).split('id="fresh-heading"')[1]
 
 
-def test_a_kind_of_failure_leads_to_its_failures_under_the_same_filters(
+def test_two_incidents_at_once_are_two_cards_with_a_sentence_and_a_button_each(
+    client: Client, project: Project
+) -> None:
+    told = deepcopy(VERDICT)
+    told["told"] |= {"since": "2026-11-22T20:26:00Z", "rest": ": fake/m-2, 12\u202f% of 80 runs."}
+    first = make_incident(project, "claude-haiku", severity="critical")
+    second = make_incident(project, "m-2", verdict=told, cause="prompt", cause_value="co-v7")
+    html = page(client)
+    assert html.count('<article class="cause') == 2
+    assert ": anthropic/claude-haiku, 31 % of 412 runs" in html
+    assert ": fake/m-2, 12\u202f% of 80 runs" in html
+    assert html.index('datetime="2026-11-22T14:32') < html.index('datetime="2026-11-22T20:26')
+    for one in (first, second):
+        assert f"/incidents/{one.pk}/acknowledge/" in html
+        assert f"/incidents/{one.pk}/silence/" in html
+    assert html.index("claude-haiku, 31") < html.index("fake/m-2, 12")
+    assert "No single cause" not in html
+    titles = client.get("/incidents/").content.decode()
+    assert ": fake/m-2, 12\u202f% of 80 runs" in titles
+    assert ": anthropic/claude-haiku, 31 % of 412 runs" in titles
+
+
+def test_three_cards_at_most_and_a_link_to_the_others(client: Client, project: Project) -> None:
+    for number in range(5):
+        make_incident(project, f"m-{number}")
+    html = page(client)
+    assert html.count('<article class="cause') == 3
+    assert '<a href="/incidents/">+2 more</a>' in html
+
+
+def test_a_filter_keeps_the_incidents_that_it_touches(client: Client, project: Project) -> None:
+    make_incident(project, "kept")
+    make_incident(project, "other")
+    html = page(client, "?model=kept")
+    assert html.count('<article class="cause') == 1
+    assert "anthropic/kept" in html.split('class="cause')[1]
+
+
+def test_queries_of_cards_do_not_grow_with_the_incidents(client: Client, project: Project) -> None:
+    make_incident(project, "m-0")
+    with CaptureQueriesContext(connection) as one:
+        page(client)
+    make_incident(project, "m-1")
+    make_incident(project, "m-2")
+    with CaptureQueriesContext(connection) as three:
+        page(client)
+    assert len(three) == len(one)
+
+
+def post_nodes(project: Project, at: datetime, models: int, nodes: int) -> None:
+    """Record 24 runs of each model at each node; half of the first model's degrade."""
+    for model, node in product(range(models), range(nodes)):
+        bad = 0 if model else 12
+        sent = [_ended(at, f"node_{node}", model, number, bad) for number in range(24)]
+        record(project.pk, sent)
+
+
+def _ended(at: datetime, node: str, model: int, number: int, bad: int) -> PostedEvent:
+    fields = {
+        "occurred_at": (at - timedelta(seconds=number)).isoformat(),
+        "correlation_id": f"run-{model}-{node}-{number}",
+        "model": f"model-{model:02}-{'long' * 12}",
+    }
+    if number >= bad:
+        return PostedEvent.model_validate(succeeded(name=f"graph.{node}.succeeded", **fields))
+    why = f"{node}_parse_failed"
+    told = degraded(name=f"graph.{node}.degraded", reason=why, **fields)
+    return PostedEvent.model_validate(told)
+
+
+@pytest.mark.parametrize("query", ["", "?show=all", "?sort=runs&page=2", "?open=fake/none"])
+def test_240_series_stay_within_the_budgets(
+    client: Client, project: Project, at: datetime, query: str
+) -> None:
+    post_nodes(project, at, 30, 8)
+    html = page(client, query)
+    assert "30 models, 240 series" in html
+    assert len(html.encode()) <= 60_000
+    assert html.count("<") - html.count("</") <= 1_500
+
+
+def test_a_model_folds_open_to_its_series_by_a_link(
     client: Client, project: Project, at: datetime
 ) -> None:
-    degrade(project, at)
-    fold()
-    kinds = page(client, "?range=7d").split('id="kinds-heading"')[1]
-    assert 'href="/failures/?range=7d&amp;kind=truncated"' in kinds
+    post_nodes(project, at, 2, 3)
+    html = page(client)
+    opened = re.findall(r'class="fold" href="([^"]*)" aria-expanded="(true|false)"', html)
+    # The worst one is open, for it degrades.
+    assert [state for _, state in opened] == ["true", "false"]
+    assert html.count('<tr class="part">') == 3
+    both = page(client, unescape(opened[1][0]))
+    assert both.count('<tr class="part">') == 6
+    assert 'aria-expanded="false"' not in both.split("<tbody>")[1]
+    assert page(client, unescape(opened[0][0])).count('<tr class="part">') == 0
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"), [("runs", "busy"), ("-runs", "few"), ("degraded", "few"), ("model", "busy")]
+)
+def test_models_are_sorted_by_any_column(
+    client: Client, project: Project, at: datetime, sort: str, first: str
+) -> None:
+    post_runs(project, 60, 0, at, model="busy")
+    post_runs(project, 25, 3, at, model="few")
+    rows = page(client, f"?sort={sort}").split("<tbody>")[1]
+    assert rows.index(f">{first}<") == min(rows.index(">busy<"), rows.index(">few<"))
+
+
+def test_later_pages_and_all_models_are_reached_by_links(
+    client: Client, project: Project, at: datetime
+) -> None:
+    for number in range(17):
+        post_runs(project, 25, 0, at, model=f"m-{number:02}")
+    html = page(client, "?sort=model")
+    assert ">m-16<" not in html
+    follow = re.search(r'<a href="([^"]*)" rel="next">Next', html)
+    assert follow
+    assert ">m-16<" in page(client, unescape(follow[1]))
+    everything = re.search(r'<a href="([^"]*)">Show all', html)
+    assert everything
+    assert ">m-16<" in page(client, unescape(everything[1]))
+
+
+def test_a_series_without_a_cause_yet_is_one_quiet_line(
+    client: Client, project: Project, at: datetime
+) -> None:
+    incident(project, at)
+    html = page(client)
+    assert "No incident yet" in html
+    assert '<article class="cause' not in html

@@ -38,7 +38,7 @@ def test_all_say_the_same_of_the_same_runs(kind: str, moment: datetime) -> None:
     verdict = recent_verdict_of(project.pk, whole, moment)
     assert verdict.since is not None
     lines = now_context(project.pk, whole, moment)["lines"]
-    rows = {ln.key: ln.status.since for ln in lines if ln.status.since}
+    rows = {ln.key: ln.since for ln in lines if ln.since}
     series = {
         (one["environment"], one["node"], one["provider"], one["model"]): one["since"]
         for one in list_series(project.pk, whole, moment)
@@ -48,7 +48,7 @@ def test_all_say_the_same_of_the_same_runs(kind: str, moment: datetime) -> None:
     assert rows == series
     hit = {key: since for key, since in rows.items() if key in verdict.touched}
     assert set(hit.values()) == {verdict.since}
-    bars = {ln.hot_from for ln in lines if ln.status.since == verdict.since}
+    bars = {ln.hot_from for ln in lines if ln.since == verdict.since}
     assert len(bars) == 1
 
     provider, model = next(iter(hit))[2:]

@@ -22,7 +22,7 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import notify
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 
-VERDICT = {
+VERDICT: dict[str, Any] = {
     "state": "degrading",
     "told": {
         "lead": "Degrading",

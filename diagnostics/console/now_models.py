@@ -1,0 +1,440 @@
+"""The table of the Now page: models, each with its series, as their range counted them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from functools import reduce
+from itertools import groupby
+from operator import add
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, StatusAxis, rate_series
+from diagnostics.analysis.statistics import LEAST_TRIALS
+from diagnostics.analysis.status import ORDER, SeriesState, SeriesStatus, Unit
+from diagnostics.figures import read_number, shorten
+from diagnostics.prices.prices import Prices, TokenPrice, price_on, prices_of
+from diagnostics.queries.call_counts import latency_percentile
+from diagnostics.queries.events import window_of
+from diagnostics.queries.matrix import LONGEST_NAME
+from diagnostics.queries.sums import Question, sum_rollups
+from diagnostics.selection.selection import Selection
+from diagnostics.store.rollups import LATENCY, SERIES
+from diagnostics.store.windows import RunBucket, merged
+from diagnostics.verdict.statuses import StatusSet, counts_between, curves_between
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.scales import Scale, rate_scale
+from diagnostics.web.model_links import model_url
+
+BARS = 48
+NO_ENVIRONMENT = "no environment"
+AXIS_WIDTH = 170
+LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
+ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 16
+"""Models on a page, and on one that shows numbers alone; series of open models."""
+NOTHING = RunBucket(0, 0)
+TOKENS = ("input_tokens", "output_tokens")
+TONES: dict[SeriesState, Tone] = {
+    SeriesState.DEGRADING: "bad",
+    SeriesState.WATCH: "warn",
+    SeriesState.OK: "good",
+    SeriesState.LOW_VOLUME: "quiet",
+    SeriesState.NO_DATA: "quiet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of all attempts, and how many took how long, by bucket."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    latency: Sequence[int] = (0,) * len(LATENCY)
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and answers."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def p95_ms(self) -> float | None:
+        """The latency that 95 % of the attempts stay below; None where it is not sent."""
+        return latency_percentile(self.latency, 0.95)
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Add another one up."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            tuple(map(add, self.latency, other.latency)),
+        )
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class NowRow:
+    """A series, or a model with its series: its state, and what the range counted."""
+
+    key: SeriesKey
+    state: SeriesState
+    since: datetime | None
+    unit: Unit
+    counts: RunCounts
+    before: RunBucket
+    buckets: Sequence[RunBucket]
+    axis: StatusAxis
+    usage: Usage
+    price: TokenPrice | None
+    url: str
+    series: Sequence["NowRow"] = ()
+
+    @property
+    def place(self) -> str:
+        """The node and the environment of a series."""
+        environment = shorten(self.key.environment or NO_ENVIRONMENT, LONGEST_NAME)
+        return f"{(self.key.node or '').replace('_', ' ')} · {environment}"
+
+    @property
+    def token(self) -> str:
+        """What the address calls an open model by."""
+        return f"{self.key.provider or ''}/{self.key.model or ''}"
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether successes are reported, too."""
+        return self.state is not SeriesState.NO_DATA
+
+    @property
+    def rates(self) -> Rates:
+        """The rates of the range."""
+        return rate_series(self.counts if self.has_rate else RunCounts())
+
+    @property
+    def baseline(self) -> float | None:
+        """The degraded share of the week before; None where nothing ran."""
+        return self.before.share if self.before.runs else None
+
+    @property
+    def difference(self) -> float | None:
+        """Rate less baseline."""
+        rate, baseline = self.rates.degraded_rate, self.baseline
+        return None if rate is None or baseline is None else rate - baseline
+
+    @property
+    def excess(self) -> float:
+        """Degraded runs beyond those that the baseline explains."""
+        return self.counts.degraded - (self.baseline or 0.0) * self.counts.runs
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are runs enough to draw the rate with its interval."""
+        return self.counts.runs >= LEAST_TRIALS and self.rates.degraded_rate is not None
+
+    @property
+    def bars(self) -> Sequence[RunBucket]:
+        """The curve as it is drawn."""
+        return merged(self.buckets, _together(len(self.buckets)))
+
+    @property
+    def hot_from(self) -> int | None:
+        """The bar at which the degradation begins."""
+        count = -(-self.axis.count // _together(self.axis.count))
+        return self.axis.bar_of(self.since, count) if self.since else None
+
+    @property
+    def tone(self) -> Tone:
+        """The tone of the state."""
+        return TONES[self.state]
+
+    @property
+    def words(self) -> str:
+        """The state in words."""
+        return self.state.replace("_", " ")
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What the tokens cost at the price of today; None without a price."""
+        usage, price = self.usage, self.price
+        return price.of(usage.input_tokens, usage.output_tokens) if price else None
+
+
+def _together(buckets: int) -> int:
+    """Return how many buckets make a bar."""
+    return max(-(-buckets // BARS), 1)
+
+
+def read_rows(
+    project_id: int, selection: Selection, now: datetime, judged: StatusSet, axis: StatusAxis
+) -> list[NowRow]:
+    """Read every series that a selection keeps; the number of queries does not grow."""
+    curves = curves_between(project_id, axis, selection.version_terms, now, judged)
+    counts = counts_between(project_id, selection, now, judged)
+    usage = _usage_between(project_id, selection, now)
+    prices = prices_of(project_id)
+    nothing = [NOTHING] * axis.count
+    return [
+        NowRow(
+            key=status.key,
+            state=status.state,
+            since=status.since,
+            unit=status.unit,
+            counts=counts.get(status.key, RunCounts()),
+            before=RunBucket(status.baseline_runs, status.baseline_degraded),
+            buckets=curves.get(status.key, nothing),
+            axis=axis,
+            usage=usage.get(status.key, NO_USAGE),
+            price=_price(prices, status, now),
+            url=_url(selection, status.key),
+        )
+        for status in judged.kept_by(selection, counts)
+    ]
+
+
+def _usage_between(
+    project_id: int, selection: Selection, now: datetime
+) -> Mapping[SeriesKey, Usage]:
+    window, terms = window_of(selection, now), selection.rollup_terms
+    rows = sum_rollups(project_id, Question(window, SERIES, (*TOKENS, *LATENCY), terms))
+    return {SeriesKey(*row[:4]): Usage(row[4], row[5], row[6:]) for row in rows}
+
+
+def _price(prices: Prices, status: SeriesStatus, now: datetime) -> TokenPrice | None:
+    return price_on(prices.get((status.key.provider, status.key.model), ()), now.date())
+
+
+def _url(selection: Selection, key: SeriesKey) -> str:
+    query = selection.query_for(environment=key.environment, node=key.node)
+    return model_url(key.provider, key.model, query)
+
+
+def group_rows(rows: Iterable[NowRow], selection: Selection) -> list[NowRow]:
+    """Add series up by model."""
+    ordered = sorted(rows, key=lambda row: row.token)
+    return [
+        _add_up(sorted(found, key=_place), selection)
+        for _, found in groupby(ordered, key=lambda row: row.token)
+    ]
+
+
+def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
+    """Add up the series of a model: those that count runs, else those that count calls."""
+    first = series[0]
+    unit: Unit = (
+        "run" if any(one.unit == "run" and one.counts.runs for one in series) else first.unit
+    )
+    counted = [one for one in series if one.unit == unit and one.has_rate] or [first]
+    columns = zip(*(one.buckets for one in counted), strict=True)
+    return NowRow(
+        key=SeriesKey(None, None, first.key.provider, first.key.model),
+        state=first.state,
+        since=min((one.since for one in series if one.since), default=None),
+        unit=unit,
+        counts=_sum_counts([one.counts for one in counted]),
+        before=_sum_buckets([one.before for one in counted]),
+        buckets=[_sum_buckets(column) for column in columns],
+        axis=first.axis,
+        usage=reduce(Usage.plus, (one.usage for one in series)),
+        price=first.price,
+        url=model_url(first.key.provider, first.key.model, selection.query()),
+        series=series,
+    )
+
+
+def _sum_counts(counts: Sequence[RunCounts]) -> RunCounts:
+    names = RunCounts.__slots__
+    return RunCounts(**{name: sum(getattr(one, name) for one in counts) for name in names})
+
+
+def _sum_buckets(buckets: Sequence[RunBucket]) -> RunBucket:
+    return RunBucket(sum(one.runs for one in buckets), sum(one.degraded for one in buckets))
+
+
+def _place(row: NowRow) -> tuple[int, float]:
+    """By state, then by excess; where runs are too few to tell, the latest activity first."""
+    if row.state not in {SeriesState.LOW_VOLUME, SeriesState.NO_DATA}:
+        return ORDER[row.state], -row.excess
+    active = [at for at, bucket in enumerate(row.buckets) if bucket.runs]
+    # As it is drawn: neighbours that share a bar are equally late.
+    return ORDER[row.state], -(max(active, default=0) // _together(len(row.buckets)))
+
+
+Figure = float | Decimal | None
+FIGURES: Mapping[str, Callable[[NowRow], Figure]] = {
+    "degraded": lambda row: row.rates.degraded_rate,
+    "change": lambda row: row.difference,
+    "runs": lambda row: row.counts.runs,
+    "first_pass": lambda row: row.rates.first_pass_rate if row.unit == "run" else None,
+    "recovered": lambda row: row.rates.repair_success_rate if row.unit == "run" else None,
+    "p95": lambda row: row.usage.p95_ms,
+    "tokens": lambda row: row.usage.tokens,
+    "cost": lambda row: row.cost,
+}
+LABELS = {"first_pass": "First pass", "p95": "p95"}
+ORDERS = ("state", "model", *FIGURES)
+
+
+@dataclass(frozen=True, slots=True)
+class SortLink:
+    """The head of a column: a link that sorts by it, and how it sorts now."""
+
+    label: str
+    query: str
+    direction: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """Which part of the table is asked for, and in which order."""
+
+    sort: str = "state"
+    is_reversed: bool = False
+    page: int = 1
+    is_whole: bool = False
+    opened: Sequence[str] | None = None
+    """The models that are open; None: the worst one, if it degrades."""
+
+    @classmethod
+    def read(cls, asked: QueryDict) -> "TableQuestion":
+        """Read the parameters of an address; what is not understood is the default."""
+        sort = asked.get("sort", "")
+        name = sort.removeprefix("-")
+        return cls(
+            sort=name if name in ORDERS else "state",
+            is_reversed=sort.startswith("-"),
+            page=max(read_number(asked.get("page"), 6) or 1, 1),
+            is_whole=asked.get("show") == "all",
+            opened=asked.getlist("open") if "open" in asked else None,
+        )
+
+
+FIRST = TableQuestion()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTable:
+    """One page of the table, with the links to its other parts."""
+
+    rows: Sequence[NowRow]
+    asked: TableQuestion
+    query: str
+    models: int
+    series: int
+    pages: int
+    opened: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def heads(self) -> Mapping[str, SortLink]:
+        """The heads of the columns, by what they sort."""
+        return {name: self._head(name) for name in ORDERS}
+
+    @property
+    def lines(self) -> Sequence[tuple[NowRow, str, Sequence[NowRow], int]]:
+        """Each model with the link that opens or closes it, its open series, and the rest."""
+        left, found = MOST_SERIES, []
+        for row in self.rows:
+            shown = row.series[:left] if row.token in self.opened else ()
+            left -= len(shown)
+            rest = len(row.series) - len(shown) if shown else 0
+            found.append((row, self._toggle(row.token), shown, rest))
+        return found
+
+    @property
+    def other_pages(self) -> Mapping[str, str]:
+        """The links to the previous and the next page, by their words."""
+        page = self.asked.page
+        near = {"Previous": page - 1, "Next": page + 1}
+        return {
+            word: self._link(page=str(number))
+            for word, number in near.items()
+            if 1 <= number <= self.pages
+        }
+
+    @property
+    def whole(self) -> str:
+        """The link to as many models as a page can hold, and back."""
+        return self._link(page=None, show=None if self.asked.is_whole else "all")
+
+    @property
+    def scale(self) -> Scale:
+        """The one axis of all rates of the page."""
+        drawn = (row.rates.degraded_high or 0.0 for row in self._drawn)
+        return rate_scale(drawn, AXIS_WIDTH)
+
+    @property
+    def trend_top(self) -> float:
+        """The one height of all curves of the page, so that they can be compared."""
+        highest = max((b.share for row in self._drawn for b in row.bars), default=0.0)
+        return min(max(highest, LOWEST_TOP), HIGHEST_TOP)
+
+    @property
+    def _drawn(self) -> list[NowRow]:
+        open_ones = (one for row in self.rows if row.token in self.opened for one in row.series)
+        return [row for row in (*self.rows, *open_ones) if row.has_interval]
+
+    def _head(self, name: str) -> SortLink:
+        asked = self.asked
+        label = LABELS.get(name, name.capitalize())
+        if asked.sort != name:
+            return SortLink(label, self._link(sort=name, page=None))
+        turned = None if asked.is_reversed and name == "state" else name
+        query = self._link(sort=turned if asked.is_reversed else f"-{name}", page=None)
+        is_rising = asked.is_reversed != (name in {"state", "model"})
+        return SortLink(label, query, "ascending" if is_rising else "descending")
+
+    def _toggle(self, token: str) -> str:
+        kept = [one for one in self.opened if one != token]
+        return self._link(opened=kept if token in self.opened else [*kept, token])
+
+    def _link(self, opened: Sequence[str] | None = None, **changes: str | None) -> str:
+        asked = self.asked
+        sort = f"-{asked.sort}" if asked.is_reversed else asked.sort
+        own: dict[str, str | None] = {
+            "sort": None if sort == "state" else sort,
+            "show": "all" if asked.is_whole else None,
+            "page": str(asked.page) if asked.page > 1 else None,
+            **changes,
+        }
+        chosen = [(name, value) for name, value in own.items() if value]
+        kept = asked.opened if opened is None else opened
+        if kept is not None:
+            chosen += [("open", one) for one in sorted(kept) or [""]]
+        return "?" + "&".join(part for part in (self.query, urlencode(chosen)) if part)
+
+
+def table_of(rows: Sequence[NowRow], selection: Selection, asked: TableQuestion) -> ModelTable:
+    """Return the page that is asked for; one beyond the last is the last."""
+    models = group_rows(rows, selection)
+    ordered = _sorted(models, asked)
+    size = MOST_ROWS if asked.is_whole else ROWS
+    pages = max(-(-len(ordered) // size), 1)
+    page = min(asked.page, pages)
+    shown = ordered[(page - 1) * size : page * size]
+    worst = [row.token for row in shown[:1] if row.state is SeriesState.DEGRADING]
+    is_first = page == 1 and asked.sort == "state" and not asked.is_whole
+    opened = asked.opened if asked.opened is not None else worst if is_first else ()
+    return ModelTable(
+        rows=shown,
+        asked=asked if page == asked.page else TableQuestion(page=page),
+        query=selection.query(),
+        models=len(models),
+        series=len(rows),
+        pages=pages,
+        opened=frozenset(opened),
+    )
+
+
+def _sorted(models: Sequence[NowRow], asked: TableQuestion) -> list[NowRow]:
+    """Sort by state and excess, by name, or by a figure, largest first; what has none is last."""
+    by_place = sorted(models, key=lambda row: (_place(row), row.token))
+    if asked.sort == "state":
+        return by_place[::-1] if asked.is_reversed else by_place
+    if asked.sort == "model":
+        return sorted(by_place, key=lambda row: row.key.model or "", reverse=asked.is_reversed)
+    figure = FIGURES[asked.sort]
+    known = [(value, row) for row in by_place if (value := figure(row)) is not None]
+    known.sort(key=lambda one: one[0], reverse=not asked.is_reversed)
+    return [*(row for _, row in known), *(row for row in by_place if figure(row) is None)]
