@@ -33,7 +33,7 @@ from diagnostics.web.pages import respond
 
 
 def chart_of(
-    project_id: int, curve: FailureCurve, terms: Sequence[Term], query: str
+    project_id: int, curve: FailureCurve, terms: Sequence[Term], query: str, noun: str = "call"
 ) -> SeriesChart | None:
     """Return the chart of a curve; None where calls are not counted."""
     if not any(bucket.runs for bucket in curve.buckets):
@@ -42,10 +42,11 @@ def chart_of(
     begun = curve.began_at
     return SeriesChart(
         name="failure",
-        title="Share of calls that fail so, over time",
+        title=f"Failures as a share of {noun}s",
         since=curve.since,
         width=curve.width,
         slots=curve.buckets,
+        noun=noun,
         failing="failing",
         baseline=curve.usual,
         onset=Since(begun, begun, begun + curve.width) if begun else None,
@@ -147,18 +148,18 @@ def _facts(
     return {
         "row": row,
         "group": group,
-        "title": title_of(group.kind, group.error_type, group.pointer, group.detail),
+        "title": title_of(group.kind, group.error_type, group.pointer, group.detail, group.node),
         "tone": STATES[group.state],
         "meaning": MEANINGS[group.state],
         "calls": calls,
-        "rate": min(row.seen / calls, 1.0) if calls else None,
+        "rate": calls.share_of(row.seen) if calls else None,
         "repaired": wilson_interval(row.repaired, row.runs) if row.runs else None,
         "places": [place for place in places if place.rows][:OPEN_PLACES],
         "more_places": [place for place in places if place.rows][OPEN_PLACES:],
         "summary": summarise(places),
         "curve": curve,
         "hours": (curve.until - curve.since).total_seconds() / 3600,
-        "chart": chart_of(project_id, curve, asked.terms, query),
+        "chart": chart_of(project_id, curve, asked.terms, query, calls.noun if calls else "call"),
         "advice": advise_group(group.kind, group.error_type, seen, places),
         "patterns": patterns_of(project_id, group),
     }

@@ -18,7 +18,7 @@ TABS: Mapping[str, str] = {
     "samples": "Samples",
     "runs": "Runs",
     "history": "History and comments",
-    "why": "Why these belong together",
+    "why": "Grouping",
 }
 MOST_CHANGES = 200
 DEEPEST = 20
@@ -101,11 +101,11 @@ def _why(
     shown: dict[str, Any] = {
         "parts": [
             ("node", group.node),
-            ("schema", group.schema or "none was named"),
-            ("kind of event", group.kind),
-            ("type of error", group.error_type),
-            ("place in the answer", group.pointer or "the answer as a whole"),
-            ("sort of fault, or tool", group.detail or "not told apart"),
+            ("schema", group.schema or "not set"),
+            ("event kind", group.kind),
+            ("error type", group.error_type),
+            ("pointer", group.pointer or "whole output"),
+            ("error detail", group.detail or "none"),
         ],
         "regrouping": regrouping,
         "wild": ", ".join(regrouping.wild_keys),
@@ -143,7 +143,7 @@ def _merged(
     }
     return [
         (
-            title_of(kind.kind, kind.error_type, kind.pointer, kind.detail),
+            title_of(kind.kind, kind.error_type, kind.pointer, kind.detail, kind.node),
             [(known[name], seen) for name, seen in found.items() if name in known],
         )
         for kind, found in mine.items()

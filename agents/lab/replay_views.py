@@ -51,7 +51,7 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
     context = {
         **filter_frame(request, selection, export=None, kept=KEPT),
         "group": group,
-        "title": title_of(group.kind, group.error_type, group.pointer, group.detail),
+        "title": title_of(group.kind, group.error_type, group.pointer, group.detail, group.node),
         "url": failure_url(group.pk, selection.query()),
         "key": key[:LONGEST_KEY],
         "settings": settings,

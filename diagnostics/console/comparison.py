@@ -13,7 +13,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, plural, points
 from diagnostics.ingest.deploys import told_deploys
 from diagnostics.ingest.models import Deploy
-from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_words
+from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_filter
 from diagnostics.queries.events import window_for, window_of
 from diagnostics.queries.matrix import Excess, excess
 from diagnostics.queries.sums import Question, sum_rollups
@@ -94,7 +94,7 @@ def _kinds(a: CallCounts, b: CallCounts) -> list[RateDifference]:
     found = []
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = Side(a.of_kind(kind), a.calls), Side(b.of_kind(kind), b.calls)
-        found.append(difference_of(kind_words(kind), "calls", *sides, kind=kind))
+        found.append(difference_of(kind_filter(kind), "calls", *sides, kind=kind))
     found.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
     return found[:MOST_KINDS]
 

@@ -20,7 +20,6 @@ from diagnostics.queries.call_counts import (
     cost_of,
     count_calls,
     kind_filter,
-    kind_words,
     tallies_of,
 )
 from diagnostics.queries.events import BASELINE_SPAN, window_for, window_of
@@ -180,7 +179,7 @@ def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Ri
     """Return the kinds of failure, those that rose most first."""
     found = [
         _rise(
-            kind_words(kind),
+            kind_filter(kind),
             excess_of_kind(kind, now, before),
             failures_url(selection, kind=kind_filter(kind)),
         )

@@ -260,11 +260,7 @@ def _line(
             for model in models
         ],
         [
-            (
-                group,
-                f"{title_of(group.kind, group.error_type, group.pointer, group.detail)}"
-                f" · {group.node.replace('_', ' ')}",
-            )
+            (group, title_of(group.kind, group.error_type, group.pointer, group.detail, group.node))
             for group in groups[:MOST_NEW]
         ],
         failures_url(selection, **named),

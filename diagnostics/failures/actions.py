@@ -38,9 +38,9 @@ def act_on_failures(request: ConsoleRequest) -> HttpResponse:
     ids = [number for number in asked if number is not None]
     act = ACTS.get(request.POST.get("verb", ""))
     if not ids:
-        messages.warning(request, "Pick at least one kind of failure.")
+        messages.warning(request, "Select at least one failure.")
     elif act is None:
-        messages.error(request, "Choose what to do.")
+        messages.error(request, "Choose an action.")
     else:
         _do(request, act, ids[:MOST_AT_ONCE])
     return redirect(_back(request))
@@ -54,28 +54,28 @@ def _do(request: ConsoleRequest, act: Act, ids: Sequence[int]) -> None:
         messages.error(request, str(error))
         return
     if changed:
-        messages.success(request, f"{plural(changed, 'kind')} of failure: {told}")
+        messages.success(request, f"{plural(changed, 'failure')} {told}")
     else:
-        messages.info(request, "Nothing changed: it was so already.")
+        messages.info(request, "No change.")
 
 
 def _resolve(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     changed = states.resolve(request.project.pk, ids, by)
-    return changed, "resolved. A failure after now makes it regressed."
+    return changed, "resolved. Seen again, it is regressed."
 
 
 def _resolve_in(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     release = clean_text(request.POST.get("release", "")).strip()[:LONGEST_RELEASE]
     if not release:
-        raise ValueError("Name the release that mends it.")
+        raise ValueError("Enter the release that fixes it.")
     changed = states.resolve(request.project.pk, ids, by, release)
-    return changed, f"resolved in {release}. Older releases may still fail so."
+    return changed, f"resolved in {release}. Older releases may still fail."
 
 
 def _mute(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     span = request.POST.get("span", "day")
     if span not in MUTES:
-        raise ValueError("Choose how long to mute.")
+        raise ValueError("Choose a duration.")
     length = MUTES[span]
     until = None if length is None else clock.now() + length
     told = "muted." if length is None else f"muted for a{'n' * (span == 'hour')} {span}."
@@ -85,19 +85,19 @@ def _mute(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, s
 def _mute_times(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     more = read_number(request.POST.get("more")) or 0
     if not 1 <= more <= MOST_TIMES:
-        raise ValueError(f"Give a number of times from 1 to {MOST_TIMES:,}.")
+        raise ValueError(f"Enter a number from 1 to {MOST_TIMES:,}.")
     changed = states.mute(request.project.pk, ids, by, more=more)
     return changed, f"muted until seen {plural(more, 'time')} more."
 
 
 def _reopen(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
-    return states.reopen(request.project.pk, ids, by), "open again."
+    return states.reopen(request.project.pk, ids, by), "reopened."
 
 
 def _comment(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     text = request.POST.get("text", "")
     if not text.strip():
-        raise ValueError("Write something first.")
+        raise ValueError("Enter a comment.")
     return states.comment(request.project.pk, ids, by, clean_text(text)), "commented."
 
 

@@ -29,7 +29,7 @@ from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.store.models import Event
 from diagnostics.store.sql import fetch, statement
-from diagnostics.store.windows import WIDTHS, Grain, Segment, TimeWindow, align, align_to, floor
+from diagnostics.store.windows import WIDTHS, Grain, Segment, TimeWindow, align, align_to
 from failsoft.events import FAILURE_EVENT_KINDS
 
 TABLES = {"series": "series", "version": "version"}
@@ -39,6 +39,7 @@ READ = (
 )
 FAILED = sorted(FAILURE_EVENT_KINDS)
 LONGEST_RUN = timedelta(days=1)
+BASELINE_SPAN = timedelta(days=7)
 BY_HOUR, ALONE_BY_HOUR = timedelta(days=3), timedelta(days=8)
 """Longer windows are told by the day (UTC), but for their ends; of one group later."""
 NO_EVENTS = "SELECT * FROM diagnostics_event WHERE false"
@@ -84,6 +85,8 @@ class GroupQuestion:
     kinds: Sequence[Term] = ()
     ids: Sequence[int] | None = None
     events: Selection | None = None
+    with_baseline: bool = False
+    """Whether the week before is counted too, where hours are."""
 
     @property
     def begin(self) -> datetime:
@@ -109,15 +112,21 @@ class GroupQuestion:
         return WIDTHS[self.grain]
 
     @property
-    def middle(self) -> datetime:
-        """Between its halves."""
-        middle = self.begin + (self.end - self.begin) / 2
-        return middle if self.events else floor(middle, self.width)
+    def split(self) -> datetime:
+        """Where the baseline ends: halfway, where the week before would be read by the event."""
+        return self.begin + (self.end - self.begin) / 2 if self.events else self.begin
+
+    @property
+    def scale(self) -> float:
+        """How long the window is, in lengths of its baseline."""
+        return 1.0 if self.events else (self.end - self.begin) / BASELINE_SPAN
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """The hours and days that make it up."""
-        return self._hours.segments_to(self.grain)
+        """The hours and days that make it up, and those of its baseline."""
+        window = self._hours
+        before = window.before(BASELINE_SPAN).segments_to(Grain.DAY) if self.with_baseline else ()
+        return [*window.segments_to(self.grain), *before]
 
     @property
     def _hours(self) -> TimeWindow:
@@ -164,7 +173,8 @@ def ask(
         "project": project_id,
         "since": asked.begin,
         "until": asked.end,
-        "middle": asked.middle,
+        "split": asked.split,
+        "scale": asked.scale,
         "states": list(asked.states) if asked.states is not None else None,
         "ids": list(asked.ids) if asked.ids is not None else None,
         "kinds": wanted,

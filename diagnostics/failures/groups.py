@@ -53,7 +53,10 @@ class FreshGroup:
     seen: int
     """Failures in the window, under the terms."""
     risen: int
-    """Failures in the second half of the window less those in the first."""
+    """Failures beyond the baseline, the 7 days before scaled to the window.
+
+    Where single events are read: in the second half of the window less those in the first.
+    """
     models: Mapping[ModelKey, int]
     """Failures by (provider, model), most first."""
     trend: Sequence[int]
@@ -85,13 +88,13 @@ class Sort(StrEnum):
 
     LATEST = "latest"
     MOST = "most"
-    WORST_TREND = "trend"
+    RISING = "rising"
 
 
 KEYS: Mapping[Sort, tuple[str, str]] = {
     Sort.LATEST: ("kept.last_seen", "timestamptz"),
     Sort.MOST: ("counted.seen", "bigint"),
-    Sort.WORST_TREND: ("counted.risen", "bigint"),
+    Sort.RISING: ("counted.risen", "bigint"),
 }
 """By what the statement orders, and its type."""
 
@@ -157,8 +160,8 @@ def newest_groups(
 def neighbours_of(
     project_id: int, group_id: int, asked: GroupQuestion
 ) -> tuple[int | None, int | None]:
-    """Return the groups before and after one in the list, latest first, of its first 200."""
-    found = list(_list(project_id, asked, MOST_FRESH, None))
+    """Return the groups before and after one in the list, rising first, of its first 200."""
+    found = list(_list(project_id, asked, MOST_FRESH, None, Sort.RISING))
     if group_id not in found:
         return None, None
     place = found.index(group_id)
@@ -205,7 +208,7 @@ def _list(
     rows = ask(
         project_id,
         "group_list",
-        asked,
+        replace(asked, with_baseline=asked.events is None),
         {"order": key, "type": kind},
         after=after,
         last=last,

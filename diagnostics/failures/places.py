@@ -37,7 +37,8 @@ class PlaceShare:
     @property
     def name(self) -> str:
         """The value as it is read."""
-        return "/".join(value or "unknown" for value in self.values.values())
+        missing = "unknown" if len(self.values) > 1 else "not set"
+        return "/".join(value or missing for value in self.values.values())
 
     @property
     def share(self) -> float:
@@ -51,7 +52,7 @@ class PlaceShare:
 
     @property
     def lift(self) -> float | None:
-        """How many times its due of failures it has."""
+        """Its share of the failures over its share of the calls."""
         return self.share / self.traffic if self.traffic else None
 
     @property
@@ -61,7 +62,7 @@ class PlaceShare:
 
     @property
     def is_striking(self) -> bool:
-        """Whether it has clearly more than its due."""
+        """Whether its lift is clear."""
         return self.failures >= LEAST_FAILURES and (self.lift or 0) >= LEAST_LIFT
 
 
@@ -101,9 +102,9 @@ def summarise(dimensions: Sequence[Spread]) -> str:
     if not rows:
         return ""
     row = max(rows, key=lambda row: row.share - (row.traffic or 0))
-    return (
-        f"{row.name} has {percent(row.share, 0)} of them and {percent(row.traffic, 0)} of the calls"
-    )
+    field = next(iter(row.values))
+    where = row.name if field == "provider" else f"{field.replace('_', ' ')} {row.name}"
+    return f"{where} has {percent(row.share, 0)} of them and {percent(row.traffic, 0)} of the calls"
 
 
 def _divide(
@@ -116,6 +117,9 @@ def _divide(
         return tuple(getattr(where, field) for field in fields)
 
     failed, called = _add_up(failures, read), _add_up(calls, read)
+    if failed and not any(called[values] for values in failed):
+        # Runs that are posted as outcomes do not say it: no share of them is known.
+        called.clear()
     rows = [
         PlaceShare(
             dict(zip(fields, values, strict=True)),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from diagnostics.analysis.onset import lasting_onset
 from diagnostics.analysis.series import RunCurve
@@ -12,6 +13,7 @@ from diagnostics.failures.counts import GroupQuestion, ask
 from diagnostics.failures.groups import shapes_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.places import FailurePlace, Spread, divide
+from diagnostics.queries.call_counts import counts_runs
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to, floor
@@ -49,12 +51,26 @@ class FailureCurve(RunCurve):
         return self.since + len(self.buckets) * self.width
 
 
-def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
-    """Return the calls of every node (its runs, where it counts no calls), in whole hours.
+class Denominator(NamedTuple):
+    """What failures are counted against: calls, or runs where not every call was posted."""
+
+    count: int
+    noun: str
+
+    def share_of(self, failures: int) -> float | None:
+        """Return the share of the calls that failed; None of runs, which have several."""
+        return min(failures / self.count, 1.0) if self.count and self.noun == "call" else None
+
+
+def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, Denominator]:
+    """Return what every node's failures are counted against, in whole hours.
 
     Empty where single events are read: calls are not counted by such filters.
     """
-    return {node: calls for (node,), calls in _calls(project_id, asked, ("node",), asked.terms)}
+    return {
+        node: Denominator(runs, "run") if counts_runs(calls, runs) else Denominator(calls, "call")
+        for (node,), calls, runs in _sums(project_id, asked, ("node",), asked.terms)
+    }
 
 
 def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Spread]:
@@ -93,6 +109,20 @@ def _of_node(group: FailureGroup, asked: GroupQuestion) -> Sequence[Term]:
     return (*others, Term("node", group.node))
 
 
+def _sums(
+    project_id: int,
+    asked: GroupQuestion,
+    dimensions: Sequence[str],
+    terms: Sequence[Term],
+    slots: Slots | None = None,
+) -> list[tuple[Row, int, int]]:
+    """Count calls and runs; nothing where single events are read."""
+    if asked.events is not None:
+        return []
+    rows = sum_rollups(project_id, Question(_hours(asked), dimensions, MEASURES, terms, slots))
+    return [(row[:-2], row[-2], row[-1]) for row in rows]
+
+
 def _calls(
     project_id: int,
     asked: GroupQuestion,
@@ -100,11 +130,10 @@ def _calls(
     terms: Sequence[Term],
     slots: Slots | None = None,
 ) -> list[tuple[Row, int]]:
-    """Count calls (runs, where no calls are counted); nothing where single events are read."""
-    if asked.events is not None:
-        return []
-    rows = sum_rollups(project_id, Question(_hours(asked), dimensions, MEASURES, terms, slots))
-    return [(row[:-2], row[-2] or row[-1]) for row in rows]
+    """Count calls, or runs where not every call was posted."""
+    rows = _sums(project_id, asked, dimensions, terms, slots)
+    of_runs = counts_runs(sum(row[1] for row in rows), sum(row[2] for row in rows))
+    return [(key, runs if of_runs else calls or runs) for key, calls, runs in rows]
 
 
 def _slots(asked: GroupQuestion) -> Slots:

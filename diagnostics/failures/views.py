@@ -13,7 +13,7 @@ from diagnostics import clock
 from diagnostics.failures.counts import GroupQuestion, read_question, states_of
 from diagnostics.failures.groups import GroupRow, Sort, groups_of
 from diagnostics.failures.models import FailureGroup
-from diagnostics.failures.shares import calls_by_node
+from diagnostics.failures.shares import Denominator, calls_by_node
 from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.selection import Selection
@@ -25,11 +25,14 @@ from failsoft.events import EventKind
 
 PAGE = 20
 KEPT = ("state", "sort")
-SORTS: Mapping[Sort, str] = {
-    Sort.LATEST: "latest",
-    Sort.MOST: "most",
-    Sort.WORST_TREND: "worst trend",
+SORTS: Mapping[Sort, str] = {Sort.RISING: "Rising", Sort.MOST: "Count", Sort.LATEST: "Last seen"}
+OPEN = ("new", "regressed", "ongoing")
+TABS: Mapping[str, Sequence[str]] = {
+    "open": OPEN,
+    **{state: (state,) for state in STATES},
+    "all": tuple(STATES),
 }
+"""The states of each tab; the first is shown unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,8 @@ class FailureLine:
     """A group as a row of the table."""
 
     row: GroupRow
-    calls: int | None
-    """Calls of its node under the filters; None where they are not counted."""
+    calls: Denominator | None
+    """What its node's failures are counted against; None where calls are not counted."""
     url: str
 
     @property
@@ -50,7 +53,7 @@ class FailureLine:
     def title(self) -> str:
         """What went wrong."""
         group = self.group
-        return title_of(group.kind, group.error_type, group.pointer, group.detail)
+        return title_of(group.kind, group.error_type, group.pointer, group.detail, group.node)
 
     @property
     def tone(self) -> Tone:
@@ -74,7 +77,7 @@ class FailureLine:
     @property
     def rate(self) -> float | None:
         """Failures of all calls of its node."""
-        return min(self.row.seen / self.calls, 1.0) if self.calls else None
+        return self.calls.share_of(self.row.seen) if self.calls else None
 
 
 @require_safe
@@ -108,7 +111,7 @@ def narrowed_to(selection: Selection, group: FailureGroup) -> Selection:
 
 def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     state, order = _chosen(request.GET)
-    states = [state] if state else None
+    states = list(TABS[state])
     now = clock.now()
     asked, notice = read_question(selection, now, states)
     covers = None if notice else selection.covered(asked.begin, asked.end, now)
@@ -124,25 +127,25 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
         ],
         "after": after,
         "is_first": not request.GET.get("after"),
-        "total": counted.get(state, 0) if state else sum(counted.values()),
+        "total": sum(counted.get(one, 0) for one in states),
         "state": state,
-        "meaning": MEANINGS.get(state or ""),
+        "meaning": MEANINGS.get(state),
         "tabs": _tabs(selection, order, counted),
         "sorts": [
             (words, _query(selection, state, one), one is order) for one, words in SORTS.items()
         ],
         "query": _query(selection, state, order),
         "notice": notice,
-        "is_narrowed": bool(selection.terms or selection.text.words or state),
+        "is_narrowed": bool(selection.terms or selection.text.words or state != "all"),
         "is_empty": not rows and not FailureGroup.objects.filter(project=request.project).exists(),
         "hours": (asked.end - asked.begin).total_seconds() / 3600,
     }
 
 
-def _chosen(asked: Mapping[str, str]) -> tuple[str | None, Sort]:
+def _chosen(asked: Mapping[str, str]) -> tuple[str, Sort]:
     state, sort = asked.get("state", ""), asked.get("sort", "")
-    order = Sort(sort) if sort in list(Sort) else Sort.LATEST
-    return (state if state in STATES else None), order
+    order = Sort(sort) if sort in list(Sort) else Sort.RISING
+    return (state if state in TABS else "open"), order
 
 
 def _page(
@@ -159,14 +162,17 @@ def _page(
 def _tabs(
     selection: Selection, order: Sort, counted: Mapping[str, int]
 ) -> list[tuple[str, str, int]]:
-    """Return every state with its query and how many groups it has; all of them first."""
-    every = [("", _query(selection, None, order), sum(counted.values()))]
-    return every + [
-        (state, _query(selection, state, order), counted.get(state, 0)) for state in STATES
+    """Return every tab with its query and how many failures it has."""
+    return [
+        (name, _query(selection, name, order), sum(counted.get(state, 0) for state in states))
+        for name, states in TABS.items()
     ]
 
 
-def _query(selection: Selection, state: str | None, order: Sort) -> str:
-    own = {"state": state, "sort": None if order is Sort.LATEST else order.value}
+def _query(selection: Selection, state: str, order: Sort) -> str:
+    own = {
+        "state": None if state == "open" else state,
+        "sort": None if order is Sort.RISING else order.value,
+    }
     more = urlencode({name: value for name, value in own.items() if value})
     return "&".join(part for part in (selection.query(), more) if part)

@@ -15,50 +15,53 @@ STATES: Mapping[str, Tone] = {
 
 MEANINGS: Mapping[str, str] = {
     "new": "First seen less than a day ago.",
-    "regressed": "It was resolved, and came back.",
-    "ongoing": "Known for longer than a day.",
-    "resolved": "Somebody says that it is mended; if it comes back, it is regressed.",
-    "muted": "Known and kept quiet for a while.",
+    "regressed": "Resolved before, and seen again.",
+    "ongoing": "First seen more than a day ago.",
+    "resolved": "Marked as fixed; regressed if seen again.",
+    "muted": "Hidden from the open failures until unmuted.",
 }
 
 KINDS: Mapping[str, str] = {
     "not_json": "Not JSON",
-    "schema_invalid": "Breaks the schema",
-    "empty_output": "Empty answer",
-    "truncated": "Cut off",
-    "multiple_objects": "Several answers at once",
-    "duplicate_key": "A key given twice",
-    "refusal": "Refused",
-    "other": "Invalid answer",
+    "schema_invalid": "Schema",
+    "empty_output": "Empty output",
+    "truncated": "Truncated",
+    "multiple_objects": "Multiple objects",
+    "duplicate_key": "Duplicate key",
+    "refusal": "Refusal",
+    "other": "Other invalid output",
     "unknown_tool": "Unknown tool",
     "timeout": "Call timed out",
-    "provider_error": "Provider failed",
+    "provider_error": "Provider error",
     "rate_limited": "Rate limited",
-    "circuit_open": "Breaker was open",
-    "budget_exhausted": "Budget was spent",
+    "circuit_open": "Breaker open",
+    "budget_exhausted": "Budget exhausted",
 }
 
 FAULTS: Mapping[str, str] = {
-    "missing": "a field is missing",
-    "enum": "a value that is not allowed",
-    "extra": "a field too many",
-    "type": "a value of the wrong type",
+    "missing": "missing field",
+    "enum": "value not allowed",
+    "extra": "unexpected field",
+    "type": "wrong type",
+    "union_tag_invalid": "unknown variant",
 }
 
 
 # A run that ended is told apart from the calls that it made.
-ENDED: Mapping[str, str] = {"timeout": "Run out of time"}
+ENDED: Mapping[str, str] = {"timeout": "Run timed out"}
 
 
-def title_of(kind: str, error_type: str, pointer: str, detail: str) -> str:
-    """Say in a few words what went wrong, and where in the answer."""
+def title_of(kind: str, error_type: str, pointer: str, detail: str, node: str = "") -> str:
+    """Say in a few words what went wrong, where in the answer, and at which node."""
     told = KINDS.get(error_type, error_type.replace("_", " "))
     if kind == "degraded":
         told = ENDED.get(error_type, told)
     more = FAULTS.get(detail, detail.replace("_", " "))
-    if more:
+    if more and more.casefold() != told.casefold():
         told = f"{told}: {more}"
-    return f"{told} at {pointer}" if pointer else told
+    if pointer:
+        told += f" {pointer}" if more else f" at {pointer}"
+    return f"{told} · {node}" if node else told
 
 
 ADVISED: Mapping[tuple[str, str], str] = {

@@ -45,6 +45,10 @@ COSTS: tuple[str, ...] = (
 EVERYTHING = (*CALLS, *LADDERS, *COSTS, *LATENCY)
 
 
+LEAST_POSTED = 0.9
+"""Fewer calls for a run than this: an agent posts outcomes, and some calls one by one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """So many of so many, as one side of a comparison."""
@@ -74,6 +78,8 @@ class CallCounts:
     ok_first: int = 0
     repaired: int = 0
     by_kind: Mapping[str, int] = field(default_factory=dict)
+    noun: str = "call"
+    """What `calls` are: runs, where agents post outcomes and not every call."""
 
     def of_kind(self, kind: str) -> int:
         """How many failures of a kind there were."""
@@ -91,15 +97,23 @@ class CallCounts:
 
 
 def count_calls(sums: Mapping[str, int]) -> CallCounts:
-    """Read sums of `CALLS`; where no call was told, runs stand for them."""
+    """Read sums of `CALLS`; where not every call was posted, runs stand for them."""
     calls, runs, degraded = sums["attempts"], sums["runs"], sums["degraded"]
     by_kind = {kind: sums[kind] for kind in FAILURE_KINDS if sums[kind]}
     failed = sum(map(sums.__getitem__, FAILED))
     if not calls:
         calls, failed = runs, degraded
         by_kind = {UNSAID: degraded} if degraded else {}
+    noun = "run" if counts_runs(sums["attempts"], runs) else "call"
     ended = sums["ok_first"], sums["repaired"]
-    return CallCounts(calls, failed, runs, degraded, *ended, by_kind)
+    return CallCounts(
+        runs if noun == "run" else calls, failed, runs, degraded, *ended, by_kind, noun
+    )
+
+
+def counts_runs(calls: int, runs: int) -> bool:
+    """Whether shares are of runs: agents posted outcomes, and no event for most calls."""
+    return calls < LEAST_POSTED * runs
 
 
 def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
@@ -113,6 +127,7 @@ def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
         sum(one.ok_first for one in counts),
         sum(one.repaired for one in counts),
         {kind: sum(one.of_kind(kind) for one in counts) for kind in kinds},
+        "run" if any(one.noun == "run" for one in counts) else "call",
     )
 
 
@@ -130,13 +145,6 @@ def tallies_of(sums: Mapping[str, int]) -> list[AttemptTally]:
     ]
     last = max((n for n, tally in enumerate(found, start=1) if tally.made), default=0)
     return found[:last]
-
-
-def kind_words(kind: str) -> str:
-    """Write a kind of failure of the rollups as people say it."""
-    return {"other_invalid": "other", "call_other": "no answer"}.get(
-        kind, kind.removeprefix("call_")
-    ).replace("_", " ")
 
 
 def kind_filter(kind: str) -> str:

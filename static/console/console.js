@@ -285,7 +285,7 @@ const step = (list, by) => {
 const countPicked = (list) => {
   const picked = list.querySelectorAll("[name=id]:checked").length;
   const told = list.querySelector("[data-picked]");
-  if (told) told.textContent = picked ? `With the ${picked} picked` : "With the picked ones";
+  if (told) told.textContent = `${picked} selected`;
   return picked;
 };
 const pick = (list) => {

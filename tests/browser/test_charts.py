@@ -96,7 +96,7 @@ def test_without_javascript_the_drawing_and_its_table_are_there(
     page = reader.open(PAGE)
     assert page.locator(".over-time:not(.sums) .curve").is_visible()
     assert not page.locator("[data-zoom]").is_visible()
-    page.click("text=The same as a table")
+    page.click("text=Data table")
     # The sums behind an alarm, where there is one, have a table of their own.
     assert page.get_by_role("table", name="Failed share of calls").is_visible()
     page.goto(f"{reader.base_url}/compare/")

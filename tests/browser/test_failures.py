@@ -69,7 +69,7 @@ def test_the_list_is_worked_by_keyboard_alone(failures: list[FailureGroup], read
     page = reader.open("/failures/")
     press = page.keyboard.press
     press("j")
-    assert focused(page) == "Cut off"
+    assert focused(page) == "Truncated · next_step"
     press("j")
     assert focused(page) == "Refused"
     press("ArrowDown")

@@ -1,6 +1,6 @@
--- Failure groups seen in a window, with how often, and how much the second half of the
--- window had more than the first. Ordered by last_seen, seen or risen, most first.
--- Parameters: project, since, middle, until, states (null: all), ids (null: all), kinds
+-- Failure groups seen in a window, with how often, and how much more than the baseline: the
+-- time before `split`, scaled to the window. Ordered by last_seen, seen or risen, most first.
+-- Parameters: project, since, split, scale, until, states (null: all), ids (null: all), kinds
 -- (null: any) and not_kinds, after and last (of the cursor; null: from the beginning),
 -- most, and those of what is seen.
 SELECT
@@ -8,9 +8,10 @@ SELECT
 FROM (
     SELECT
         found.group_id,
-        sum(found.seen)::bigint AS seen,
-        (coalesce(sum(found.seen) FILTER (WHERE found.at >= %(middle)s), 0)
-            - coalesce(sum(found.seen) FILTER (WHERE found.at < %(middle)s), 0)
+        coalesce(sum(found.seen) FILTER (WHERE found.at >= %(since)s), 0)::bigint AS seen,
+        (coalesce(sum(found.seen) FILTER (WHERE found.at >= %(split)s), 0)
+            - round(coalesce(sum(found.seen) FILTER (WHERE found.at < %(split)s), 0)
+                * %(scale)s::numeric)
         )::bigint AS risen
     FROM (
 <<seen>>

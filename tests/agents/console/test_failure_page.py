@@ -86,9 +86,9 @@ def group(project: Project, at: datetime) -> FailureGroup:
 def test_one_sentence_says_how_bad_and_where(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/")
     assert "10 failures in 24 h" in html
-    assert "of the 41 calls of plan" in html
+    assert "of 41 calls" in html
     assert f"fake/haiku has 90{PERCENT} of them and 24{PERCENT} of the calls" in html
-    assert "1 of 10 runs hit ended well all the same" in html
+    assert "1 of 10 affected runs recovered" in html
 
 
 def test_places_stand_beside_their_share_of_the_calls(group: FailureGroup, read: Read) -> None:
@@ -118,11 +118,11 @@ def test_advice_rests_on_the_samples(group: FailureGroup, read: Read) -> None:
 def test_numbers_obey_the_filter(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/", model="gpt")
     assert "1 failure in 24 h" in html
-    assert "1 of 1 runs hit ended well" in html
+    assert "1 of 1 affected runs recovered" in html
     assert "sample 1 of 1<" in html
     html = read(f"/failures/{group.pk}/", q="attempt:1")
     assert "10 failures in 24 h" in html
-    assert "1 of 10 runs hit ended well" in html
+    assert "1 of 10 affected runs recovered" in html
     assert "calls are not counted" in html
     assert "Not seen in 1 h" in read(f"/failures/{group.pk}/", range="1h", model="x")
 
@@ -167,7 +167,7 @@ def test_runs_tell_how_they_ended(
     html = read(f"/failures/{group.pk}/", tab="runs").partition('id="tabs"')[2]
     assert html.count("bad-") >= 10
     assert "degraded</span>" in html
-    assert html.count("not known") == 8
+    assert html.count('<span class="dim">\u2013</span>') == 8
 
 
 def test_history_is_told_and_comments_are_added(
@@ -192,11 +192,11 @@ def test_why_these_belong_together_and_what_else_would(
     group = FailureGroup.objects.get(pointer="/steps/*/tool")
     html = read(f"/failures/{group.pk}/", tab="why")
     assert str(group.fingerprint) in html
-    assert "Would be one with" not in html
+    assert "Would merge with" not in html
     html = read(f"/failures/{group.pk}/", tab="why", depth="2")
-    assert "Would be one with" in html
+    assert "Would merge with" in html
     assert "/steps/*/title" in html
-    assert "Nothing would change" in read(f"/failures/{group.pk}/", tab="why", ignore_schema="1")
+    assert "No change" in read(f"/failures/{group.pk}/", tab="why", ignore_schema="1")
 
 
 def test_groups_lead_to_their_neighbours_in_the_list(
@@ -209,7 +209,7 @@ def test_groups_lead_to_their_neighbours_in_the_list(
             for place, kind in enumerate(("refusal", "not_json", "truncated"))
         ],
     )
-    found = FailureGroup.objects.order_by("-last_seen")
+    found = FailureGroup.objects.order_by("-pk")  # as many of each
     first, middle, last = found.values_list("pk", flat=True)
     html = read(f"/failures/{middle}/", range="7d")
     assert f'href="/failures/{first}/?range=7d" rel="prev"' in html
@@ -232,7 +232,7 @@ def test_queries_are_the_same_however_much_there_is(
     with django_assert_max_num_queries(len(few)):
         html = read(f"/failures/{group.pk}/")
     assert len(html) < 60_000
-    assert "and 57 more" in html
+    assert "+57 more" in html
 
 
 def test_other_projects_groups_and_none_are_not_found(client: Client, at: datetime) -> None:

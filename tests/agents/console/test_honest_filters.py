@@ -9,9 +9,11 @@ from django.test import Client
 from agents.demo.loading import load
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_models import IncidentSlice
 from diagnostics.selection.fields import FIELDS
 from tests.console import Role, make_member
 from tests.console_pages import console_pages
+from tests.diagnostics.alerting.notifications.building import make_incident
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +51,9 @@ class PageText(HTMLParser):
 def reader(project: Project, client: Client) -> User:
     """An administrator of a project with demo data."""
     load(project, clock.now(), volume=0.02)
+    named = {"environment": "prod", "node": "plan", "provider": "acme", "model": "acme-1"}
+    make_incident(project)
+    IncidentSlice.objects.update(slice=named)
     user = make_member(project, "boss", Role.ADMIN)
     client.force_login(user)
     return user

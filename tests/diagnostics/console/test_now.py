@@ -317,7 +317,7 @@ def test_the_evidence_of_the_verdict_is_a_text_to_copy(
     text = answer.content.decode()
     assert text.startswith("# Degrading since")
     assert "- Affected: fake/fake-1" in text
-    assert "Cut off, node" in text
+    assert "Truncated, node" in text
     assert "```text\n   not json" in text
     assert "api/v1/verdict?" in text
     assert "Raise the output token budget" in text
@@ -356,7 +356,7 @@ def test_rows_lead_to_the_page_of_their_model(
 def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at: datetime) -> None:
     degrade(project, at)
     fold()
-    assert "Cut off" in page(client).split('id="fresh-heading"')[1]
+    assert "Truncated" in page(client).split('id="fresh-heading"')[1]
 
 
 def test_two_incidents_at_once_are_two_cards_with_a_sentence_and_a_button_each(

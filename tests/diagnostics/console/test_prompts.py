@@ -69,7 +69,7 @@ def test_versions_stand_newest_first_with_what_they_brought(
     assert table.index(">v2<") < table.index(">v1<")
     assert "after v1" in table
     assert "more-4" in table
-    assert "Cut off" in table
+    assert "Truncated" in table
     assert 'aria-label="v2: ' in html
 
 

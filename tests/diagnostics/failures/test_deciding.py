@@ -281,6 +281,19 @@ def test_what_is_new_and_what_came_back_is_told_first(project: Project, now: dat
     assert [one.group.pk for one in newest_groups(project.pk, since, until)] == [old.pk]
 
 
+def test_what_exceeds_its_baseline_comes_before_what_is_always_there(
+    project: Project, now: datetime
+) -> None:
+    for day in range(1, 7):
+        post(project, *[failed(now - timedelta(days=day, hours=1), "truncated") for _ in range(9)])
+    post(project, *[failed(now, "truncated") for _ in range(8)])
+    post(project, *[failed(now, "refusal") for _ in range(3)])
+    rows, _ = groups_of(project.pk, lately(now), 9, None, Sort.RISING)
+    assert [(row.group.error_type, row.seen) for row in rows] == [("refusal", 3), ("truncated", 8)]
+    assert rows[0].risen == 3
+    assert rows[1].risen <= 1
+
+
 def test_groups_are_listed_by_count_and_by_how_they_rise(project: Project, now: datetime) -> None:
     early, late = now - timedelta(hours=20), now - timedelta(hours=1)
     post(project, *[failed(early, "truncated") for _ in range(5)])
@@ -298,7 +311,7 @@ def test_groups_are_listed_by_count_and_by_how_they_rise(project: Project, now: 
 
     assert paged(Sort.LATEST) == ["not_json", "refusal", "truncated"]
     assert paged(Sort.MOST) == ["truncated", "refusal", "not_json"]
-    assert paged(Sort.WORST_TREND) == ["refusal", "not_json", "truncated"]
+    assert paged(Sort.RISING) == ["truncated", "refusal", "not_json"]
     for order in Sort:
         with pytest.raises(BadCursorError):
             groups_of(project.pk, asked, 1, "x", order)

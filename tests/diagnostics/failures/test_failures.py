@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.failures import states as groups
 from diagnostics.failures.models import FailureGroup, GroupChange
+from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
 from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
@@ -78,7 +79,7 @@ def test_eight_kinds_of_failure_of_six_models_are_eight_lines(
     post(project, *[failed(at, kind, model=model) for kind in KINDS for model in MODELS])
     html = page(client)
     assert len(titles(html)) == len(set(titles(html))) == 8
-    assert "8 kinds in 24 h" in html
+    assert "8 open in 24 h" in html
     # Each line tells all six, the smallest as one.
     assert html.count("17\N{NARROW NO-BREAK SPACE}%, 3 more 50") == 8
 
@@ -94,7 +95,7 @@ def test_every_number_obeys_the_filter(client: Client, project: Project, at: dat
     assert "25.0\N{NARROW NO-BREAK SPACE}% of calls" in html
     assert "fake-1" not in html.partition('id="rows"')[2]
     assert titles(page(client, "?kind=refusal")) == []
-    assert "No kind of failure matches" in page(client, "?kind=refusal")
+    assert "No open failure matches" in page(client, "?kind=refusal")
 
 
 def test_filters_that_no_rollup_knows_count_events_and_say_so(
@@ -103,7 +104,7 @@ def test_filters_that_no_rollup_knows_count_events_and_say_so(
     post(project, failed(at, attempt=2), failed(at), failed(at - timedelta(days=9)))
     html = page(client, "?attempt=2&range=30d")
     assert 'class="rate">1<' in html
-    assert "the last 7 days are shown" in html
+    assert "the last 7 days of 30 d are shown" in html
     assert 'class="rate">2<' in page(client, "?q=json&range=30d")
     assert 'class="rate">3<' in page(client, "?range=30d")
 
@@ -144,10 +145,11 @@ def test_states_are_tabs_with_their_counts(client: Client, project: Project, at:
     muted = FailureGroup.objects.get(error_type="refusal")
     groups.mute(project.pk, [muted.pk], None)
     html = page(client)
-    assert "muted <small>1</small>" in html
-    assert "new <small>1</small>" in html
-    assert titles(page(client, "?state=muted")) == ["Refused"]
-    assert len(titles(page(client, "?state=nonsense"))) == 2
+    assert "Muted <small>1</small>" in html
+    assert "New <small>1</small>" in html
+    assert titles(page(client, "?state=muted")) == ["Refusal · next_step"]
+    assert titles(html) == titles(page(client, "?state=nonsense")) == ["Not JSON · next_step"]
+    assert len(titles(page(client, "?state=all"))) == 2
 
 
 def test_pages_are_turned_in_every_order(
@@ -155,7 +157,7 @@ def test_pages_are_turned_in_every_order(
 ) -> None:
     monkeypatch.setattr("diagnostics.failures.views.PAGE", 3)
     post(project, *[failed(at, kind) for kind in KINDS])
-    for sort in ("latest", "most", "trend"):
+    for sort in ("latest", "most", "rising"):
         found, path = list[str](), f"?sort={sort}"
         while path:
             html = page(client, path)
@@ -207,11 +209,11 @@ def test_several_are_resolved_at_once_and_reopened(
 ) -> None:
     post(project, failed(at), failed(at, "refusal"), failed(at, "truncated"))
     ids = list(FailureGroup.objects.values_list("pk", flat=True))
-    html = act(client, "resolve", *ids[:2], query="sort=most&state=new")
-    assert "2 kinds of failure: resolved" in html
+    html = act(client, "resolve", *ids[:2], query="sort=most&state=all")
+    assert "2 failures resolved" in html
     assert titles(html) != []
     assert FailureGroup.objects.filter(state="resolved").count() == 2
-    assert "Nothing changed" in act(client, "resolve", ids[0])
+    assert "No change" in act(client, "resolve", ids[0])
     act(client, "reopen", *ids)
     assert not FailureGroup.objects.filter(state="resolved").exists()
     actions = AuditEntry.objects.filter(chain=project.pk).values_list("action")
@@ -221,7 +223,7 @@ def test_several_are_resolved_at_once_and_reopened(
 def test_resolved_in_a_release_names_it(client: Client, project: Project, at: datetime) -> None:
     post(project, failed(at, release="r1"))
     group = the_group(project)
-    assert "Name the release" in act(client, "resolve_in", group.pk, release=" ")
+    assert "Enter the release" in act(client, "resolve_in", group.pk, release=" ")
     act(client, "resolve_in", group.pk, release="r2")
     group.refresh_from_db()
     assert (group.state, group.fixed_in, group.releases_before) == ("resolved", "r2", ["r1"])
@@ -256,11 +258,11 @@ def test_failures_are_muted(
 @pytest.mark.parametrize(
     ("verb", "sent", "said"),
     [
-        ("mute", {"span": "year"}, "how long"),
-        ("mute_times", {"more": "-1"}, "number of times"),
-        ("mute_times", {"more": "1" * 30}, "number of times"),
-        ("comment", {"text": "  "}, "Write something"),
-        ("explode", {}, "Choose what to do"),
+        ("mute", {"span": "year"}, "Choose a duration"),
+        ("mute_times", {"more": "-1"}, "Enter a number from 1"),
+        ("mute_times", {"more": "1" * 30}, "Enter a number from 1"),
+        ("comment", {"text": "  "}, "Enter a comment"),
+        ("explode", {}, "Choose an action"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(
@@ -272,10 +274,10 @@ def test_what_makes_no_sense_is_refused_in_words(
 
 
 def test_nothing_picked_is_said(client: Client, project: Project) -> None:
-    assert "Pick at least one" in act(client, "resolve")
+    assert "Select at least one" in act(client, "resolve")
     sent = {"verb": "resolve", "id": ["x", "9" * 30]}
     answer = client.post("/failures/act/", sent, follow=True)
-    assert "Pick at least one" in answer.content.decode()
+    assert "Select at least one" in answer.content.decode()
 
 
 def test_viewers_look_and_change_nothing(project: Project, at: datetime) -> None:
@@ -317,3 +319,37 @@ def test_hostile_texts_are_shown_as_text(client: Client, project: Project, at: d
     error = {"path": f"/{text}", "code": text, "message": text}
     post(project, failed(at, "schema_invalid", model=text, schema=text, validation_errors=[error]))
     assert text not in page(client)
+
+
+def test_the_kind_that_rose_most_comes_first(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post(project, *[failed(at - timedelta(minutes=2), "truncated") for _ in range(5)])
+    post(project, failed(at, "refusal"))
+    assert titles(page(client)) == ["Truncated · next_step", "Refusal · next_step"]
+    assert "<small>truncated" in page(client)
+
+
+def test_failing_calls_of_an_agent_that_posts_outcomes_are_counted_against_runs(
+    client: Client, project: Project, at: datetime
+) -> None:
+    outcome = {
+        "minute": at.replace(second=0, microsecond=0).isoformat(),
+        "source": "bot",
+        "node": "next_step",
+        "provider": "fake",
+        "model": "fake-1",
+        "ok_first": 4_750,
+        "degraded": 150,
+    }
+    record_outcomes(project.pk, [PostedOutcome.model_validate(outcome)])
+    post(project, *[failed(at, "truncated", correlation_id=f"r-{n}") for n in range(60)])
+    html = page(client)
+    assert "in 4.9\u202fk runs" in html
+    assert "of calls" not in html
+    told = client.get(f"/failures/{the_group(project).pk}/").content.decode()
+    assert "60 failures in 24 h in 4,900 runs" in told
+    assert "100.0\u202f%" not in told.split("says")[1][:200]
+    models = client.get("/models/").content.decode()
+    assert "100.0\u202f%" not in models
+    assert "1.2\u202f%" in models

@@ -67,13 +67,17 @@ def test_no_model_is_named_when_it_may_be_chance() -> None:
 
 
 def test_kinds_are_told_in_words() -> None:
-    assert title_of("parse_invalid", "truncated", "", "") == "Cut off"
+    assert title_of("parse_invalid", "truncated", "", "") == "Truncated"
     told = title_of("parse_invalid", "schema_invalid", "/steps/*/tool", "missing")
-    assert told == "Breaks the schema: a field is missing at /steps/*/tool"
+    assert told == "Schema: missing field /steps/*/tool"
     assert title_of("unknown_tool", "unknown_tool", "", "orders.get") == "Unknown tool: orders.get"
     assert title_of("parse_invalid", "new_kind", "", "") == "new kind"
+    assert (
+        title_of("parse_invalid", "not_json", "/a", "", "next_step") == "Not JSON at /a · next_step"
+    )
+    assert title_of("parse_invalid", "duplicate_key", "/a", "duplicate_key") == "Duplicate key /a"
 
 
 def test_run_that_was_out_of_time_is_told_apart_from_a_call_that_was() -> None:
     assert title_of("provider_error", "timeout", "", "") == "Call timed out"
-    assert title_of("degraded", "timeout", "", "") == "Run out of time"
+    assert title_of("degraded", "timeout", "", "") == "Run timed out"

@@ -5,7 +5,7 @@ import pytest
 from diagnostics.failures.places import FailurePlace, divide, summarise
 
 
-def where(model: str, prompt: str = "p1", provider: str | None = "a") -> FailurePlace:
+def where(model: str, prompt: str | None = "p1", provider: str | None = "a") -> FailurePlace:
     return FailurePlace(provider, model, "prod", prompt, None, "bot", "r1")
 
 
@@ -30,6 +30,18 @@ def test_the_most_telling_dimension_comes_first() -> None:
     found = divide(failures, calls)
     assert found[0].name == "model"
     assert summarise(found).startswith("a/haiku has 100")
+
+
+def test_a_value_that_is_not_set_is_said_with_its_field() -> None:
+    failures = {where("haiku", None): 60}
+    calls = {where("haiku", None): 100, where("haiku"): 900}
+    assert summarise(divide(failures, calls)).startswith("prompt version not set has 100")
+
+
+def test_no_share_of_calls_is_told_by_what_posted_runs_do_not_say() -> None:
+    found = divide({where("haiku", "p7"): 60}, {where("haiku", None): 4_900})
+    prompt = next(one for one in found if one.name == "prompt version")
+    assert [(row.name, row.traffic) for row in prompt.rows] == [("p7", None)]
 
 
 def test_nothing_is_said_of_failures_that_are_spread_as_calls_are() -> None:

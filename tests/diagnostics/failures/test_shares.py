@@ -94,7 +94,7 @@ def test_calls_of_other_nodes_are_not_its_calls(
     asked = of_a_day(now, Term("node", "plan"), Term("model", "x"))
     (model, *_) = places_of(project.pk, group, asked)
     assert [(row.calls, row.failures) for row in model.rows] == [(30, 0)]
-    assert calls_by_node(project.pk, of_a_day(now))["plan"] == 9
+    assert calls_by_node(project.pk, of_a_day(now))["plan"] == (9, "call")
 
 
 def test_single_events_have_no_calls_beside_them(
