@@ -176,7 +176,7 @@ def main() -> int:
     if options.only == "evaluator":
         return print_evaluator(options.shapes, rates, first)
     if options.only == "stories" or not (options.only or options.quick):
-        return print_stories(STORIES)
+        return print_stories(range(first, first + STORIES))
     return 0
 
 

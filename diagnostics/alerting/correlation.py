@@ -5,12 +5,16 @@
    slices that fire within two minutes are one incident: two troubles seldom begin together.
 3. A slice of a model that an open incident is about already joins it, unless both have a
    cause and these differ.
+4. A slice that fires again within an hour of its recovery reopens the incident it was in,
+   unless both have a cause and these differ.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 JOIN_SECONDS = 120
+REOPEN_SECONDS = 3600
+"""So long after an incident ended by itself it is the same one that comes back."""
 OUTAGE = "provider_outage"
 NAMELESS = frozenset({"", "not_enough_data"})
 UNCLEAR = NAMELESS | {"mixed"}
@@ -53,6 +57,14 @@ def find_incident(
             if joins(blame, now, one):
                 return one
     return None
+
+
+def is_back(blame: Blame, ended_at: float, cause: str, value: str, now: float) -> bool:
+    """Whether a slice that fires again goes on with the incident that it was in."""
+    is_other = (
+        blame.is_clear and cause not in UNCLEAR and (blame.cause, blame.value) != (cause, value)
+    )
+    return now - ended_at <= REOPEN_SECONDS and not is_other
 
 
 def _is_in_outage(blame: Blame, _: float, one: OpenIncident) -> bool:

@@ -62,8 +62,17 @@ def facts_of(
         note=note,
         is_usual=reason == "recovered"
         and incident.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL,
+        ended_by=_ended_by(incident, transition),
+        is_reopened=transition.kind == Transition.Kind.REOPENED and reason == "reminder",
     )
     return Facts.model_validate(redact_json(told.as_json()))
+
+
+def _ended_by(incident: Incident, transition: Transition) -> str:
+    if transition.kind != Transition.Kind.RESOLVED:
+        return ""
+    by = incident.resolved_by
+    return by.get_username() if by else "an API key"
 
 
 def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:

@@ -153,6 +153,8 @@ class TransitionKind(models.TextChoices):
     CLEARED = "cleared"
     # A person said that it is over.
     RESOLVED = "resolved"
+    # A slice fires again soon after the recovery.
+    REOPENED = "reopened"
 
 
 class Transition(models.Model):
@@ -180,11 +182,7 @@ class Transition(models.Model):
         constraints = [
             # Also read by the page of an incident.
             unique("diagnostics_transition_once", "incident kind at slice", nulls_distinct=False),
-            unique(
-                "diagnostics_transition_ends_once",
-                "incident kind",
-                Q(kind__in=["fired", "cleared", "resolved"]),
-            ),
+            unique("diagnostics_transition_fires_once", "incident kind", Q(kind="fired")),
             known("diagnostics_transition_kind_known", "kind", TransitionKind),
             known("diagnostics_transition_severity_known", "severity", Severity),
         ]

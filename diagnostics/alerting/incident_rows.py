@@ -13,6 +13,7 @@ from diagnostics.alerting.correlation import (
     Blame,
     OpenIncident,
     find_incident,
+    is_back,
     title_of,
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
@@ -76,6 +77,10 @@ def raise_slices(
     for one in firing:
         blame, verdict = verdicts.blame(one.values)
         joined = find_incident(blame, at.timestamp(), map(_as_open, known.values()))
+        if joined is None and not past and (back := _reopen(one, blame, verdict, at, quiet)):
+            known[back.pk] = back
+            before.add(back.pk)
+            continue
         if joined is None:
             incident = _open(project_id, one, blame, verdict, at, is_past=past)
             known[incident.pk] = incident
@@ -94,6 +99,39 @@ def _take_over(incident: Incident, at: datetime) -> None:
     incident.save(update_fields=["is_backfilled", "fired_at"])
     incident.transitions.filter(kind=Kind.FIRED).delete()
     tell(incident, Kind.FIRED, at, is_silenced=is_quiet(incident, at))
+
+
+def _reopen(
+    one: SliceEvaluation,
+    blame: Blame,
+    verdict: dict[str, object],
+    at: datetime,
+    quiet: Sequence[Quiet],
+) -> Incident | None:
+    """Go on with the incident that a slice was in, where it ended by itself a moment ago."""
+    ended = IncidentSlice.objects.filter(
+        state_id=one.row.pk,
+        rule_version=one.rule.version,
+        incident__state=Incident.State.RESOLVED,
+        incident__resolution_cause=None,
+        incident__is_backfilled=False,
+    )
+    last = ended.select_related("incident").order_by("-incident__cleared_at").first()
+    if last is None or last.incident.cleared_at is None:
+        return None
+    incident, ended_at = last.incident, last.incident.cleared_at.timestamp()
+    if not is_back(blame, ended_at, incident.cause, incident.cause_value, at.timestamp()):
+        return None
+    last.cleared_at = None
+    last.save(update_fields=["cleared_at"])
+    is_taken = incident.acknowledged_at is not None
+    incident.state = Incident.State.ACKNOWLEDGED if is_taken else Incident.State.OPEN
+    incident.cleared_at, incident.verdict_now, incident.verdict_at = None, verdict, at
+    put_down_to(incident, blame)
+    incident.save()
+    is_covered = is_silenced(quiet, at, one.rule.id, one.values)
+    tell(incident, Kind.REOPENED, at, of=last, is_silenced=is_covered)
+    return incident
 
 
 def clear_slices(states: Mapping[int, bool], at: datetime) -> None:

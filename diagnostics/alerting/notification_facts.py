@@ -91,6 +91,9 @@ class Facts(Fact):
     note: str = ""
     # The alarm ends though nothing got better: the level has become the usual one.
     is_usual: bool = False
+    # Who resolved it; empty when it recovered by itself.
+    ended_by: str = ""
+    is_reopened: bool = False
 
     def in_zone(self, zone: str) -> "Facts":
         """Return the same with the times of its texts in a zone."""

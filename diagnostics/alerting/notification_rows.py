@@ -25,11 +25,13 @@ REASONS: Mapping[str, Reason] = {
     Transition.Kind.WORSENED: Reason.WORSENED,
     Transition.Kind.CLEARED: Reason.RECOVERED,
     Transition.Kind.RESOLVED: Reason.RECOVERED,
+    Transition.Kind.REOPENED: Reason.REMINDER,
 }
 TASK = "diagnostics.tasks.deliver_due"
 QUEUE = "notify"
 HOUR = timedelta(hours=1)
 SILENCED = "a silence or a maintenance window covers it"
+BY_HAND = "a person resolved it"
 COUNTED = (Notification.State.QUEUED, Notification.State.SENT)
 
 
@@ -56,6 +58,8 @@ def notify(incident: Incident, transition: Transition) -> list[Notification]:
     if reason is None or incident.is_backfilled:
         return []
     held_by = SILENCED if transition.is_silenced else ""
+    if transition.kind == Transition.Kind.RESOLVED:
+        held_by = BY_HAND
     told = Telling(incident, transition, reason, transition.severity, clock.now(), held_by)
     return tell(told, channels_of(incident))
 
@@ -115,7 +119,12 @@ def _row(
 ) -> Notification:
     quiet = quiet_hours(channel)
     listener = Listener(
-        channel.enabled, channel.min_severity, quiet, channel.digest_above, told_in_hour
+        channel.enabled,
+        channel.min_severity,
+        quiet,
+        channel.digest_above,
+        told_in_hour,
+        is_closing=channel.kind != Channel.Kind.EMAIL,
     )
     is_recovery = told.reason == Reason.RECOVERED
     decision = decide(listener, News(told.severity, told.at, is_recovery, was_told, told.held_by))

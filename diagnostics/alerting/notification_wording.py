@@ -15,6 +15,8 @@ WORDS = {
         "The rate did not drop. After {lasted} at one level, that level is the new baseline,"
         " and the incident is resolved.",
     ),
+    "resolved": ("Resolved by {ended_by} after {lasted}: {title}", "The incident lasted {lasted}."),
+    "reopened": ("Firing again: {verdict}", "The incident had been resolved, and fires again."),
     "reminder": ("Open for {lasted}: {verdict}", "Not acknowledged yet. {note}"),
     "escalated": ("Not acknowledged for {lasted}: {verdict}", "Escalated to this channel. {note}"),
     "digest": ("{title}", "Several alerts in one message. {note}"),
@@ -35,10 +37,14 @@ def lead_of(facts: Facts) -> str:
 
 
 def _worded(facts: Facts, place: int) -> str:
-    is_usual = facts.reason == "recovered" and facts.is_usual
+    reason = facts.reason
+    if reason == "recovered":
+        reason = "usual" if facts.is_usual else "resolved" if facts.ended_by else reason
+    elif facts.is_reopened:
+        reason = "reopened"
     # What was frozen before the parts were known has all of it in one.
     verdict = (facts.headline or facts.sentence or facts.title).rstrip(".")
-    words = WORDS["usual" if is_usual else facts.reason][place]
+    words = WORDS[reason][place]
     lasted = duration(facts.lasted)
     return words.format(verdict=verdict, lasted=lasted, **dict(facts)).strip()
 

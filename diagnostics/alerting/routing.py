@@ -49,14 +49,16 @@ class Listener:
     quiet: QuietHours | None
     digest_above: int
     told_in_hour: int
+    # A recovery closes the alert there that the fire has opened.
+    is_closing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class News:
     """What there is to tell.
 
-    `held_by` names a silence or a maintenance window; `was_told` says whether this
-    channel heard of the incident before.
+    `held_by` names what mutes it: a silence, or that a person resolved it; `was_told` says
+    whether this channel heard of the incident before.
     """
 
     severity: str
@@ -78,7 +80,8 @@ def decide(listener: Listener, news: News) -> RoutingDecision:
     """Decide what a channel is told.
 
     1. A channel that is off is told nothing.
-    2. A recovery goes to whoever was told of the incident, and to nobody else.
+    2. A recovery goes to whoever was told of the incident, and to nobody else; under a
+       silence, or when a person resolved it, only to what closes an alert by it.
     3. What is silenced or below the channel's severity is kept back.
     4. So is what falls into quiet hours: it is told afterwards, if it still lasts.
     5. Beyond so many in an hour, the rest is told in a digest.
@@ -87,6 +90,8 @@ def decide(listener: Listener, news: News) -> RoutingDecision:
         return _held("the channel is off")
     if news.is_recovery and not news.was_told:
         return _held("the channel was not told of the incident")
+    if news.is_recovery and news.held_by and not listener.is_closing:
+        return _held(news.held_by)
     if not news.is_recovery:
         why = _kept_back(listener, news)
         if why:

@@ -1,7 +1,7 @@
 """Making and changing an alert rule, and when it would have fired."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
@@ -168,8 +168,22 @@ def _show_found(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
 def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:
     """Say when the rule of the form would have fired; nothing while the form is wrong."""
     given = _given(form, row)
-    if given is None:
-        return {}
+    return {} if given is None else try_rule(request, form, given)
+
+
+class BlamedForm(Protocol):
+    """A form that shows the faults of its rule."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether somebody filled it in."""
+
+    def blame(self, faults: dict[str, str]) -> None:
+        """Put the faults of a rule to its boxes."""
+
+
+def try_rule(request: ConsoleRequest, form: BlamedForm, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what `rules/_found.html` shows: when a rule would have fired."""
     now = clock.now()
     try:
         found = back_test(request.project.pk, given, now)
@@ -180,6 +194,7 @@ def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> di
     except UntestableError as error:
         return {"untestable": str(error)}
     return {
+        "days": DAYS,
         "test": found,
         "fires": [_fire_row(fire, found) for fire in found.fires[:MOST_FIRES]],
         "left_out_fires": max(len(found.fires) - MOST_FIRES, 0),

@@ -1,6 +1,6 @@
 """Alert rules: what is watched, and what the last evaluations found."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -21,9 +21,7 @@ from diagnostics.alerting.rule_rows import (
     minutes_by_rule,
     slices_by_rule,
 )
-from diagnostics.alerting.signals import Signal
-from diagnostics.alerting.wording import DETECTORS, SEVERITIES, scope_words
-from diagnostics.figures import duration, percent
+from diagnostics.alerting.wording import DETECTORS, SEVERITIES, rule_words, scope_words
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
@@ -117,27 +115,6 @@ def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
 def find_rule(request: ConsoleRequest, number: int) -> AlertRule:
     """Return a rule of the reader's project; any other is not there."""
     return get_object_or_404(live_rules(request.project.pk), pk=number)
-
-
-def rule_words(rule: AlertRule) -> str:
-    """Say what a rule does in one line."""
-    figures: Mapping[str, Any] = rule.parameters
-    signal = Signal(rule.signal).words
-    told = f"{signal}, {DETECTORS[rule.detector][0]}"
-    if rule.detector == "count":
-        within = duration(figures.get("seconds", 0))
-        told = f"{signal}: ≥ {figures.get('count', 0):g} in {within}"
-    elif rule.detector == "threshold":
-        limit = figures.get("limit", 0)
-        is_time = rule.signal == "latency_p95"
-        side = "below" if rule.signal == "repair_success_ratio" else "above"
-        told = f"{signal} {side} {f'{limit:,.0f} ms' if is_time else percent(limit)}"
-    elif rule.detector == "burn":
-        told = f"{signal}: error budget {percent(figures.get('budget', 0))}"
-    elif rule.detector == "absent":
-        told = f"{signal} for {duration(figures.get('seconds', 0))}"
-    by = ", ".join(rule.group_by)
-    return f"{told}, by {by}" if by else told
 
 
 def _look(minute: RuleMinute) -> EvaluationMark:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any, Protocol
 
 from diagnostics.alerting.rules import terms_of
-from diagnostics.alerting.signals import RATIOS, Slice
+from diagnostics.alerting.signals import RATIOS, Signal, Slice
 from diagnostics.figures import count, duration, percent, rate_percent
 from diagnostics.selection.query_language import write_term
 from diagnostics.web.charts.marks import Tone
@@ -51,6 +52,7 @@ BECAME: Mapping[str, tuple[Tone, str]] = {
     "slice_cleared": ("good", "Series recovered"),
     "cleared": ("good", "Resolved automatically"),
     "resolved": ("good", "Resolved"),
+    "reopened": ("bad", "Reopened"),
 }
 TOLD: Mapping[str, tuple[Tone, str]] = {
     "queued": ("live", "waiting"),
@@ -102,3 +104,44 @@ def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool
     if is_new_level:
         return f"Resolved {after}: this level is the new baseline"
     return f"Resolved automatically {after}"
+
+
+class RuleParts(Protocol):
+    """What the words of a rule are made of."""
+
+    signal: str
+    detector: str
+    parameters: Any
+    group_by: Any
+
+
+def rule_words(rule: RuleParts) -> str:
+    """Say what a rule does in one line."""
+    by = ", ".join(rule.group_by)
+    told = condition_words(rule)
+    return f"{told}, by {by}" if by else told
+
+
+def condition_words(rule: RuleParts) -> str:
+    """Say what a rule measures, against which limit."""
+    figures: Mapping[str, Any] = rule.parameters
+    signal = Signal(rule.signal).words
+    told = f"{signal}, {DETECTORS[rule.detector][0]}"
+    if rule.detector == "count":
+        within = duration(figures.get("seconds", 0))
+        told = f"{signal}: ≥ {figures.get('count', 0):g} in {within}"
+    elif rule.detector == "threshold":
+        told = f"{signal} {limit_words(rule.signal, figures.get('limit', 0))}"
+    elif rule.detector == "burn":
+        told = f"{signal}: error budget {percent(figures.get('budget', 0))}"
+    elif rule.detector == "absent":
+        told = f"{signal} for {duration(figures.get('seconds', 0))}"
+    return told
+
+
+def limit_words(signal: str, limit: float) -> str:
+    """Write a limit with its side and its unit."""
+    if signal == Signal.LATENCY_P95:
+        return f"above {limit:,.0f} ms"
+    side = "below" if signal == Signal.REPAIR_SUCCESS_RATIO else "above"
+    return f"{side} {limit * 100:g}\u202f%"

@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.correlation import Blame, OpenIncident, find_incident, title_of
+from diagnostics.alerting.correlation import (
+    REOPEN_SECONDS,
+    Blame,
+    OpenIncident,
+    find_incident,
+    is_back,
+    title_of,
+)
 from diagnostics.alerting.severity import rank
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.verdict.cause import Finding
@@ -44,6 +51,24 @@ OUTAGE = OpenIncident(2, 0.0, "provider_outage", "acme")
 )
 def test_slices_join(blame: Blame, now: float, known: OpenIncident, *, joins: bool) -> None:
     assert (find_incident(blame, now, [known]) == known) is joins
+
+
+@pytest.mark.parametrize(
+    ("blame", "cause", "value", "after", "back"),
+    [
+        (MODEL, "model", "acme/m-1", REOPEN_SECONDS, True),
+        (MODEL, "model", "acme/m-1", REOPEN_SECONDS + 1, False),
+        # Nobody knew the cause, then or now.
+        (MODEL, "mixed", "", 60, True),
+        (Blame("", "", "acme", "m-1"), "model", "acme/m-1", 60, True),
+        # Another cause at the same series is another trouble.
+        (Blame("prompt", "v5", "acme", "m-1"), "model", "acme/m-1", 60, False),
+    ],
+)
+def test_what_fires_again_soon_is_the_incident_that_ended(
+    blame: Blame, cause: str, value: str, after: int, *, back: bool
+) -> None:
+    assert is_back(blame, 0.0, cause, value, after) is back
 
 
 def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() -> None:

@@ -1,5 +1,6 @@
 """Who is told, when again, how often: tables of the pure rules."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
 import pytest
@@ -68,6 +69,20 @@ def test_quiet_hours_within_a_day() -> None:
             Fate.QUEUED,
             "",
             id="a recovery closes the alert in quiet hours too",
+        ),
+        pytest.param(
+            OPEN,
+            News("critical", NOON, is_recovery=True, was_told=True, held_by="a silence"),
+            Fate.SUPPRESSED,
+            "a silence",
+            id="no recovery under a silence",
+        ),
+        pytest.param(
+            replace(OPEN, is_closing=True),
+            News("critical", NOON, is_recovery=True, was_told=True, held_by="a silence"),
+            Fate.QUEUED,
+            "",
+            id="what opened an alert closes it under a silence too",
         ),
         pytest.param(
             OPEN,

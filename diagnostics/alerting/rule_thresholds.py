@@ -1,0 +1,99 @@
+"""The rules that watch a model: their limits, what they measure now, and how they stand."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import JSONObject
+
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
+from diagnostics.alerting.rule_rows import live_rules
+from diagnostics.alerting.rules import terms_of
+from diagnostics.alerting.signals import RATIOS, Signal
+from diagnostics.alerting.states import ON, AlertPhase
+from diagnostics.alerting.wording import condition_words
+from diagnostics.figures import count, percent
+from diagnostics.selection.selection import keeps_all
+from diagnostics.web.charts.marks import Tone
+
+ModelKey = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchingRule:
+    """A rule as the page of a model shows it; `current` is empty without a recent call."""
+
+    rule: AlertRule
+    says: str
+    current: str
+    state: tuple[Tone, str]
+
+
+class WatchedModels:
+    """The rules of a project and how their series stand; read once, with two queries."""
+
+    def __init__(self, project_id: int) -> None:
+        """Read the rules that are enabled, and the last evaluation of each of their series."""
+        self._rules = list(live_rules(project_id).filter(is_enabled=True))
+        self._states: dict[int, list[AlertState]] = defaultdict(list)
+        for row in _states(project_id):
+            self._states[row.rule_id].append(row)
+
+    def rules_of(self, provider: str | None, model: str | None) -> Sequence[WatchingRule]:
+        """Return the rules that watch a model, those that fire first."""
+        values = {"provider": provider, "model": model}
+        mine = [rule for rule in self._rules if keeps_all(terms_of(rule.filter), values)]
+        found = [_watching(rule, self._of(rule, values)) for rule in mine]
+        return sorted(found, key=lambda one: one.state[0] != "bad")
+
+    def _of(self, rule: AlertRule, values: Mapping[str, str | None]) -> list[AlertState]:
+        """Return the series of a rule that the model is in."""
+        return [
+            row
+            for row in self._states[rule.pk]
+            if all(row.slice.get(name, value) == value for name, value in values.items())
+        ]
+
+
+def _states(project_id: int) -> Iterable[AlertState]:
+    latest = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
+    counts = JSONObject(k="k", n="n", value="value")
+    rows = AlertState.objects.filter(rule__project_id=project_id, rule__is_enabled=True)
+    return rows.defer("memory", "detector_state").annotate(
+        found=Subquery(latest.values(found=counts)[:1])
+    )
+
+
+def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
+    firing = [row for row in rows if row.state in ON]
+    state: tuple[Tone, str] = ("bad", "firing") if firing else ("good", "ok")
+    known = [row for row in firing or rows if row.state != AlertPhase.NO_DATA]
+    if not known:
+        state = ("quiet", "no data")
+    current = max((_found(row) for row in known), key=_share, default={})
+    return WatchingRule(rule, condition_words(rule), _current(rule, current), state)
+
+
+def _found(row: AlertState) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = row.found  # type: ignore[attr-defined] # annotated
+    return found or {}
+
+
+def _share(found: Mapping[str, Any]) -> float:
+    k, n, value = (float(found.get(name) or 0) for name in ("k", "n", "value"))
+    return k / n if n else value
+
+
+def _current(rule: AlertRule, found: Mapping[str, Any]) -> str:
+    """Say what the last evaluation counted, in the unit of the rule."""
+    if not found or rule.detector == "change":
+        return ""
+    if rule.signal == Signal.LATENCY_P95:
+        return f"{percent(_share(found))} of {count(found['n'])} calls slower" if found["n"] else ""
+    if rule.signal not in RATIOS:
+        return count(round(found["value"]))
+    if rule.signal == Signal.REPAIR_SUCCESS_RATIO and found["n"]:
+        return f"{percent(1 - _share(found))} of {count(found['n'])}"
+    return f"{percent(_share(found))} of {count(found['n'])}" if found["n"] else ""

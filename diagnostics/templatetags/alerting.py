@@ -1,0 +1,41 @@
+"""The rules of a model as template tags: a page needs no view that knows of rules."""
+
+from collections.abc import Mapping, Sequence
+
+from django import template
+from django.template import Context
+
+from diagnostics.alerting.rule_thresholds import WatchedModels, WatchingRule
+from diagnostics.alerting.threshold_views import ThresholdForm
+
+register = template.Library()
+READ = "watched_models"
+
+
+@register.inclusion_tag("models/_thresholds.html", takes_context=True)
+def thresholds(context: Context, provider: str | None, model: str | None) -> Mapping[str, object]:
+    """Show the rules that watch a model, and a form to set a threshold."""
+    return {
+        "provider_name": provider,
+        "model_name": model,
+        "rules": _rules_of(context, provider, model),
+        "form": ThresholdForm(context["project"].pk),
+        "may_administer": context.get("may_administer"),
+    }
+
+
+@register.inclusion_tag("models/_row_thresholds.html", takes_context=True)
+def row_thresholds(
+    context: Context, provider: str | None, model: str | None
+) -> Mapping[str, object]:
+    """Show the thresholds of a model in its row; the built-in rule watches all of them."""
+    rules = [one for one in _rules_of(context, provider, model) if not one.rule.standard]
+    return {"provider_name": provider, "model_name": model, "rules": rules}
+
+
+def _rules_of(context: Context, provider: str | None, model: str | None) -> Sequence[WatchingRule]:
+    """Return the rules of a model; they are read once for all rows of a page."""
+    kept: WatchedModels | None = context.render_context.get(READ)
+    if kept is None:
+        kept = context.render_context[READ] = WatchedModels(context["project"].pk)
+    return kept.rules_of(provider, model)

@@ -1,0 +1,130 @@
+"""The rules of a model where the model is: their limits, what they measure, a new one."""
+
+from datetime import timedelta
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from diagnostics import clock
+from diagnostics.accounts.models import Membership, Project
+from diagnostics.alerting.evaluator import evaluate_project
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
+from diagnostics.alerting.rule_thresholds import WatchedModels
+from diagnostics.store.windows import floor
+from tests.console import make_member
+from tests.diagnostics.alert_calls import MINUTE, count_calls
+from tests.diagnostics.alerting.notifications.building import make_channel
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/alerts/thresholds/new/?provider=acme&model=m-1"
+GIVEN = {"signal": "call_failure_ratio", "limit": "10", "notify": ""}
+RULE = {
+    "name": "m-1 above 10 %",
+    "filter": "provider=acme&model=m-1",
+    "signal": "call_failure_ratio",
+    "detector": "threshold",
+    "parameters": {"limit": 0.1},
+}
+
+
+@pytest.fixture
+def project(client: Client) -> Project:
+    made = Project.objects.create(slug="p1", name="P1")
+    client.force_login(make_member(made, role=Membership.Role.ADMIN))
+    return made
+
+
+def test_a_threshold_is_three_fields_and_saved_after_its_back_test(
+    project: Project, client: Client
+) -> None:
+    channel = make_channel(project)
+    begin = floor(clock.now(), timedelta(hours=1)) - timedelta(days=4)
+    shares = [0.02] * 40 + [0.4] * 6 + [0.02] * 50
+    count_calls(project, begin, shares, 60, "m-1", timedelta(hours=1))
+    page = client.get("/models/acme/m-1/").content.decode()
+    assert page.count('id="threshold_') == 3
+    assert "Save threshold" not in page
+    asked = {**GIVEN, "notify": str(channel.pk)}
+    tried = client.get(f"{ADDRESS}&{urlencode(asked)}").content.decode()
+    assert "Would have fired 1 time" in tried
+    assert "Save threshold" in tried
+    answer = client.post(ADDRESS, asked)
+    assert answer["Location"] == "/models/acme/m-1/#thresholds"
+    row = AlertRule.objects.get(standard=None)
+    assert (row.filter, row.parameters) == ("provider=acme&model=m-1", {"limit": 0.1})
+    assert row.routing == [channel.pk]
+    assert row.name == "m-1: failed calls above 10 %"
+
+
+def test_the_page_of_a_model_lists_the_rules_that_watch_it(
+    project: Project, client: Client
+) -> None:
+    ensure_standard_rules()
+    now = floor(clock.now(), MINUTE)
+    count_calls(project, now - 30 * MINUTE, [0.5] * 30, 4, "m-1")
+    count_calls(project, now - 30 * MINUTE, [0.0] * 30, 4, "m-10")
+    create_rule(project.pk, RULE, None)
+    create_rule(project.pk, {**RULE, "name": "another model", "filter": "model=m-10"}, None)
+    evaluate_project(project.pk, now)
+    mine = {one.rule.name: one for one in WatchedModels(project.pk).rules_of("acme", "m-1")}
+    assert set(mine) == {"Worse than usual", "m-1 above 10 %"}
+    found = mine["m-1 above 10 %"]
+    assert found.state == ("bad", "firing")
+    assert found.says == "failed calls above 10\u202f%"
+    assert found.current.endswith(" of 56")
+    page = client.get("/models/acme/m-1/").content.decode()
+    assert f"failed calls above 10\u202f% · now {found.current}" in page
+    assert "another model" not in page
+    matrix = client.get("/models/").content.decode()
+    assert f"failed calls above 10\u202f%: {found.current}" in matrix
+    assert "/alerts/thresholds/new/?provider=acme&amp;model=m-10" in matrix
+
+
+def test_the_rules_of_all_models_are_read_with_two_queries(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    create_rule(project.pk, RULE, None)
+    with django_assert_num_queries(2):
+        watched = WatchedModels(project.pk)
+        for number in range(30):
+            watched.rules_of("acme", f"m-{number}")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"limit": "0"}, "Above 0"), ({"limit": "x"}, "Enter a number"), ({"notify": "7"}, "valid")],
+)
+def test_a_wrong_threshold_is_refused_at_its_box(
+    project: Project, client: Client, change: dict[str, str], says: str
+) -> None:
+    page = client.post(ADDRESS, {**GIVEN, **change}).content.decode()
+    assert says in page
+    assert not AlertRule.objects.exists()
+
+
+def test_the_same_threshold_twice_is_refused_in_words(project: Project, client: Client) -> None:
+    client.post(ADDRESS, GIVEN)
+    assert "Another rule has this name" in client.post(ADDRESS, GIVEN).content.decode()
+
+
+def test_a_threshold_without_a_model_is_no_page_and_others_may_not_save(
+    project: Project, client: Client
+) -> None:
+    assert client.get("/alerts/thresholds/new/").status_code == 404
+    Membership.objects.update(role=Membership.Role.OPERATOR)
+    assert client.get(f"{ADDRESS}&{urlencode(GIVEN)}").status_code == 200
+    assert client.post(ADDRESS, GIVEN).status_code == 403
+
+
+def test_a_rule_on_one_kind_counts_only_that_kind(project: Project) -> None:
+    now = floor(clock.now(), MINUTE)
+    count_calls(project, now - 30 * MINUTE, [0.5] * 30, 4, "m-1")
+    for kind in ("truncated", "not_json"):
+        create_rule(project.pk, {**RULE, "name": kind, "filter": f"kind={kind}"}, None)
+    evaluate_project(project.pk, now)
+    watching = WatchedModels(project.pk).rules_of("acme", "m-1")
+    states = {one.rule.name: one.state[1] for one in watching}
+    assert (states["truncated"], states["not_json"]) == ("ok", "firing")
