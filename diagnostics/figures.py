@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
 WITHOUT_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 MINUS = "\N{MINUS SIGN}"
 TENTH = 0.1
+CENT = Decimal("0.01")
+SMALLEST = Decimal("0.0001")
 
 
 def read_number(text: str | None, most_digits: int = 18) -> int | None:
@@ -96,3 +99,19 @@ def listed(names: Sequence[str], most: int) -> str:
     """Write the first names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def write_usd(amount: Decimal | None) -> str:
+    """Write an amount of US dollars: cents from a dollar on, finer below."""
+    if amount is None:
+        return "\N{EN DASH}"
+    if amount >= 1 or not amount:
+        return f"${amount.quantize(CENT):,}"
+    if amount < SMALLEST:
+        return f"< ${SMALLEST}"
+    fine = amount.quantize(SMALLEST).normalize()
+    return f"${max(fine, amount.quantize(CENT), key=_decimals):f}"
+
+
+def _decimals(amount: Decimal) -> int:
+    return -int(amount.as_tuple().exponent)

@@ -8,6 +8,8 @@ printable breaks a line inside one.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from email.message import Message
+from email.mime.image import MIMEImage
+from email.mime.multipart import MIMEMultipart
 from html import escape
 from quopri import encodestring
 from typing import Any
@@ -32,9 +34,17 @@ class Circular:
     """A mail whose personal values are still missing."""
 
     def __init__(
-        self, subject: str, template: str, context: Mapping[str, Any], personal: Sequence[str]
+        self,
+        subject: str,
+        template: str,
+        context: Mapping[str, Any],
+        personal: Sequence[str],
+        pictures: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Render both parts with marks where `personal.<name>` stands, and encode them."""
+        """Render both parts with marks where `personal.<name>` stands, and encode them.
+
+        `pictures` are PNG by the Content-ID under which the HTML part shows them.
+        """
         self.subject = clean_subject(subject)
         in_text = {name: get_random_string(MARK_LENGTH) for name in personal}
         in_html = {name: get_random_string(MARK_LENGTH) for name in personal}
@@ -45,6 +55,8 @@ class Circular:
         for name in PERSONAL_HEADERS:
             del message[name]
         in_parts = _encoders(message, (in_text, in_html))
+        if pictures:
+            _relate(message, pictures)
         self._pieces = _cut(message.as_bytes(linesep=LINE), in_parts)
 
     def copy_for(
@@ -94,6 +106,18 @@ class Encoded:
 
     def get_charset(self) -> None:
         """Say that the charset stands in the parts."""
+
+
+def _relate(message: Any, pictures: Mapping[str, bytes]) -> None:  # noqa: ANN401 - a message
+    """Put the HTML part and its pictures into one part."""
+    text, html = message.get_payload()
+    related = MIMEMultipart("related", None, [html])
+    for cid, png in pictures.items():
+        picture = MIMEImage(png, "png")
+        picture["Content-ID"] = f"<{cid}>"
+        picture["Content-Disposition"] = "inline"
+        related.attach(picture)
+    message.set_payload([text, related])
 
 
 def _encoders(

@@ -14,8 +14,6 @@ from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
 
 MILLION = Decimal(1_000_000)
-CENT = Decimal("0.01")
-SMALLEST = Decimal("0.0001")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +59,6 @@ def cost_usd(prices: Sequence[TokenPrice], spent: Iterable[DaySpend]) -> Decimal
             return None
         total += price.of(one.input_tokens, one.output_tokens)
     return total if prices else None
-
-
-def write_usd(amount: Decimal | None) -> str:
-    """Write an amount of US dollars: cents from a dollar on, finer below."""
-    if amount is None:
-        return "\N{EN DASH}"
-    if amount >= 1 or not amount:
-        return f"${amount.quantize(CENT):,}"
-    if amount < SMALLEST:
-        return f"< ${SMALLEST}"
-    fine = amount.quantize(SMALLEST).normalize()
-    return f"${max(fine, amount.quantize(CENT), key=_decimals):f}"
-
-
-def _decimals(amount: Decimal) -> int:
-    return -int(amount.as_tuple().exponent)
 
 
 RETRIES = ("retries", "retry_input_tokens", "retry_output_tokens", "retry_ms")

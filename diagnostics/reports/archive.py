@@ -103,7 +103,8 @@ def letter_of(report: Report) -> Letter:
 
 def circular_of(letter: Letter) -> Circular:
     """Render the mail of a report; what is each reader's own is put in later."""
-    return Circular(letter.subject, "report", {"letter": letter}, PERSONAL)
+    pictures = {curve.cid: curve.picture for curve in letter.curves}
+    return Circular(letter.subject, "report", {"letter": letter}, PERSONAL, pictures)
 
 
 def count_mails(project_id: int | None) -> Mapping[str, int]:

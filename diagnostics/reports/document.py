@@ -6,6 +6,7 @@ not kept, only what they are made of. Times are instants; addresses are paths.
 
 from collections.abc import Iterable
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -43,6 +44,12 @@ class ModelFigures(ReportFigures):
     degraded_usual: int = 0
     # The worst of its series when the period ended; documents of 0.1.0 have none.
     state_at_end: SeriesState | None = None
+    # Money spent on retries; None without a price.
+    retry_usd: Decimal | None = None
+    # How many incidents of the period it had a part in.
+    incidents: int = 0
+    # Since when the verdict says that it degrades; None unless it is named there.
+    since: datetime | None = None
     # (runs, degraded) in equal slots, oldest first.
     curve: list[tuple[int, int]] = []
 
@@ -80,8 +87,20 @@ class AdviceFigures(ReportFigures):
     url: str
 
 
+class IncidentEntry(ReportFigures):
+    """One incident: what it was, its cause, and how it ended (empty while it is open)."""
+
+    title: str
+    severity: str
+    cause: str
+    onset: datetime
+    ended_at: datetime | None = None
+    ending: str = ""
+    url: str
+
+
 class IncidentFigures(ReportFigures):
-    """Incidents that fired in the period; medians of those that got so far, in seconds."""
+    """Incidents that were open in the period; medians of those that got so far, in seconds."""
 
     count: int
     open: int
@@ -90,6 +109,7 @@ class IncidentFigures(ReportFigures):
     clear_seconds: float | None
     judged: int
     false_alarms: int
+    entries: list[IncidentEntry] = []
     url: str
 
 
@@ -144,17 +164,21 @@ BAD = (SeriesState.DEGRADING, SeriesState.WATCH)
 
 def standing_of(model: ModelFigures) -> SeriesState:
     """Return the worse of two: how the period was, and how a series stands at its end."""
+    if model.since is not None:
+        return SeriesState.DEGRADING
     usual = RunBucket(model.runs_usual, model.degraded_usual)
     period = state_of(RunBucket(model.runs, model.degraded), usual)
     return min(period, model.state_at_end or period, key=ORDER.__getitem__)
 
 
 def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:
-    """Order models by standing, then by the lower bound of their share, then by runs."""
+    """Order models by standing and incidents, then by the lower bound of their share."""
 
-    def rank(model: ModelFigures) -> tuple[int, float, int]:
+    def rank(model: ModelFigures) -> tuple[bool, int, bool, float, int]:
         low = wilson_interval(model.degraded, model.runs)[0] if model.runs else 0.0
-        return ORDER[standing_of(model)], -low, -model.runs
+        standing = standing_of(model)
+        is_calm = standing not in BAD and not model.incidents
+        return is_calm, ORDER[standing], not model.incidents, -low, -model.runs
 
     return sorted(models, key=rank)
 

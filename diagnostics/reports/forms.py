@@ -6,17 +6,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.http import QueryDict
 
 from diagnostics.accounts.models import SavedView
 from diagnostics.accounts.saved_views import Person, views_for
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
-from diagnostics.reports.models import DAYS, Cadence, Subscription
-from diagnostics.selection.query_language import Query, write_query
+from diagnostics.reports.models import DAYS, Cadence, Subscription, read_filter
+from diagnostics.selection.query_language import write_query
 from diagnostics.selection.ranges import read_zone
 from diagnostics.selection.selection import read_selection
 
-WHOLE = "the whole project, or the filter below"
+WHOLE = "the project, or the filter"
 LONGEST_FILTER = 500
 
 
@@ -30,10 +29,10 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         label="Filter",
         required=False,
         max_length=LONGEST_FILTER,
-        help_text="As in the filter bar, when no view is chosen: model:haiku -env:dev",
+        help_text="Without a saved view, as in the filter bar: model:haiku -env:dev",
     )
     cadence = forms.ChoiceField(
-        label="How often",
+        label="Frequency",
         choices=[
             (Cadence.DAILY, "Every day"),
             (Cadence.WEEKDAYS, "Monday to Friday"),
@@ -43,20 +42,20 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         initial=Cadence.WEEKLY,
     )
     weekday = forms.TypedChoiceField(
-        label="On which day",
+        label="Weekday",
         choices=list(enumerate(DAYS)),
         coerce=int,
         required=False,
         empty_value=None,
-        help_text="Of a weekly report.",
+        help_text="Of weekly reports.",
     )
     month_day = forms.IntegerField(
-        label="On which day of the month",
+        label="Day of the month",
         min_value=1,
         max_value=31,
         required=False,
         initial=1,
-        help_text="Of a monthly report; a shorter month has it on its last day.",
+        help_text="Of monthly reports; the last day in shorter months.",
     )
     at = forms.TimeField(
         label="At", initial=time(8), widget=forms.TimeInput({"type": "time"}, "%H:%M")
@@ -65,14 +64,12 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         label="Time zone",
         max_length=64,
         initial="UTC",
-        help_text="Days begin at its midnight. Like Europe/Berlin.",
+        help_text="Such as Europe/Berlin. Days begin at its midnight.",
     )
     address = forms.EmailField(
-        label="Send to",
-        required=False,
-        help_text="An address without an account here; empty: to yourself.",
+        label="Send to", required=False, help_text="Any address; empty: your own."
     )
-    only_when_changed = forms.BooleanField(label="Only when something changed", required=False)
+    only_when_changed = forms.BooleanField(label="Only if something changed", required=False)
 
     class Meta:
         model = Subscription
@@ -121,7 +118,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         try:
             return refuse_secret(write_query(found.text))
         except SecretTypedError as error:
-            raise forms.ValidationError("It holds what looks like a secret.") from error
+            raise forms.ValidationError("The filter contains what looks like a secret.") from error
 
     def clean(self) -> dict[str, Any]:
         """Keep the day that belongs to the cadence, and no other."""
@@ -147,10 +144,3 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         elif subscription.address:
             subscription.user = None
         return subscription
-
-
-def read_filter(query: str) -> str:
-    """Write a query string in the language of the filter bar."""
-    asked = {name: str(value) for name, value in QueryDict(query).dict().items()}
-    selection = read_selection(asked)
-    return write_query(Query(selection.terms, selection.text.words))

@@ -1,5 +1,7 @@
 """Reports: who wants which, what was said of a period, and to whom it was sent."""
 
+from urllib.parse import parse_qsl
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -8,9 +10,17 @@ from django.db.models.functions import Now
 from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
 from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.selection.query_language import Query, write_query
+from diagnostics.selection.selection import read_selection
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 CADENCES = ("daily", "weekdays", "weekly", "monthly")
+
+
+def read_filter(query: str) -> str:
+    """Write a query string in the language of the filter bar."""
+    selection = read_selection(dict(parse_qsl(query)))
+    return write_query(Query(selection.terms, selection.text.words))
 
 
 class Cadence(models.TextChoices):
@@ -89,8 +99,8 @@ class Subscription(models.Model):
 
     @property
     def title(self) -> str:
-        """What its reports are called: the view, else the project."""
-        return self.view.name if self.view else self.project.name
+        """What its reports are called: the view, else the filter, else the project."""
+        return self.view.name if self.view else read_filter(self.query) or self.project.name
 
     @property
     def recipient(self) -> str:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from statistics import median
 
 from django.db.models import Q, Sum
@@ -15,10 +16,12 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.failures.groups import newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
+from diagnostics.prices.prices import prices_of, retry_spend
 from diagnostics.queries.events import BASELINE_COUNTED, BASELINE_SPAN, COUNTED, window_for
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import BY_MODEL
@@ -29,6 +32,7 @@ from diagnostics.reports.document import (
     Degradation,
     GroupFigures,
     GroupNews,
+    IncidentEntry,
     IncidentFigures,
     ModelFigures,
     QualityFigures,
@@ -53,6 +57,9 @@ SENT = ("events", "invalid", "succeeded", "runs", "degraded")
 SILENT = timedelta(days=1)
 MOST_GROUPS = 5
 MOST_ADVICE = 3
+LISTED_INCIDENTS, MOST_INCIDENTS = 8, 500
+# What a person may say of an incident without saying what it came from.
+NO_CAUSES = (Incident.Cause.RECOVERED, Incident.Cause.NEW_USUAL_LEVEL, Incident.Cause.OTHER)
 # A project has hardly more models; a report names the worst.
 MOST_MODELS = 200
 
@@ -91,10 +98,14 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     before = period.before().since
     asked = ReportScope(project.pk, period.since, period.until, before, selection.rollup_terms, now)
     at_end = read_statuses(project.pk, selection, now)
-    models = _read_models(asked, selection, at_end)
-    groups, more = _read_groups(asked)
     verdict = _verdict(asked, selection, at_end)
     degrading = _degradations(verdict)
+    incidents = _incidents_of(asked)
+    models = [
+        model.model_copy(update=_named(key, verdict, incidents))
+        for key, model in _read_models(asked, selection, at_end).items()
+    ]
+    groups, more = _read_groups(asked)
     page = f"{reverse('now')}?{selection.query()}"
     is_finer = selection.needs_events or any(
         term.field in ("kind", "outcome") for term in selection.terms
@@ -117,7 +128,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         groups=groups,
         more_groups=more,
         advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
-        incidents=_read_incidents(asked),
+        incidents=_incident_figures(incidents),
         quality=_read_quality(asked),
         remarks=[BEYOND] if is_finer else [],
     )
@@ -175,47 +186,68 @@ def _degradation(verdict: Verdict) -> Degradation | None:
     )
 
 
-def _read_models(asked: ReportScope, selection: Selection, at_end: StatusSet) -> list[ModelFigures]:
+def _named(
+    key: ModelKey, verdict: Verdict, incidents: Sequence[Incident]
+) -> Mapping[str, datetime | int | None]:
+    """Say of a model since when the verdict names it, and how many incidents it had."""
+    causes = [one for one in (verdict, *verdict.others) if one.state == "degrading"]
+    since = [
+        one.since
+        for one in causes
+        if one.since and any((who.provider, who.model) == key for who in one.touched)
+    ]
+    slices = [{_model_of(one.slice) for one in row.slices.all()} for row in incidents]
+    return {"since": min(since, default=None), "incidents": sum(key in one for one in slices)}
+
+
+def _model_of(values: Mapping[str, str | None]) -> ModelKey | None:
+    return (values.get("provider"), values["model"]) if "model" in values else None
+
+
+def _read_models(
+    asked: ReportScope, selection: Selection, at_end: StatusSet
+) -> Mapping[ModelKey, ModelFigures]:
     """Return every model that ended a run in the period or the one before."""
     sums = _sums(asked, asked.since, asked.until, COUNTED)
     before = _sums(asked, asked.before, asked.since, BASELINE_COUNTED)
     since = min(asked.before, asked.since - BASELINE_SPAN)
     usual = _sums(asked, since, asked.since, BASELINE_COUNTED)
     curves = _curves(asked)
+    window = asked.window(asked.since, asked.until)
+    spent = retry_spend(asked.project_id, prices_of(asked.project_id), window, asked.terms)
     # The state of a model is that of its worst series.
     worst_last = reversed(at_end.kept_by(selection))
     states = {(one.key.provider, one.key.model): one.state for one in worst_last}
-    found = []
+    found = {}
     for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0])[:MOST_MODELS]:
         runs, degraded, ok_first, repaired, sent, answered, retry_ms = sums.get(key, NOTHING)
         runs_before, degraded_before = before.get(key, (0, 0))
         runs_usual, degraded_usual = usual.get(key, (0, 0))
         provider, model = key
         query = selection.query_for(provider=provider, model=model)
-        found.append(
-            ModelFigures(
-                name=_model_name(key),
-                url=f"{reverse('now')}?{query}",
-                runs=runs,
-                degraded=degraded,
-                ok_first=ok_first,
-                repaired=repaired,
-                retry_tokens=sent + answered,
-                retry_ms=retry_ms,
-                runs_before=runs_before,
-                degraded_before=degraded_before,
-                runs_usual=runs_usual,
-                degraded_usual=degraded_usual,
-                state_at_end=states.get(key),
-                curve=curves.get(key, []),
-            )
+        found[key] = ModelFigures(
+            name=_model_name(key),
+            url=f"{reverse('now')}?{query}",
+            runs=runs,
+            degraded=degraded,
+            ok_first=ok_first,
+            repaired=repaired,
+            retry_tokens=sent + answered,
+            retry_ms=retry_ms,
+            retry_usd=spent[key].money_usd if key in spent else None,
+            runs_before=runs_before,
+            degraded_before=degraded_before,
+            runs_usual=runs_usual,
+            degraded_usual=degraded_usual,
+            state_at_end=states.get(key),
+            curve=curves.get(key, []),
         )
     return found
 
 
 def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
     """Return all models together."""
-    apart = {"name", "url", "curve", "state_at_end"}
+    apart = {"name", "url", "curve", "state_at_end", "since", "incidents", "retry_usd"}
     fields = [name for name in ModelFigures.model_fields if name not in apart]
     sums = {name: sum(getattr(model, name) for model in models) for name in fields}
     curves = [model.curve for model in models if model.curve]
@@ -223,7 +255,9 @@ def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
         (sum(runs for runs, _ in slot), sum(degraded for _, degraded in slot))
         for slot in zip(*curves, strict=True)
     ]
-    return ModelFigures(name="all models", url=url, curve=added, **sums)
+    known = [model.retry_usd for model in models if model.retry_usd is not None]
+    money = sum(known, Decimal(0)) if known else None
+    return ModelFigures(name="all models", url=url, curve=added, retry_usd=money, **sums)
 
 
 def _read_groups(asked: ReportScope) -> tuple[list[GroupFigures], int]:
@@ -248,15 +282,23 @@ def _read_groups(asked: ReportScope) -> tuple[list[GroupFigures], int]:
     return figures, len(fresh) + len(resolved) - len(figures)
 
 
-def _read_incidents(asked: ReportScope) -> IncidentFigures:
-    """Tell of the incidents that fired in the period: all of the project's."""
-    fired = Incident.objects.filter(
-        project_id=asked.project_id, fired_at__gte=asked.since, fired_at__lt=asked.until
+def _incidents_of(asked: ReportScope) -> Sequence[Incident]:
+    """Return the incidents that were open in the period, newest first: all of the project's."""
+    rows = Incident.objects.filter(
+        Q(cleared_at__isnull=True) | Q(cleared_at__gte=asked.since),
+        project_id=asked.project_id,
+        fired_at__lt=asked.until,
     )
-    rows = list(fired.values_list("fired_at", "acknowledged_at", "cleared_at", "resolution_cause"))
-    noticed = [(ack - at).total_seconds() for at, ack, _, _ in rows if ack]
-    cleared = [(end - at).total_seconds() for at, _, end, _ in rows if end]
-    causes = [cause for *_, cause in rows if cause]
+    related = rows.select_related("resolved_by").prefetch_related("slices")
+    return list(related.order_by("-fired_at", "-pk")[:MOST_INCIDENTS])
+
+
+def _incident_figures(rows: Sequence[Incident]) -> IncidentFigures:
+    noticed = [
+        (row.acknowledged_at - row.fired_at).total_seconds() for row in rows if row.acknowledged_at
+    ]
+    cleared = [(row.cleared_at - row.fired_at).total_seconds() for row in rows if row.cleared_at]
+    causes = [row.resolution_cause for row in rows if row.resolution_cause]
     return IncidentFigures(
         count=len(rows),
         open=len(rows) - len(cleared),
@@ -265,8 +307,37 @@ def _read_incidents(asked: ReportScope) -> IncidentFigures:
         clear_seconds=median(cleared) if cleared else None,
         judged=len(causes),
         false_alarms=causes.count(Incident.Cause.FALSE_ALARM),
+        entries=[_incident_entry(row) for row in rows[:LISTED_INCIDENTS]],
         url=reverse("incidents"),
     )
+
+
+def _incident_entry(row: Incident) -> IncidentEntry:
+    return IncidentEntry(
+        title=name_of(row.title),
+        severity=row.severity,
+        cause=name_of(_cause_told(row) or "no cause found", LONGEST_TEXT),
+        onset=row.onset,
+        ended_at=row.cleared_at,
+        ending=_ending(row),
+        url=reverse("incident", args=[row.pk]),
+    )
+
+
+def _cause_told(row: Incident) -> str:
+    """Return what a person has said that it was, else what the verdict says."""
+    told = row.resolution_cause
+    if not told or told in NO_CAUSES:
+        return cause_of(row)
+    return Incident.Cause(told).label
+
+
+def _ending(row: Incident) -> str:
+    if row.cleared_at is None:
+        return ""
+    if row.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL:
+        return "new baseline"
+    return f"by {row.resolved_by}" if row.resolved_by else "automatically"
 
 
 def _read_quality(asked: ReportScope) -> QualityFigures:

@@ -3,6 +3,7 @@
 Both parts of a mail are made from these lines alone, so they cannot say different things.
 """
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,12 +20,15 @@ from diagnostics.figures import (
     points,
     rate_percent,
     short_count,
+    write_usd,
 )
 from diagnostics.outbound.mail_headers import clean_subject
 from diagnostics.queries.call_counts import UNSAID
+from diagnostics.reports.curves import draw_curve
 from diagnostics.reports.document import (
     BAD,
     Degradation,
+    IncidentEntry,
     IncidentFigures,
     ModelFigures,
     QualityFigures,
@@ -83,11 +87,10 @@ def subject_of(document: ReportDocument) -> str:
 
 
 def moment_of(at: datetime, document: ReportDocument) -> str:
-    """Write a time of the period in its zone: `Thu 14:30`, or `12 Nov 14:30` of long ones."""
+    """Write a time in the report's zone: `Thu 14:30 Europe/Berlin`, or `12 Nov 14:30 …`."""
     local = at.astimezone(ZoneInfo(document.zone))
-    if document.until - at <= WEEK:
-        return f"{local:%a %H:%M}"
-    return f"{local.day} {local:%b %H:%M}"
+    day = f"{local:%a}" if document.until - at <= WEEK else f"{local.day} {local:%b}"
+    return f"{day} {local:%H:%M} {document.zone}"
 
 
 def _short_verdict(document: ReportDocument) -> str:
@@ -124,7 +127,8 @@ def _whose(document: ReportDocument) -> str:
     )
 
 
-MOST_ENTRIES = 8
+MOST_ROWS = 20
+MOST_CURVES = 4
 MOST_NAMED = 6
 TONES = {
     SeriesState.DEGRADING: "bad",
@@ -137,15 +141,43 @@ TONES = {
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model, or all together, in labelled figures."""
+    """One model, or all together, as a row of figures."""
 
     name: str
     tone: str
     state: str
-    facts: Sequence[tuple[str, str]]
-    spark: str
-    peak: str
+    figures: Sequence[str]
     url: str
+
+    @property
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """Its figures with their labels."""
+        return list(zip(COLUMNS, self.figures, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How one model did over the period: a picture, its text, and the same as text bars."""
+
+    cid: str
+    name: str
+    url: str
+    text: str
+    facts: str
+    spark: str
+    shares: Sequence[float | None]
+    baseline: float | None
+    bad_from: int | None
+
+    @property
+    def picture(self) -> bytes:
+        """The curve as PNG."""
+        return draw_curve(self.shares, self.baseline, self.bad_from)
+
+    @property
+    def data_uri(self) -> str:
+        """The picture for a page."""
+        return f"data:image/png;base64,{b64encode(self.picture).decode()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +185,7 @@ class Letter:
     """A report, ready to be laid out; addresses are paths.
 
     What needs no words of ours is shown from the document. Each of `groups` says what
-    failed, how often, and where to look.
+    failed, how often, and where to look; each of `incidents` what it was, the rest, and where.
     """
 
     document: ReportDocument
@@ -162,13 +194,17 @@ class Letter:
     tone: str
     lead: str
     verdict: str
-    others: Sequence[str]
+    others: Sequence[tuple[str, str]]
+    curves: Sequence[Curve]
+    columns: Sequence[str]
     total: ModelEntry
     models: Sequence[ModelEntry]
     folded: Sequence[str]
+    retries: str
     groups: Sequence[tuple[str, str, str]]
     groups_more: str
-    incidents: Sequence[str]
+    incidents: Sequence[tuple[str, str, str]]
+    incident_figures: Sequence[str]
     quality: Sequence[str]
 
 
@@ -177,7 +213,8 @@ def write_letter(document: ReportDocument) -> Letter:
     ranked = worst_first(document.models)
     bad = [model for model in ranked if standing_of(model) in BAD]
     lead, rest = _verdict(document, bad)
-    more = plural(document.more_groups, "more kind", "more kinds")
+    more = plural(document.more_groups, "more failure")
+    found = document.incidents
     return Letter(
         document=document,
         subject=subject_of(document),
@@ -185,20 +222,24 @@ def write_letter(document: ReportDocument) -> Letter:
         tone=_tone(document, bad),
         lead=lead,
         verdict=rest,
-        others=[" ".join(_degradation(other, document)) for other in document.others],
-        total=_entry(document.total, document, "All models"),
-        models=[_entry(model, document) for model in bad[:MOST_ENTRIES]],
-        folded=_folded(ranked, bad),
+        others=[_degradation(other, document) for other in document.others],
+        curves=[_curve(place, model, document) for place, model in enumerate(_drawn(bad), 1)],
+        columns=COLUMNS,
+        total=_entry(document.total, "All models"),
+        models=[_entry(model) for model in ranked[:MOST_ROWS]],
+        folded=_folded(ranked[MOST_ROWS:]),
+        retries=_retries(document.total),
         groups=[
             (
                 f"{group.state.capitalize()}: {group.text}",
-                f"seen {plural(group.seen, 'time')} in the period" if group.seen else "",
+                f"{plural(group.seen, 'time')} in the period" if group.seen else "",
                 group.url,
             )
             for group in document.groups
         ],
-        groups_more=f"And {more}." if document.more_groups else "",
-        incidents=_incidents(document.incidents),
+        groups_more=f"+{more}" if document.more_groups else "",
+        incidents=[_incident(one, document) for one in found.entries] if found else [],
+        incident_figures=_incident_figures(found),
         quality=_quality(document.quality),
     )
 
@@ -257,63 +298,101 @@ def _degradation(begun: Degradation, document: ReportDocument) -> tuple[str, str
     )
 
 
-def _entry(model: ModelFigures, document: ReportDocument, name: str = "") -> ModelEntry:
+COLUMNS = ("Runs", "Degraded", "Change", "First pass", "Retries")
+
+
+def _entry(model: ModelFigures, name: str = "") -> ModelEntry:
     standing = standing_of(model)
-    buckets = [RunBucket(*pair) for pair in model.curve]
+    state = state_words(standing)
+    if model.incidents:
+        state = f"{state} · {plural(model.incidents, 'incident')}"
     return ModelEntry(
         name=name or model.name,
         tone="" if name else TONES[standing],
-        state="" if name else state_words(standing),
-        facts=_facts(model, document),
-        spark=sparkline(buckets) if any(b.runs for b in buckets) else "",
-        peak=_peak(buckets, document),
+        state="" if name else state,
+        figures=(
+            count(model.runs),
+            percent(share_of(model.degraded, model.runs)),
+            points(change_of(model)),
+            percent(share_of(model.ok_first, model.runs)),
+            _money(model) or f"{short_count(model.retry_tokens)} tok",
+        ),
         url=model.url,
     )
 
 
-def _facts(model: ModelFigures, document: ReportDocument) -> list[tuple[str, str]]:
-    if not model.runs:
-        return [("runs", "0"), ("before", plural(model.runs_before, "run"))]
+def _money(model: ModelFigures) -> str:
+    return "" if model.retry_usd is None else write_usd(model.retry_usd)
+
+
+def _retries(total: ModelFigures) -> str:
+    """Say what retries took: money, as far as prices are known, tokens and time."""
+    if not total.retry_tokens and not total.retry_ms:
+        return "No retries."
+    money = _money(total)
+    cost = f"{money}, " if money else ""
+    took = f"{short_count(total.retry_tokens)} tokens and {duration(total.retry_ms / 1000)}"
+    unknown = "" if money else " No prices are known."
+    return f"Spent on retries: {cost}{took}.{unknown}"
+
+
+def _drawn(bad: Sequence[ModelFigures]) -> Sequence[ModelFigures]:
+    """Return the models that have a curve: those that degrade, few enough for one mail."""
+    degrading = [one for one in bad if standing_of(one) is SeriesState.DEGRADING]
+    return [one for one in degrading if any(runs for runs, _ in one.curve)][:MOST_CURVES]
+
+
+def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
+    buckets = [RunBucket(*pair) for pair in model.curve]
+    baseline = share_of(model.degraded_usual, model.runs_usual)
     low, high = wilson_interval(model.degraded, model.runs)
-    share = percent(share_of(model.degraded, model.runs))
     failed_first = model.runs - model.ok_first
-    usual = share_of(model.degraded_usual, model.runs_usual)
-    days = plural((document.last - document.first).days + 1, "day")
-    return [
-        ("runs", count(model.runs)),
-        ("degraded", share),
-        ("95 % interval", f"{percent(low)} to {percent(high)}"),
-        (f"against the {days} before", points(change_of(model))),
-        ("baseline", percent(usual)),
-        ("first answer good", percent(share_of(model.ok_first, model.runs))),
-        ("of the others repaired", percent(share_of(model.repaired, failed_first))),
-        ("tokens for retries", short_count(model.retry_tokens)),
-        ("time for retries", duration(model.retry_ms / 1000)),
-    ]
+    repaired = share_of(model.repaired, failed_first)
+    slot = duration(timedelta(seconds=document.slot_seconds))
+    return Curve(
+        cid=f"curve-{place}@failsoft",
+        name=model.name,
+        url=model.url,
+        text=f"Share of degraded runs every {slot}, {_peak(buckets, document)}"
+        f", baseline {percent(baseline)}",
+        facts=f"95 % interval {percent(low)} to {percent(high)}, repair rate {percent(repaired)}",
+        spark=sparkline(buckets),
+        shares=[bucket.share if bucket.runs else None for bucket in buckets],
+        baseline=baseline,
+        bad_from=_bad_from(model, document),
+    )
+
+
+def _bad_from(model: ModelFigures, document: ReportDocument) -> int | None:
+    """Return the slot of the onset; the first, where it lies before the period."""
+    if model.since is None:
+        return None
+    gone = max(model.since - document.since, timedelta())
+    return int(gone.total_seconds() // document.slot_seconds)
 
 
 def _peak(buckets: Sequence[RunBucket], document: ReportDocument) -> str:
-    worst = max(range(len(buckets)), key=lambda at: buckets[at].share, default=None)
-    if worst is None or not buckets[worst].degraded:
-        return ""
+    worst = max(range(len(buckets)), key=lambda at: buckets[at].share)
     begun = document.since + worst * timedelta(seconds=document.slot_seconds)
     return f"peak {percent(buckets[worst].share, 0)} {moment_of(begun, document)}"
 
 
-def _folded(ranked: Sequence[ModelFigures], bad: Sequence[ModelFigures]) -> list[str]:
-    calm = [model for model in ranked if standing_of(model) is SeriesState.OK]
-    few = [m for m in ranked if standing_of(m) in (SeriesState.LOW_VOLUME, SeriesState.NO_DATA)]
-    rest = bad[MOST_ENTRIES:]
-    told = []
-    if rest:
-        told.append(f"{len(rest)} more above their baseline: {_named(rest)}.")
-    if calm:
-        told.append(
-            f"Within baseline over the whole period, {plural(len(calm), 'model')}: {_named(calm)}."
-        )
-    if few:
-        told.append(f"Fewer than {LEAST_TRIALS} runs, {plural(len(few), 'model')}: {_named(few)}.")
-    return told
+def _folded(rest: Sequence[ModelFigures]) -> list[str]:
+    """Return what the table has no row for, by how it stands."""
+    few = (SeriesState.LOW_VOLUME, SeriesState.NO_DATA)
+    bad = [m for m in rest if standing_of(m) in BAD or m.incidents]
+    calm = [m for m in rest if m not in bad and standing_of(m) is SeriesState.OK]
+    thin = [m for m in rest if m not in bad and standing_of(m) in few]
+    lines = (
+        (bad, "above baseline or with an incident"),
+        (calm, "within baseline over the whole period"),
+        (thin, f"with fewer than {LEAST_TRIALS} runs"),
+    )
+    return [
+        f"{plural(len(models), 'more model')} {words}: {_named(models)}."
+        for models, words in lines
+        if models
+    ]
 
 
 def _named(models: Sequence[ModelFigures]) -> str:
@@ -324,41 +403,53 @@ def _named(models: Sequence[ModelFigures]) -> str:
     return listed(named, MOST_NAMED)
 
 
-def _incidents(found: IncidentFigures | None) -> list[str]:
+def _incident(one: IncidentEntry, document: ReportDocument) -> tuple[str, str, str]:
+    since = moment_of(one.onset, document)
+    if one.ended_at is None:
+        end = "open"
+    else:
+        lasted = duration(one.ended_at - one.onset)
+        end = f"resolved {one.ending} {moment_of(one.ended_at, document)}, after {lasted}"
+    return (
+        f"{one.title} · {one.severity}",
+        f"{one.cause.rstrip('.')}. Since {since}, {end}.",
+        one.url,
+    )
+
+
+def _incident_figures(found: IncidentFigures | None) -> list[str]:
     if found is None:
         return []
     if not found.count:
-        return ["No incident."]
-    told = [f"{plural(found.count, 'incident')}, {count(found.open)} still open."]
+        return ["No incidents."]
+    told = [f"{plural(found.count, 'incident')}, {count(found.open)} open."]
     if found.acknowledge_seconds is not None:
         told.append(
-            f"Acknowledged: {count(found.acknowledged)}, "
-            f"half of them within {duration(found.acknowledge_seconds)}."
+            f"{count(found.acknowledged)} acknowledged, "
+            f"median time {duration(found.acknowledge_seconds)}."
         )
     if found.clear_seconds is not None:
-        told.append(f"Cleared: half of them within {duration(found.clear_seconds)}.")
+        told.append(f"Median time to clear: {duration(found.clear_seconds)}.")
     if found.judged:
         noise = percent(share_of(found.false_alarms, found.judged), 0)
-        told.append(f"Noise: {noise} of {count(found.judged)} judged were false alarms.")
+        told.append(f"False alarms: {noise} of {count(found.judged)} resolved with a cause.")
     return told
 
 
 def _quality(found: QualityFigures) -> list[str]:
     told = [
-        f"{plural(found.events, 'event')} counted, {count(found.rejected)} rejected, "
-        f"{count(found.duplicates)} duplicates."
+        f"{plural(found.events, 'event')}, {count(found.rejected)} rejected, "
+        f"{plural(found.duplicates, 'duplicate')}."
     ]
     if found.silent:
         silent = listed(found.silent, MOST_NAMED)
-        told.append(f"Silent: {silent} sent before and nothing on the last day.")
+        told.append(f"Silent sources: {silent}, nothing on the last day.")
     if found.without_successes:
         mute = listed(found.without_successes, MOST_NAMED)
-        told.append(
-            f"No denominator: {mute} never told of a success, "
-            "so the shares of their calls mean little."
-        )
+        told.append(f"No successes reported by {mute}: failure rates of calls are not meaningful.")
     elif found.sources:
-        is_one = found.sources == 1
-        every = "the one source tells" if is_one else f"all {count(found.sources)} sources tell"
-        told.append(f"Denominators: {every} of successes too.")
+        reports = {1: "The source reports", 2: "Both sources report"}
+        told.append(
+            f"{reports.get(found.sources, f'All {found.sources} sources report')} successes."
+        )
     return told

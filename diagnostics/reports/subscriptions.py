@@ -99,8 +99,8 @@ def skipped_words(subscription: Subscription, skipped: list[str]) -> str:
         return ""
     named = ", ".join(f"{day.day} {day:%b}" for day in days[-10:])
     return (
-        f"Nothing could be sent for a while: {plural(len(days), 'report')} "
-        f"passed over, for the time from {named}."
+        f"{plural(len(days), 'earlier report')} skipped while sending was down: "
+        f"periods from {named}."
     )
 
 

@@ -37,7 +37,7 @@ from diagnostics.web.access import ConsoleRequest, may_administer, member_view
 from diagnostics.web.pages import respond
 
 POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; "
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; "
     "form-action 'none'; base-uri 'none'; sandbox"
 )
 
@@ -53,7 +53,13 @@ def mail_frame(letter: Letter, personal: Mapping[str, str]) -> HttpResponse:
 
 def _mail_context(letter: Letter, personal: Mapping[str, str]) -> dict[str, Any]:
     base = settings.FAILSOFT_BASE_URL
-    return {"letter": letter, "personal": personal, "subject": letter.subject, "base_url": base}
+    return {
+        "letter": letter,
+        "personal": personal,
+        "subject": letter.subject,
+        "base_url": base,
+        "is_page": True,
+    }
 
 
 LISTED = 25
@@ -115,12 +121,12 @@ def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
             messages.success(request, f"Paused until {at}.")
         case "resume":
             resume(subscription, request.user)
-            messages.success(request, "It comes at its usual time again.")
+            messages.success(request, "Resumed.")
         case "delete":
             unsubscribe(subscription, request.user)
-            messages.success(request, "No more reports of this subscription.")
+            messages.success(request, "The report is deleted.")
         case _:
-            messages.error(request, "Nothing was done.")
+            messages.error(request, "No action was chosen.")
     return redirect("reports")
 
 
@@ -162,7 +168,7 @@ def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
     try:
         _send(subscription, write_letter(preview_of(subscription)), address)
     except Exception as error:  # noqa: BLE001 - mail servers fail in many ways
-        messages.error(request, f"It was not taken: {type(error).__name__}.")
+        messages.error(request, f"Not sent: {type(error).__name__}.")
     else:
         messages.success(request, f"Sent to {address}.")
     return redirect("report_preview", number)
@@ -190,13 +196,13 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         mine = subscriptions_for(request.project.pk, request.user, may_administer=False)
         if subscription.pk is None and mine.count() >= MOST_A_PERSON:
-            form.add_error(None, f"A person has at most {MOST_A_PERSON} subscriptions.")
+            form.add_error(None, f"A person has at most {MOST_A_PERSON} reports.")
         else:
             kept = subscribe(form.filled(request.user), request.user)
-            messages.success(request, f"The next one comes {kept.when}.")
+            messages.success(request, f"Saved: {kept.when}.")
             return redirect("reports")
     context = {"section": "reports", "form": form, "subscription": subscription}
-    return respond(request, "reports/edit", context, "Subscription")
+    return respond(request, "reports/edit", context, "Report")
 
 
 def _subscription(request: ConsoleRequest, number: int) -> Subscription:
@@ -243,7 +249,7 @@ def _zone(request: ConsoleRequest) -> str:
     return (profile.zone if profile else "") or "UTC"
 
 
-NOBODY = {**dict.fromkeys(PERSONAL, ""), "why": "This is the copy in the archive."}
+NOBODY = {**dict.fromkeys(PERSONAL, ""), "why": "This is the archived copy."}
 
 
 @require_safe

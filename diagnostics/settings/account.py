@@ -2,6 +2,7 @@
 
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
+from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.conf import settings
@@ -23,6 +24,7 @@ from diagnostics.web.access import ConsoleRequest, member_view, user_of
 from diagnostics.web.pages import respond
 
 SIGN_INS_SHOWN = 20
+UNSAVED = "Nothing was saved yet. Confirm your password, then change the address again."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -37,7 +39,11 @@ def account(request: ConsoleRequest) -> HttpResponse:
     if posted and form.is_valid() and look.is_valid():
         if "email" in form.changed_data and user.has_usable_password():
             # Who holds the address can ask for a new password.
-            raise_if_reauthentication_required(request, app="")
+            try:
+                raise_if_reauthentication_required(request, app="")
+            except ReauthenticationRequired:
+                messages.warning(request, UNSAVED)
+                raise
         _save(request, form, look)
         return redirect("account")
     context = {

@@ -17,7 +17,6 @@ from diagnostics import figures
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.dead_man import alarm_of
 from diagnostics.moments import write_moment
-from diagnostics.prices.prices import write_usd
 from diagnostics.selection.query_language import write_term
 
 register = template.Library()
@@ -140,7 +139,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "short_count": figures.short_count,
     "duration": figures.duration,
     "shorten": figures.shorten,
-    "usd": write_usd,
+    "usd": figures.write_usd,
     "written": write_term,
 }
 for _name, _write in FILTERS.items():

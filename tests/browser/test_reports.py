@@ -42,7 +42,7 @@ def test_the_pages_are_readable_at_every_width(
 
 def test_a_person_subscribes_and_pauses(reader: Reader) -> None:
     page = reader.open("/reports/")
-    page.get_by_role("link", name="Get one every Monday").click()
+    page.get_by_role("link", name="Create weekly report").click()
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("every Monday at 08:00, Europe/Berlin").first).to_be_visible()
@@ -59,6 +59,7 @@ def test_the_mail_fits_and_can_be_read(open_reader: Open, width: int, scheme: st
         "letter": write_letter(make_document(models=models)),
         "personal": PERSONAL,
         "base_url": "https://failsoft.example",
+        "is_page": True,
     }
     reader = open_reader(width, color_scheme=scheme)
     reader.page.set_content(render_html("report", context))

@@ -28,6 +28,7 @@ from diagnostics.analysis.series import SeriesKey
 from diagnostics.figures import rate_percent
 from diagnostics.moments import write_moment
 from diagnostics.outbound.mail import render_html, render_text
+from diagnostics.reports.archive import report_for
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
 from diagnostics.reports.rendering import moment_of, write_letter
@@ -204,11 +205,15 @@ def _in_api(cause: Verdict) -> tuple[str, float, int]:
 def _check_report(one: Watched, causes: Iterable[Verdict], now: datetime) -> None:
     today = now.date()
     period = ReportPeriod(today - timedelta(days=6), today + timedelta(days=1), ZoneInfo("UTC"))
-    document = summarise(ReportSubject(one.project, "P", "", "weekly", period), now)
+    subject = ReportSubject(one.project, "P", "", "weekly", period)
+    document = summarise(subject, now)
     expected = {said(cause, moment_of(cause.since, document)) for cause in causes if cause.since}
     shown = {"letter": write_letter(document), "personal": {}}
     for render in (render_text, render_html):
         assert sentences(plain(render("report", shown))) == expected
+    kept = report_for(subject)
+    assert sentences(one.page(reverse("report", args=[kept.pk]))) == expected
+    kept.delete()
 
 
 def _check_incident(one: Watched, incident: Incident, cause: Verdict) -> None:

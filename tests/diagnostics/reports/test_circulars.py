@@ -1,5 +1,6 @@
 """One mail for many: personal values end up where they belong, encoded as their part is."""
 
+import re
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
@@ -54,6 +55,25 @@ def test_values_stand_in_both_parts(kind: str) -> None:
     assert VALUES["unsubscribe"] in text
     assert "Because &lt;you&gt; &amp; Ä want it" in html
     assert 'href="https://failsoft.example/reports/unsubscribe/7-1-t.sig/?a=b&amp;c=d"' in html
+
+
+@pytest.mark.parametrize("kind", ["8bit", "quoted"])
+def test_the_picture_of_a_curve_comes_with_the_page_that_shows_it(kind: str) -> None:
+    copy = copy_to(circular_of(write_letter(long_document(kind))))
+    mail_of = parsed(copy)
+    related = mail_of.get_body(("related",))
+    assert related is not None
+    (picture,) = related.iter_attachments()
+    assert picture["Content-ID"] == "<curve-1@failsoft>"
+    assert picture.get_content_type() == "image/png"
+    assert picture.get_content().startswith(b"\x89PNG")
+    assert 'src="cid:curve-1@failsoft"' in part(copy, "html")
+    assert re.search(r'alt="Share of degraded runs every [^"]+"', part(copy, "html"))
+    assert [one.get_content_type() for one in mail_of.iter_parts()] == [
+        "text/plain",
+        "multipart/related",
+    ]
+    assert len(picture.get_content()) < 3_000
 
 
 def test_two_readers_get_one_body_and_their_own_links() -> None:

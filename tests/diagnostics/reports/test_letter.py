@@ -1,11 +1,13 @@
 """Documents in words: subjects, verdicts, standings, and what is folded."""
 
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from diagnostics.reports.document import (
+    IncidentEntry,
     IncidentFigures,
     ReportDocument,
     has_news,
@@ -26,7 +28,10 @@ CALM: dict[str, Any] = {
 NOTHING = make_model("all", 0.0, runs=0, runs_before=0, degraded_before=0, curve=[])
 # changes -> subject
 SUBJECTS: dict[str, tuple[dict[str, Any], str]] = {
-    "degrading": ({}, "Planner weekly: degraded 6.1 % (+2.3 pt), claude-haiku since Thu 14:30"),
+    "degrading": (
+        {},
+        "Planner weekly: degraded 6.1 % (+2.3 pt), claude-haiku since Thu 14:30 Europe/Berlin",
+    ),
     "calm": (CALM, "Planner weekly: degraded 1.2 % (±0.0 pt), all 6 models within baseline"),
     "one model": (
         {**CALM, "models": [make_model("a/b", 0.02)]},
@@ -68,7 +73,7 @@ def test_a_time_long_ago_is_told_with_its_date() -> None:
     assert begun is not None
     old = begun.model_copy(update={"since": datetime(2026, 10, 25, 13, 30, tzinfo=UTC)})
     made = make_document(**changes, degradation=old, cadence="monthly")
-    assert subject_of(made).endswith("claude-haiku since 25 Oct 14:30")
+    assert subject_of(made).endswith("claude-haiku since 25 Oct 14:30 Europe/Berlin")
 
 
 def test_a_day_of_another_length_says_so() -> None:
@@ -83,29 +88,104 @@ def test_a_day_of_another_length_says_so() -> None:
     assert period == "Sun 29 Mar 2026 (23 hours: the clocks changed), Europe/Berlin"
 
 
-def test_the_worst_comes_first_and_the_healthy_are_folded() -> None:
-    letter = write_letter(make_document(40))
-    assert [entry.name for entry in letter.models] == ["anthropic/claude-haiku"]
-    assert letter.folded[0].startswith("Within baseline over the whole period, 39 models: ")
-    assert letter.folded[0].endswith(" and 33 more.")
+def test_the_table_has_every_model_up_to_twenty_the_worst_first() -> None:
+    letter = write_letter(make_document(20))
+    assert letter.models[0].name == "anthropic/claude-haiku"
+    assert (len(letter.models), letter.folded) == (20, [])
+    (folded,) = write_letter(make_document(40)).folded
+    assert folded.startswith("20 more models within baseline over the whole period: ")
+    assert folded.endswith(" and 14 more.")
 
 
-def test_beyond_eight_the_bad_are_folded_too() -> None:
+CALM_WEEK = {"share": 0.054, "runs": 4823, "degraded_usual": 72}
+
+
+@pytest.mark.parametrize("news", [{"since": UNTIL - timedelta(days=1)}, {"incidents": 1}])
+def test_a_model_of_the_verdict_or_an_incident_is_never_folded_into_the_baseline(
+    news: dict[str, Any],
+) -> None:
+    # Over the whole week it is within its baseline, and 24 models have a higher share.
+    rest = [make_model(f"m/{at}", 0.07) for at in range(24)]
+    calm = make_model("anthropic/claude-haiku-4", **CALM_WEEK)
+    made = make_document(models=[*rest, calm.model_copy(update=news)])
+    letter = write_letter(made)
+    assert letter.models[0].name == "anthropic/claude-haiku-4"
+    assert letter.models[0].state == ("degrading" if "since" in news else "ok · 1 incident")
+    assert not any("haiku" in line for line in letter.folded)
+    assert "haiku" in str(write_letter(make_document(models=[*rest, calm])).folded)
+
+
+def test_beyond_twenty_the_bad_are_counted_as_bad() -> None:
     models = [make_model(f"m/{at:03}", 0.3) for at in range(200)]
     letter = write_letter(make_document(models=models))
-    assert len(letter.models) == 8
-    assert letter.folded[0].startswith("192 more above their baseline: ")
+    assert len(letter.models) == 20
+    assert letter.folded[0].startswith("180 more models above baseline or with an incident: ")
 
 
-def test_few_runs_are_judged_by_nobody() -> None:
+def test_few_runs_are_low_volume_whatever_their_share() -> None:
     made = make_model(runs=19, share=1.0)
     assert standing_of(made) == "low_volume"
     letter = write_letter(make_document(**{**CALM, "models": [made]}))
-    assert letter.folded == [
-        "Fewer than 20 runs, 1 model: anthropic/claude-haiku "
-        "(100.0\N{NARROW NO-BREAK SPACE}% of 19)."
-    ]
+    assert [entry.tone for entry in letter.models] == ["quiet"]
     assert "Too few runs" in letter.lead
+
+
+def test_a_degrading_model_has_a_curve_from_its_onset_on() -> None:
+    begun = UNTIL - timedelta(days=2)
+    named = make_model(since=begun)
+    (curve,) = write_letter(make_document(models=[named])).curves
+    assert curve.bad_from == 20
+    assert (len(curve.shares), len(curve.spark)) == (28, 28)
+    assert "Europe/Berlin" in curve.text
+    early = named.model_copy(update={"since": UNTIL - timedelta(days=30)})
+    assert write_letter(make_document(models=[early])).curves[0].bad_from == 0
+    assert write_letter(make_document(**CALM)).curves == []
+
+
+def test_two_causes_are_two_sentences() -> None:
+    first = make_document().degradation
+    assert first is not None
+    second = first.model_copy(
+        update={
+            "subject": "openai/gpt-4.1",
+            "since": UNTIL - timedelta(hours=3),
+            "cause": "Looks like our prompt co-v7.",
+        }
+    )
+    letter = write_letter(make_document(others=[second]))
+    assert letter.lead == "Degrading since Thu 14:30 Europe/Berlin:"
+    ((lead, rest),) = letter.others
+    assert lead == "Degrading since Sun 21:00 Europe/Berlin:"
+    assert rest.startswith("openai/gpt-4.1, 31")
+    assert rest.endswith("Looks like our prompt co-v7.")
+
+
+def test_incidents_are_listed_with_their_cause_and_how_they_ended() -> None:
+    begun = UNTIL - timedelta(days=1)
+    entry = IncidentEntry(
+        title="acme/m-1", severity="critical", cause="Looks like our prompt (v7)", onset=begun,
+        ended_at=begun + timedelta(minutes=14), ending="by ann", url="/incidents/4/",
+    )  # fmt: skip
+    found = make_document().incidents
+    assert found is not None
+    still = entry.model_copy(update={"ended_at": None, "ending": ""})
+    listed = found.model_copy(update={"entries": [entry, still]})
+    over, open_one = write_letter(make_document(incidents=listed)).incidents
+    assert over == (
+        "acme/m-1 · critical",
+        "Looks like our prompt (v7). Since Sun 00:00 Europe/Berlin, resolved by ann "
+        "Sun 00:14 Europe/Berlin, after 14\N{NARROW NO-BREAK SPACE}min.",
+        "/incidents/4/",
+    )
+    assert open_one[1].endswith("Since Sun 00:00 Europe/Berlin, open.")
+
+
+def test_money_spent_on_retries_is_said_where_prices_are_known() -> None:
+    total = make_model("all models", 0.06, retry_usd=Decimal("4.1"))
+    letter = write_letter(make_document(total=total))
+    assert letter.retries.startswith("Spent on retries: $4.10, 184")
+    assert letter.total.figures[-1] == "$4.10"
+    assert write_letter(make_document()).retries.endswith("No prices are known.")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +223,7 @@ def test_a_project_without_incidents_says_so() -> None:
         false_alarms=0,
         url="/",
     )
-    assert write_letter(make_document(incidents=none)).incidents == ["No incident."]
+    assert write_letter(make_document(incidents=none)).incident_figures == ["No incidents."]
 
 
 def test_sources_without_successes_are_named() -> None:
@@ -151,7 +231,7 @@ def test_sources_without_successes_are_named() -> None:
         update={"without_successes": ["cron"], "silent": []}
     )
     told = write_letter(make_document(quality=quality)).quality
-    assert told[1].startswith("No denominator: cron never told of a success")
+    assert told[1].startswith("No successes reported by cron: ")
 
 
 def test_a_document_survives_being_kept() -> None:
@@ -169,7 +249,7 @@ def test_s15_names_are_one_line_and_cut() -> None:
 @pytest.mark.parametrize(
     ("changes", "tone", "said"),
     [
-        ({}, "bad", "Degrading since Thu 14:30:"),
+        ({}, "bad", "Degrading since Thu 14:30 Europe/Berlin:"),
         ({"models": [make_model("a/b", 0.12, runs=30)]}, "warn", "a/b is above its baseline:"),
         (
             {"models": [make_model("a/b", 0.1, runs=30, runs_usual=0)]},
@@ -188,19 +268,12 @@ def test_the_verdict_has_a_tone_and_a_first_half(
     assert (letter.tone, letter.lead) == (tone, said)
 
 
-def test_a_period_without_runs_names_those_before() -> None:
-    gone = make_model("all", 0.0, runs=0, curve=[])
-    letter = write_letter(make_document(**{**CALM, "models": [], "total": gone}))
-    assert letter.total.facts == [("runs", "0"), ("before", "1,330 runs")]
-    assert (letter.total.spark, letter.total.peak) == ("", "")
-
-
 def test_incidents_that_nobody_saw_to_are_counted_only() -> None:
     found = IncidentFigures(
         count=1, open=1, acknowledged=0, acknowledge_seconds=None,
         clear_seconds=None, judged=0, false_alarms=0, url="/",
     )  # fmt: skip
-    assert write_letter(make_document(incidents=found)).incidents == ["1 incident, 1 still open."]
+    assert write_letter(make_document(incidents=found)).incident_figures == ["1 incident, 1 open."]
 
 
 def test_without_a_source_nothing_is_said_of_denominators() -> None:

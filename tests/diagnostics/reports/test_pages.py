@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
@@ -144,6 +145,29 @@ def test_a_report_is_bound_to_a_view_and_outlives_it(
     assert (made.view, made.query) == (None, "model=haiku")
 
 
+def test_a_report_of_a_filter_is_titled_by_its_filter(signed_in: Client, project: Project) -> None:
+    signed_in.post("/reports/new/", FORM)
+    made = Subscription.objects.get()
+    page = signed_in.get(f"/reports/subscriptions/{made.pk}/preview/").content.decode()
+    assert "<h1>Preview: model:haiku -env:dev</h1>" in page
+    assert "model:haiku -env:dev weekly: no runs" in page
+    signed_in.post(f"/reports/subscriptions/{made.pk}/", {**FORM, "filter": ""})
+    assert Subscription.objects.get().title == project.name
+
+
+def test_a_pause_says_until_when_in_the_zone_of_the_report(
+    signed_in: Client, project: Project
+) -> None:
+    signed_in.post("/reports/new/", {**FORM, "zone": "Asia/Tokyo"})
+    made = Subscription.objects.get()
+    path = f"/reports/subscriptions/{made.pk}/order/"
+    page = signed_in.post(path, {"order": "pause"}, follow=True).content.decode()
+    made.refresh_from_db()
+    assert made.paused_until is not None
+    local = made.paused_until.astimezone(ZoneInfo("Asia/Tokyo"))
+    assert f"Paused until {local:%-d %b %Y %H:%M} Asia/Tokyo." in page
+
+
 def test_the_archive_shows_a_report_as_page_text_and_mail(
     signed_in: Client, project: Project
 ) -> None:
@@ -166,7 +190,7 @@ def test_the_archive_is_paged(signed_in: Client, project: Project) -> None:
     assert first.count('href="/reports/') > 25
     link = first.partition('href="?before=')[2].partition('"')[0]
     second = signed_in.get(f"/reports/?before={link}").content.decode()
-    assert second.count("nothing new") == 5
+    assert second.count("no change") == 5
     assert signed_in.get("/reports/?before=x").status_code == 404
 
 

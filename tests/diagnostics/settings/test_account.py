@@ -91,7 +91,9 @@ def test_s22_a_new_address_is_asked_for_the_password_first(client: Client, perso
     person.save()
     client.force_login(person)
     answer = client.post("/account/", {"email": "new@example.org"})
-    assert answer.headers["Location"].startswith("/accounts/reauthenticate/")
+    asked = answer.headers["Location"]
+    assert asked.startswith("/accounts/reauthenticate/")
+    assert "Nothing was saved yet." in client.get(asked).content.decode()
     person.refresh_from_db()
     assert person.email == ""
 
