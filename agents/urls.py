@@ -15,6 +15,7 @@ from agents.console.model_page import model
 from agents.console.run_list import runs
 from agents.console.run_page import cancel as cancel_run
 from agents.console.run_page import moved_run, rerun, resolve, run_page, run_results
+from agents.console.search import search_page
 from agents.console.tools_page import allow_tool, tools
 from agents.demo.views import demo
 from agents.fix_patterns.api import FixDecisionView, FixPatternsView, FixPolicyView
@@ -60,6 +61,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<uuid:run_id>/results.json", moved_run, {"name": "run_results"}),
     path("tools/", tools, name="tools"),
     path("tools/allow/", allow_tool, name="allow_tool"),
+    path("search/", search_page, name="search"),
+    # Links in mails and trackers lead here.
     path("find/", find, name="find_goal"),
     path("models/<name:provider>/<name:name>/", model, name="model"),
     path("breakers/", breakers, name="breakers"),

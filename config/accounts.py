@@ -34,7 +34,7 @@ STAMPS = "stamps"
 POLL = "X-Poll"
 # A session is written at most once in so long.
 PRECISION_SECONDS = 60
-ENDED = "You were signed out: nobody was here for a while, or the day was over."
+ENDED = "You were signed out: the session was idle or has expired."
 
 
 def stamp(session: Any, now: float) -> None:  # noqa: ANN401 - any session store

@@ -17,16 +17,16 @@ Respond = Callable[[HttpRequest], HttpResponse]
 
 # Where a second factor is set up, and the way out.
 OPEN_TO_ALL = ("/accounts/", "/static/", "/healthz", "/readyz", "/metrics")
-WANTED = "Set up a second factor first: your account may change how this is run."
+WANTED = "Set up MFA first: it is required for staff accounts."
 IDENTITY = ("failsoft", "mfa")
 
 
 class SealedFactors(DefaultMFAAdapter):  # type: ignore[misc]  # untyped base
     """Seeds of codes are encrypted with FAILSOFT_WORKING_KEY before they are stored."""
 
-    # As everywhere in the console: "second factor".
+    # As everywhere in the console.
     error_messages = {
-        name: str(text).replace("two-factor authentication", "a second factor")
+        name: str(text).replace("two-factor authentication", "MFA")
         for name, text in DefaultMFAAdapter.error_messages.items()
     }
 

@@ -69,6 +69,7 @@ from diagnostics.ingest.api.grpc import GRPC, refuse_grpc
 from diagnostics.ingest.api.otlp import LogsView, TracesView
 from diagnostics.ingest.api.outcomes import OutcomesView
 from diagnostics.ingest.api.rejects import IngestView, RejectsView
+from diagnostics.ingest.deploy_page import deploys
 from diagnostics.ingest.views import ingest, send_test_event
 from diagnostics.metrics import metrics
 from diagnostics.reports.links import LinkAction, report_link
@@ -87,11 +88,13 @@ from diagnostics.reports.views import (
 from diagnostics.rest.docs import api_docs
 from diagnostics.settings import audit, keys, limits, mail, members, prices, projects
 from diagnostics.settings.account import account, sign_out_everywhere
+from diagnostics.settings.display import dismiss_notice, theme
 from diagnostics.settings.get_started import setup
 from diagnostics.settings.members import invitation
 from diagnostics.settings.projects import switch_project
 from diagnostics.settings.redaction import redact_again, redaction, switch_rule
 from diagnostics.settings.saved_views import change, save, views
+from diagnostics.web.help_pages import document, help_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
@@ -137,9 +140,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/channels/<int:number>/delete/", channel_delete, name="alert_channel_delete"),
     path("alerts/notifications/<int:number>/again/", notification_again, name="notification_again"),
     path("ingest/", ingest, name="ingest"),
+    path("deploys/", deploys, name="deploys"),
     path("ingest/test/", send_test_event, name="send_test_event"),
     path("account/", account, name="account"),
     path("account/sign-out/", sign_out_everywhere, name="sign_out_everywhere"),
+    path("account/theme/", theme, name="theme"),
+    path("account/notice/", dismiss_notice, name="dismiss_notice"),
+    path("help/", help_page, name="help"),
+    path("help/docs/<slug:name>/", document, name="document"),
     path("project/", switch_project, name="switch_project"),
     path("export/<slug:name>.<slug:ending>", export, name="export"),
     path("live/", live, name="live"),

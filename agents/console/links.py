@@ -1,7 +1,10 @@
 """From a reference to the page of its goal, whatever characters it has."""
 
+from urllib.parse import urlencode
+
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from agents.console.reported_run import events_with, show_events
@@ -9,7 +12,6 @@ from agents.goals import records
 from agents.goals.models import Goal
 from agents.goals.records import goal_path, is_plain
 from diagnostics.web.access import ConsoleRequest, member_view
-from diagnostics.web.pages import respond
 
 
 def find_goal(project_id: int, reference: str) -> Goal | None:
@@ -18,12 +20,14 @@ def find_goal(project_id: int, reference: str) -> Goal | None:
 
 
 LONGEST_REFERENCE = 200
+# In the address of a search that must not lead back here.
+STAY = "stay"
 
 
 @require_safe
 @member_view
 def find(request: ConsoleRequest) -> HttpResponse:
-    """Lead to the goal of a reference, or show the events that carry it."""
+    """Lead to the page of a run by its id; to the search where there is none."""
     reference = request.GET.get("reference", "").strip()[:LONGEST_REFERENCE]
     reference = reference.replace("\0", "")
     found = find_goal(request.project.pk, reference) if reference else None
@@ -34,9 +38,5 @@ def find(request: ConsoleRequest) -> HttpResponse:
         return redirect("goal", reference)
     if events:
         return show_events(request, reference, events)
-    return respond(
-        request,
-        "goals/find",
-        {"reference": reference, "section": "goals"},
-        reference or "Find a goal",
-    )
+    query = {"q": reference, STAY: "1"} if reference else {}
+    return redirect(f"{reverse('search')}?{urlencode(query)}")

@@ -8,6 +8,8 @@ from django.contrib.auth.models import User
 from diagnostics.accounts.models import Profile
 
 ZONE, THEME = "zone", "theme"
+# In the session of who has dismissed the notice about local mode.
+NOTICE_DISMISSED = "notice_dismissed"
 
 
 def is_zone(name: str) -> bool:

@@ -40,6 +40,8 @@ class Alarm:
     overdue: int = 0
     # Report mails of the last day.
     lost_reports: int = 0
+    # Not an alarm of its own: the title and the icon of every page show it.
+    open_incidents: int = 0
 
     @property
     def is_raised(self) -> bool:
@@ -50,8 +52,8 @@ class Alarm:
 def alarm_of(project_id: int) -> Alarm:
     """Read in one statement whether anybody looks, and what was given up unseen."""
     given = {"project": project_id, "heartbeat": EVALUATOR, "overdue": OVERDUE, "a_day": A_DAY}
-    now, seen_at, created_at, given_up, overdue, lost = fetch(statement("alarm"), given)[0]
-    return Alarm(_silence(now, seen_at, created_at), given_up, overdue, lost)
+    now, seen_at, created_at, given_up, *others = fetch(statement("alarm"), given)[0]
+    return Alarm(_silence(now, seen_at, created_at), given_up, *others)
 
 
 def ping_outside() -> bool:
@@ -112,10 +114,10 @@ def _evaluator_fault(now: datetime) -> str:
     seen_at = Heartbeat.objects.filter(name=EVALUATOR).values_list("at", flat=True)
     last = seen_at.first()
     if last is None:
-        return "no alert rule has ever been looked at"
+        return "no alert rule has ever been evaluated"
     if now - last <= MISSED:
         return ""
-    return f"alert rules have not been looked at for {duration(now - last)}"
+    return f"alert rules have not been evaluated for {duration(now - last)}"
 
 
 def _counted(rows: QuerySet[Notification], noun: str, words: str) -> str:

@@ -76,17 +76,16 @@ class LeftOut:
 
 LEFT_OUT = {
     "unanswered": (
-        "calls without the text of their answer, although there is a schema for it",
-        "Switch content capture on: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+        "calls without response text, although their node has a schema",
+        "Enable content capture: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
         " for OpenTelemetry's own instrumentations.",
     ),
     "unchecked": (
-        "answers stored without being checked: they take more time than one request has",
+        "responses stored without validation: out of time for one request",
         "Export smaller batches: OTEL_BSP_MAX_EXPORT_BATCH_SIZE=128.",
     ),
     "not_understood": (
-        "spans that name a model and are no call that is known here, and evaluations that say"
-        " neither good nor bad",
+        "spans that name a model but are no known call, and evaluations without a verdict",
         "Set gen_ai.operation.name to chat, or failsoft.kind, on the span of a call, and"
         " failsoft.verdict on an evaluation.",
     ),
@@ -134,7 +133,7 @@ class RejectRow:
 @require_safe
 @member_view
 def ingest(request: ConsoleRequest) -> HttpResponse:
-    """Show keys, sources, health of the parts behind the door, and the rejects inbox."""
+    """Show the pipeline, sources, keys and the rejects inbox."""
     now, project_id = clock.now(), request.project.pk
     sources, keys = _source_rows(project_id, now), _key_rows(project_id, now)
     rejects = rejects_of(project_id)
@@ -153,8 +152,9 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
         "shown_key": place_of_key(request.project),
         "section": "ingest",
+        "tab": "ingest",
     }
-    return respond(request, "ingest/ingest", context, "Ingestion")
+    return respond(request, "ingest/ingest", context, "Data ingestion")
 
 
 @require_POST
@@ -176,7 +176,7 @@ def send_test_event(request: ConsoleRequest) -> HttpResponse:
         source="console",
     )
     (stored,) = record(request.project.pk, [event])
-    told = f"The test event was stored ({stored.status.value}): {reference}"
+    told = f"Test event {stored.status.value}: {reference}"
     messages.success(request, told)
     return redirect("setup" if request.POST.get("next") == "setup" else "ingest")
 
@@ -194,7 +194,7 @@ def _heartbeat(told: str, at: datetime | None, now: datetime) -> PipelinePart:
         return PipelinePart(told, "bad", "never seen")
     if now - at > STALE:
         return PipelinePart(told, "bad", f"silent for {(now - at).total_seconds():.0f} s")
-    return PipelinePart(told, "good", "at work")
+    return PipelinePart(told, "good", "running")
 
 
 def _queue(now: datetime) -> PipelinePart:
@@ -203,7 +203,7 @@ def _queue(now: datetime) -> PipelinePart:
         return PipelinePart("Queue", "good", "empty")
     age = max((now - oldest).total_seconds(), 0)
     is_old = now - oldest > OLD_QUEUE
-    return PipelinePart("Queue", "bad" if is_old else "good", f"oldest waits for {age:.0f} s")
+    return PipelinePart("Queue", "bad" if is_old else "good", f"oldest waiting {age:.0f} s")
 
 
 def _usage(project_id: int, now: datetime) -> Usage:

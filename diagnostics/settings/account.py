@@ -72,7 +72,7 @@ def sign_out_everywhere(request: ConsoleRequest) -> HttpResponse:
         Session.objects.filter(session_key__in=list(keys)).delete()
         UserSession.objects.filter(user=user).delete()
     logout(request)
-    get_adapter().add_message(request, messages.SUCCESS, message="You are signed out everywhere.")
+    get_adapter().add_message(request, messages.SUCCESS, message="Signed out of all sessions.")
     return redirect("account_login")
 
 

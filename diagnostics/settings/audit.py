@@ -85,8 +85,8 @@ def _check(chain: int) -> tuple[str, str] | None:
         return None
     found = verify_chain(chain)
     if isinstance(found, Head):
-        return "good", f"whole: {found.number} entries"
-    return "bad", f"entry {found.number} is broken: {found.reason}"
+        return "good", f"chain intact: {found.number} entries"
+    return "bad", f"chain broken at entry {found.number}: {found.reason}"
 
 
 def _line(entry: AuditEntry) -> AuditRow:

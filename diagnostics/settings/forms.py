@@ -16,7 +16,7 @@ from failsoft.redaction.re2_search import BadPatternError, compile_pattern
 SCOPES = {
     Scope.INGEST: "ingest: post events, outcomes and deploys",
     Scope.READ: "read: goals, failures, exports, metrics",
-    Scope.ADMIN: "admin: everything above, and change things",
+    Scope.ADMIN: "admin: ingest, read and changes",
 }
 LIVES = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 
@@ -40,9 +40,7 @@ class InviteForm(forms.Form):
     """Who is invited, as what."""
 
     email = forms.EmailField(
-        label="Mail address",
-        required=False,
-        help_text="Without one you get a link to pass on yourself.",
+        label="Email", required=False, help_text="Empty: you get a link to share."
     )
     role = forms.ChoiceField(choices=Membership.Role.choices, initial="viewer")
 
@@ -56,7 +54,7 @@ class RoleForm(forms.Form):
 class KeyForm(forms.Form):
     """What a new key is for, what it may do, and until when."""
 
-    name = RedactedFormField(max_length=200, help_text="Where it will be used.")
+    name = RedactedFormField(max_length=200, help_text="Where it is used.")
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, text) for scope, text in SCOPES.items()],
         initial=["ingest"],
@@ -83,11 +81,11 @@ class QuotaForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
             "spike_events_per_minute",
         ]
         labels = {
-            "key_events_per_second": "Events a second and key",
-            "key_burst_events": "Burst of a key",
-            "events_per_day": "Events a day",
-            "events_per_month": "Events a month",
-            "spike_events_per_minute": "Spike from events a minute",
+            "key_events_per_second": "Events per second and key",
+            "key_burst_events": "Burst per key",
+            "events_per_day": "Events per day",
+            "events_per_month": "Events per month",
+            "spike_events_per_minute": "Spike limit, events per minute",
         }
 
 
@@ -106,12 +104,11 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         required=False,
         max_length=64,
         label="Time zone",
-        help_text="As Europe/Oslo. Empty: the browser's.",
+        help_text="For example Europe/Oslo. Empty: browser time zone.",
         widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off"}),
     )
     theme = forms.ChoiceField(
-        choices=[("system", "As the system has it"), ("light", "Light"), ("dark", "Dark")],
-        required=False,
+        choices=[("system", "System"), ("light", "Light"), ("dark", "Dark")], required=False
     )
 
     class Meta:
@@ -137,12 +134,12 @@ class RedactionRuleForm(forms.Form):
     name = RedactedFormField(max_length=80)
     kind = forms.RegexField(
         r"^[a-z0-9_-]{1,40}$",
-        help_text="What the marker says: a-z, 0-9, _ and -.",
+        help_text="Name in the marker: a-z, 0-9, _ and -.",
         error_messages={"invalid": "1 to 40 of a-z, 0-9, _ and -."},
     )
     pattern = forms.CharField(max_length=500, strip=False)
     text = forms.CharField(
-        label="Text to try it on",
+        label="Sample text",
         help_text="Not stored.",
         max_length=16_384,
         required=False,

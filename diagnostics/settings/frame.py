@@ -1,6 +1,7 @@
-"""What all settings pages share: who may, tabs, and proving again who asks."""
+"""What all settings pages share: access, tabs, the password check, secrets shown once."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
@@ -13,18 +14,22 @@ from django.shortcuts import redirect, render
 from django.utils.cache import add_never_cache_headers
 
 from diagnostics.accounts.models import Membership
+from diagnostics.outbound.credentials import WorkingKeyError, seal, unseal
 from diagnostics.web.access import ConsoleRequest, frame_of, may_administer, member_view, role_of
 from diagnostics.web.pages import respond
 
 P = ParamSpec("P")
 ADMINS_NAMED = 5
-WANTED = "Set up a second factor first: administrators change keys, members and providers."
+# In the session: a secret that the next page shows.
+ONCE = "shown_once"
+IDENTITY = ("failsoft", "shown once")
+WANTED = "Set up MFA first: administrators change keys, members and providers."
 
 
 def settings_view(
     view: Callable[Concatenate[ConsoleRequest, P], HttpResponse],
 ) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
-    """Let administrators of the project in; tell others who they are."""
+    """Let administrators of the project in; name them to others."""
 
     @wraps(view)
     def guarded(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -39,9 +44,9 @@ def settings_view(
 
 
 def require_proof(request: ConsoleRequest) -> None:
-    """Lead to proving again who one is, unless it was done in the last minutes.
+    """Require a password check unless there was one in the last minutes.
 
-    What was sent is kept and carried out afterwards.
+    The request is kept and carried out afterwards.
     """
     raise_if_reauthentication_required(request, app="")
 
@@ -54,11 +59,25 @@ def show(
     return respond(request, f"settings/{name}", {**frame, **context}, f"{title} · Settings")
 
 
-def show_once(
-    request: ConsoleRequest, name: str, context: Mapping[str, object], title: str
-) -> HttpResponse:
-    """Render a page that holds a secret: nobody keeps a copy of it."""
-    return unkept(show(request, name, context, title))
+def keep_once(request: ConsoleRequest, name: str, values: Mapping[str, str]) -> HttpResponse:
+    """Lead to a page that shows a secret once: until then it lies sealed in the session.
+
+    The page has its own address, also after a password check, and a reload asks for nothing.
+    """
+    request.session[ONCE] = seal((*IDENTITY, name), dict(values)).hex()
+    return redirect(name)
+
+
+def take_once(request: ConsoleRequest, name: str) -> Mapping[str, str]:
+    """Return what was kept for this page, and forget it; empty where nothing was."""
+    sealed = request.session.get(ONCE)
+    if sealed is None:
+        return {}
+    with suppress(WorkingKeyError):
+        values: Mapping[str, str] = unseal((*IDENTITY, name), bytes.fromhex(sealed))
+        del request.session[ONCE]
+        return values
+    return {}
 
 
 def unkept(answer: HttpResponse) -> HttpResponse:

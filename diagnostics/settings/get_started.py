@@ -1,10 +1,11 @@
-"""First steps: sign in, make a key, send an event, see it; each ticks itself off."""
+"""Get started: sign in, create a key, send an event, see it; each step ticks itself off."""
 
 from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
@@ -12,13 +13,16 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import issue_key, place_of_key
-from diagnostics.settings.frame import require_proof, unkept
-from diagnostics.store.models import Event, Series
+from diagnostics.settings.frame import keep_once, require_proof, take_once, unkept
+from diagnostics.store.models import Version
+from diagnostics.store.run_models import AgentRun
 from diagnostics.web.access import ConsoleRequest, may_administer, member_view, user_of
 from diagnostics.web.pages import respond
 from failsoft.json_values import JSON
 
 KEY_NAME = "first agent"
+DEMO = "demo-"
+"""What the sources and run ids of demonstration data begin with: they tick no step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +31,29 @@ class SetupStep:
 
     name: str
     says: str
+    url: str
     is_done: bool
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def setup(request: ConsoleRequest) -> HttpResponse:
-    """Show the four steps; make a key and fill it into the snippets, this once."""
-    key = ""
+    """Show the four steps; create a key and fill it into the snippets, shown once."""
     if request.method == "POST" and may_administer(request):
         require_proof(request)
-        key = _make_key(request)
+        return keep_once(request, "setup", {"key": _make_key(request)})
+    key = take_once(request, "setup").get("key", "") if not request.htmx else ""
     steps = steps_of(request.project.pk)
     context = {
-        "section": "setup",
+        "section": "ingest",
+        "tab": "setup",
         "steps": steps,
         "is_done": all(step.is_done for step in steps),
         "next": next((step.name for step in steps if not step.is_done), None),
         "key": key,
         "shown_key": key or place_of_key(request.project),
     }
-    answer = respond(request, "setup/setup", context, "First steps")
+    answer = respond(request, "setup/setup", context, "Get started")
     return unkept(answer) if key else answer
 
 
@@ -56,14 +62,15 @@ def steps_of(project_id: int) -> list[SetupStep]:
     now = clock.now()
     live = Q(expires_at=None) | Q(expires_at__gt=now)
     has_key = ApiKey.objects.filter(live, project=project_id, revoked_at=None).exists()
-    # Only rows of the last days are looked at: the newest one is enough.
-    sent = Event.objects.filter(project=project_id).order_by("-occurred_at")[:1]
-    seen = Series.objects.filter(project=project_id).exists()
+    sent = AgentRun.objects.filter(project=project_id).exclude(
+        Q(source__startswith=DEMO) | Q(correlation_id__startswith=DEMO)
+    )
+    counted = Version.objects.filter(project=project_id).exclude(source__startswith=DEMO)
     return [
-        SetupStep("Sign in", "You are here.", is_done=True),
-        SetupStep("Make a key", "An agent shows it with each request.", is_done=has_key),
-        SetupStep("Send an event", "Any of the three ways below.", is_done=bool(sent)),
-        SetupStep("See it", "It is counted, and stands on the Now page.", is_done=seen),
+        SetupStep("Sign in", "You are here.", reverse("account"), is_done=True),
+        SetupStep("Create a key", "An agent sends it with each request.", "#key", is_done=has_key),
+        SetupStep("Send an event", "With any client below.", "#send", is_done=sent.exists()),
+        SetupStep("See it", "It is counted on Now.", reverse("now"), is_done=counted.exists()),
     ]
 
 

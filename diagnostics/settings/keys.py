@@ -1,4 +1,4 @@
-"""API keys: made, shown once, replaced while two are live, revoked everywhere in 5 s."""
+"""API keys: created, shown once, rotated while two are active, revoked everywhere in 5 s."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,19 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import IssuedKey, issue_key, revoke_key
 from diagnostics.ingest.sources import key_state
 from diagnostics.settings.forms import KeyForm
-from diagnostics.settings.frame import require_proof, settings_view, show, show_once
+from diagnostics.settings.frame import (
+    keep_once,
+    require_proof,
+    settings_view,
+    show,
+    take_once,
+    unkept,
+)
 from diagnostics.web.access import ConsoleRequest, user_of
 from diagnostics.web.charts.marks import Tone
 
 MOST_KEYS = 200
+PAGE = "settings_keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +42,21 @@ class KeyLine:
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def keys(request: ConsoleRequest) -> HttpResponse:
-    """Show the keys; make one and show it, this once."""
+    """Show the keys; create one and show it once."""
     form = KeyForm(request.POST or None)
     if request.method == "POST":
         require_proof(request)
         if form.is_valid():
-            return _shown(request, _issue(request, form))
-    return show(request, "keys", _context(request, form), "Keys")
+            return _keep(request, _issue(request, form))
+    issued = take_once(request, PAGE)
+    answer = show(request, "keys", {**_context(request, form), "issued": issued}, "API keys")
+    return unkept(answer) if issued else answer
 
 
 @require_POST
 @settings_view
 def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Make a successor of a key; both are live until the old one is revoked."""
+    """Create a successor of a key; both are active until the old one is revoked."""
     require_proof(request)
     old = _key(request, identity)
     scopes = [Scope(scope) for scope in old.scopes]
@@ -54,21 +64,21 @@ def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
         issued = issue_key(request.project, old.name, scopes, old.expires_at)
         told = {"key_id": issued.row.key_id, "successor_of": old.key_id}
         note(request.project.pk, user_of(request), "key.rotated", old.name, told)
-    return _shown(request, issued, old)
+    return _keep(request, issued, old)
 
 
 @require_POST
 @settings_view
 def revoke(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Close a key for good."""
+    """Revoke a key forever."""
     require_proof(request)
     key = _key(request, identity)
     with transaction.atomic():
         if revoke_key(key):
             told = {"key_id": key.key_id}
             note(request.project.pk, user_of(request), "key.revoked", key.name, told)
-    messages.success(request, f"{key.name} is refused everywhere within 5 seconds.")
-    return redirect("settings_keys")
+    messages.success(request, f"{key.name} is revoked; every process refuses it within 5 seconds.")
+    return redirect(PAGE)
 
 
 def _key(request: ConsoleRequest, identity: int) -> ApiKey:
@@ -87,9 +97,9 @@ def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
     return issued
 
 
-def _shown(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None) -> HttpResponse:
-    context = {**_context(request, KeyForm()), "issued": issued, "old": old}
-    return show_once(request, "keys", context, "Keys")
+def _keep(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None) -> HttpResponse:
+    values = {"name": issued.row.name, "text": issued.text, "old": old.key_id if old else ""}
+    return keep_once(request, PAGE, values)
 
 
 def _context(request: ConsoleRequest, form: KeyForm) -> dict[str, object]:

@@ -48,7 +48,7 @@ def _save(request: ConsoleRequest, form: QuotaForm) -> None:
         target = request.project.name
         note(request.project.pk, user_of(request), "quota.changed", target, told)
     authentication.forget_all()
-    messages.success(request, "Saved. Every process follows within 5 seconds.")
+    messages.success(request, "Saved. Takes effect within 5 seconds.")
 
 
 def _default(name: str) -> int:
@@ -57,18 +57,18 @@ def _default(name: str) -> int:
 
 TABLES_SHOWN = 12
 KEPT = (
-    ("Previews, errors and repairs", "KEEP_PAYLOAD_DAYS", "days"),
+    ("Payloads (previews, errors, repairs)", "KEEP_PAYLOAD_DAYS", "days"),
     ("Events", "KEEP_EVENT_DAYS", "days"),
-    ("Counts by minute", "KEEP_MINUTE_HOURS", "hours"),
-    ("Counts by hour", "KEEP_HOUR_MONTHS", "months"),
-    ("Raw text of goals and runs, after they ended", "WORKING_KEEP_HOURS", "hours"),
+    ("Minute counts", "KEEP_MINUTE_HOURS", "hours"),
+    ("Hour counts", "KEEP_HOUR_MONTHS", "months"),
+    ("Raw text of goals and plan runs, after their end", "WORKING_KEEP_HOURS", "hours"),
 )
 
 
 @require_safe
 @settings_view
 def retention(request: ConsoleRequest) -> HttpResponse:
-    """Show what is kept for how long, the room of each table, and how fast it grows."""
+    """Show retention periods, disk usage by table and growth."""
     sizes = storage_sizes()
     context = {
         "kept": [

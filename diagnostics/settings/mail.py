@@ -15,7 +15,7 @@ from diagnostics.settings.frame import settings_view, show
 from diagnostics.web.access import ConsoleRequest, user_of
 
 SAID_BYTES = 200
-WORDS = {"smtp": "SMTP", "console": "written to the log", "locmem": "kept in memory"}
+WORDS = {"smtp": "SMTP", "console": "server log", "locmem": "memory"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -27,7 +27,7 @@ def mail(request: ConsoleRequest) -> HttpResponse:
         if address:
             _send_test(request, address)
         else:
-            messages.error(request, "Your account has no mail address yet.")
+            messages.error(request, "Your account has no email address.")
         return redirect("settings_mail")
     backend = settings.EMAIL_BACKEND.split(".")[-2]
     context = {
@@ -54,4 +54,4 @@ def _send_test(request: ConsoleRequest, address: str) -> None:
         said = redact(str(error), SAID_BYTES)
         messages.error(request, f"Not sent: {type(error).__name__}: {said}")
     else:
-        messages.success(request, f"Sent to {address}. Look whether it arrives.")
+        messages.success(request, f"Sent to {address}.")

@@ -1,4 +1,4 @@
-"""Members and their roles, and invitations that nobody has accepted yet."""
+"""Members and their roles, and open invitations."""
 
 from smtplib import SMTPException
 
@@ -24,24 +24,33 @@ from diagnostics.accounts.invitations import (
 from diagnostics.accounts.models import Invitation, Membership
 from diagnostics.outbound.mail import compose
 from diagnostics.settings.forms import InviteForm, RoleForm
-from diagnostics.settings.frame import require_proof, settings_view, show, show_once
+from diagnostics.settings.frame import (
+    keep_once,
+    require_proof,
+    settings_view,
+    show,
+    take_once,
+    unkept,
+)
 from diagnostics.web.access import CHOSEN, ConsoleRequest, user_of
 
 MOST_MEMBERS = 200
-NOT_SENT = "The mail could not be sent. Pass the link on yourself."
+PAGE = "settings_members"
+NOT_SENT = "The mail could not be sent. Copy the link below and send it yourself."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def members(request: ConsoleRequest) -> HttpResponse:
-    """Show members and open invitations; invite somebody."""
+    """Show members and open invitations; invite a person."""
     form = InviteForm(request.POST or None)
     if request.method == "POST":
         require_proof(request)
         if form.is_valid():
-            link = _invite(request, form)
-            return show_once(request, "members", _context(request, InviteForm(), link), "Members")
-    return show(request, "members", _context(request, form), "Members")
+            return keep_once(request, PAGE, {"link": _invite(request, form)})
+    link = take_once(request, PAGE).get("link", "")
+    answer = show(request, "members", _context(request, form, link), "Members")
+    return unkept(answer) if link else answer
 
 
 @require_POST
@@ -53,10 +62,10 @@ def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     if form.is_valid():
         try:
             change_role(member, form.cleaned_data["role"], user_of(request))
-            messages.success(request, f"{member.user} is {member.role} now.")
+            messages.success(request, f"{member.user} is now {member.role}.")
         except LastAdminError as error:
             messages.error(request, str(error))
-    return redirect("settings_members")
+    return redirect(PAGE)
 
 
 @require_POST
@@ -67,20 +76,20 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     member = _member(request, identity)
     try:
         remove(member, user_of(request))
-        messages.success(request, f"{member.user} is no member any more.")
+        messages.success(request, f"{member.user} is no longer a member.")
     except LastAdminError as error:
         messages.error(request, str(error))
-    return redirect("settings_members")
+    return redirect(PAGE)
 
 
 @require_POST
 @settings_view
 def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Close an invitation that nobody has accepted."""
+    """Revoke an open invitation."""
     require_proof(request)
     revoke(get_object_or_404(Invitation, project=request.project, pk=identity), user_of(request))
-    messages.success(request, "The link leads nowhere now.")
-    return redirect("settings_members")
+    messages.success(request, "The invitation is revoked.")
+    return redirect(PAGE)
 
 
 def _member(request: ConsoleRequest, identity: int) -> Membership:
@@ -133,5 +142,5 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     if not accept(found, user):
         return render(request, "settings/invitation_gone.html", status=404)
     request.session[CHOSEN] = found.project.slug
-    messages.success(request, f"You are a member of {found.project.name} now.")
+    messages.success(request, f"You joined {found.project.name}.")
     return redirect("now")

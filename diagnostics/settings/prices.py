@@ -22,26 +22,26 @@ DEAREST = 100_000
 
 
 class PriceForm(forms.Form):
-    """A price of one's own."""
+    """A custom price."""
 
     provider = forms.CharField(max_length=100)
     model = forms.CharField(max_length=200)
     input_per_million = forms.DecimalField(
-        label="US dollars for a million tokens in",
+        label="US dollars per 1M input tokens",
         min_value=0,
         max_value=DEAREST,
         max_digits=12,
         decimal_places=6,
     )
     output_per_million = forms.DecimalField(
-        label="US dollars for a million tokens out",
+        label="US dollars per 1M output tokens",
         min_value=0,
         max_value=DEAREST,
         max_digits=12,
         decimal_places=6,
     )
     valid_from = forms.DateField(
-        label="From this day on (UTC)",
+        label="Valid from (UTC date)",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
 
@@ -49,7 +49,7 @@ class PriceForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def prices(request: ConsoleRequest) -> HttpResponse:
-    """Show the prices of the project, and set one of its own."""
+    """Show the prices of the project; set a custom one."""
     form = PriceForm(request.POST or None, initial=_initial(request))
     if request.method == "POST" and form.is_valid():
         _save(request, form.cleaned_data)
@@ -69,18 +69,18 @@ def prices(request: ConsoleRequest) -> HttpResponse:
 @require_POST
 @settings_view
 def remove_price(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Take a price of one's own away."""
+    """Remove a custom price."""
     own = Price.objects.filter(project=request.project, origin=Price.Origin.OWN)
     with transaction.atomic():
         row = get_object_or_404(own, pk=identity)
         note(request.project.pk, user_of(request), "price.removed", str(row), _told(row))
         row.delete()
-    messages.success(request, "The price is removed.")
+    messages.success(request, "Price removed.")
     return redirect("prices")
 
 
 def _unpriced(rows: QuerySet[Price]) -> list[Price]:
-    """Return the models that the list does not know and that have no price of their own."""
+    """Return the models that the list does not know and that have no custom price."""
     own = rows.filter(origin=Price.Origin.OWN).values_list("provider", "model")
     priced = set(own)
     unknown = rows.filter(input_per_million=None)
@@ -100,7 +100,7 @@ def _save(request: ConsoleRequest, told: dict[str, Any]) -> None:
     with transaction.atomic():
         row, _ = Price.objects.update_or_create(project=request.project, **key, defaults=sums)
         note(request.project.pk, user_of(request), "price.set", str(row), _told(row))
-    messages.success(request, "The price is set. Sums of money follow at once.")
+    messages.success(request, "Price saved.")
 
 
 def _told(row: Price) -> dict[str, str]:

@@ -17,14 +17,14 @@ from diagnostics.web.access import CHOSEN, ConsoleRequest, member_view, membersh
 @require_safe
 @member_view
 def settings_index(request: ConsoleRequest) -> HttpResponse:
-    """Lead to the first page."""
+    """Redirect to the first page."""
     return redirect("settings_projects")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def projects(request: ConsoleRequest) -> HttpResponse:
-    """Show the reader's projects; rename this one or make another."""
+    """Show the reader's projects; rename this one or create another."""
     posted = request.POST.get("do")
     rename = ProjectForm(
         request.POST if posted == "rename" else None,
@@ -47,7 +47,7 @@ def _rename(request: ConsoleRequest, form: ProjectForm) -> None:
         Project.objects.filter(pk=request.project.pk).update(name=after)
         told = {"from": before}
         note(request.project.pk, user_of(request), "project.renamed", after, told)
-    messages.success(request, f"The project is called {after} now.")
+    messages.success(request, f"Project renamed to {after}.")
 
 
 def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
@@ -57,7 +57,7 @@ def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
         made = Project.objects.create(slug=form.make_slug(), name=name)
         Membership.objects.create(project=made, user=user_of(request), role=Membership.Role.ADMIN)
         note(made.pk, user_of(request), "project.created", name, {"slug": made.slug})
-    messages.success(request, f"{name} is there, and you administer it.")
+    messages.success(request, f"{name} created.")
     return made
 
 

@@ -69,7 +69,7 @@ def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
         told = {"enabled": rule.enabled}
         note(request.project.pk, request.user, "rule.switched", rule.name, told)
     forget_rules()
-    messages.success(request, f"{rule.name} is {'on' if rule.enabled else 'off'}.")
+    messages.success(request, f"{rule.name} {'enabled' if rule.enabled else 'disabled'}.")
     return redirect("redaction")
 
 
@@ -80,16 +80,16 @@ def redact_again(request: ConsoleRequest) -> HttpResponse:
     require_administrator(request)
     if request_rescrub(request.project.pk, request.user.pk):
         note(request.project.pk, request.user, "redaction.repeated", "all rows")
-        messages.success(request, "What is stored is being redacted again.")
+        messages.success(request, "Redaction of stored data started.")
     else:
-        messages.info(request, "It is at work already.")
+        messages.info(request, "Already running.")
     return redirect("redaction")
 
 
 def _save(request: ConsoleRequest, form: RedactionRuleForm) -> bool:
     fields = form.cleaned_data
     if RedactionRule.objects.filter(project=request.project).count() >= MOST_RULES:
-        form.add_error(None, f"A project has at most {MOST_RULES} rules.")
+        form.add_error(None, f"At most {MOST_RULES} rules per project.")
         return False
     try:
         with transaction.atomic():
@@ -103,10 +103,10 @@ def _save(request: ConsoleRequest, form: RedactionRuleForm) -> bool:
             told = {"kind": fields["kind"]}
             note(request.project.pk, request.user, "rule.created", fields["name"], told)
     except IntegrityError:
-        form.add_error("name", "A rule of this name exists.")
+        form.add_error("name", "A rule with this name exists.")
         return False
     forget_rules()
-    messages.success(request, f"{fields['name']} holds within 5 seconds.")
+    messages.success(request, f"{fields['name']} saved; takes effect within 5 seconds.")
     return True
 
 

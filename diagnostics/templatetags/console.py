@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import template
 from django.conf import settings
 from django.forms import BoundField
+from django.http import HttpRequest
 from django.template import Context
 from django.urls import reverse
 from django.utils import timezone
@@ -14,14 +16,18 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from diagnostics import figures
-from diagnostics.accounts.models import Membership
-from diagnostics.alerting.dead_man import alarm_of
+from diagnostics.accounts.models import Membership, Profile, Project
+from diagnostics.accounts.profiles import NOTICE_DISMISSED, THEME
+from diagnostics.alerting.dead_man import Alarm, alarm_of
 from diagnostics.moments import write_moment
 from diagnostics.selection.query_language import write_term
+from diagnostics.web.access import chosen_project, memberships_of
+from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS
+from failsoft import VERSION
 
 register = template.Library()
 
-OPEN_BANNER = "▲ One-machine mode: no second factor is asked for. FAILSOFT_REQUIRE_MFA=true does."
+OPEN_BANNER = "Local mode: MFA is off. Set FAILSOFT_REQUIRE_MFA=true to require it."
 
 
 @register.simple_tag
@@ -58,22 +64,58 @@ def reason(parts: Iterable[str | datetime]) -> SafeString:
     return format_html_join("", "{}", written)
 
 
-@register.simple_tag(takes_context=True)
-def open_banner(context: Context) -> SafeString | str:
-    """Say on every page that this installation asks staff for no second factor."""
-    user = getattr(context.get("request"), "user", None)
-    if settings.FAILSOFT_REQUIRE_MFA or user is None or not user.is_authenticated:
-        return ""
-    return format_html('<aside class="notice" aria-label="Notice">{}</aside>', OPEN_BANNER)
+@register.inclusion_tag("console/_bar.html", takes_context=True)
+def bar(context: Context) -> dict[str, object]:
+    """Show the bar; a page that is of no project shows the reader's chosen one."""
+    request = context["request"]
+    project, memberships = context.get("project"), context.get("memberships")
+    if memberships is None and request.user.is_authenticated:
+        memberships = memberships_of(request)
+        project = chosen_project(request, memberships) if memberships else None
+    return {
+        "request": request,
+        "user": request.user,
+        "csrf_token": context.get("csrf_token"),
+        "section": context.get("section"),
+        "project": project,
+        "memberships": memberships,
+        "main": MAIN,
+        "more": MORE.items(),
+        "version": VERSION,
+        "back": request.get_full_path() if request.method == "GET" else "/",
+        "theme": request.session.get(THEME) or Profile.Theme.SYSTEM,
+        "themes": Profile.Theme.choices,
+        "notice": _notice(request),
+    }
+
+
+def _notice(request: HttpRequest) -> str:
+    """Say that this installation requires no MFA, until the reader dismisses it."""
+    is_needed = request.user.is_authenticated and not settings.FAILSOFT_REQUIRE_MFA
+    return OPEN_BANNER if is_needed and not request.session.get(NOTICE_DISMISSED) else ""
 
 
 @register.simple_tag(takes_context=True)
-def nav_link(context: Context, name: str, label: str) -> SafeString | str:
+def open_incidents(context: Context) -> int:
+    """Count the open incidents of the project that the page is about."""
+    project, request = context.get("project"), context.get("request")
+    return _alarm(request, project).open_incidents if project and request else 0
+
+
+def _alarm(request: Any, project: Project) -> Alarm:  # noqa: ANN401 - kept on the request
+    """Read the alarm of a project once for a page."""
+    if not hasattr(request, "alarm"):
+        request.alarm = alarm_of(project.pk)
+    alarm: Alarm = request.alarm
+    return alarm
+
+
+@register.simple_tag(takes_context=True)
+def nav_link(context: Context, name: str, label: str, key: str = "") -> SafeString | str:
     """Link to a section; the one that is open says so (its view names it `section`)."""
-    address = reverse(name)
-    if context.get("section") != name:
-        return format_html('<a href="{}">{}</a>', address, label)
-    return format_html('<a href="{}" aria-current="page">{}</a>', address, label)
+    current = SafeString(' aria-current="page"') if context.get("section") == name else ""
+    go = format_html(' data-go="{}"', key) if key else ""
+    return format_html('<a href="{}"{}{}>{}</a>', reverse(name), current, go, label)
 
 
 @register.simple_tag(takes_context=True)
@@ -83,15 +125,28 @@ def tab_link(context: Context, name: str, label: str) -> SafeString | str:
     return nav_link(beside, name, label)
 
 
+@register.inclusion_tag("console/_data_tabs.html", takes_context=True)
+def data_tabs(context: Context) -> dict[str, object]:
+    """Show the tabs of the Data page."""
+    return {"tab": context.get("tab"), "pages": DATA, "project": context.get("project")}
+
+
+@register.inclusion_tag("console/_settings_tabs.html", takes_context=True)
+def settings_tabs(context: Context) -> dict[str, object]:
+    """Show the settings pages by group."""
+    groups = SETTINGS.items()
+    return {"tab": context.get("tab"), "groups": groups, "project": context.get("project")}
+
+
 @register.inclusion_tag("console/_alarm.html", takes_context=True)
 def alarm_banner(context: Context) -> dict[str, object]:
-    """Say on every page of a project when nobody watches, or what did not get out."""
+    """Say on every page of a project when alerting is not running, or what was not sent."""
     project, request = context.get("project"), context.get("request")
     if project is None or request is None:
         return {}
     roles = (one.role for one in (context.get("memberships") or ()) if one.project == project)
     return {
-        "alarm": alarm_of(project.pk),
+        "alarm": _alarm(request, project),
         "may_dismiss": any(role != Membership.Role.VIEWER for role in roles),
         "csrf_token": context.get("csrf_token"),
     }

@@ -82,7 +82,7 @@ def member_view(
         if not memberships:
             return render(request, "console/no_project.html", status=403)
         request.memberships = memberships
-        request.project = _chosen(memberships, request.session.get(CHOSEN)).project
+        request.project = chosen_project(request, memberships)
         if request.method not in READING:
             return view(request, *args, **kwargs)
         try:
@@ -107,7 +107,7 @@ def _ask_for_less(request: ConsoleRequest) -> HttpResponse:
     context = {
         **frame_of(request),
         "page": "console/narrow.html",
-        "page_title": "Too much to read at once",
+        "page_title": "Query timed out",
         "seconds": STATEMENT_SECONDS,
         "selection": selection,
         "shorter": shorter,
@@ -193,5 +193,7 @@ def role_of(request: ConsoleRequest) -> str:
     return next(m.role for m in request.memberships if m.project == request.project)
 
 
-def _chosen(memberships: Sequence[Membership], slug: str | None) -> Membership:
-    return next((m for m in memberships if m.project.slug == slug), memberships[0])
+def chosen_project(request: HttpRequest, memberships: Sequence[Membership]) -> Project:
+    """Return the project chosen in the session, else the first."""
+    slug = request.session.get(CHOSEN)
+    return next((m for m in memberships if m.project.slug == slug), memberships[0]).project

@@ -304,7 +304,7 @@ const press = (list, button) => {
 };
 const openKeys = () => {
   const dialog = document.getElementById("keys");
-  if (!dialog) return;
+  if (!dialog) { document.querySelector("[data-help]")?.click(); return; }
   dialog.querySelector("[data-keys-on]").checked = areKeysOn();
   dialog.showModal();
 };
@@ -327,6 +327,7 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-open-keys]")) openKeys();
+  else if (event.target.closest("[data-help]") && document.getElementById("keys")) { event.preventDefault(); openKeys(); }
 });
 document.addEventListener("change", (event) => {
   const box = event.target;
@@ -350,14 +351,30 @@ if (keyed && rowPath === location.pathname) {
 }
 
 /* g, then a letter: the pages of the bar. */
-const PAGES = { n: "/", m: "/models/", f: "/failures/", g: "/goals/", i: "/incidents/", l: "/live/" };
 let leading = 0;
 document.addEventListener("keydown", (event) => {
   if (!isFree(event, `${FIELD}, dialog[open]`)) return;
-  const page = Date.now() - leading < 1500 && document.querySelector(`.bar nav a[href="${PAGES[event.key]}"]`);
+  const page = Date.now() - leading < 1500 && /^[a-z]$/.test(event.key)
+    && document.querySelector(`.bar nav [data-go="${event.key}"]`);
   leading = event.key === "g" && !page ? Date.now() : 0;
   if (page) { event.preventDefault(); event.stopImmediatePropagation(); location.assign(page.href); }
 }, true); // Before the keys of a list: the m of g m mutes nothing.
+
+/* The search opens over the page, with what was typed into its box. */
+const find = document.getElementById("find");
+const openSearch = () => {
+  const text = find.value;
+  import(find.dataset.search).then((search) => { search.openSearch(text); find.value = ""; });
+};
+if (find) {
+  find.addEventListener("click", openSearch);
+  find.addEventListener("input", openSearch);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    openSearch();
+  });
+}
 
 /* The zoomable chart comes when it is asked for. */
 document.addEventListener("click", (event) => {
@@ -387,7 +404,8 @@ document.addEventListener("keydown", (event) => {
     }
   }
   if (event.key === "/" && isFree(event, FIELD)) {
-    const find = document.getElementById("q") || document.getElementById("find");
-    if (find) { event.preventDefault(); find.focus(); }
+    const filter = document.getElementById("q");
+    if (filter || find) event.preventDefault();
+    if (filter) filter.focus(); else if (find) openSearch();
   }
 });

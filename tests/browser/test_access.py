@@ -123,7 +123,7 @@ def test_everything_works_without_javascript(
     expect(page.locator("h1")).to_contain_text("within baseline")
     page.get_by_role("link", name="Remove the filter").click()
     expect(page.locator("h1")).to_contain_text("Degrading since")
-    page.get_by_role("link", name="Goals", exact=True).click()
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Runs", exact=True).click()
     page.get_by_role("link", name="Submit a goal").click()
     page.get_by_label("What should be done").fill("Say hello")
     page.get_by_role("button", name="Submit").click()
@@ -152,7 +152,7 @@ def test_keyboard_alone_reaches_the_goal(story: Goal, reader: Reader) -> None:
 
 def test_menu_opens_and_closes_by_keyboard(reader: Reader) -> None:
     page = reader.page
-    summary = page.locator(".bar > details.menu > summary")
+    summary = page.locator(".bar > details.project > summary")
     summary.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("link", name="Account")).to_be_visible()

@@ -29,7 +29,7 @@ def test_sign_in_read_the_verdict_submit_a_goal_and_watch_it_end(
     reader.sign_in()
     expect(page.locator("h1")).to_contain_text("Degrading since")
     expect(page.locator("h1")).to_contain_text("claude-haiku-4")
-    page.get_by_role("link", name="Goals").click()
+    page.locator(".bar").get_by_role("link", name="Runs", exact=True).click()
     page.get_by_role("link", name="Submit a goal").click()
     page.get_by_label("What should be done").fill("Say hello twice")
     planner.will_say("no plan at all", PLAN)
@@ -145,7 +145,7 @@ def test_times_are_in_the_viewers_zone_and_utc_is_in_the_title(
 
 def test_sign_out_ends_the_session(reader: Reader) -> None:
     page = reader.page
-    page.locator(".bar > details.menu > summary").click()
+    page.locator(".bar > details.project > summary").click()
     page.get_by_role("button", name="Sign out").click()
     reader.open("/goals/")
     assert "/accounts/login/" in page.url

@@ -183,13 +183,13 @@ def test_the_page_that_asks_for_a_code_calls_it_a_second_factor(staff: Client) -
     again = Client()
     sign_in(again)
     page = again.get("/accounts/2fa/authenticate/").text
-    assert "<h1>Second factor</h1>" in page
+    assert "<h1>MFA</h1>" in page
     assert "two-factor" not in page.lower()
 
 
 def test_refusals_call_it_a_second_factor() -> None:
     told = " ".join(SealedFactors.error_messages.values())
-    assert "a second factor" in told
+    assert "MFA" in told
     assert "two-factor" not in told
 
 

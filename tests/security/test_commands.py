@@ -67,7 +67,7 @@ def test_crafted_arguments_are_refused_in_one_line(words: tuple[str, ...]) -> No
 def test_an_audit_log_without_entries_is_said_to_be_empty() -> None:
     out = StringIO()
     call_command("verify_audit", stdout=out)
-    assert out.getvalue() == "The audit log has no entries yet.\n"
+    assert out.getvalue() == "The audit log is empty.\n"
 
 
 def test_an_argument_that_is_not_utf_8_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

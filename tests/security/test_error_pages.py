@@ -91,4 +91,4 @@ def test_too_many_tries_have_a_page(settings: Any) -> None:
     Client().post("/accounts/login/", told)
     answer = Client().post("/accounts/login/", told)
     assert answer.status_code == 429
-    assert "Too many tries" in answer.content.decode()
+    assert "Too many attempts" in answer.content.decode()

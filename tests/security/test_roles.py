@@ -37,7 +37,7 @@ CONSOLE: dict[str, tuple[str, ...]] = {
     "operator": (
         "acknowledge_incident", "act_on_failures", "answer_goal", "assign_incident",
         "cancel_goal", "cancel_run", "close_breaker", "comment_incident",
-        "decide_pattern", "failures_seen", "goal_new", "isolate_breaker",
+        "decide_pattern", "deploys", "failures_seen", "goal_new", "isolate_breaker",
         "isolate_model", "link_incident", "maintenance_create", "maintenance_delete",
         "mark_verdict", "notification_again", "rate_incident", "rerun_run",
         "resolve_incident", "resolve_run", "send_test_event", "silence_create", "silence_end",
@@ -70,7 +70,7 @@ OWN = frozenset(
         "account", "sign_out_everywhere", "switch_project", "save_view", "change_view",
         "report_new", "report_edit", "report_order", "report_send", "report_pause",
         "report_unsubscribe", "acknowledge_link", "invitation", "lab", "replay",
-        "alert_rule_new_test", "alert_rule_test", "setup",
+        "alert_rule_new_test", "alert_rule_test", "setup", "theme", "dismiss_notice",
         "grpc_traces", "grpc_logs", "grpc_metrics",
     }
 )  # fmt: skip

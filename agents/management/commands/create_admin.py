@@ -17,7 +17,7 @@ from diagnostics.accounts.projects import ensure_default_project
 class Command(BaseCommand):
     """Create an administrator; the password comes from stdin or is made and printed once."""
 
-    help = "Create an administrator of the console and of the default project."
+    help = "Create an administrator of the console and the default project."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         """Run the command."""
         users = get_user_model()
         if users.objects.filter(username=options["username"]).exists():
-            raise CommandError(f"There is a user {options['username']} already.")
+            raise CommandError(f"User {options['username']} already exists.")
         try:
             users(username=options["username"], email=options["email"]).clean_fields(
                 exclude=["password"]

@@ -29,7 +29,7 @@ OWNER_ONLY = 0o600
 class Command(BaseCommand):
     """Make the default project, its administrator, a local key and the embedded model's row."""
 
-    help = "Set up a fresh installation on one machine; changes nothing that is there."
+    help = "Set up a new installation on one machine; existing data is not changed."
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""

@@ -23,8 +23,8 @@ class Command(BaseCommand):
     """Two weeks of made-up events and goals, or a week that ends with an incident."""
 
     help = (
-        "Load two weeks of made-up events and goals, or with --incident a week of events "
-        "that ends with a known one; --remove takes either away."
+        "Load two weeks of demo events and goals, or with --incident a week of events "
+        "that ends with a known incident; --remove deletes either."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -81,14 +81,14 @@ def _moment(text: str) -> datetime:
 def _load(project: Project, now: datetime, seed: int, volume: float) -> str:
     counted = load(project, now, seed, volume)
     if not counted.goals:
-        return "Demo data is already there; nothing was added."
+        return "Demo data is already loaded."
     return f"Demo data loaded: {counted.events} events, {counted.goals} goals."
 
 
 def _load_incident(project: Project, incident: DrawnIncident, *, as_json: bool) -> str:
     events = load_incident(project, incident)
     if not events:
-        raise CommandError("demo data is already there; --remove takes it away")
+        raise CommandError("demo data is already loaded; remove it with --remove")
     if as_json:
         return json.dumps(incident.truth)
     since = f" since {incident.since:%Y-%m-%d %H:%M} UTC" if incident.since else ""
@@ -98,5 +98,5 @@ def _load_incident(project: Project, incident: DrawnIncident, *, as_json: bool) 
 def _remove(project: Project) -> str:
     counted = remove(project)
     if not counted.events and not counted.goals:
-        return "There is no demo data to remove."
+        return "No demo data."
     return f"Demo data removed: {counted.events} events, {counted.goals} goals."

@@ -50,8 +50,8 @@ class Command(BaseCommand):
         counted = _describe(count(project, None))
         what = f"--everything deletes {counted} of the project {project.slug}"
         if not sys.stdin.isatty():
-            raise CommandError(f"{what}: repeat it with --yes")
-        self.stdout.write(f"{what}. Type its slug to go on: ", ending="")
+            raise CommandError(f"{what}: confirm with --yes")
+        self.stdout.write(f"{what}. Type its slug to continue: ", ending="")
         self.stdout.flush()
         if sys.stdin.readline().strip() != project.slug:
             raise CommandError("nothing was deleted")

@@ -17,7 +17,7 @@ from diagnostics.accounts.audit_log import note
 class Command(BaseCommand):
     """Set a new password, end every session of the person, print what was made."""
 
-    help = "Give a person a new password; it is made and printed once, or read from stdin."
+    help = "Set a new password for a user; it is generated and printed once, or read from stdin."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         name = options["username"]
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
-            raise CommandError(f"there is no user {name!r}")
+            raise CommandError(f"user {name!r} not found")
         password, told = new_password(options, user)
         forgets = options["forget_second_factor"]
         with transaction.atomic():
@@ -45,7 +45,7 @@ class Command(BaseCommand):
                 Authenticator.objects.filter(user=user).delete()
             forgotten = {"second_factor_forgotten": bool(forgets)}
             note(None, "manage.py reset_password", "password.reset", name, forgotten)
-        self.stdout.write(f"{name} has a new password; every session was ended.")
+        self.stdout.write(f"{name} has a new password; all sessions were ended.")
         if told:
             self.stdout.write(told)
 

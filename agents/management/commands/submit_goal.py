@@ -20,7 +20,7 @@ REFUSED = 2
 class Command(BaseCommand):
     """Submit; exit 0 completed, 1 failed or cancelled, 2 refused, 3 waiting for the user."""
 
-    help = "Submit a goal, and with --wait stay until it has ended or waits for an answer."
+    help = "Submit a goal; with --wait, wait until it ends or needs an answer."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""

@@ -16,7 +16,7 @@ from diagnostics.accounts.audit_log import note
 class Command(BaseCommand):
     """Forget the bad sign-ins of a name; it would be forgotten by itself in 15 minutes."""
 
-    help = "Unlock the sign-in of a person who mistyped the password too often."
+    help = "Unlock a user after too many failed sign-ins."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the name."""
@@ -27,14 +27,14 @@ class Command(BaseCommand):
         name = options["name"]
         if not name:
             # Everybody without a mail address would match.
-            raise CommandError("Enter a user name or a mail address.")
+            raise CommandError("Enter a username or an email address.")
         known = get_user_model().objects.filter(Q(username=name) | Q(email__iexact=name))
         user = known.first()
         if user is None:
-            raise CommandError(f"there is no user {name!r}")
+            raise CommandError(f"user {name!r} not found")
         for rate in get_rates(app="allauth.account", action="login_failed"):
             for login in filter(None, (user.username, user.email)):
                 if rate.per == "key":
                     cache.delete(attempts_cache_key(rate, attempts_key(login)))
         note(None, "manage.py unlock_sign_in", "sign_in.unlocked", user.username)
-        self.stdout.write(f"{user.username} may sign in again.")
+        self.stdout.write(f"{user.username} can sign in again.")

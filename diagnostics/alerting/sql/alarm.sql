@@ -11,4 +11,6 @@ SELECT failsoft_now(),
             AND n.next_attempt_at < failsoft_now() - %(overdue)s),
        (SELECT count(*) FROM diagnostics_reportdelivery
         WHERE project_id = %(project)s AND state = 'failed'
-            AND created_at > failsoft_now() - %(a_day)s)
+            AND created_at > failsoft_now() - %(a_day)s),
+       (SELECT count(*) FROM diagnostics_incident
+        WHERE project_id = %(project)s AND cleared_at IS NULL)

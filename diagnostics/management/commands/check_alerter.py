@@ -22,7 +22,7 @@ class Command(BaseCommand):
     The mail goes straight to FAILSOFT_ALERTER_MAIL: through no queue and no worker.
     """
 
-    help = "Check that alert rules are looked at and notifications get out."
+    help = "Check that alert rules are evaluated and notifications delivered."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare JSON, and a run without mail."""
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             told = {"ok": not faults, "faults": faults, "mailed": mailed}
             self.stdout.write(json.dumps(told))
         elif not faults:
-            self.stdout.write("alerts are looked at and get out")
+            self.stdout.write("OK: alert rules are evaluated and notifications delivered")
         if faults:
             raise CommandError("; ".join(faults), returncode=1)
 

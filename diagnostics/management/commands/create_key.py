@@ -22,7 +22,7 @@ MOST_DAYS = 36_500
 class Command(BaseCommand):
     """Make an API key; only its hash is kept, so it is printed once."""
 
-    help = "Make an API key of a project and print it; it cannot be shown again."
+    help = "Create an API key for a project and print it; it cannot be shown again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare project, name, scopes and days of life."""

@@ -80,7 +80,7 @@ class _Told:
         if self.refused <= MOST_SAID:
             self.command.stderr.write(why)
         elif self.refused == MOST_SAID + 1:
-            self.command.stderr.write("further ones are only counted")
+            self.command.stderr.write("further errors are only counted")
 
     def move(self, path: Path, report: ImportReport) -> None:
         now = monotonic()

@@ -13,7 +13,7 @@ from diagnostics.accounts.audit_log import Break, Head, verify_chains
 class Command(BaseCommand):
     """Exit 0 and the end of every chain, or exit 1 and the first broken entry."""
 
-    help = "Check the audit log's chains from end to end."
+    help = "Verify the hash chains of the audit log."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare heads that were noted before, and JSON."""
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             for one in found:
                 self.stdout.write(_told(one))
             if not found:
-                self.stdout.write("The audit log has no entries yet.")
+                self.stdout.write("The audit log is empty.")
         if broken:
             raise CommandError(f"broken: {_told(broken[0])}", returncode=1)
 

@@ -14,7 +14,7 @@ from plans.tools.mcp.health import configured_servers
 class Command(BaseCommand):
     """Exit status 1 when a server did not answer."""
 
-    help = "Ask the configured MCP servers what tools they have, and keep the answer."
+    help = "Discover the tools of the configured MCP servers and store them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the names of servers; none means all."""

@@ -37,18 +37,18 @@ def work_off(project: Project) -> None:
 def test_one_click_loads_and_one_removes(admin: Client, project: Project) -> None:
     admin.post("/settings/demo/", {"do": "load"})
     html = admin.get("/settings/demo/").content.decode()
-    assert "A worker is loading it" in html
+    assert "Loading takes about 30 s" in html
     assert "data-poll" in html
     work_off(project)
     html = admin.get("/settings/demo/").content.decode()
-    assert "Remove the demo data" in html
+    assert "Remove demo data" in html
     assert "data-poll" not in html
     assert Goal.objects.filter(project=project).exists()
 
     admin.post("/settings/demo/", {"do": "remove"})
     work_off(project)
     assert not Goal.objects.filter(project=project).exists()
-    assert "Load the demo data" in admin.get("/settings/demo/").content.decode()
+    assert "Load demo data" in admin.get("/settings/demo/").content.decode()
     actions = AuditEntry.objects.filter(action__startswith="demo.").order_by("number")
     assert list(actions.values_list("action", flat=True)) == [
         "demo.load_ordered",
@@ -85,7 +85,7 @@ def test_a_load_that_fails_says_so(
     with pytest.raises(RuntimeError, match="no disk"):
         work_off(project)
     html = admin.get("/settings/demo/").content.decode()
-    assert "did not end well" in html
+    assert "Failed: see the worker log" in html
 
 
 def test_others_than_admins_are_not_asked(client: Client, project: Project) -> None:

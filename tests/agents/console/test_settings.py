@@ -9,15 +9,18 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
+from agents.demo.loading import load
 from agents.goals.models import PlanningStop
 from agents.llm.model_test import try_model
 from agents.llm.models import LanguageModel, ModelCheck, Provider
 from agents.purge.models import PurgeOrder
+from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.invitations import LastAdminError, change_role, remove
 from diagnostics.accounts.models import ApiKey, AuditEntry, Invitation, Membership, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.models import Quota
+from diagnostics.store.aggregation import fold
 from tests.console import make_model
 from tests.signing import join, make_person, signed_in
 
@@ -122,9 +125,11 @@ def test_administrators_without_a_second_factor_are_led_to_it(admin: Client, set
 
 
 def test_a_key_is_shown_once_and_works(admin: Client) -> None:
-    answer = admin.post("/settings/keys/", {"name": "agent", "scopes": ["read"], "days": "30"})
+    asked = {"name": "agent", "scopes": ["read"], "days": "30"}
+    answer = admin.post("/settings/keys/", asked, follow=True)
+    assert answer.redirect_chain == [("/settings/keys/", 302)]
     assert answer.headers["Cache-Control"] == "no-store"
-    text = answer.context["issued"].text
+    text = answer.context["issued"]["text"]
     assert text in answer.content.decode()
     assert text not in admin.get("/settings/keys/").content.decode()
     headers = {"Authorization": f"Bearer {text}"}
@@ -137,7 +142,8 @@ def test_a_rotated_key_leaves_two_live_until_one_is_revoked(
     admin: Client, project: Project
 ) -> None:
     old = issue_key(project, "agent", [Scope.READ])
-    new = admin.post(reverse("rotate_key", args=[old.row.pk])).context["issued"].text
+    answer = admin.post(reverse("rotate_key", args=[old.row.pk]), follow=True)
+    new = answer.context["issued"]["text"]
 
     def ask(key: str) -> int:
         headers = {"Authorization": f"Bearer {key}"}
@@ -158,7 +164,7 @@ def test_a_key_of_another_project_is_not_found(admin: Client) -> None:
 
 
 def test_an_invitation_makes_one_person_a_member_once(admin: Client, project: Project) -> None:
-    link = admin.post("/settings/members/", {"role": "operator"}).context["link"]
+    link = admin.post("/settings/members/", {"role": "operator"}, follow=True).context["link"]
     path = link.partition("testserver")[2]
     bob = make_person("bob")
     guest = signed_in("bob")
@@ -184,7 +190,7 @@ def test_an_invited_stranger_makes_an_account_others_cannot(
     stranger = Client()
     stranger.post("/accounts/signup/", told)
     assert "_auth_user_id" not in stranger.session
-    link = admin.post("/settings/members/", {"role": "viewer"}).context["link"]
+    link = admin.post("/settings/members/", {"role": "viewer"}, follow=True).context["link"]
     path = link.partition("testserver")[2]
     stranger.get(path)
     answer = stranger.post(f"/accounts/signup/?next={path}", {**told, "next": path})
@@ -205,7 +211,7 @@ def test_an_invitation_can_be_mailed_and_revoked(admin: Client) -> None:
 
 
 def test_only_the_hash_of_an_invitation_is_kept(admin: Client) -> None:
-    link = admin.post("/settings/members/", {"role": "viewer"}).context["link"]
+    link = admin.post("/settings/members/", {"role": "viewer"}, follow=True).context["link"]
     token = link.rstrip("/").rpartition("/")[2]
     row = Invitation.objects.get()
     assert token.encode() not in bytes(row.token_hash)
@@ -367,12 +373,29 @@ def test_first_steps_tick_themselves_off(admin: Client, project: Project) -> Non
         return [step.is_done for step in admin.get("/setup/").context["steps"]]
 
     assert done() == [True, False, False, False]
-    answer = admin.post("/setup/")
+    answer = admin.post("/setup/", follow=True)
+    assert answer.headers["Cache-Control"] == "no-store"
     key = answer.context["key"]
     assert answer.content.decode().count(key) >= 3
     assert done() == [True, True, False, False]
     admin.post("/ingest/test/", {"next": "setup"})
     assert done()[:3] == [True, True, True]
+    fold()
+    assert done() == [True] * 4
+
+
+def test_demo_data_ticks_no_step(admin: Client, project: Project) -> None:
+    load(project, clock.now(), volume=0.01)
+    fold()
+    steps = admin.get("/setup/").context["steps"]
+    assert [step.is_done for step in steps] == [True, False, False, False]
+
+
+def test_each_step_leads_to_where_it_is_done(admin: Client) -> None:
+    page = admin.get("/setup/").content.decode()
+    for target in ("#key", "#send"):
+        assert f'href="{target}"' in page
+        assert f'id="{target[1:]}"' in page
 
 
 def test_s24_changes_of_models_tools_and_breakers_are_noted(

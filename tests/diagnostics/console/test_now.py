@@ -258,7 +258,7 @@ def test_person_without_a_project_is_told_so(db: None) -> None:
     client.force_login(outsider)
     answer = client.get("/")
     assert answer.status_code == 403
-    assert b"not a member of a project" in answer.content
+    assert b"not a member of any project" in answer.content
 
 
 def test_projects_are_switched_among_ones_own(

@@ -61,7 +61,7 @@ def test_sign_up_is_closed() -> None:
 def test_unknown_address_has_a_page_of_its_own(client: Client) -> None:
     answer = client.get("/nowhere/")
     assert answer.status_code == 404
-    assert b"There is nothing at this address" in answer.content
+    assert b"This page does not exist" in answer.content
 
 
 @pytest.mark.parametrize("path", ["password/change/", "logout/", "2fa/"])

@@ -144,7 +144,7 @@ def test_a_name_of_another_view_cannot_be_taken(client: Client) -> None:
 
 def test_an_empty_list_says_how_to_fill_it(client: Client) -> None:
     html = client.get("/views/").content.decode()
-    assert "Nothing is saved yet" in html
+    assert "No saved views." in html
 
 
 def test_visitors_sign_in_first(client: Client) -> None:

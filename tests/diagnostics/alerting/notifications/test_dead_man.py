@@ -44,10 +44,10 @@ def give_up(project: Project) -> Notification:
 
 def test_three_minutes_without_a_look_show_on_every_page(watched: Project, client: Client) -> None:
     client.force_login(make_member(watched))
-    assert "Nobody watches" not in client.get("/alerts/rules/").content.decode()
+    assert "Alerting is not running" not in client.get("/alerts/rules/").content.decode()
     travel(3 * MINUTE + timedelta(seconds=1))
     for path in ("/", "/goals/", "/alerts/rules/", "/account/"):
-        assert "Nobody watches" in client.get(path).content.decode()
+        assert "Alerting is not running" in client.get(path).content.decode()
 
 
 def test_a_project_that_was_never_looked_at_is_told_so_after_ten_minutes(project: Project) -> None:
@@ -63,12 +63,12 @@ def test_what_was_given_up_shows_until_an_operator_has_looked(
     user = make_member(watched, role=Membership.Role.VIEWER)
     client.force_login(user)
     page = client.get("/goals/").content.decode()
-    assert "1 notification did not get out" in page
+    assert "1 notification failed" in page
     assert "take this message down" not in page
     assert client.post("/alerts/channels/seen/").status_code == 403
     Membership.objects.update(role=Membership.Role.OPERATOR)
     client.post("/alerts/channels/seen/")
-    assert "did not get out" not in client.get("/goals/").content.decode()
+    assert "notification failed" not in client.get("/goals/").content.decode()
     client.post(f"/alerts/notifications/{row.pk}/again/")
     row.refresh_from_db()
     assert (row.state, row.tries) == ("queued", 0)
@@ -87,7 +87,7 @@ def test_check_alerter_says_what_is_wrong_and_mails_it(
     assert caught.value.returncode == 1
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert told["ok"] is False
-    assert "have not been looked at for 20" in told["faults"][0]
+    assert "have not been evaluated for 20" in told["faults"][0]
     assert "1 notification: was given up unseen" in told["faults"]
     assert mail.outbox[0].to == ["ann@example.org", "bob@example.org"]
 
@@ -108,7 +108,7 @@ def test_every_page_tells_when_no_sender_comes(watched: Project, client: Client)
     assert "to be sent" not in client.get("/goals/").content.decode()
     travel(11 * MINUTE)
     page = client.get("/goals/").content.decode()
-    assert "1 notification waits to be sent" in page
+    assert "1 notification overdue" in page
 
 
 def test_the_address_outside_is_asked(settings: Settings) -> None:
@@ -145,7 +145,7 @@ def test_report_mails_that_were_given_up_show_for_a_day(watched: Project, client
     client.force_login(make_member(watched))
     assert "report mail" not in client.get("/goals/").content.decode()
     give_up_report(watched)
-    assert "1 report mail of the last day did" in client.get("/goals/").content.decode()
+    assert "1 report mail of the last day failed" in client.get("/goals/").content.decode()
     travel(25 * 60 * MINUTE)
     assert alarm_of(watched.pk).lost_reports == 0
 

@@ -1,0 +1,195 @@
+"""Search or jump to: runs by prefix, models, kinds, incidents, rules, views, pages, settings.
+
+Every look-up reads an index or a small table of the project: words in events are left to
+the Failures page, which the last hit leads to.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from agents.console.links import STAY, find_goal
+from diagnostics.accounts.saved_views import view_address, views_for
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.queries.matrix import name_of
+from diagnostics.selection.query_language import Word, write_word
+from diagnostics.store.models import Series, Version
+from diagnostics.store.run_models import AgentRun
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.filter_bar import KINDS
+from diagnostics.web.model_links import model_url
+from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS, Destination
+from diagnostics.web.pages import respond
+from failsoft.json_values import clean_text
+
+T = TypeVar("T")
+LONGEST_TEXT = 200
+SHOWN = 6
+WORDS = "Words in failures"
+INCIDENT_NUMBER = re.compile(r"(?:#|incident\s*#?)?\s*(\d{1,9})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """Where a hit leads; an exact one is the id itself, as it was typed."""
+
+    label: str
+    url: str
+    note: str = ""
+    is_exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchGroup:
+    """Hits of one sort."""
+
+    title: str
+    hits: Sequence[SearchHit]
+
+
+@require_safe
+@member_view
+def search_page(request: ConsoleRequest) -> HttpResponse:
+    """Show what a text finds; the id of a single run or incident leads straight to its page."""
+    text = clean_text(request.GET.get("q", "")).strip()[:LONGEST_TEXT]
+    groups = find(request, text)
+    exact = [hit for group in groups for hit in group.hits if hit.is_exact]
+    if len(exact) == 1 and not request.htmx and STAY not in request.GET:
+        return redirect(exact[0].url)
+    is_found = any(group.title != WORDS for group in groups)
+    context = {"section": "search", "text": text, "groups": groups, "is_found": is_found}
+    return respond(request, "search/search", context, f"{text} · Search" if text else "Search")
+
+
+def find(request: ConsoleRequest, text: str) -> list[SearchGroup]:
+    """Return what a text finds, ids first; the number of queries does not depend on it."""
+    if not text:
+        return [SearchGroup("Pages", [_page_hit(page) for page in _pages()])]
+    found = (SearchGroup(title, list(hits(request, text))[:SHOWN]) for title, hits in SOURCES)
+    return [group for group in found if group.hits]
+
+
+def _runs(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    """Runs whose id begins with the text; a goal of this id before its first event."""
+    project_id = request.project.pk
+    found = AgentRun.objects.filter(project=project_id, correlation_id__startswith=text)
+    rows = list(found.order_by("correlation_id")[: SHOWN + 1])
+    if all(row.correlation_id != text for row in rows) and find_goal(project_id, text):
+        yield SearchHit(text, run_address(text), "goal", is_exact=True)
+    for row in rows:
+        reference, name = row.correlation_id, name_of(row.provider, row.model)
+        note = f"{RUN_OUTCOMES[AgentRun.Outcome(row.outcome)]} · {name}"
+        yield SearchHit(reference, run_address(reference), note, is_exact=reference == text)
+
+
+RUN_OUTCOMES = {
+    AgentRun.Outcome.OK_FIRST: "first pass",
+    AgentRun.Outcome.RECOVERED: "recovered",
+    AgentRun.Outcome.DEGRADED: "degraded",
+    AgentRun.Outcome.OPEN: "open",
+}
+
+
+def run_address(reference: str) -> str:
+    """Return the address of a run's page, whatever characters its id has."""
+    return f"{reverse('find_goal')}?{urlencode({'reference': reference})}"
+
+
+def _incidents(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    mine = Incident.objects.filter(project=request.project)
+    number = INCIDENT_NUMBER.fullmatch(text)
+    chosen = mine.filter(pk=int(number[1])) if number else mine.filter(title__icontains=text)
+    for row in chosen.order_by("-fired_at", "-pk")[:SHOWN]:
+        state = "open" if row.cleared_at is None else "resolved"
+        url = reverse("incident", args=[row.pk])
+        yield SearchHit(f"Incident {row.pk}: {row.title}", url, state, is_exact=bool(number))
+
+
+def _models(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    """Models and, where their name has the text, providers."""
+    called = Series.objects.filter(project=request.project).values_list("provider", "model")
+    pairs = sorted(set(called), key=lambda pair: (pair[1] or "", pair[0] or ""))
+    providers = sorted({provider for provider, _ in pairs if provider})
+    for name in _matching(providers, text, str):
+        query = urlencode({"provider": name})
+        yield SearchHit(name, f"{reverse('models')}?{query}", "provider")
+    for provider, model in _matching(pairs, text, lambda pair: "/".join(map(str, pair))):
+        yield SearchHit(name_of(provider, model), model_url(provider, model), "model")
+
+
+def _kinds(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    kinds = [str(kind) for kind in dict.fromkeys(map(str, KINDS))]
+    for kind in _matching(kinds, text.replace(" ", "_"), str):
+        query = urlencode({"kind": kind})
+        yield SearchHit(kind, f"{reverse('failures')}?{query}", "failures of this kind")
+
+
+def _prompts(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    found = Version.objects.filter(project=request.project, prompt_version__icontains=text)
+    names = found.order_by("prompt_version").values_list("prompt_version", flat=True).distinct()
+    for name in names[:SHOWN]:
+        yield SearchHit(str(name), f"{reverse('prompts')}?{urlencode({'prompt_version': name})}")
+
+
+def _rules(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    mine = AlertRule.objects.filter(project=request.project, archived_at=None)
+    for rule in mine.filter(name__icontains=text).order_by("name", "pk")[:SHOWN]:
+        note = "" if rule.is_enabled else "disabled"
+        yield SearchHit(rule.name, reverse("alert_rule", args=[rule.pk]), note)
+
+
+def _views(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    for view in views_for(request.project.pk, request.user).filter(name__icontains=text)[:SHOWN]:
+        yield SearchHit(view.name, view_address(view), "" if view.is_shared else "private")
+
+
+def _page_hits(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    return map(_page_hit, _matching(_pages(), text, lambda page: page.label))
+
+
+def _setting_hits(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    pages = [page for group in SETTINGS.values() for page in group]
+    return map(_page_hit, _matching(pages, text, lambda page: page.label))
+
+
+def _words(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
+    """The last resort: the text itself, in previews and error messages."""
+    query = urlencode({"range": "7d", "q": write_word(Word(text))})
+    yield SearchHit(
+        f"Search failures for “{text}”", f"{reverse('failures')}?{query}", "last 7 days"
+    )
+
+
+SOURCES: Sequence[tuple[str, Callable[[ConsoleRequest, str], Iterable[SearchHit]]]] = (
+    ("Incidents", _incidents),
+    ("Runs", _runs),
+    ("Models", _models),
+    ("Kinds", _kinds),
+    ("Prompt versions", _prompts),
+    ("Alert rules", _rules),
+    ("Saved views", _views),
+    ("Pages", _page_hits),
+    ("Settings", _setting_hits),
+    (WORDS, _words),
+)
+
+
+def _pages() -> list[Destination]:
+    return list(dict.fromkeys([*MAIN, *(page for group in MORE.values() for page in group), *DATA]))
+
+
+def _page_hit(page: Destination) -> SearchHit:
+    return SearchHit(page.label, reverse(page.name))
+
+
+def _matching(rows: Iterable[T], text: str, label: Callable[[T], str]) -> list[T]:
+    needle = text.casefold()
+    return [row for row in rows if needle in label(row).casefold()][:SHOWN]

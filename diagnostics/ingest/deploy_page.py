@@ -1,0 +1,103 @@
+"""The page of deploys: what was reported, and a form that marks one."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+from pydantic import ValidationError
+
+from diagnostics import clock
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.profiles import is_zone
+from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
+from diagnostics.ingest.deploys import record_deploy, told_deploys
+from diagnostics.ingest.models import Deploy
+from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
+from diagnostics.web.pages import respond
+
+SHOWN = 50
+LOCAL = "%Y-%m-%dT%H:%M"
+
+
+class DeployForm(forms.Form):
+    """What was deployed, where and when."""
+
+    kind = forms.ChoiceField(choices=[(kind.value, kind.value.capitalize()) for kind in DeployKind])
+    version = forms.CharField(max_length=200, help_text="Release, prompt version or commit.")
+    source = forms.CharField(max_length=200, required=False, help_text="The agent or service.")
+    environment = forms.CharField(max_length=200, required=False)
+    at = forms.CharField(
+        label="Time",
+        required=False,
+        help_text="Empty: now.",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
+    )
+    tz = forms.CharField(
+        required=False, widget=forms.HiddenInput(attrs={"data-own-zone": True}), max_length=64
+    )
+    note = forms.CharField(max_length=2000, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Read the fields as the API would: one definition of what a deploy is."""
+        fields = self.cleaned_data
+        try:
+            given = {name: fields.get(name) or None for name in ("source", "environment")}
+            self.posted = PostedDeploy(
+                at=_read_time(fields.get("at", ""), fields.get("tz", "")),
+                kind=DeployKind(fields.get("kind", "")),
+                version=fields.get("version", ""),
+                note=fields.get("note", ""),
+                **given,
+            )
+        except (ValidationError, ValueError):
+            if not self.errors:
+                self.add_error("at", "Not a valid time.")
+        return fields
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def deploys(request: ConsoleRequest) -> HttpResponse:
+    """Show the latest deploys; mark one."""
+    form = DeployForm(request.POST or None, initial={"tz": request.session.get("zone", "")})
+    if request.method == "POST":
+        require_actor(request)
+        if form.is_valid():
+            _mark(request, form.posted)
+            return redirect("deploys")
+    context = {
+        "section": "ingest",
+        "tab": "deploys",
+        "form": form,
+        "rows": told_deploys(request.project.pk)[:SHOWN],
+        "may_act": may_act(request),
+    }
+    return respond(request, "ingest/deploys", context, "Deploys")
+
+
+def _read_time(text: str, zone: str) -> datetime:
+    """Read a local time of a zone; empty is now."""
+    if not text:
+        return clock.now()
+    local = datetime.fromisoformat(text)
+    return timezone.make_aware(local, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))
+
+
+def _mark(request: ConsoleRequest, posted: PostedDeploy) -> None:
+    with transaction.atomic():
+        row, is_new = record_deploy(request.project.pk, posted)
+        if is_new:
+            note(request.project.pk, request.user, "deploy.marked", str(row), _details(row))
+    words = "Deploy marked" if is_new else "This deploy was marked before"
+    messages.success(request, f"{words}: {row.kind} {row.version}.")
+
+
+def _details(row: Deploy) -> dict[str, Any]:
+    return {"source": row.source, "environment": row.environment, "at": row.at.isoformat()}
