@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("diagnostics", "0009_rule_day"),
+        ("diagnostics", "0010_run_kinds"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
