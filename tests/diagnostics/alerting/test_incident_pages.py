@@ -7,17 +7,23 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.silence_models import Silence
-from tests.console import make_member
+from diagnostics.ingest.recording import record
+from diagnostics.store.aggregation import fold
+from diagnostics.verdict.ratings import VerdictMark
+from tests.console import make_member, post_runs
 from tests.diagnostics.alerting.notifications.building import (
+    VERDICT,
     happen,
     make_channel,
     make_incident,
     make_rule,
 )
+from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
 Role = Membership.Role
@@ -212,3 +218,105 @@ def test_the_evidence_of_an_incident_is_a_text_to_copy(
     assert "<pre" in client.get(address).content.decode()
     other = make_incident(Project.objects.create(slug="p2", name="P2"))
     assert client.get(f"/incidents/{other.pk}/task/").status_code == 404
+
+
+def test_a_resolved_incident_speaks_in_the_past_and_says_who_ended_it(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project)
+    happen(incident)
+    calm = {
+        "state": "ok",
+        "told": {"lead": "The model is within baseline", "rest": ".", "since": None},
+    }
+    Incident.objects.filter(pk=incident.pk).update(verdict_now=calm)
+    client.post(f"/incidents/{incident.pk}/resolve/", {"cause": "provider"})
+    page = client.get(f"/incidents/{incident.pk}/").content.decode()
+    listed = client.get("/incidents/").content.decode()
+    for text in (page, listed):
+        assert 'Degraded from <time datetime="2026-11-22T14:32' in text
+        assert "within baseline" not in text
+    headline = page.split("<h1>")[1].split("</h1>")[0]
+    assert "Degrading since" not in headline
+    assert "Looked like the model or provider" in page
+    assert "Resolved by ann after" in page
+
+
+def test_an_incident_that_its_detector_ended_was_resolved_automatically(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project)
+    happen(incident, "cleared")
+    assert (
+        "Resolved automatically after" in client.get(f"/incidents/{incident.pk}/").content.decode()
+    )
+    Incident.objects.filter(pk=incident.pk).update(resolution_cause="new_usual_level")
+    page = client.get(f"/incidents/{incident.pk}/").content.decode()
+    assert "this level is the new baseline" in page
+
+
+def test_the_end_of_a_silence_in_the_timeline_is_a_time_that_the_page_can_put_into_a_zone(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project)
+    client.post(f"/incidents/{incident.pk}/silence/", {"hours": "1"})
+    end = Silence.objects.get().ends_at
+    page = client.get(f"/incidents/{incident.pk}/").content.decode()
+    assert f'until <time datetime="{end:%Y-%m-%dT%H:%M}' in page
+    assert f"until {end:%Y-%m-%d %H:%M} UTC" not in page
+
+
+def test_the_curve_of_an_incident_has_its_baseline_onset_and_what_happened(
+    project: Project, ann: User, client: Client
+) -> None:
+    now = clock.now()
+    post_runs(
+        project, 10, 5, now - timedelta(minutes=15), provider="anthropic", model="claude-haiku"
+    )
+    post_runs(project, 50, 0, now - timedelta(minutes=15), provider="anthropic", model="other")
+    incident = make_incident(project)
+    verdict = {**VERDICT, "since": (now - timedelta(minutes=30)).isoformat()}
+    Incident.objects.filter(pk=incident.pk).update(verdict_now=verdict)
+    client.post(f"/incidents/{incident.pk}/acknowledge/")
+    page = client.get(f"/incidents/{incident.pk}/").content.decode()
+    assert "Failure rate of runs: highest 33.3\u202f% of 15 runs" in page
+    assert "baseline 4.0\u202f%" in page
+    assert 'class="onset"' in page
+    marks = page.split('aria-label="Marks"')[1].split("</ol>")[0]
+    assert "fired" in marks
+    assert "acknowledged ann" in marks
+
+
+def test_a_verdict_of_an_incident_is_rated(project: Project, ann: User, client: Client) -> None:
+    since = clock.now() - timedelta(hours=1)
+    verdict = {**VERDICT, "since": since.isoformat(), "cause": "model", "cause_value": "a/b"}
+    incident = make_incident(project, verdict=verdict)
+    client.post(f"/incidents/{incident.pk}/rate/", {"said": "wrong"})
+    mark = VerdictMark.objects.get(project=project)
+    assert (mark.is_right, mark.cause, mark.cause_value, mark.since) == (
+        False,
+        "model",
+        "a/b",
+        since,
+    )
+    assert "✓ No" in client.get(f"/incidents/{incident.pk}/").content.decode()
+
+
+def test_an_incident_shows_the_failures_that_rose_with_a_sample_each(
+    project: Project, ann: User, client: Client
+) -> None:
+    now = clock.now()
+    fields = {"provider": "anthropic", "model": "claude-haiku", "parse_error_type": "truncated"}
+    record(
+        project.pk,
+        [
+            make_event(occurred_at=(now - timedelta(minutes=5, seconds=n)).isoformat(), **fields)
+            for n in range(20)
+        ],
+    )
+    fold()
+    incident = make_incident(project)
+    page = client.get(f"/incidents/{incident.pk}/").content.decode()
+    shown = page.split('id="failures-heading"')[1].split("</section>")[0]
+    assert '<span class="num">20</span>' in shown
+    assert "not json" in shown
