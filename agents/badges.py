@@ -20,7 +20,9 @@ GOAL_STATUS: dict[str, Tone] = {
     "cancelled": "quiet",
 }
 OUTCOME: dict[str, Tone] = {
+    "open": "quiet",
     "ok_first": "good",
+    "recovered": "good",
     "repaired": "good",
     "degraded": "bad",
     "stubbed": "bad",
@@ -29,7 +31,12 @@ OUTCOME: dict[str, Tone] = {
     "budget_exhausted": "bad",
     "cancelled": "quiet",
 }
-OUTCOME_WORDS = {"ok_first": "ok at once", "stubbed": "stub plan, degraded"}
+WORDS = {
+    "ok_first": "First pass",
+    "repaired": "Recovered",
+    "stubbed": "Stub plan, degraded",
+    "waiting_user": "Waiting for answer",
+}
 ATTEMPT: dict[str, Tone] = {
     "calling": "live",
     "valid": "good",
@@ -44,37 +51,42 @@ def goal_badge(status: str, task_status: str | None) -> Badge:
     A goal that failed though its last run did well says that it failed.
     """
     if status == "failed" and task_status == "COMPLETED":
-        return GOAL_STATUS[status], status
+        return GOAL_STATUS[status], _word(status)
     if task_status and status in {"completed", "failed"}:
-        return TASK_STATUS[task_status], task_status
-    return GOAL_STATUS[status], status.replace("_", " ")
+        return TASK_STATUS[task_status], _word(task_status)
+    return GOAL_STATUS[status], _word(status)
 
 
 def run_badge(state: str, task_status: str | None) -> Badge:
-    """Return the badge of a run: its `task_status` once it has one."""
+    """Return the badge of a plan run: its `task_status` once it has one."""
     shown = task_status or state
-    return RUN.get(shown, "quiet"), shown
+    return RUN.get(shown, "quiet"), _word(shown)
 
 
 def outcome_badge(outcome: str | None) -> Badge | None:
-    """Return the badge of how planning went, None while it goes on."""
+    """Return the badge of the outcome of a run or of planning; None while that goes on."""
     if outcome is None:
         return None
-    return OUTCOME[outcome], OUTCOME_WORDS.get(outcome, outcome.replace("_", " "))
+    return OUTCOME[outcome], _word(outcome)
 
 
 def step_badge(state: str, *, ok: bool | None, skipped: bool | None) -> Badge:
     """Return the badge of a step from its stored state and result."""
     if state == "pending":
-        return "quiet", "pending"
+        return "quiet", "Pending"
     if state == "started":
-        return "live", "running"
+        return "live", "Running"
     if skipped:
-        return "warn", "skipped"
-    return ("good", "ok") if ok else ("bad", "failed")
+        return "warn", "Skipped"
+    return ("good", "OK") if ok else ("bad", "Failed")
 
 
 def attempt_label(state: str, error_type: str | None) -> Badge:
     """Return the tone and word of an attempt: its kind of failure where there is one."""
     words = {"calling": "calling the model", "valid": "valid"}
     return ATTEMPT[state], words.get(state) or error_type or state
+
+
+def _word(status: str) -> str:
+    """Write a status in sentence case."""
+    return WORDS.get(status) or status.replace("_", " ").capitalize()

@@ -7,14 +7,15 @@ from agents.actions.api import EntriesView, UndoView
 from agents.breakers.api import BreakersView, MoveBreakerView
 from agents.breakers.views import breakers, close, isolate, isolate_model
 from agents.console.failure_page import failure
-from agents.console.goal_actions import answer, cancel, goal_new, undo
-from agents.console.goal_list import export_goals, goals, patterns
-from agents.console.goal_page import export_goal, goal
+from agents.console.goal_actions import answer, cancel, export_goals, goal_new, patterns, undo
+from agents.console.goal_page import export_goal
 from agents.console.links import find
 from agents.console.model_page import model
-from agents.console.run_list import runs
-from agents.console.run_page import cancel as cancel_run
-from agents.console.run_page import moved_run, rerun, resolve, run_page, run_results
+from agents.console.plan_run_list import plan_runs
+from agents.console.plan_run_page import cancel as cancel_run
+from agents.console.plan_run_page import moved_results, plan_run, rerun, resolve, run_results
+from agents.console.run_list import export_runs, moved_live, runs
+from agents.console.run_page import moved_goal, run
 from agents.console.search import search_page
 from agents.console.tools_page import allow_tool, tools
 from agents.demo.views import demo
@@ -32,11 +33,21 @@ from diagnostics.metrics import add_gauges
 # Here, because only processes that serve addresses have to know.
 add_gauges(gauge_breakers)
 
+MOVED_TO_RUNS = RedirectView.as_view(
+    pattern_name="runs", query_string=True, http_method_names=["get", "head"]
+)
+
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("goals/", goals, name="goals"),
+    path("runs/", runs, name="runs"),
+    # A correlation id may hold slashes.
+    path("runs/<path:reference>/", run, name="run"),
+    path("export/runs.<slug:ending>", export_runs, name="export_runs"),
+    # Where goals and the tail stood before: links in mails and trackers stay good.
+    path("goals/", MOVED_TO_RUNS, name="goals"),
+    path("live/", moved_live, name="live"),
     path("export/goals.<slug:ending>", export_goals, name="export_goals"),
     path("goals/new/", goal_new, name="goal_new"),
-    path("goals/<str:reference>/", goal, name="goal"),
+    path("goals/<str:reference>/", moved_goal, name="goal"),
     path("goals/<uuid:goal_id>/goal.json", export_goal, name="export_goal"),
     path("goals/<uuid:goal_id>/cancel/", cancel, name="cancel_goal"),
     path("goals/<uuid:goal_id>/answer/", answer, name="answer_goal"),
@@ -44,21 +55,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("failures/<int:group_id>/", failure, name="failure"),
     path("failures/<int:group_id>/replay/", replay, name="replay"),
     path("lab/", lab, name="lab"),
-    path("plan-runs/", runs, name="runs"),
-    path("plan-runs/<uuid:run_id>/", run_page, name="run"),
+    path("plan-runs/", plan_runs, name="plan_runs"),
+    path("plan-runs/<uuid:run_id>/", plan_run, name="plan_run"),
     path("plan-runs/<uuid:run_id>/results.json", run_results, name="run_results"),
     path("plan-runs/<uuid:run_id>/cancel/", cancel_run, name="cancel_run"),
     path("plan-runs/<uuid:run_id>/rerun/", rerun, name="rerun_run"),
     path("plan-runs/<uuid:run_id>/resolve/", resolve, name="resolve_run"),
-    # Where plan runs stood before: links in mails and trackers stay good.
-    path(
-        "runs/",
-        RedirectView.as_view(
-            pattern_name="runs", query_string=True, http_method_names=["get", "head"]
-        ),
-    ),
-    path("runs/<uuid:run_id>/", moved_run, {"name": "run"}),
-    path("runs/<uuid:run_id>/results.json", moved_run, {"name": "run_results"}),
+    path("runs/<uuid:run_id>/results.json", moved_results),
     path("tools/", tools, name="tools"),
     path("tools/allow/", allow_tool, name="allow_tool"),
     path("search/", search_page, name="search"),

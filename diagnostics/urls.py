@@ -53,7 +53,7 @@ from diagnostics.alerting.threshold_views import alert_threshold_new
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_page
 from diagnostics.console.exports import export
-from diagnostics.console.live import live, live_rows
+from diagnostics.console.live import live_rows
 from diagnostics.console.models_page import models
 from diagnostics.console.now import now
 from diagnostics.console.now_verdict import mark_now, verdict_task
@@ -150,7 +150,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("help/docs/<slug:name>/", document, name="document"),
     path("project/", switch_project, name="switch_project"),
     path("export/<slug:name>.<slug:ending>", export, name="export"),
-    path("live/", live, name="live"),
     path("live/rows/", live_rows, name="live_rows"),
     path("views/", views, name="views"),
     path("views/save/", save, name="save_view"),

@@ -122,7 +122,7 @@ def test_s1_71_nothing_on_a_failed_goals_page_plans_it_again(
 ) -> None:
     client.force_login(make_member(planner.project, role=Role.ADMIN))
     planner.run({"text": PROSE, "repeat": True}, mode="plan", correlation_id="case-7")
-    page = client.get("/goals/case-7/").content.decode()
+    page = client.get("/runs/case-7/").content.decode()
     actions = set(re.findall(r'(?:action|hx-post)="(/[^"]*)"', page))
 
     for action in actions:

@@ -17,33 +17,33 @@ from failsoft.retry import breaker
 DENY = "deny"
 """The policy that lets no attempt through while the breaker of quality is open."""
 BADGES: Mapping[str, Badge] = {
-    "closed": ("good", "closed"),
-    "open": ("bad", "open"),
-    "half_open": ("warn", "half open"),
-    "isolated": ("bad", "isolated"),
+    "closed": ("good", "Closed"),
+    "open": ("bad", "Open"),
+    "half_open": ("warn", "Half-open"),
+    "isolated": ("bad", "Isolated"),
 }
 CAUSES: Mapping[str | None, str] = {
-    "faults_in_a_row": "too many faults in a row",
-    "fault_rate": "too many faults in a minute",
-    "cooled_down": "the cool-down ended",
-    "probe_failed": "the probe failed",
-    "probes_succeeded": "two probes were good",
-    "by_hand": "by hand",
+    "faults_in_a_row": "consecutive faults",
+    "fault_rate": "fault rate",
+    "cooled_down": "cool-down over",
+    "probe_failed": "probe failed",
+    "probes_succeeded": "two probes succeeded",
+    "by_hand": "manually",
 }
 WATCHED: Mapping[str, str] = {
-    "transport": "calls that get an answer",
-    "quality": "goals that get a usable answer",
+    "transport": "calls without an answer",
+    "quality": "goals without a valid answer",
 }
-NOTHING_PASSES = "No call is made."
+NO_CALLS = "No calls."
 MEANINGS: Mapping[tuple[str, str], str] = {
-    ("transport", "closed"): "Every call is made.",
-    ("transport", "open"): f"{NOTHING_PASSES} After the cool-down one probe is.",
-    ("transport", "half_open"): "One probe at a time; two good ones close it.",
-    ("transport", "isolated"): f"{NOTHING_PASSES} Somebody has to close it.",
-    ("quality", "closed"): "Goals are retried as they ask for.",
-    ("quality", "half_open"): "One goal at a time has all its retries, as a probe.",
-    ("quality", "isolated"): "Nothing is retried. Somebody has to close it.",
-    ("quality", "open"): "One attempt a goal. After the cool-down one goal has retries.",
+    ("transport", "closed"): "All calls pass.",
+    ("transport", "open"): f"{NO_CALLS} One probe after the cool-down.",
+    ("transport", "half_open"): "One probe at a time; two successes close it.",
+    ("transport", "isolated"): f"{NO_CALLS} Close it to resume.",
+    ("quality", "closed"): "Goals retry as configured.",
+    ("quality", "half_open"): "One goal at a time retries, as a probe.",
+    ("quality", "isolated"): "No retries. Close it to resume.",
+    ("quality", "open"): "One attempt per goal. One goal retries after the cool-down.",
 }
 
 
@@ -109,7 +109,7 @@ class Breaker(models.Model):
         """What its state does to goals."""
         denies = settings.FAILSOFT_BREAKER_POLICY == DENY
         if self.kind == "quality" and denies and self.state in ("open", "isolated"):
-            return NOTHING_PASSES
+            return NO_CALLS
         return MEANINGS[self.kind, self.state]
 
     @property

@@ -1,4 +1,4 @@
-"""Circuit breakers: where each stands, what moved it, and moving it by hand."""
+"""Circuit breakers: their state and history, and moving them manually."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -21,7 +21,6 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.web.access import ConsoleRequest, member_view, own_page, require_actor
 from diagnostics.web.pages import respond
-from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.breaker import BreakerKind
 
 # Worst first.
@@ -36,17 +35,18 @@ class ReasonForm(forms.Form):
 
 
 class IsolateForm(forms.Form):
-    """Which model is to be left alone, at what, and why."""
+    """Which model to isolate, for which operations, and why."""
 
     language_model = LanguageModelField(
         LanguageModel.objects.none(), label="Model", empty_label=None
     )
-    operation = forms.ChoiceField(
+    operation = forms.MultipleChoiceField(
         choices=[(node, node.replace("_", " ")) for node in NODES.values()],
-        initial=NODES[PlannerSchema.PLAN],
-        label="Planning",
+        initial=list(NODES.values()),
+        label="Operations",
+        widget=forms.CheckboxSelectMultiple,
     )
-    reason = forms.CharField(max_length=REASON_CHARACTERS, label="Why")
+    reason = forms.CharField(max_length=REASON_CHARACTERS, label="Reason")
 
     def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
         super().__init__(*args, **kwargs)
@@ -57,7 +57,7 @@ class IsolateForm(forms.Form):
 @require_safe
 @member_view
 def breakers(request: ConsoleRequest) -> HttpResponse:
-    """Show the breakers of the project, those that hold something back first."""
+    """Show the breakers of the project, open ones first."""
     return _show(request, IsolateForm(request.project))
 
 
@@ -78,22 +78,20 @@ def close(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
 @require_POST
 @member_view
 def isolate_model(request: ConsoleRequest) -> HttpResponse:
-    """Isolate a model's operation, whether or not its breaker has ever moved."""
+    """Isolate operations of a model, whether or not their breakers have ever moved."""
     require_actor(request)
     form = IsolateForm(request.project, request.POST)
     if not form.is_valid():
         return _show(request, form)
     chosen = form.cleaned_data
     model = chosen["language_model"]
-    line = BreakerScope(
-        request.project.pk,
-        model.provider.name,
-        model.name,
-        chosen["operation"],
-        BreakerKind.TRANSPORT,
-    )
-    changed = isolate_line(line, Hand(request.user, chosen["reason"]))
-    _tell(request, changed, "isolated")
+    names = (request.project.pk, model.provider.name, model.name)
+    hand = Hand(request.user, chosen["reason"])
+    changed = [
+        isolate_line(BreakerScope(*names, operation, BreakerKind.TRANSPORT), hand)
+        for operation in chosen["operation"]
+    ]
+    _tell(request, any(changed), "isolated")
     return redirect(_back(request))
 
 
@@ -102,7 +100,7 @@ def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpRespo
     require_actor(request)
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Say why, in 200 characters: it stays in the history.")
+        messages.error(request, "Enter a reason of up to 200 characters.")
         return redirect(_back(request))
     move = close_breaker if close else isolate_breaker
     reason, word = form.cleaned_data["reason"], "closed" if close else "isolated"
@@ -117,9 +115,9 @@ def _back(request: ConsoleRequest) -> str:
 
 def _tell(request: ConsoleRequest, changed: bool, word: str) -> None:
     if changed:
-        messages.success(request, f"The breaker is {word}.")
+        messages.success(request, f"Breaker {word}.")
     else:
-        messages.info(request, f"The breaker was {word} already.")
+        messages.info(request, f"Breaker already {word}.")
 
 
 def _show(request: ConsoleRequest, form: IsolateForm) -> HttpResponse:
@@ -137,7 +135,7 @@ def _show(request: ConsoleRequest, form: IsolateForm) -> HttpResponse:
 
 
 def by_state(rows: Iterable[Breaker]) -> list[Breaker]:
-    """Return breakers, those that hold something back first."""
+    """Return breakers, open ones first."""
     return sorted(rows, key=lambda row: ORDER.index(row.state))
 
 

@@ -1,11 +1,13 @@
-"""What a member may do to a goal: cancel it, answer it, undo its actions."""
+"""What a member may do to a goal: submit it, cancel it, answer it, undo its actions."""
 
+import tomllib
+from pathlib import Path
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.actions.applying import (
     AlreadyUndoneError,
@@ -14,7 +16,8 @@ from agents.actions.applying import (
     undo_actions,
 )
 from agents.console.goal_forms import AnswerForm, GoalForm
-from agents.console.goal_page import show_goal
+from agents.console.run_page import show_run
+from agents.goals.api import GoalsView
 from agents.goals.models import Goal
 from agents.goals.planning_stops import stops_of
 from agents.goals.records import goal_path
@@ -27,6 +30,7 @@ from agents.goals.submission import (
     submit_goal,
 )
 from agents.llm.forms import enabled_models
+from diagnostics.console.exports import stream_list
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.pages import respond
 
@@ -39,7 +43,7 @@ def cancel(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     try:
         cancel_goal(goal)
     except AlreadyEndedError:
-        messages.info(request, "The goal had ended before it could be cancelled.")
+        messages.info(request, "The goal had already ended.")
     return redirect(goal_path(goal))
 
 
@@ -50,11 +54,11 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     goal = _mine(request, goal_id)
     form = AnswerForm(request.POST)
     if not form.is_valid():
-        return show_goal(request, goal, form)
+        return show_run(request, goal.correlation_id, goal, form)
     try:
         answer_goal(goal, form.order())
     except NotWaitingError:
-        messages.info(request, "The goal was not waiting for an answer any more.")
+        messages.info(request, "The goal is no longer waiting for an answer.")
     return redirect(goal_path(goal))
 
 
@@ -66,7 +70,7 @@ def undo(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     try:
         undo_actions(goal)
     except (NothingToUndoError, AlreadyUndoneError, UndoExpiredError) as error:
-        messages.info(request, f"Nothing was undone: {error}.")
+        messages.info(request, f"Not undone: {error}.")
     return redirect(goal_path(goal))
 
 
@@ -78,6 +82,7 @@ def _mine(request: ConsoleRequest, goal_id: UUID) -> Goal:
 
 
 SOURCE = "console"
+PATTERNS = tomllib.loads(Path(__file__).with_name("goal_patterns.toml").read_text("utf-8"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -96,6 +101,20 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
         "form": form,
         "stops": stops_of(request.project),
         "no_models": not enabled_models(request.project).exists(),
-        "section": "goals",
+        "section": "runs",
+        **PATTERNS,
     }
-    return respond(request, "goals/new", context, "Submit a goal")
+    return respond(request, "goals/new", context, "New goal")
+
+
+@require_safe
+def patterns(request: HttpRequest) -> HttpResponse:
+    """Show example goals; open to everybody, for it holds nothing of anybody."""
+    return render(request, "goals/patterns.html", {**PATTERNS, "section": "runs"})
+
+
+@require_safe
+@member_view
+def export_goals(request: ConsoleRequest, ending: str) -> HttpResponse:
+    """Stream goals, newest first."""
+    return stream_list(request, GoalsView, "goals", ending)

@@ -17,7 +17,7 @@ from failsoft.retry.policy import MAX_ATTEMPTS_CEILING
 from plans.checks.commands import command_names
 from plans.tools.registry import list_tools
 
-NOBODY = ("", "Nobody: the planner's word, or the end of its run")
+NO_CHECK = ("", "No check: ends when the planner or its plan run ends")
 KINDS = {"model": "The model", "tool": "A tool", "command": "A command"}
 # What is asked for beside the kind, and the key of `completion_check` it becomes.
 FIELDS_OF_KIND = {
@@ -35,19 +35,19 @@ class CheckForm(forms.Form):
     """The fields of `completion_check`; those of another kind than chosen are passed over."""
 
     max_iterations = forms.IntegerField(
-        label="Rounds at most",
+        label="Max iterations",
         initial=3,
         min_value=1,
         max_value=MOST_ITERATIONS,
-        help_text="Plan, run, check and plan again: 1 to 20 times.",
-        error_messages={"required": "Say how often it may go round: 1 to 20."},
+        help_text="Plan, run and check cycles, 1 to 20.",
+        error_messages={"required": "Enter a number from 1 to 20."},
     )
     check_kind = forms.ChoiceField(
         required=False,
-        label="Who says that it is complete",
-        choices=[NOBODY],
-        help_text="A check is asked after each run of a plan, or when the planner of single "
-        "steps says finish. What it finds missing is told to the next planning.",
+        label="Completion check",
+        choices=[NO_CHECK],
+        help_text="Runs after each plan run, or when a step-by-step planner finishes. Missing "
+        "items are passed to the next planning prompt.",
     )
     check_tool = forms.ChoiceField(
         required=False,
@@ -56,7 +56,7 @@ class CheckForm(forms.Form):
     )
     check_args = forms.CharField(
         required=False,
-        label="Its arguments",
+        label="Arguments",
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text="A JSON object. ${check_id} and ${iteration} in it are replaced.",
     )
@@ -67,10 +67,10 @@ class CheckForm(forms.Form):
     )
     check_instructions = forms.CharField(
         required=False,
-        label="What the model should look at",
+        label="Instructions for the model",
         max_length=MAX_INSTRUCTIONS,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="It is shown the goal and what was done, and costs one call a check.",
+        help_text="The model sees the goal and the results; one call per check.",
     )
     check_file = forms.CharField(
         required=False,
@@ -81,11 +81,8 @@ class CheckForm(forms.Form):
     )
     on_exhausted = forms.ChoiceField(
         required=False,
-        label="Not complete after the last round",
-        choices=[
-            ("abort", "The goal fails"),
-            ("continue", "The goal ends without failing, and says so"),
-        ],
+        label="Incomplete after the last iteration",
+        choices=[("abort", "The goal fails"), ("continue", "The goal ends as incomplete")],
     )
 
     def offer_checks(self, project: Project) -> None:
@@ -94,7 +91,7 @@ class CheckForm(forms.Form):
         commands = command_names()
         kinds = [kind for kind in KINDS.items() if kind[0] != "command" or commands]
         for name, choices in (
-            ("check_kind", [NOBODY, *kinds]),
+            ("check_kind", [NO_CHECK, *kinds]),
             ("check_tool", [("", "Choose…"), *((name, name) for name in tools)]),
             ("check_command", [("", "Choose…"), *((name, name) for name in commands)]),
         ):
@@ -161,10 +158,10 @@ class GoalForm(CheckForm):
     """What is asked, of which model, how often it may try, and who says it is complete."""
 
     goal = forms.CharField(
-        label="What should be done",
+        label="Goal",
         widget=forms.Textarea(attrs={"rows": 5, "autofocus": True}),
-        help_text="32 KiB at most. Credentials in it are masked before it is shown.",
-        error_messages={"required": "Say what should be done."},
+        help_text="Up to 32 KiB. Credentials are masked before display.",
+        error_messages={"required": "Enter a goal."},
     )
     language_model = LanguageModelField(
         LanguageModel.objects.none(),
@@ -174,35 +171,35 @@ class GoalForm(CheckForm):
     )
     mode = forms.ChoiceField(
         choices=[
-            ("plan", "A whole plan"),
+            ("plan", "Whole plan"),
             ("next_step", "One step at a time"),
             ("actions", "Actions on entries"),
         ],
         initial="plan",
-        label="Plan",
+        label="Mode",
     )
     max_attempts = forms.TypedChoiceField(
-        label="Calls of the model at most",
+        label="Max attempts",
         choices=[(n, str(n)) for n in range(1, MAX_ATTEMPTS_CEILING + 1)],
         coerce=int,
         initial=2,
-        help_text="The first attempt included, for each cycle.",
+        help_text="Including the first, per iteration.",
     )
     constraints = forms.CharField(
         required=False,
         label="Constraints",
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One a line; a line that begins with ? is optional and may be "
-        "dropped by the last attempt.",
+        help_text="One per line. Lines starting with ? are optional and may be "
+        "dropped on the last attempt.",
     )
     send_error_feedback = forms.BooleanField(
-        required=False, initial=True, label="tell the model what was wrong"
+        required=False, initial=True, label="send error feedback"
     )
     simplify_on_final_attempt = forms.BooleanField(
-        required=False, initial=True, label="make the last attempt simpler"
+        required=False, initial=True, label="simplify the last attempt"
     )
     use_stub_fallback = forms.BooleanField(
-        required=False, label="let a stub plan stand in when all attempts fail"
+        required=False, label="use a stub plan when all attempts fail"
     )
 
     def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
@@ -279,7 +276,7 @@ class AnswerForm(forms.Form):
         cleaned = super().clean() or {}
         kind = cleaned.get("kind")
         if kind in {"text", "secret"} and not cleaned.get(kind) and kind not in self.errors:
-            self.add_error(kind, "This is what the button sends; it is empty.")
+            self.add_error(kind, "Required.")
         return cleaned
 
     def order(self) -> dict[str, object]:

@@ -1,8 +1,8 @@
-"""A goal's page: what was asked, every attempt, the plan and its steps, what was told."""
+"""What the page of a run reads of a goal: attempts, plan runs, decisions, actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,18 +11,16 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from agents.badges import GOAL_STATUS, Badge, goal_badge, outcome_badge
-from agents.console.goal_forms import AnswerForm
+from agents.breakers.models import Breaker
 from agents.console.headlines import goal_headline
-from agents.console.links import find_goal
 from agents.console.moments import cycles_of
-from agents.console.reported_run import show_outside
 from agents.console.run_reading import run_cards
 from agents.console.sightings import sightings_of
 from agents.goals.models import ActionBatch, Attempt, Goal
-from agents.goals.records import goal_path, goal_record
+from agents.goals.records import goal_record
 from agents.goals.responses import PATTERNS_PATH
 from diagnostics import clock
-from diagnostics.figures import duration, plural, read_number
+from diagnostics.figures import duration, plural
 from diagnostics.prices.retry_budgets import Rescue, one_more
 from diagnostics.queries.call_counts import CALLS, LADDERS, tallies_of
 from diagnostics.queries.events import payloads_of, window_for
@@ -31,7 +29,6 @@ from diagnostics.selection.query_language import Term
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest, member_view
-from diagnostics.web.pages import respond
 from failsoft.actions.entries import TOOLSETS
 from plans.checks.rows import checks_of
 
@@ -151,19 +148,6 @@ AROUND = timedelta(hours=1)
 
 @require_safe
 @member_view
-def goal(request: ConsoleRequest, reference: str) -> HttpResponse:
-    """Show one goal, or the events of an outside agent's run.
-
-    A foreign and an unknown reference are both not found.
-    """
-    found = find_goal(request.project.pk, reference)
-    if found is None:
-        return show_outside(request, reference)
-    return show_goal(request, found, AnswerForm())
-
-
-@require_safe
-@member_view
 def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Return everything that is known of a goal as JSON, redacted as the API gives it."""
     found = get_object_or_404(Goal, project=request.project, pk=goal_id)
@@ -173,16 +157,6 @@ def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     return answer
 
 
-def show_goal(request: ConsoleRequest, found: Goal, answer: AnswerForm) -> HttpResponse:
-    """Render the page of a goal, with the answer form as it stands."""
-    context = {
-        **goal_context(found, read_number(request.GET.get("from")) or 0),
-        "answer_form": answer,
-        "section": "goals",
-    }
-    return respond(request, "goals/goal", context, context["headline"])
-
-
 def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
     """Read everything the page of a goal shows."""
     attempts = list(found.attempts.order_by("called_at", "pk"))
@@ -190,19 +164,20 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
     meta = runs[-1].run.meta if runs else None
     task_status = runs[-1].run.task_status if runs else None
     actions = actions_of(found)
+    is_isolated = _is_isolated(found)
     events = _events(found)
     seen = sightings_of(found.project_id, events, payloads_of(events))
     return {
         "goal": found,
-        "url": goal_path(found),
         "badge": goal_badge(found.status, task_status),
         "outcome": outcome_badge(found.outcome),
-        "verdict_tone": _verdict_tone(found, task_status, actions),
-        "headline": _headline(found, attempts, meta, actions),
+        "tone": _verdict_tone(found, task_status, actions),
+        "headline": _headline(found, attempts, meta, actions, is_isolated=is_isolated),
+        "next_attempt": None if is_isolated else _next_attempt(found),
         "actions": actions,
         "decisions": decision_rows(found),
         "cycles": cycles_of(attempts, events, [view.run for view in runs], seen),
-        "runs": runs,
+        "plan_runs": runs,
         "undecided": [view for view in runs if view.undecided or view.is_poison],
         "calls": len(attempts),
         "rescue": rescue_of(found, attempts),
@@ -214,6 +189,28 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "budget": _budget_words(found.budget),
         "patterns_path": PATTERNS_PATH,
     }
+
+
+def _is_isolated(goal: Goal) -> bool:
+    """Whether a goal waits for a breaker that only a person closes."""
+    model = goal.language_model
+    if model is None or not _waits_for_breaker(goal):
+        return False
+    mine = Breaker.objects.filter(
+        project_id=goal.project_id, provider=model.provider.name, model=model.name
+    )
+    return mine.filter(state=Breaker.State.ISOLATED, operation=goal.mode).exists()
+
+
+def _waits_for_breaker(goal: Goal) -> bool:
+    waits = (goal.execution_eval or {}).get("reason") == Goal.Outcome.CIRCUIT_OPEN
+    return waits and goal.status == Goal.Status.QUEUED
+
+
+def _next_attempt(goal: Goal) -> datetime | None:
+    if not _waits_for_breaker(goal):
+        return None
+    return datetime.fromisoformat(str((goal.execution_eval or {})["retry_at"]))
 
 
 def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
@@ -240,6 +237,8 @@ def _headline(
     attempts: Sequence[Attempt],
     meta: Mapping[str, object] | None,
     actions: ActionsCard | None,
+    *,
+    is_isolated: bool,
 ) -> str:
     told = goal_headline(
         status=found.status,
@@ -249,6 +248,7 @@ def _headline(
         attempts=len(attempts),
         meta=meta,
         evaluation=found.execution_eval,
+        is_isolated=is_isolated,
     )
     return f"{told}; {actions.told}" if actions and actions.was_planned else told
 

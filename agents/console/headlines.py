@@ -9,11 +9,11 @@ from diagnostics.web.charts.marks import Tone
 
 PLANNED = {"plan": "plan", "next_step": "next step", "actions": "list of actions"}
 ENDED_WITHOUT_PLAN = {
-    "stubbed": "no valid {wanted} after {attempts}; a stub plan stood in",
-    "degraded": "{attempts}, no valid {wanted}",
-    "circuit_open": "the provider's circuit breaker is open, no call was made",
-    "provider_failed": "the provider gave no answer in {attempts}",
-    "budget_exhausted": "the budget was spent after {attempts}",
+    "stubbed": "no valid {wanted} after {attempts}; stub plan used",
+    "degraded": "no valid {wanted} after {attempts}",
+    "circuit_open": "the model's circuit breaker was open, no call was made",
+    "provider_failed": "no answer from the provider in {attempts}",
+    "budget_exhausted": "budget exhausted after {attempts}",
 }
 
 
@@ -26,13 +26,14 @@ def goal_headline(
     attempts: int,
     meta: Mapping[str, object] | None,
     evaluation: Mapping[str, object] | None = None,
+    is_isolated: bool = False,
 ) -> str:
     """Say how the goal stands: how planning went, then how the steps went."""
     made, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
     steps = steps_told(meta)
     match status:
         case "queued":
-            return queued_told(evaluation or {})
+            return queued_told(evaluation or {}, is_isolated=is_isolated)
         case "running":
             return running_told(phase, attempts)
         case "waiting_user":
@@ -42,19 +43,20 @@ def goal_headline(
         case "completed":
             return f"Completed: {planning_told(outcome, made, wanted)}{steps}"
     if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
-        return f"Failed: time ran out after {made}{steps}"
+        return f"Failed: run timed out after {made}{steps}"
     if outcome in ENDED_WITHOUT_PLAN:
         told = ENDED_WITHOUT_PLAN[outcome].format(attempts=made, wanted=wanted)
-        return f"Failed softly: {told}{steps if outcome == 'stubbed' else ''}"
+        return f"Degraded: {told}{steps if outcome == 'stubbed' else ''}"
     return f"Failed: {planning_told(outcome, made, wanted)}{steps}"
 
 
-def queued_told(evaluation: Mapping[str, object]) -> str:
+def queued_told(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
     """Say what a queued goal waits for: a worker, or a circuit breaker."""
     if evaluation.get("reason") != "circuit_open":
-        return "Queued: a worker takes it next"
-    back_at = str(evaluation.get("retry_at", ""))[11:19]
-    return f"Waiting: the provider's circuit breaker is open, next try at {back_at} UTC"
+        return "Queued: waiting for a worker"
+    if is_isolated:
+        return "Waiting: the model is isolated; close its circuit breaker to continue"
+    return "Waiting: the model's circuit breaker is open"
 
 
 def running_told(phase: str, attempts: int) -> str:
@@ -62,7 +64,7 @@ def running_told(phase: str, attempts: int) -> str:
     if phase == "plan":
         return f"Planning: {plural(attempts, 'attempt')} so far"
     return {"do": "Running the plan", "check": "Checking the result"}.get(
-        phase, "Deciding how to go on"
+        phase, "Deciding the next step"
     )
 
 
@@ -71,9 +73,9 @@ def planning_told(outcome: str | None, made: str, wanted: str) -> str:
     if outcome == "ok_first":
         return f"valid {wanted} at the first attempt"
     if outcome == "repaired":
-        return f"valid {wanted} after a repair, {made}"
+        return f"valid {wanted}, recovered after {made}"
     if outcome == "stubbed":
-        return f"no valid {wanted} after {made}, a stub plan stood in"
+        return f"no valid {wanted} after {made}, stub plan used"
     return made
 
 
@@ -107,20 +109,19 @@ def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[
         last = degraded[-1]
         reason = (last.reason or "degraded").replace("_", " ")
         if last.status == "stubbed":
-            return "bad", f"A stub plan stood in after {made}: {reason}"
-        return "bad", f"Failed softly after {made}: {reason}"
+            return "bad", f"Degraded after {made}, stub plan used: {reason}"
+        return "bad", f"Degraded after {made}: {reason}"
     if not states:
-        return "quiet", "Nothing is known of its attempts"
+        return "quiet", "No attempts reported"
     if states[-1] == "valid":
         first = len(states) == 1
-        told = "at the first attempt" if first else f"after a repair, {made}"
-        return "good", f"Valid {told}"
+        return "good", "Valid at the first attempt" if first else f"Recovered after {made}"
     return "warn", f"{made.capitalize()}, none valid so far"
 
 
 _WORDS = {
     "COMPLETED": "Completed",
-    "PARTIAL": "Partly done",
+    "PARTIAL": "Partially completed",
     "FAILED": "Failed",
     "BLOCKED": "Blocked",
 }
@@ -165,17 +166,17 @@ def run_headline(
     """Say how the run stands, and how its steps went."""
     done = f"{count(counts.final)} of {plural(counts.total, 'step')}"
     if state == "poison":
-        return f"Given up: the worker died of it again and again, {done} have results"
+        return f"Given up: the run crashed every worker (poison), {done} have results"
     if state == "queued":
         if refused:
-            return f"Waiting: no worker takes it, {refused}"
-        return "Queued: a worker takes it next"
+            return f"Waiting: no worker accepts it, {refused}"
+        return "Queued: waiting for a worker"
     if state == "running":
-        return f"Running: {done} done, {count(counts.running)} under way"
+        return f"Running: {done} done, {count(counts.running)} running"
     took = "" if seconds is None else f" in {duration(seconds)}"
     told = f"{_WORDS.get(task_status or '', 'Ended')}: {_parts(counts)}{took}"
     if counts.undecided:
-        return f"{told}; {plural(counts.undecided, 'step')} to be decided"
+        return f"{told}; {plural(counts.undecided, 'step')} needing a decision"
     return told
 
 

@@ -1,73 +1,166 @@
-"""The list of runs: newest first, by keyset; plans that came without a goal too."""
+"""The list of runs: everything that any agent did, our own goals and others alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import HttpResponse, QueryDict
+from django.db.models.functions import Collate
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from agents.badges import run_badge
-from agents.console.keyset import page_by_id, read_id
-from agents.console.run_reading import UNDECIDED
-from diagnostics.accounts.models import Project
+from agents.badges import goal_badge, outcome_badge
+from agents.goals.models import Goal
+from agents.goals.planning_stops import stops_of
+from agents.goals.records import goal_path, run_path
+from diagnostics import clock
+from diagnostics.console.exports import stream_list
+from diagnostics.console.live import POLL_SECONDS, tail_context
+from diagnostics.console.run_api import AgentRunsView
+from diagnostics.prices.run_costs import costs_of
+from diagnostics.queries.runs import condition_of_word, read_runs, searches_events
+from diagnostics.rest.cursors import BadCursorError
+from diagnostics.selection.conditions import Days
+from diagnostics.selection.query_language import Word
+from diagnostics.selection.selection import NARROWED, Selection
 from diagnostics.store.leases import UNFINISHED
+from diagnostics.store.run_models import AgentRun
 from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
-from plans.models.run import Run, RunStep
+from failsoft.events import CallErrorType, ParseErrorType
 
-PAGE = 50
-COUNT_CAP = 10_000
-STATUSES = (*Run.TaskStatus, *UNFINISHED, "poison")
-CHOICES = ("status", "runner", "q", "undecided")
+PAGE = 40
+MOST_WAITING = 10
+FOLLOWED = {"": "List", "runs": "Follow runs", "calls": "Follow calls"}
+ERRORS = frozenset((*ParseErrorType, *CallErrorType))
+IN_PROGRESS = (*UNFINISHED, Goal.Status.WAITING_USER)
+KEPT = ("follow", "status")
 
 
 @require_safe
 @member_view
 def runs(request: ConsoleRequest) -> HttpResponse:
-    """Show a page of runs."""
-    chosen = request.GET
-    matching = _matching(request.project, chosen)
-    page = page_by_id(
-        matching.defer("payload", "contract_violations", "on_end_kwargs"), chosen, PAGE
-    )
+    """Show a page of runs, or what comes in: runs or single calls."""
+    selection = read_filters(request)
+    follow = request.GET.get("follow", "")
+    read = _tail if follow == "calls" else _page
     context = {
-        **page,
-        "rows": [_row(run) for run in page["found"]],
-        "total": matching.order_by()[: COUNT_CAP + 1].count(),
-        "cap": COUNT_CAP,
-        "chosen": {name: chosen.get(name, "") for name in CHOICES},
-        "narrowed": any(chosen.get(name) for name in CHOICES),
-        "statuses": STATUSES,
-        "runners": Run.Runner.values,
-        "live": any(run.state in UNFINISHED for run in page["found"]),
+        **read(request, selection),
+        "follow": follow if follow in FOLLOWED else "",
+        "follows": FOLLOWED.items(),
+        "seconds": POLL_SECONDS,
+        "longer": selection.query(range="90d"),
         "section": "runs",
     }
     return respond(request, "runs/list", context, "Runs")
 
 
-def _matching(project: Project, chosen: QueryDict) -> QuerySet[Run]:
-    found = Run.objects.filter(project=project)
-    if (status := chosen.get("status")) in list(Run.TaskStatus):
-        found = found.filter(task_status=status)
-    elif status in STATUSES:
-        found = found.filter(state=status)
-    if (runner := chosen.get("runner")) in Run.Runner.values:
-        found = found.filter(runner=runner)
-    if chosen.get("undecided"):
-        waiting = RunStep.objects.filter(UNDECIDED, run=OuterRef("pk"))
-        found = found.filter(Exists(waiting))
-    if text := chosen.get("q", "").replace("\0", "").strip()[:200]:
-        # No run has no id.
-        found = found.filter(Q(correlation_id__istartswith=text) | Q(pk=read_id(text)))
-    return found
+@require_safe
+@member_view
+def moved_live(request: ConsoleRequest) -> HttpResponse:
+    """Lead from the tail's old address to the list that follows calls."""
+    asked = request.GET.copy()
+    asked["follow"] = "calls"
+    return redirect(f"{reverse('runs')}?{asked.urlencode()}")
 
 
-def _row(run: Run) -> Mapping[str, Any]:
-    stats = (run.meta or {}).get("stats")
+class ConsoleRunsView(AgentRunsView):
+    """The runs of the API, for a file of what the page shows."""
+
+    of_word = staticmethod(lambda word, days: _condition_of_word(word, days))
+
+
+@require_safe
+@member_view
+def export_runs(request: ConsoleRequest, ending: str) -> HttpResponse:
+    """Stream runs, newest first."""
+    return stream_list(request, ConsoleRunsView, "runs", ending)
+
+
+def _tail(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
+    return {**tail_context(request, selection), **filter_frame(request, selection, kept=KEPT)}
+
+
+def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
+    status = request.GET.get("status", "")
+    status = status if status in list(Goal.Status) else ""
+    cursor = request.GET.get("cursor")
+    now = clock.now()
+    timed = replace(selection, begin=selection.window(now)[0])
+
+    def keep(found: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
+        return found.filter(_goal_exists(Q(status=status))) if status else found
+
+    asked = (request.project.pk, timed, PAGE)
+    try:
+        page = read_runs(*asked, cursor, now, keep, _condition_of_word)
+    except BadCursorError:
+        page = read_runs(*asked, None, now, keep, _condition_of_word)
+    waiting = [] if cursor else _waiting(request, status)
+    notice = NARROWED if searches_events(selection) else None
     return {
-        "run": run,
-        "badge": run_badge(run.state, run.task_status),
-        "stats": stats if isinstance(stats, dict) else {},
-        "took": run.ended_at - run.started_at if run.started_at and run.ended_at else None,
+        "rows": _rows(request.project.pk, page.runs),
+        "after": page.after,
+        "reached": page.reached,
+        "is_first": not cursor,
+        "is_followed": selection.end is None or selection.end > now,
+        "waiting": waiting[:MOST_WAITING],
+        "more_waiting": len(waiting) > MOST_WAITING,
+        "stops": stops_of(request.project) if waiting else [],
+        "status": status,
+        "is_narrowed": bool(selection.terms or selection.text.words or status or cursor),
+        "none_yet": not (page.runs or waiting) and not _has_runs(request.project.pk),
+        **filter_frame(request, selection, export="runs", kept=KEPT, notice=notice),
     }
+
+
+def _waiting(request: ConsoleRequest, status: str) -> Sequence[Mapping[str, Any]]:
+    """Return goals that have not ended, newest first: a run is listed once it has events."""
+    goals = Goal.objects.filter(project=request.project, status__in=IN_PROGRESS)
+    if status:
+        goals = goals.filter(status=status)
+    newest = goals.order_by("-pk")[: MOST_WAITING + 1]
+    return [
+        {"goal": goal, "url": goal_path(goal), "badge": goal_badge(goal.status, None)}
+        for goal in newest
+    ]
+
+
+def _rows(project_id: int, found: Sequence[AgentRun]) -> Sequence[Mapping[str, Any]]:
+    costs = costs_of(project_id, found)
+    goals = Goal.objects.filter(
+        project_id=project_id, correlation_id__in=[run.correlation_id for run in found]
+    )
+    texts = dict(goals.values_list("correlation_id", "text_preview"))
+    return [
+        {
+            "run": run,
+            "url": run_path(run.correlation_id),
+            "badge": outcome_badge(run.outcome),
+            "error": next((kind for kind in run.kinds if kind in ERRORS), ""),
+            "text": texts.get(run.correlation_id, ""),
+            "tokens": run.input_tokens + run.output_tokens,
+            "cost": costs.get(run.correlation_id),
+            "took": run.ended_at - run.began_at,
+        }
+        for run in found
+    ]
+
+
+def _has_runs(project_id: int) -> bool:
+    return AgentRun.objects.filter(project_id=project_id).exists()
+
+
+def _condition_of_word(word: Word, days: Days) -> Q:
+    """A run has the words of its goal, too."""
+    return condition_of_word(word, days) | _goal_exists(Q(text_preview__icontains=word.text))
+
+
+def _goal_exists(condition: Q) -> Q:
+    # The order of its index; a run compares byte by byte.
+    reference = Collate(OuterRef("correlation_id"), "default")
+    mine = Goal.objects.filter(project_id=OuterRef("project_id"), correlation_id=reference)
+    return Q(Exists(mine.filter(condition)))

@@ -1,229 +1,103 @@
-"""A run's page: how it stands, its graph, its steps, and what a person can do about it."""
+"""The page of a run: its attempts, how it ended, and of a goal its plan and its answers."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
-from django.contrib import messages
-from django.http import HttpResponse, JsonResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from agents.badges import run_badge
-from agents.console.headlines import StepCounts, run_headline, run_tone
-from agents.console.run_reading import (
-    SHOWS,
-    StepWindow,
-    Traces,
-    count_steps,
-    graph_step,
-    read_arguments,
-    read_undecided,
-    read_window,
-    shown_json,
-    step_row,
-)
+from agents.badges import outcome_badge
+from agents.console.goal_forms import AnswerForm
+from agents.console.goal_page import goal_context
+from agents.console.keyset import read_id
+from agents.console.reported_run import FACTS, events_with, reported_context
+from agents.goals import records
 from agents.goals.models import Goal
-from agents.goals.records import goal_path
-from diagnostics.figures import plural, read_number
-from diagnostics.store.leases import UNFINISHED
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
-from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
+from agents.goals.records import goal_path, run_path
+from diagnostics.figures import read_number
+from diagnostics.prices.run_costs import costs_of
+from diagnostics.store.run_models import AgentRun
+from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.pages import respond
-from plans.models.run import Run, RunStep
-from plans.runs.records import results_document
-from plans.runs.reruns import rerun as repeat
-from plans.runs.step_calls import idempotency_key
-from plans.runs.submission import RunRefusedError, cancel_run
-from plans.runs.unknown_outcomes import Verdict, resolve_steps
-
-MOST_RERUNS = 10
-MOST_CAUSES = 5
-MOST_NAMED = 12
+from plans.models.run import Run
 
 
 @require_safe
 @member_view
-def run_page(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
-    """Show one run; a foreign and an unknown one are both not found."""
-    run = find_run(request, run_id)
-    context = {**run_context(run, request.GET), "section": "runs"}
+def run(request: ConsoleRequest, reference: str) -> HttpResponse:
+    """Show a run by its correlation id; a foreign and an unknown one are both not found."""
+    goal = find_goal(request.project.pk, reference)
+    try:
+        return show_run(request, goal.correlation_id if goal else reference, goal, AnswerForm())
+    except Http404:
+        # Plan runs stood here before: links in mails and trackers stay good.
+        if plan_run := _find_plan_run(request, reference):
+            return _to(reverse("plan_run", args=[plan_run.pk]), request)
+        raise
+
+
+@require_safe
+@member_view
+def moved_goal(request: ConsoleRequest, reference: str) -> HttpResponse:
+    """Lead from an address that a goal had before to its run's page."""
+    goal = find_goal(request.project.pk, reference)
+    if goal is None and not events_with(request.project.pk, reference):
+        raise Http404
+    return _to(goal_path(goal) if goal else run_path(reference), request)
+
+
+def find_goal(project_id: int, reference: str) -> Goal | None:
+    """Return the goal with this correlation id or id; no text that is stored holds NUL."""
+    return None if "\0" in reference else records.find_goal(project_id, reference)
+
+
+def show_run(
+    request: ConsoleRequest, reference: str, goal: Goal | None, answer: AnswerForm
+) -> HttpResponse:
+    """Render the page of a run, with the answer form as it is; 404 where nothing is known."""
+    project_id = request.project.pk
+    if goal is not None:
+        found = goal_context(goal, read_number(request.GET.get("from")) or 0)
+    elif events := events_with(project_id, reference):
+        found = reported_context(project_id, events)
+    else:
+        raise Http404
+    context = {
+        **_sums(project_id, reference),
+        **found,
+        "reference": reference,
+        "goal": goal,
+        "export": reverse("export", args=["events", "ndjson"]),
+        "answer_form": answer,
+        "section": "runs",
+    }
     return respond(request, "runs/run", context, context["headline"])
 
 
-@require_safe
-@member_view
-def run_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
-    """Return the results as the contract has them, as a file."""
-    run = find_run(request, run_id)
-    answer = JsonResponse(
-        results_document(run), json_dumps_params={"indent": 2, "ensure_ascii": False}
-    )
-    answer["Content-Disposition"] = f'attachment; filename="run-{run.pk}.json"'
-    return answer
+def _sums(project_id: int, reference: str) -> Mapping[str, Any]:
+    """Read what the list of runs says of one, if it has events."""
+    row = AgentRun.objects.filter(project_id=project_id, correlation_id=reference).first()
+    if row is None:
+        return {}
+    return {
+        "run": row,
+        "run_outcome": outcome_badge(row.outcome),
+        "cost": costs_of(project_id, [row]).get(reference),
+        "run_took": row.ended_at - row.began_at,
+        "facts": [
+            (name.replace("_", " "), getattr(row, name)) for name in FACTS if hasattr(row, name)
+        ],
+    }
 
 
-@require_safe
-@member_view
-def moved_run(request: ConsoleRequest, run_id: UUID, name: str) -> HttpResponse:
-    """Lead from an address that a plan run had before to the one it has."""
-    path = reverse(name, args=[find_run(request, run_id).pk])
+def _find_plan_run(request: ConsoleRequest, reference: str) -> Run | None:
+    run_id = read_id(reference)
+    return Run.objects.filter(project=request.project, pk=run_id).first() if run_id else None
+
+
+def _to(path: str, request: ConsoleRequest) -> HttpResponse:
     query = request.GET.urlencode()
-    return redirect(f"{path}?{query}" if query else path)
-
-
-def find_run(request: ConsoleRequest, run_id: UUID) -> Run:
-    """Return the run if it is of the reader's project; else it is not found."""
-    mine = Run.objects.filter(project=request.project)
-    return get_object_or_404(mine.defer("payload"), pk=run_id)
-
-
-def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
-    """Read everything the page of a run shows."""
-    counts = count_steps(run)
-    traces = Traces(run)
-    show = query.get("show", "") if query.get("show") in SHOWS else ""
-    window = read_window(run, show, read_number(query.get("from")) or 0)
-    chosen = _choose(run, traces, read_number(query.get("step")))
-    seconds = _seconds(run)
-    return {
-        "run": run,
-        "goal_url": _goal_url(run),
-        "counts": counts,
-        "tone": run_tone(run.state, run.task_status, counts),
-        "badge": run_badge(run.state, run.task_status),
-        "headline": run_headline(run.state, run.task_status, counts, seconds, run.refused_reason),
-        "live": run.state in UNFINISHED,
-        "rows": [_row(step, traces) for step in window.steps],
-        "window": window,
-        "graph": _graph(run, traces, window, counts),
-        "causes": traces.causes[:MOST_CAUSES],
-        "more_causes": max(len(traces.causes) - MOST_CAUSES, 0),
-        "critical": _critical(traces),
-        "chosen": chosen,
-        "undecided": read_undecided(run) if counts.undecided else [],
-        "show": show,
-        "shows": _shows(counts),
-        "meta": json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
-        "violations": run.contract_violations[:20],
-        "reruns": list(run.reruns.order_by("created_at").defer("payload")[:MOST_RERUNS]),
-    }
-
-
-def _row(step: RunStep, traces: Traces) -> Mapping[str, Any]:
-    is_critical = step.position in traces.critical_set
-    return step_row(step, traces.root_of(step.position), is_critical=is_critical)
-
-
-def _graph(run: Run, traces: Traces, window: StepWindow, counts: StepCounts) -> list[GraphStep]:
-    """Draw the whole plan when it is small, else the steps that are listed."""
-    steps = (
-        list(run.steps.order_by("position").defer("output"))
-        if counts.total <= MOST_STEPS
-        else window.steps
-    )
-    return [
-        graph_step(step, traces.roots, traces.critical_set, f"?step={step.position}#step")
-        for step in steps
-    ]
-
-
-def _critical(traces: Traces) -> Mapping[str, Any] | None:
-    """Name the chain that decided when the run ended, unless it is only one step."""
-    if len(traces.critical) < 2:
-        return None
-    path = [traces.all[position] for position in traces.critical]
-    return {"steps": path[:MOST_NAMED], "more": max(len(path) - MOST_NAMED, 0)}
-
-
-def _choose(run: Run, traces: Traces, position: int | None) -> Mapping[str, Any] | None:
-    """Read the step that was asked for, else the first root cause that failed."""
-    if position is None:
-        failed = (cause.position for cause in traces.causes if not cause.skipped)
-        position = next(failed, None)
-    step = run.steps.filter(position=position).first() if position is not None else None
-    if step is None:
-        return None
-    return {
-        "row": _row(step, traces),
-        "arguments": shown_json(read_arguments(run, step.position), 8_000),
-        "output": shown_json(step.output, 8_000),
-        "dependencies": list(traces.named(step.dependencies))[:MOST_NAMED],
-        "key": idempotency_key(run.pk, str(step.position + 1), step.call_group),
-    }
-
-
-def _shows(counts: StepCounts) -> list[tuple[str, str, int]]:
-    return [
-        ("", "all", counts.total),
-        ("not_ok", "not ok", counts.failed + counts.skipped),
-        ("running", "running", counts.running),
-        ("undecided", "to be decided", counts.undecided),
-    ]
-
-
-def _goal_url(run: Run) -> str | None:
-    goal = Goal.objects.filter(project_id=run.project_id, correlation_id=run.correlation_id).first()
-    return goal_path(goal) if goal else None
-
-
-def _seconds(run: Run) -> float | None:
-    if run.started_at is None or run.ended_at is None:
-        return None
-    return (run.ended_at - run.started_at).total_seconds()
-
-
-MOST_AT_ONCE = 100
-
-
-@require_POST
-@member_view
-def cancel(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
-    """Ask for the run to end before its next tool call."""
-    run = _mine(request, run_id)
-    if not cancel_run(run.project_id, run.pk):
-        messages.info(request, "The run had ended before it could be cancelled.")
-    return redirect("run", run.pk)
-
-
-@require_POST
-@member_view
-def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
-    """Queue a new run of the plan, from its beginning or from one of its steps."""
-    run = _mine(request, run_id)
-    first = read_number(request.POST.get("from"))
-    try:
-        made = repeat(run.pk, first, by=request.user.get_username())
-    except RunRefusedError as error:
-        messages.error(request, f"It was not run again. {error}")
-        return redirect("run", run.pk)
-    return redirect("run", made.pk)
-
-
-@require_POST
-@member_view
-def resolve(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
-    """Settle the marked steps by the member's word; the run goes on."""
-    run = _mine(request, run_id)
-    given = (read_number(text) for text in request.POST.getlist("position"))
-    chosen = [(run.pk, at) for at in given if at is not None][:MOST_AT_ONCE]
-    verdict = request.POST.get("verdict", "")
-    if not chosen or verdict not in Verdict.values:
-        messages.error(request, "Nothing was decided: mark at least one step.")
-        return redirect("run", run.pk)
-    found = resolve_steps(chosen, verdict, request.user.get_username())
-    if found.refused:
-        messages.error(request, f"Nothing was decided. {found.refused[0][2]}")
-    else:
-        told = f"{plural(len(found.done), 'step')} decided; the run goes on."
-        messages.success(request, told)
-    return redirect("run", run.pk)
-
-
-def _mine(request: ConsoleRequest, run_id: UUID) -> Run:
-    """The run, if it is of the project; a viewer may look, but not act."""
-    run = find_run(request, run_id)
-    require_actor(request)
-    return run
+    mark = "&" if "?" in path else "?"
+    return redirect(f"{path}{mark}{query}" if query else path)

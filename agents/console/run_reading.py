@@ -170,7 +170,7 @@ def graph_step(
         step_id=step.step_id,
         title=step.title,
         tool=step.tool or "",
-        state=word,
+        state=word.lower(),
         tone=tone,
         dependencies=tuple(step.dependencies),
         is_root=(roots or {}).get(step.position) == step.position,

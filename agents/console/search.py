@@ -15,7 +15,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from agents.console.links import STAY, find_goal
+from agents.console.links import STAY
+from agents.console.run_page import find_goal
 from diagnostics.accounts.saved_views import view_address, views_for
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertRule

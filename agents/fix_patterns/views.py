@@ -1,4 +1,4 @@
-"""Fix patterns: what was learned from answers that were put right, and what is decided about it."""
+"""Fix patterns: what was learned from recovered runs, and what is decided about it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,9 +20,9 @@ from diagnostics.web.pages import respond
 
 AXIS_WIDTH = 150
 MODES: Mapping[PatternMode, str] = {
-    PatternMode.AUTO: f"{NEEDED_SUCCESSES} distinct runs that were put right make a hint.",
-    PatternMode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs an operator decides.",
-    PatternMode.OFF: "Nothing is learned, and no prompt is told anything.",
+    PatternMode.AUTO: f"A fix that works in {NEEDED_SUCCESSES} distinct runs becomes a hint.",
+    PatternMode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs, an operator decides.",
+    PatternMode.OFF: "No patterns are learned and no hints are added.",
 }
 
 

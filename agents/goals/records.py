@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -29,10 +30,8 @@ AS_TEXT = ("event_id", "occurred_at", "received_at")
 _PATTERNS = ("told_patterns", "withheld_patterns")
 _NOT_TOLD = frozenset({"id", "project", "goal", "owner", "correlation_id", "run", *_PATTERNS})
 PLAN_GENERATION_FAILED = "PlanGenerationFailed"
-PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*(/[A-Za-z0-9][A-Za-z0-9._:@~-]*)*")
 BUDGET_FIELDS = (*GoalBudget.model_fields, WAITED)
-# Addresses below /goals/ that are no goal's.
-TAKEN = frozenset({"new"})
 # Commands write records too: as text, like every answer.
 Moment = Annotated[
     datetime,
@@ -123,14 +122,21 @@ def goals_of(project_id: int) -> QuerySet[Goal]:
 
 
 def goal_path(goal: Goal) -> str:
-    """The page of a goal: by its correlation id where that can stand in a path."""
+    """Return the page of a goal: by its correlation id where that can stand in a path."""
     reference = goal.correlation_id
-    return reverse("goal", args=[reference if is_plain(reference) else str(goal.pk)])
+    return run_path(reference if is_plain(reference) else str(goal.pk))
+
+
+def run_path(reference: str) -> str:
+    """Return the page of the run with this correlation id."""
+    if is_plain(reference):
+        return reverse("run", args=[reference])
+    return f"{reverse('find_goal')}?{urlencode({'reference': reference})}"
 
 
 def is_plain(reference: str) -> bool:
-    """Whether a reference can stand in a path."""
-    return PLAIN.fullmatch(reference) is not None and reference not in TAKEN
+    """Whether a correlation id can stand in a path."""
+    return PLAIN.fullmatch(reference) is not None
 
 
 def page_of(

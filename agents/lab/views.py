@@ -234,7 +234,7 @@ def _notes(reading: Reading) -> list[Note]:
     told: list[tuple[ValidationErrorItem | Repair | Coercion, str, str, bool]] = [
         *((item, item.code or "error", item.message, True) for item in reading.errors),
         *((item, item.kind, _repair_words(item.lossless), False) for item in reading.repairs),
-        *((i, i.kind, f"taken leniently at {i.path}", False) for i in reading.coerced),
+        *((i, i.kind, f"coerced at {i.path}", False) for i in reading.coerced),
     ]
     return [
         Note(item.line, item.column or 1, kind, text, is_fault)
@@ -244,4 +244,4 @@ def _notes(reading: Reading) -> list[Note]:
 
 
 def _repair_words(lossless: bool) -> str:
-    return "repaired, nothing lost" if lossless else "repaired, something left out"
+    return "repaired, lossless" if lossless else "repaired, lossy"

@@ -1,13 +1,15 @@
-"""The tail of events under the filters: what came in since the last look."""
+"""The tail of calls under the filters: what came in since the last poll."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
@@ -17,7 +19,7 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
-from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
 
 FIRST_ROWS = 50
@@ -43,35 +45,27 @@ class TailRow:
 
     @property
     def word(self) -> str:
-        """Its kind of failure where there is one."""
+        """Its kind, as it is typed in a filter."""
         event = self.event
         if event.kind == "succeeded":
             return "valid"
-        told = event.parse_error_type or event.call_error_type or event.reason
-        return (told or event.kind).replace("_", " ")
+        return event.parse_error_type or event.call_error_type or event.reason or event.kind
 
 
-@require_safe
-@member_view
-def live(request: ConsoleRequest) -> HttpResponse:
-    """Show the newest events; the tail goes on from the newest of them."""
-    selection = read_filters(request)
+def tail_context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
+    """Read the newest events; the tail goes on from the newest of them."""
     now = clock.now()
     since, until, _ = selection.scanned_window(now)
     # A little past now: clocks of agents differ.
     until = until if selection.end else now
     found, reached = _newest(request, selection, since, until)
     goes_on = selection.end is None or selection.end > now
-    context = {
-        "rows": [TailRow(event) for event in found],
+    return {
+        "tail": [TailRow(event) for event in found],
         "poll": _poll(selection, _cursor(found, now)) if goes_on else None,
         "reached": reached,
         "further": _until(selection, since, reached) if reached else None,
-        "seconds": POLL_SECONDS,
-        "section": "live",
-        **filter_frame(request, selection),
     }
-    return respond(request, "console/live", context, "Live")
 
 
 @require_safe
@@ -79,7 +73,7 @@ def live(request: ConsoleRequest) -> HttpResponse:
 def live_rows(request: ConsoleRequest) -> HttpResponse:
     """Return the rows since a cursor, newest first, and where to go on from."""
     if not request.htmx:
-        return redirect("live")
+        return redirect(f"{reverse('runs')}?follow=calls")
     selection = read_filters(request)
     cursor = request.GET.get("after", "")
     now = clock.now()
@@ -87,13 +81,13 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
     found = _newer(request, selection, after, now - SETTLED)
     following = _cursor(found, after[0]) if found else cursor
     context = {
-        "rows": [TailRow(event) for event in found[:MOST_ROWS]],
+        "tail": [TailRow(event) for event in found[:MOST_ROWS]],
         "more": max(len(found) - MOST_ROWS, 0),
         "is_capped": len(found) > MOST_COUNTED,
         "poll": _poll(selection, following),
         "seconds": POLL_SECONDS,
     }
-    return respond(request, "console/_live_rows", context)
+    return respond(request, "runs/_tail_page", context)
 
 
 def _newer(
@@ -108,7 +102,7 @@ def _newer(
 def _newest(
     request: ConsoleRequest, selection: Selection, since: datetime, until: datetime
 ) -> tuple[list[Event], datetime | None]:
-    """Return the newest events, and how far back was looked where patience ended."""
+    """Return the newest events, and how far back was searched where patience ended."""
     found_in = matching(request.project.pk, selection)
     if not selection.scans_events:
         return list(found_in(since, until)[:FIRST_ROWS]), None
@@ -119,7 +113,7 @@ def _newest(
 
 def _until(selection: Selection, since: datetime, reached: datetime) -> str:
     times = {"from": since.isoformat(), "to": reached.isoformat()}
-    return selection.query(**times, range=None)
+    return selection.query(**times, range=None, follow="calls")
 
 
 def _poll(selection: Selection, cursor: str) -> str:

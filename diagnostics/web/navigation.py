@@ -17,7 +17,7 @@ MAIN = (
     Destination("incidents", "Incidents", "i"),
     Destination("models", "Models", "m"),
     Destination("failures", "Failures", "f"),
-    Destination("goals", "Runs", "r"),
+    Destination("runs", "Runs", "r"),
     Destination("alert_rules", "Alerts", "a"),
 )
 MORE = {
@@ -27,7 +27,7 @@ MORE = {
         Destination("lab", "Parse lab"),
     ),
     "Execution": (
-        Destination("runs", "Plan runs"),
+        Destination("plan_runs", "Plan runs"),
         Destination("tools", "Tools"),
         Destination("breakers", "Breakers"),
         Destination("fix_patterns", "Fix patterns"),

@@ -101,10 +101,10 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   const paused = button.getAttribute("aria-pressed") !== "true";
   button.setAttribute("aria-pressed", paused);
-  button.textContent = paused ? "Go on" : "Pause";
+  button.textContent = paused ? "Resume" : "Pause";
   const state = document.querySelector("[data-tail-state]");
-  if (state) state.textContent = paused ? "paused" : "following, two seconds behind";
-  if (!paused) htmx.trigger("#tail-poll", "seen");
+  if (state) state.textContent = paused ? "paused" : "following";
+  if (!paused) for (const tail of document.querySelectorAll("[data-tail]")) htmx.trigger(tail, "seen");
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   const tail = event.detail.target;

@@ -10,14 +10,14 @@ from plans.models.run import Run
 @pytest.mark.parametrize(
     ("status", "task_status", "badge"),
     [
-        ("running", None, ("live", "running")),
-        ("running", "FAILED", ("live", "running")),  # the last cycle's, not the goal's
-        ("waiting_user", None, ("warn", "waiting user")),
-        ("completed", "COMPLETED", ("good", "COMPLETED")),
-        ("completed", "PARTIAL", ("warn", "PARTIAL")),
-        ("failed", "BLOCKED", ("bad", "BLOCKED")),
-        ("failed", None, ("bad", "failed")),
-        ("cancelled", "PARTIAL", ("quiet", "cancelled")),
+        ("running", None, ("live", "Running")),
+        ("running", "FAILED", ("live", "Running")),  # the last cycle's, not the goal's
+        ("waiting_user", None, ("warn", "Waiting for answer")),
+        ("completed", "COMPLETED", ("good", "Completed")),
+        ("completed", "PARTIAL", ("warn", "Partial")),
+        ("failed", "BLOCKED", ("bad", "Blocked")),
+        ("failed", None, ("bad", "Failed")),
+        ("cancelled", "PARTIAL", ("quiet", "Cancelled")),
     ],
 )
 def test_s2_43_goal_badge(status: str, task_status: str | None, badge: tuple[str, str]) -> None:
@@ -35,7 +35,7 @@ def test_every_state_there_is_has_a_badge() -> None:
 
 
 def test_x_4_stub_is_degraded_and_never_a_success() -> None:
-    assert outcome_badge("stubbed") == ("bad", "stub plan, degraded")
+    assert outcome_badge("stubbed") == ("bad", "Stub plan, degraded")
 
 
 def test_no_outcome_has_no_badge() -> None:
@@ -45,11 +45,11 @@ def test_no_outcome_has_no_badge() -> None:
 @pytest.mark.parametrize(
     ("state", "ok", "skipped", "badge"),
     [
-        ("pending", None, None, ("quiet", "pending")),
-        ("started", None, None, ("live", "running")),
-        ("final", True, False, ("good", "ok")),
-        ("final", False, False, ("bad", "failed")),
-        ("final", False, True, ("warn", "skipped")),
+        ("pending", None, None, ("quiet", "Pending")),
+        ("started", None, None, ("live", "Running")),
+        ("final", True, False, ("good", "OK")),
+        ("final", False, False, ("bad", "Failed")),
+        ("final", False, True, ("warn", "Skipped")),
     ],
 )
 def test_s2_44_step_badge(

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from agents.badges import outcome_badge
-from agents.console.goal_list import PATTERNS
+from agents.console.goal_actions import PATTERNS
 from agents.goals.responses import PATTERNS_PATH
 from failsoft.plans.validation import validate_payload
 from failsoft.retry.stubs import STUB_TITLE
@@ -103,7 +103,7 @@ def test_s1_64_and_s1_91_a_stub_is_degraded_and_says_so_everywhere(planner: Plan
     assert event["status"] == "stubbed"
     assert events_named(record, "succeeded") == []
     assert (record["outcome"], record["source"]) == ("stubbed", "stub")
-    assert outcome_badge(record["outcome"]) == ("bad", "stub plan, degraded")
+    assert outcome_badge(record["outcome"]) == ("bad", "Stub plan, degraded")
     assert "stand-in" in record["user_text"]
 
 

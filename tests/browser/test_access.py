@@ -38,8 +38,8 @@ def story(incident: Project, planner: Planner) -> Goal:
 ALSO = [
     "/?model=claude-haiku-4&range=7d",
     "/?model=nobody",
-    "/goals/?q=nobody",
-    "/goals/waiting/",
+    "/runs/?q=nobody",
+    "/runs/waiting/",
     "/find/?reference=nobody",
     "/accounts/password/change/",
     "/accounts/logout/",
@@ -124,11 +124,11 @@ def test_everything_works_without_javascript(
     page.get_by_role("link", name="Remove the filter").click()
     expect(page.locator("h1")).to_contain_text("Degrading since")
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Runs", exact=True).click()
-    page.get_by_role("link", name="Submit a goal").click()
-    page.get_by_label("What should be done").fill("Say hello")
+    page.get_by_role("link", name="New goal").click()
+    page.get_by_label("Goal", exact=True).fill("Say hello")
     page.get_by_role("button", name="Submit").click()
     expect(page.locator("h1")).to_contain_text("Queued")
-    page.get_by_role("button", name="Cancel this goal").click()
+    page.get_by_role("button", name="Cancel goal").click()
     expect(page.locator("h1")).to_contain_text("Cancelled")
 
 
@@ -138,7 +138,7 @@ def test_keyboard_alone_reaches_the_goal(story: Goal, reader: Reader) -> None:
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
-    reader.open("/goals/")
+    reader.open("/runs/")
     link = page.locator("a.name", has_text="Say hello")
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -147,7 +147,7 @@ def test_keyboard_alone_reaches_the_goal(story: Goal, reader: Reader) -> None:
     outline = link.evaluate("element => getComputedStyle(element).outlineStyle")
     assert outline == "solid"
     page.keyboard.press("Enter")
-    page.wait_for_url("**/goals/story/")
+    page.wait_for_url("**/runs/story/")
 
 
 def test_menu_opens_and_closes_by_keyboard(reader: Reader) -> None:

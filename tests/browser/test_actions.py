@@ -35,7 +35,7 @@ def test_a_goal_of_actions_is_readable_everywhere(
 ) -> None:
     reader = open_reader(width, color_scheme=scheme)
     reader.sign_in()
-    page = reader.open("/goals/acted/")
+    page = reader.open("/runs/acted/")
     expect(page.locator("#actions")).to_contain_text("couldn't be processed")
     assert reader.axe_violations() == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -45,9 +45,9 @@ def test_a_goal_of_actions_is_readable_everywhere(
 def test_what_was_applied_is_taken_back_by_a_button(acted: Goal, open_reader: Open) -> None:
     reader = open_reader()
     reader.sign_in()
-    page = reader.open("/goals/acted/")
-    page.get_by_role("button", name="Undo what was applied").click()
+    page = reader.open("/runs/acted/")
+    page.get_by_role("button", name="Undo").click()
     expect(page.locator("#actions")).to_contain_text("undone")
-    expect(page.get_by_role("button", name="Undo what was applied")).to_have_count(0)
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     assert not Entry.objects.exists()
     reader.check()

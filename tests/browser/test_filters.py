@@ -13,7 +13,7 @@ from diagnostics.store.aggregation import fold
 from diagnostics.store.partitions import ensure_partitions
 from failsoft.events import PostedEvent
 from tests.browser.conftest import Open, Reader
-from tests.console import make_goal, post_runs
+from tests.console import post_runs
 from tests.diagnostics.builders import succeeded
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -29,14 +29,15 @@ def goals(project: Project) -> Project:
     ensure_partitions(now.date(), (now + timedelta(days=1)).date())
     for model in ("haiku-4", "sonnet-4"):
         post_runs(project, 2, 1, now - timedelta(minutes=5), model=model, **PROD)
-    make_goal(project, "run-hello", text_preview="Say hello", environment="prod")
-    make_goal(project, "run-other", text_preview="Say else", environment="dev")
+    for name, environment in (("run-hello", "prod"), ("run-other", "dev")):
+        made = {"correlation_id": name, "environment": environment, "model": "gpt-5"}
+        post_runs(project, 1, 0, now - timedelta(minutes=5), **made)
     fold()
     return project
 
 
 def test_filters_apply_themselves_and_stay_in_the_address(goals: Project, reader: Reader) -> None:
-    page = reader.open("/goals/")
+    page = reader.open("/runs/")
     page.keyboard.press("/")
     expect(page.locator("#q")).to_be_focused()
     page.keyboard.type("env:prod")
@@ -56,7 +57,7 @@ def test_filters_apply_themselves_and_stay_in_the_address(goals: Project, reader
 
 
 def test_a_list_is_picked_from_and_stays_open(goals: Project, reader: Reader) -> None:
-    page = reader.open("/live/")
+    page = reader.open("/runs/?follow=calls")
     page.locator("#pick summary").click()
     page.locator("select[name=model]").select_option("haiku-4")
     expect(page.locator("#tail li")).to_have_count(3)
@@ -68,7 +69,7 @@ def test_a_list_is_picked_from_and_stays_open(goals: Project, reader: Reader) ->
 
 
 def test_suggestions_are_of_the_term_that_is_typed(goals: Project, reader: Reader) -> None:
-    page = reader.open("/goals/")
+    page = reader.open("/runs/")
     page.locator("#q").type("-env:dev model:")
     offered = page.locator("#terms option").evaluate_all("all => all.map(o => o.value)")
     assert "-env:dev model:haiku-4" in offered
@@ -76,7 +77,7 @@ def test_suggestions_are_of_the_term_that_is_typed(goals: Project, reader: Reade
 
 
 def test_a_view_is_saved_shared_and_opened(goals: Project, reader: Reader) -> None:
-    page = reader.open("/goals/?environment=prod")
+    page = reader.open("/runs/?environment=prod")
     page.locator("#views summary").click()
     page.get_by_label("Save this page as").fill("Production")
     page.get_by_role("button", name="Save", exact=True).click()
@@ -87,7 +88,7 @@ def test_a_view_is_saved_shared_and_opened(goals: Project, reader: Reader) -> No
     page.get_by_role("button", name="Share", exact=True).click()
     expect(page.get_by_text("everybody in the project")).to_be_visible()
     page.get_by_role("link", name="Production").click()
-    page.wait_for_url("**/goals/?environment=prod")
+    page.wait_for_url("**/runs/?environment=prod")
     assert SavedView.objects.get().is_shared
     reader.check()
 
@@ -96,15 +97,15 @@ def test_g_and_a_letter_lead_to_pages(goals: Project, reader: Reader) -> None:
     page = reader.open("/")
     page.keyboard.press("g")
     page.keyboard.press("g")
-    page.wait_for_url("**/goals/")
+    page.wait_for_url("**/runs/")
     page.keyboard.press("g")
     page.keyboard.press("l")
-    page.wait_for_url("**/live/")
+    page.wait_for_url("**/runs/?follow=calls")
     reader.check()
 
 
 def test_the_tail_follows_and_pauses(goals: Project, reader: Reader) -> None:
-    page = reader.open("/live/?model=haiku-4")
+    page = reader.open("/runs/?follow=calls&model=haiku-4")
     expect(page.locator("#tail li")).to_have_count(3)
     # What follows by itself offers no link to ask for it.
     expect(page.get_by_role("link", name="Refresh")).to_have_count(0)
@@ -114,7 +115,7 @@ def test_the_tail_follows_and_pauses(goals: Project, reader: Reader) -> None:
     send(goals, "haiku-4")
     page.wait_for_timeout(4_500)
     expect(page.locator("#tail li")).to_have_count(4)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect(page.locator("#tail li")).to_have_count(5, timeout=9_000)
     reader.check()
 
@@ -122,7 +123,7 @@ def test_the_tail_follows_and_pauses(goals: Project, reader: Reader) -> None:
 def test_without_javascript_every_filter_works(goals: Project, open_reader: Open) -> None:
     reader = open_reader(java_script_enabled=False)
     reader.sign_in()
-    page = reader.open("/goals/")
+    page = reader.open("/runs/")
     page.locator("#pick summary").click()
     page.locator("select[name=environment]").select_option("prod")
     page.get_by_role("button", name="Apply").click()
@@ -140,7 +141,7 @@ def test_without_javascript_every_filter_works(goals: Project, open_reader: Open
 def test_a_phone_shows_it_without_scrolling_sideways(goals: Project, open_reader: Open) -> None:
     reader = open_reader(width=360)
     reader.sign_in()
-    page = reader.open("/goals/?environment=prod&q=-model:none")
+    page = reader.open("/runs/?environment=prod&q=-model:none")
     for fold_id in ("times", "pick", "syntax", "views", "share"):
         page.locator(f"#{fold_id} summary").click()
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -162,7 +162,7 @@ def test_s13_no_payload_of_forty_is_executed_on_any_page(
 
     page.on("dialog", dismiss)
     paths = [*hostile_pages, "/?range=7d"]
-    paths += [f"/goals/{goal.pk}/" for goal in hostile_goals]
+    paths += [f"/runs/{goal.pk}/" for goal in hostile_goals]
     for path in paths:
         reader.open(path)
         page.wait_for_timeout(30)
@@ -177,7 +177,7 @@ def test_s13_payloads_in_the_query_are_not_executed(reader: Reader, project: Pro
         for name, path in (
             ("model", "/"),
             ("range", "/"),
-            ("q", "/goals/"),
+            ("q", "/runs/"),
             ("reference", "/find/"),
         ):
             page.goto(f"{reader.base_url}{path}?" + _encoded(name, text))

@@ -30,13 +30,13 @@ def test_sign_in_read_the_verdict_submit_a_goal_and_watch_it_end(
     expect(page.locator("h1")).to_contain_text("Degrading since")
     expect(page.locator("h1")).to_contain_text("claude-haiku-4")
     page.locator(".bar").get_by_role("link", name="Runs", exact=True).click()
-    page.get_by_role("link", name="Submit a goal").click()
-    page.get_by_label("What should be done").fill("Say hello twice")
+    page.get_by_role("link", name="New goal").click()
+    page.get_by_label("Goal", exact=True).fill("Say hello twice")
     planner.will_say("no plan at all", PLAN)
     page.get_by_role("button", name="Submit").click()
     expect(page.locator("h1")).to_contain_text("Queued")
     work_off()
-    expect(page.locator("h1")).to_contain_text("Completed: valid plan after a repair")
+    expect(page.locator("h1")).to_contain_text("Completed: valid plan, recovered after 2 attempts")
     expect(page.get_by_role("img", name=re.compile("plan of 2 steps"))).to_be_visible()
     expect(page.locator("[data-poll]")).to_have_count(0)
     reader.check()
@@ -55,20 +55,20 @@ def test_page_follows_a_goal_while_it_runs_and_stops_at_the_end(
 ) -> None:
     planner.will_say("nonsense", "more nonsense")
     goal = planner.submit("Say hello", mode="plan")
-    page = reader.open(f"/goals/{goal.correlation_id}/")
+    page = reader.open(f"/runs/{goal.correlation_id}/")
     Goal.objects.filter(pk=goal.pk).update(status="running")
     expect(page.locator("h1")).to_contain_text("Planning: 0 attempts so far")
     Goal.objects.filter(pk=goal.pk).update(status="queued")
     work_off()
-    expect(page.locator("h1")).to_contain_text("Failed softly: 2 attempts")
-    assert page.title().startswith("Failed softly")
+    expect(page.locator("h1")).to_contain_text("Degraded: no valid plan after 2 attempts")
+    assert page.title().startswith("Degraded")
     assert requests_during(page, 2_500) == []
     reader.check()
 
 
 def test_hidden_page_asks_nothing(planner: Planner, reader: Reader) -> None:
     goal = planner.submit("Say hello", mode="plan")
-    page = reader.open(f"/goals/{goal.correlation_id}/")
+    page = reader.open(f"/runs/{goal.correlation_id}/")
     page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true})")
     assert requests_during(page, 2_500) == []
 
@@ -78,7 +78,7 @@ def test_open_folds_and_focus_survive_a_refresh(planner: Planner, reader: Reader
     goal = planner.submit("Say hello", mode="next_step")
     work_off()
     Goal.objects.filter(pk=goal.pk).update(status="running", next_user_question=None)
-    page = reader.open(f"/goals/{goal.correlation_id}/")
+    page = reader.open(f"/runs/{goal.correlation_id}/")
     page.locator("details[id^=feedback] summary").click()
     Goal.objects.filter(pk=goal.pk).update(pdca_phase="do")
     expect(page.locator("h1")).to_contain_text("Running the plan")
@@ -91,10 +91,12 @@ def test_waiting_goal_is_answered(planner: Planner, reader: Reader) -> None:
     )
     goal = planner.submit("Delete a branch")
     work_off()
-    page = reader.open(f"/goals/{goal.correlation_id}/")
-    expect(page.get_by_role("region", name="An answer is needed")).to_contain_text("Which branch?")
+    page = reader.open(f"/runs/{goal.correlation_id}/")
+    expect(page.get_by_role("region", name="Waiting for your answer")).to_contain_text(
+        "Which branch?"
+    )
     page.get_by_label("Answer", exact=True).fill("the stale one")
-    page.get_by_role("button", name="Send the answer").click()
+    page.get_by_role("button", name="Answer").click()
     work_off()
     expect(page.locator("h1")).to_contain_text("Completed")
     reader.check()
@@ -102,8 +104,8 @@ def test_waiting_goal_is_answered(planner: Planner, reader: Reader) -> None:
 
 def test_running_goal_is_cancelled(planner: Planner, reader: Reader) -> None:
     goal = planner.submit("Say hello")
-    page = reader.open(f"/goals/{goal.correlation_id}/")
-    page.get_by_role("button", name="Cancel this goal").click()
+    page = reader.open(f"/runs/{goal.correlation_id}/")
+    page.get_by_role("button", name="Cancel goal").click()
     expect(page.locator("h1")).to_contain_text("Cancelled")
     reader.check()
 
@@ -112,7 +114,7 @@ def test_reference_is_found(planner: Planner, reader: Reader) -> None:
     goal = planner.submit("Say hello", correlation_id="run-8842")
     reader.page.locator("#find").fill("run-8842")
     reader.page.keyboard.press("Enter")
-    reader.page.wait_for_url(f"**/goals/{goal.correlation_id}/")
+    reader.page.wait_for_url(f"**/runs/{goal.correlation_id}/")
 
 
 def test_filters_narrow_the_page_and_can_be_taken_off(incident: Project, reader: Reader) -> None:
@@ -147,5 +149,5 @@ def test_sign_out_ends_the_session(reader: Reader) -> None:
     page = reader.page
     page.locator(".bar > details.project > summary").click()
     page.get_by_role("button", name="Sign out").click()
-    reader.open("/goals/")
+    reader.open("/runs/")
     assert "/accounts/login/" in page.url

@@ -92,7 +92,7 @@ def test_a_run_works_without_javascript(run: Run, open_reader: Open) -> None:
     page.get_by_label("Status").select_option("FAILED")
     page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="orders").click()
-    expect(page.locator("h1")).to_contain_text("1 step to be decided")
+    expect(page.locator("h1")).to_contain_text("1 step needing a decision")
     page.get_by_role("link", name="not ok 3").click()
     expect(page.locator("#steps tbody tr")).to_have_count(3)
     page.get_by_role("button", name="It was not done").click()

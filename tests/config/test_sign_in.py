@@ -140,7 +140,7 @@ def staff(ada: Any, settings: Any) -> Client:
     return client
 
 
-@pytest.mark.parametrize("path", ["/", "/admin/", "/settings/redaction/", "/goals/"])
+@pytest.mark.parametrize("path", ["/", "/admin/", "/settings/redaction/", "/runs/"])
 def test_s22_staff_without_a_second_factor_are_led_to_it(staff: Client, path: str) -> None:
     answer = staff.get(path)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/accounts/2fa/")

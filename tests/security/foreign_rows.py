@@ -38,7 +38,7 @@ NAMED = (
     (r"", "breaker_id", "agents.Breaker"),
     (r"", "pattern_id", "agents.FixPattern"),
     (r"", "goal_id", "agents.Goal"),
-    (r"^(goals|api/v1/goals)/", "reference", "agents.Goal"),
+    (r"^(goals|runs|api/v1/goals)/", "reference", "agents.Goal"),
     (r"^api/v1/runs/", "reference", "diagnostics.AgentRun"),
     (r"", "run_id", "plans.Run"),
     (r"", "group_id", "diagnostics.FailureGroup"),

@@ -140,7 +140,7 @@ def test_a_crafted_cursor_is_refused_by_name(asker: Asker, listed: str) -> None:
 
 def test_crafted_cursors_of_pages_are_passed_over_or_not_found(asker: Asker) -> None:
     random = Random("pages")
-    pages = ("/failures/", "/reports/", "/goals/", "/live/", "/live/rows/", "/incidents/",
+    pages = ("/failures/", "/reports/", "/runs/", "/live/", "/live/rows/", "/incidents/",
              f"/failures/{first_of(model_of('', 'group_id'), asker.project).pk}/")  # type: ignore[arg-type]  # fmt: skip
     for page in pages:
         for name in ("before", "after"):
@@ -159,7 +159,7 @@ def test_crafted_ids_in_paths_are_not_found(asker: Asker) -> None:
             path = write_path(address, values)
             asker.ask("GET", path)
             asker.ask(method, path)
-    for path in ("/models/%00/x/", "/models/x/%00/", "/models/~00/x/", "/goals/%00/"):
+    for path in ("/models/%00/x/", "/models/x/%00/", "/models/~00/x/", "/runs/%00/"):
         assert asker.ask("GET", path).status_code == 404
     assert asker.faults == []
 

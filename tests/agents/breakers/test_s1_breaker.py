@@ -378,5 +378,12 @@ def test_a_waiting_goal_says_so_on_its_page(planner: Planner) -> None:
     user, role = User.objects.create_user("ada"), Membership.Role.VIEWER
     Membership.objects.create(project=planner.project, user=user, role=role)
     client.force_login(user)
-    page = client.get(f"/goals/{waiting.correlation_id}/").content.decode()
-    assert "circuit breaker is open, next try at" in page.replace("&#x27;", "'")
+    page = client.get(f"/runs/{waiting.correlation_id}/").content.decode()
+    assert "circuit breaker is open" in page
+    assert "next attempt <time" in page
+    rows = Breaker.objects.filter(project=planner.project, kind="transport")
+    rows.update(state="isolated", open_until=None)
+    page = client.get(f"/runs/{waiting.correlation_id}/").content.decode()
+    # Only a person closes it: no attempt is announced.
+    assert "the model is isolated" in page
+    assert "next attempt <time" not in page

@@ -50,7 +50,7 @@ def test_the_page_tells_what_was_applied_and_what_failed_in_which_layer(
 
 def test_a_call_without_a_name_is_shown_too(read: Read, project: Project) -> None:
     page = read(goal_path(acted(project, None, call("x", "{}"))))
-    assert "no tool named" in page
+    assert "no tool name" in page
 
 
 def test_before_anything_is_applied_the_page_has_no_actions(read: Read, project: Project) -> None:
@@ -59,19 +59,19 @@ def test_before_anything_is_applied_the_page_has_no_actions(read: Read, project:
 
 
 def test_undo_takes_back_and_the_page_says_so(client: Client, read: Read, partial: Goal) -> None:
-    assert "Undo what was applied" in read(goal_path(partial))
+    assert "Undo" in read(goal_path(partial))
     answer = client.post(f"/goals/{partial.pk}/undo/")
     assert answer["Location"] == goal_path(partial)
     assert not Entry.objects.exists()
     page = read(goal_path(partial))
-    assert "Undo what was applied" not in page
+    assert "Undo" not in page
     assert "undone" in page
 
 
 def test_a_second_undo_is_answered_in_words(client: Client, partial: Goal) -> None:
     client.post(f"/goals/{partial.pk}/undo/")
     page = client.post(f"/goals/{partial.pk}/undo/", follow=True).content.decode()
-    assert "Nothing was undone: the actions of this goal were undone before." in page
+    assert "Not undone: the actions of this goal were undone before." in page
 
 
 def test_what_was_changed_again_is_named_as_not_undone(
@@ -79,7 +79,7 @@ def test_what_was_changed_again_is_named_as_not_undone(
 ) -> None:
     Entry.objects.update(revision=7)
     client.post(f"/goals/{partial.pk}/undo/")
-    assert "changed again since, not undone" in read(goal_path(partial))
+    assert "edited since, kept" in read(goal_path(partial))
 
 
 def test_a_viewer_may_not_undo(client: Client, project: Project, partial: Goal) -> None:

@@ -40,9 +40,9 @@ def test_what_holds_something_back_comes_first_and_says_what_it_means(
     page = read("/breakers/")
 
     assert page.index("dead-1") < page.index("fine-1")
-    assert "1 of 2 holds something back" in page
-    assert "No call is made. After the cool-down one probe is." in page
-    assert "too many faults in a row" in page
+    assert "1 of 2 open" in page
+    assert "No calls. One probe after the cool-down." in page
+    assert "consecutive faults" in page
 
 
 def test_an_operator_isolates_and_closes_with_a_reason_that_stays(
@@ -52,7 +52,7 @@ def test_an_operator_isolates_and_closes_with_a_reason_that_stays(
 
     client.post(f"/breakers/{row.pk}/isolate/", {"reason": "costs too much"})
     page = read("/breakers/")
-    assert "Somebody has to close it." in page
+    assert "Close it to resume." in page
     assert "costs too much" in page
     client.post(f"/breakers/{row.pk}/close/", {"reason": "new contract"})
 
@@ -76,12 +76,26 @@ def test_a_model_that_never_failed_can_be_isolated(project: Project, client: Cli
     assert (row.model, row.operation, row.state) == ("fake-1", "plan", "isolated")
 
 
+def test_a_model_is_isolated_for_several_operations_in_one_form(
+    project: Project, client: Client, read: Read
+) -> None:
+    model = make_model(project)
+    operations = ["plan", "next_step", "actions"]
+    assert read("/breakers/").count('name="operation"') == len(operations)
+    form = {"language_model": model.pk, "operation": operations, "reason": "a test"}
+    client.post("/breakers/isolate/", form)
+    assert Breaker.objects.filter(state="isolated").count() == len(operations)
+    page = read("/breakers/")
+    assert "Isolate a model" in page
+    assert "Leave a model alone" not in page
+
+
 def test_without_a_reason_nothing_moves(project: Project, client: Client, read: Read) -> None:
     row = make_breaker(project)
 
     client.post(f"/breakers/{row.pk}/isolate/", {"reason": " "})
 
-    assert "Say why" in read("/breakers/")
+    assert "Enter a reason" in read("/breakers/")
     row.refresh_from_db()
     assert row.state == "closed"
     answer = client.post("/breakers/isolate/", {"operation": "dance"})
@@ -94,7 +108,7 @@ def test_a_viewer_looks_and_another_project_sees_nothing(project: Project, clien
     isolate_breaker(row.pk, Hand("ada"))
     client.force_login(make_member(project, "vic", Role.VIEWER))
     page = client.get("/breakers/").content.decode()
-    assert "isolated" in page
+    assert "Isolated" in page
     assert "<form method" not in page.partition("<main")[2]
     assert client.post(f"/breakers/{row.pk}/close/", {"reason": "x"}).status_code == 403
     assert client.post("/breakers/isolate/", {"reason": "x"}).status_code == 403
@@ -106,7 +120,7 @@ def test_a_viewer_looks_and_another_project_sees_nothing(project: Project, clien
 
 
 def test_the_empty_page_says_what_would_fill_it(project: Project, read: Read) -> None:
-    assert "No breaker has had anything to do." in read("/breakers/")
+    assert "No breakers yet." in read("/breakers/")
 
 
 @pytest.mark.parametrize("secret", ["sk-ant-api03-" + "x9Y" * 30])

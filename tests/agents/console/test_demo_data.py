@@ -92,12 +92,12 @@ def test_others_than_admins_are_not_asked(client: Client, project: Project) -> N
     answer = client.post("/settings/demo/", {"do": "load"})
     assert answer.status_code == 403
     assert not DemoOrder.objects.exists()
-    assert "Load demo data" not in client.get("/goals/").content.decode()
+    assert "Load demo data" not in client.get("/runs/").content.decode()
 
 
 def test_an_empty_page_has_the_button_for_admins(admin: Client) -> None:
-    assert "Load demo data" in admin.get("/goals/").content.decode()
-    assert "Choose to load" not in admin.get("/goals/").content.decode()
+    assert "Load demo data" in admin.get("/runs/").content.decode()
+    assert "Choose to load" not in admin.get("/runs/").content.decode()
 
 
 def test_nonsense_is_refused(admin: Client) -> None:

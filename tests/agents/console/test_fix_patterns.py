@@ -17,7 +17,7 @@ def test_patterns_are_shown_with_what_they_are_worth(project: Project, read: Rea
 
     page = read("/fix-patterns/").replace(THIN, " ")
 
-    assert "1 of 2 told to first prompts" in page
+    assert "1 of 2 active" in page
     assert "<code>steps[*].tool</code> is never left out: it is an object." in page
     assert "18 of 20 · 90 % (70 % to 97 %)" in page
     assert "1 of 5 · 20 % (4 % to 62 %)" in page
@@ -80,5 +80,5 @@ def test_a_viewer_looks_and_another_project_sees_nothing(project: Project, clien
 def test_the_empty_page_says_what_would_fill_it(project: Project, read: Read) -> None:
     page = read("/fix-patterns/")
 
-    assert "Nothing has been learned yet." in page
+    assert "No fix patterns yet." in page
     assert "submit_goal" in page

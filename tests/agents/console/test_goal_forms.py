@@ -36,7 +36,7 @@ def test_goal_is_queued_with_what_was_filled_in(project: Project, client: Client
     sent = filled(project, constraints="use echo\n? be brief\n\n")
     answer = client.post("/goals/new/", sent)
     goal = Goal.objects.get()
-    assert answer["Location"] == f"/goals/{goal.correlation_id}/"
+    assert answer["Location"] == f"/runs/{goal.correlation_id}/"
     assert (goal.status, goal.source) == ("queued", "console")
     assert goal.retry["max_retries"] == 3
     assert goal.retry["simplify_on_final_attempt"] is False
@@ -143,7 +143,7 @@ def test_waiting_goal_shows_its_question_and_goes_on_with_the_answer(
     planner: Planner, client: Client, read: Read
 ) -> None:
     record = planner.run(ASK)
-    path = f"/goals/{record['correlation_id']}/"
+    path = f"/runs/{record['correlation_id']}/"
     assert "Which branch?" in read(path)
     goal = Goal.objects.get()
     sent = {"kind": "text", "text": "main"}
@@ -174,7 +174,7 @@ def test_answer_that_comes_too_late_changes_nothing(project: Project, client: Cl
     goal = make_goal(project, status="completed")
     sent = {"kind": "confirmed"}
     html = client.post(f"/goals/{goal.pk}/answer/", sent, follow=True).content.decode()
-    assert "was not waiting for an answer any more" in html
+    assert "no longer waiting for an answer" in html
 
 
 def test_queued_goal_is_cancelled_at_once(project: Project, client: Client) -> None:
@@ -187,7 +187,7 @@ def test_queued_goal_is_cancelled_at_once(project: Project, client: Client) -> N
 def test_ended_goal_cannot_be_cancelled(project: Project, client: Client) -> None:
     goal = make_goal(project, status="completed", outcome="ok_first")
     html = client.post(f"/goals/{goal.pk}/cancel/", follow=True).content.decode()
-    assert "had ended before it could be cancelled" in html
+    assert "had already ended" in html
 
 
 @pytest.mark.parametrize("action", ["cancel", "answer"])
@@ -208,7 +208,7 @@ def test_viewer_looks_but_does_not_act(project: Project) -> None:
     client = Client()
     client.force_login(make_member(project, "eve", Role.VIEWER))
     goal = make_goal(project, status="running")
-    assert b"/cancel/" not in client.get("/goals/run-1/").content
+    assert b"/cancel/" not in client.get("/runs/run-1/").content
     answer = client.post(f"/goals/{goal.pk}/cancel/")
     assert answer.status_code == 403
     assert b"Your role is read-only here" in answer.content
@@ -225,13 +225,13 @@ def test_posts_without_a_token_are_refused(project: Project) -> None:
 def test_x_1_reference_leads_to_the_goal(project: Project, client: Client) -> None:
     make_goal(project, "run-8842")
     answer = client.get("/find/", {"reference": " run-8842 "})
-    assert answer["Location"] == "/goals/run-8842/"
+    assert answer["Location"] == "/runs/run-8842/"
 
 
 def test_reference_of_an_outside_agent_leads_to_its_run(project: Project, client: Client) -> None:
     post_runs(project, 0, 1, clock.now(), correlation_id="theirs")
     answer = client.get("/find/", {"reference": "theirs"}, follow=True)
-    assert answer.redirect_chain[-1][0].startswith("/goals/theirs/")
+    assert answer.redirect_chain[-1][0].startswith("/runs/theirs/")
     assert "graph.next_step.degraded" in answer.content.decode()
 
 

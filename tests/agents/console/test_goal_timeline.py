@@ -51,7 +51,7 @@ def failed_run(project: Project) -> Goal:
 
 def test_attempt_shows_kind_model_and_figures(project: Project, read: Read) -> None:
     make_attempt(make_goal(project), 1, error_type="truncated", finish_reason="length")
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     assert "1 · truncated" in html
     assert "fake/fake-1" in html
     assert "911 → 12 tokens" in html
@@ -60,7 +60,7 @@ def test_attempt_shows_kind_model_and_figures(project: Project, read: Read) -> N
 
 def test_error_shows_path_message_and_place(project: Project, read: Read) -> None:
     make_attempt(make_goal(project))
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     assert "<code>/steps/0/tool</code>" in html
     assert "field required" in html
     assert "line 2, column 3" in html
@@ -68,7 +68,7 @@ def test_error_shows_path_message_and_place(project: Project, read: Read) -> Non
 
 def test_preview_marks_the_offending_line_and_character(project: Project, read: Read) -> None:
     make_attempt(make_goal(project))
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     assert '<span class="ln faulty" data-n="2">  <mark>{</mark>' in html
     assert '<span class="ln caret" aria-hidden="true">  ^</span>' in html
 
@@ -83,7 +83,7 @@ def test_repairs_coercions_and_dropped_constraints_are_shown(project: Project, r
         feedback="The answer was not JSON.",
         simplified=True,
     )
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     for text in ("fence 1:1", "null_to_list /steps/0 1:9", "be brief"):
         assert text in html
     assert "Feedback sent with attempt 2, simplified" in html
@@ -92,7 +92,7 @@ def test_repairs_coercions_and_dropped_constraints_are_shown(project: Project, r
 
 def test_s2_44_steps_show_ok_skipped_reason_error_and_output(failed_run: Goal, read: Read) -> None:
     html = read(goal_path(failed_run))
-    for state in ("ok", "failed", "skipped"):
+    for state in ("OK", "Failed", "Skipped"):
         assert f"</svg>{state}</span>" in html
     assert "the tool raised" in html
     assert "step_2 failed" in html
@@ -122,8 +122,8 @@ def test_s2_3_results_that_break_the_contract_are_called_out(failed_run: Goal, r
 
 def test_degraded_goal_tells_its_story(planner: Planner, read: Read) -> None:
     record = planner.run("not json", "still not")
-    html = read(f"/goals/{record['correlation_id']}/")
-    assert "Failed softly: 2 attempts, no valid next step" in html
+    html = read(f"/runs/{record['correlation_id']}/")
+    assert "Degraded: no valid next step after 2 attempts" in html
     assert "graph.next_step.degraded" in html
     assert "next_step_parse_failed" in html
     assert record["user_text"].split(".")[0] in html
@@ -134,7 +134,7 @@ def test_degraded_goal_says_what_one_more_attempt_would_have_brought(
     planner: Planner, read: Read
 ) -> None:
     told = planner.run("not json", "still not")
-    page = f"/goals/{told['correlation_id']}/"
+    page = f"/runs/{told['correlation_id']}/"
     assert "One more attempt" not in read(page)
 
     third = make_event(
@@ -158,16 +158,16 @@ def test_degraded_goal_says_what_one_more_attempt_would_have_brought(
     record(planner.project.pk, rows)
     fold()
     html = read(page).replace("\u202f", " ")
-    assert "One more attempt would have rescued 75 % of such runs (55 % to 88 %" in html
-    assert "attempt 3 of 24 that this model made at this step" in html
+    assert "One more attempt would have recovered 75 % of such runs (55 % to 88 %" in html
+    assert "n = 24 attempts 3 of this model and node" in html
 
 
 def test_completed_goal_tells_its_story(planner: Planner, read: Read) -> None:
     plan = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {}}}]}'
     record = planner.run("nonsense", plan, mode="plan")
-    html = read(f"/goals/{record['correlation_id']}/")
-    assert "Completed: valid plan after a repair, 2 attempts; 1 of 1 steps ok" in html
-    assert "</svg>COMPLETED</span>" in html
+    html = read(f"/runs/{record['correlation_id']}/")
+    assert "Completed: valid plan, recovered after 2 attempts; 1 of 1 steps ok" in html
+    assert "</svg>Completed</span>" in html
 
 
 @pytest.mark.parametrize(
@@ -185,22 +185,22 @@ def test_page_is_polled_while_the_goal_runs(
     project: Project, read: Read, status: str, is_polled: bool
 ) -> None:
     make_goal(project, status=status)
-    assert ("data-poll" in read("/goals/run-1/")) is is_polled
+    assert ("data-poll" in read("/runs/run-1/")) is is_polled
 
 
 def test_running_goal_has_a_cancel_button_and_an_ended_one_has_none(
     project: Project, read: Read
 ) -> None:
     goal = make_goal(project, status="running")
-    assert "/cancel/" in read("/goals/run-1/")
+    assert "/cancel/" in read("/runs/run-1/")
     Goal.objects.filter(pk=goal.pk).update(status="failed")
-    assert "/cancel/" not in read("/goals/run-1/")
+    assert "/cancel/" not in read("/runs/run-1/")
 
 
 def test_foreign_and_unknown_goals_are_both_not_found(client: Client) -> None:
     make_goal(Project.objects.create(slug="other", name="Other"), "foreign")
     for reference in ("foreign", "unknown", "%00", "a%2Fb"):
-        assert client.get(f"/goals/{reference}/").status_code == 404
+        assert client.get(f"/runs/{reference}/").status_code == 404
 
 
 @pytest.mark.parametrize("reference", ["new", "..", "a/b", "a b", "ä?#", "x" * 200])
@@ -217,23 +217,23 @@ def test_long_plan_is_paged_and_drawn_in_part(project: Project, read: Read) -> N
     goal = make_goal(project, status="completed", outcome="ok_first")
     steps = [{"step_id": f"s{n}", "ok": True, "skipped": False} for n in range(130)]
     make_run(goal, steps, make_meta("COMPLETED", 130, 0, 0))
-    first = read("/goals/run-1/")
+    first = read("/runs/run-1/")
     assert "The first 60 of 130 steps are drawn" in first
     assert '<span class="name mono">s99</span>' in first
     assert '<span class="name mono">s100</span>' not in first
-    assert '<span class="name mono">s129</span>' in read("/goals/run-1/", **{"from": 100})
+    assert '<span class="name mono">s129</span>' in read("/runs/run-1/", **{"from": 100})
 
 
 @pytest.mark.parametrize("first", ["-1", "x", "²", "9" * 30])
 def test_hostile_step_offsets_are_answered(project: Project, client: Client, first: str) -> None:
     make_goal(project)
-    assert client.get("/goals/run-1/", {"from": first}).status_code == 200
+    assert client.get("/runs/run-1/", {"from": first}).status_code == 200
 
 
 def test_unchanged_goal_is_answered_with_304(project: Project, client: Client) -> None:
     make_goal(project, status="running")
-    tag = client.get("/goals/run-1/")["ETag"]
-    again = client.get("/goals/run-1/", headers={"If-None-Match": tag})
+    tag = client.get("/runs/run-1/")["ETag"]
+    again = client.get("/runs/run-1/", headers={"If-None-Match": tag})
     assert again.status_code == 304
 
 
@@ -247,16 +247,16 @@ def test_query_count_does_not_grow_with_attempts_and_steps(
     at = clock.now().isoformat()
     record(project.pk, [make_event(correlation_id="run-1", occurred_at=at)])
     # Session, user, memberships, goal, attempts, runs, sizes of runs, steps; events, their
-    # details, their failure groups.
-    with django_assert_num_queries(12):
-        client.get("/goals/run-1/")
+    # details, their failure groups; the run's row, prices and tokens.
+    with django_assert_num_queries(15):
+        client.get("/runs/run-1/")
 
 
 def test_cycles_are_told_apart(project: Project, read: Read) -> None:
     goal = make_goal(project, cycle=2)
     make_attempt(goal, 1)
     make_attempt(goal, 1, cycle=2, called_at=goal.created_at + timedelta(minutes=1))
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     assert html.index("Cycle 1") < html.index("Cycle 2")
 
 
@@ -266,7 +266,7 @@ def test_what_changed_from_one_attempt_to_the_next_is_told_by_pointer(
     goal = make_goal(project)
     make_attempt(goal, 1, preview='{"steps": [{"step_id": "step_1", "tool": "<x>"}]}')
     make_attempt(goal, 2, preview='{"steps": [{"step_id": "step_1", "tool": "echo"}]}')
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     assert "1 change from attempt 1" in html
     assert "<code>/steps/0/tool</code>" in html
     assert "<del>&quot;&lt;x&gt;&quot;</del>" in html
@@ -280,7 +280,7 @@ def test_the_same_text_twice_is_not_called_the_same_value(
     goal = make_goal(project)
     for number in (1, 2):
         make_attempt(goal, number, preview=text)
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     assert "The same text as attempt 1" in html
     assert "the same value" not in html
 
@@ -289,7 +289,7 @@ def test_texts_that_cannot_be_read_are_compared_by_line(project: Project, read: 
     goal = make_goal(project)
     make_attempt(goal, 1, preview="I will\nnot do that")
     make_attempt(goal, 2, preview="I will\nnot do this")
-    html = read("/goals/run-1/")
+    html = read("/runs/run-1/")
     assert "Lines that differ from attempt 1" in html
     assert ">not do that<" in html
     assert 'class="ln gone"' in html
@@ -300,7 +300,7 @@ def test_attempts_of_two_nodes_or_cycles_are_not_compared(project: Project, read
     make_attempt(goal, 1)
     make_attempt(goal, 1, cycle=2)
     make_attempt(goal, 1, node="completion_check")
-    assert "from attempt" not in read("/goals/run-1/")
+    assert "from attempt" not in read("/runs/run-1/")
 
 
 def test_an_attempt_leads_to_its_failures_and_to_the_lab(project: Project, read: Read) -> None:
@@ -310,8 +310,8 @@ def test_an_attempt_leads_to_its_failures_and_to_the_lab(project: Project, read:
     record(project.pk, [make_event(correlation_id="run-1", occurred_at=at)])
     fold()
     group = FailureGroup.objects.get(project=project)
-    html = read("/goals/run-1/")
-    assert f'href="/failures/{group.pk}/">Same failure (1)<' in html
+    html = read("/runs/run-1/")
+    assert f'href="/failures/{group.pk}/">schema_invalid: 1 failure<' in html
     assert "/lab/?event=" in html
 
 
@@ -319,7 +319,7 @@ def test_a_run_that_nobody_can_judge_is_called_out(project: Project, read: Read)
     goal = make_goal(project, status="failed", outcome="ok_first")
     step = {"step_id": "step_1", "ok": False, "skipped": False, "reason": "unknown_outcome"}
     run = make_run(goal, [step], make_meta("FAILED", 0, 1, 0))
-    assert f'/plan-runs/{run.pk}/#undecided"' in read("/goals/run-1/")
+    assert f'/plan-runs/{run.pk}/#undecided"' in read("/runs/run-1/")
 
 
 def test_a_goal_is_exported_as_the_api_gives_it(project: Project, client: Client) -> None:

@@ -13,21 +13,19 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
 @pytest.mark.parametrize(
     ("facts", "line"),
     [
-        ({"status": "queued"}, "Queued: a worker takes it next"),
+        ({"status": "queued"}, "Queued: waiting for a worker"),
         (
-            {
-                "status": "queued",
-                "evaluation": {
-                    "reason": "circuit_open",
-                    "retry_at": "2026-11-21T12:30:05.123456+00:00",
-                },
-            },
-            "Waiting: the provider's circuit breaker is open, next try at 12:30:05 UTC",
+            {"status": "queued", "evaluation": {"reason": "circuit_open"}},
+            "Waiting: the model's circuit breaker is open",
+        ),
+        (
+            {"status": "queued", "evaluation": {"reason": "circuit_open"}, "is_isolated": True},
+            "Waiting: the model is isolated; close its circuit breaker to continue",
         ),
         ({"status": "running"}, "Planning: 2 attempts so far"),
         ({"status": "running", "phase": "do"}, "Running the plan"),
         ({"status": "running", "phase": "check"}, "Checking the result"),
-        ({"status": "running", "phase": "act"}, "Deciding how to go on"),
+        ({"status": "running", "phase": "act"}, "Deciding the next step"),
         ({"status": "waiting_user"}, "Waiting for an answer"),
         ({"status": "cancelled", "attempts": 1}, "Cancelled after 1 attempt"),
         (
@@ -36,28 +34,28 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
         ),
         (
             {"status": "completed", "outcome": "repaired", "meta": FINE},
-            "Completed: valid plan after a repair, 2 attempts; 2 of 2 steps ok",
+            "Completed: valid plan, recovered after 2 attempts; 2 of 2 steps ok",
         ),
         (
             {"status": "completed", "outcome": "stubbed"},
-            "Completed: no valid plan after 2 attempts, a stub plan stood in",
+            "Completed: no valid plan after 2 attempts, stub plan used",
         ),
         (
             {"status": "failed", "outcome": "degraded", "mode": "next_step"},
-            "Failed softly: 2 attempts, no valid next step",
+            "Degraded: no valid next step after 2 attempts",
         ),
         (
             {"status": "failed", "outcome": "stubbed", "meta": META},
-            "Failed softly: no valid plan after 2 attempts; a stub plan stood in; "
+            "Degraded: no valid plan after 2 attempts; stub plan used; "
             "1 of 3 steps ok, 1 failed, 1 skipped",
         ),
         (
             {"status": "failed", "outcome": "provider_failed", "attempts": 1},
-            "Failed softly: the provider gave no answer in 1 attempt",
+            "Degraded: no answer from the provider in 1 attempt",
         ),
         (
             {"status": "failed", "outcome": "budget_exhausted"},
-            "Failed softly: the budget was spent after 2 attempts",
+            "Degraded: budget exhausted after 2 attempts",
         ),
         (
             {
@@ -65,11 +63,11 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
                 "outcome": "budget_exhausted",
                 "evaluation": {"reason": "budget_exhausted", "spent": "seconds"},
             },
-            "Failed: time ran out after 2 attempts",
+            "Failed: run timed out after 2 attempts",
         ),
         (
             {"status": "failed", "outcome": "circuit_open", "attempts": 0},
-            "Failed softly: the provider's circuit breaker is open, no call was made",
+            "Degraded: the model's circuit breaker was open, no call was made",
         ),
         (
             {"status": "failed", "outcome": "ok_first", "meta": META},

@@ -20,12 +20,12 @@ def send(project: Project, *events: dict[str, Any], reference: str = "agent-7") 
     record(project.pk, [PostedEvent.model_validate({**event, **told}) for event in events])
 
 
-def test_a_run_that_failed_softly_is_told_like_a_goal(project: Project, read: Read) -> None:
+def test_a_degraded_run_is_shown_like_a_goal(project: Project, read: Read) -> None:
     first = wire_event(raw_output_preview='{"a": 1}', attributes={"region": "eu"})
     second = wire_event(attempt=2, raw_output_preview='{"a": 2}', release="r1")
     send(project, first, second, degraded())
-    html = read("/goals/agent-7/")
-    assert "Failed softly after 2 attempts: next step parse failed" in html
+    html = read("/runs/agent-7/")
+    assert "Degraded after 2 attempts: next step parse failed" in html
     assert "1 · not_json" in html
     assert "1 change from attempt 1" in html
     assert "expected an object" in html
@@ -38,9 +38,9 @@ def test_a_run_that_failed_softly_is_told_like_a_goal(project: Project, read: Re
     ("events", "told"),
     [
         ([succeeded()], "Valid at the first attempt"),
-        ([wire_event(), succeeded(attempt=2)], "Valid after a repair, 2 attempts"),
+        ([wire_event(), succeeded(attempt=2)], "Recovered after 2 attempts"),
         ([wire_event()], "1 attempt, none valid so far"),
-        ([degraded(status="stubbed")], "A stub plan stood in"),
+        ([degraded(status="stubbed")], "stub plan used"),
     ],
     ids=["good", "repaired", "open", "stubbed"],
 )
@@ -48,25 +48,40 @@ def test_the_first_line_says_how_it_stands(
     project: Project, read: Read, events: list[dict[str, Any]], told: str
 ) -> None:
     send(project, *events)
-    assert told in read("/goals/agent-7/")
+    assert told in read("/runs/agent-7/")
 
 
 def test_the_box_at_the_top_finds_it(project: Project, client: Client) -> None:
     send(project, succeeded())
     found = client.get("/find/", {"reference": "agent-7"})
-    assert found["Location"] == "/goals/agent-7/"
+    assert found["Location"] == "/runs/agent-7/"
 
 
 def test_a_reference_that_cannot_stand_in_a_path_is_shown_in_its_place(
     project: Project, read: Read
 ) -> None:
-    send(project, succeeded(), reference="a/b ?#")
-    assert "Valid at the first attempt" in read("/find/", reference="a/b ?#")
+    send(project, succeeded(), reference="a/../b ?#")
+    assert "Valid at the first attempt" in read("/find/", reference="a/../b ?#")
+
+
+def test_a_correlation_id_may_hold_slashes(project: Project, client: Client, read: Read) -> None:
+    send(project, succeeded(input_tokens=5, source="bot"), reference="bot/7")
+    html = read("/runs/bot/7/")
+    assert "Reported by an external agent." in html
+    assert "</svg>First pass</span>" in html
+    assert "<dt>Duration</dt>" in html
+    assert client.get("/find/", {"reference": "bot/7"})["Location"] == "/runs/bot/7/"
+
+
+def test_the_old_address_leads_to_the_run(project: Project, client: Client) -> None:
+    send(project, succeeded())
+    assert client.get("/goals/agent-7/?from=2")["Location"] == "/runs/agent-7/?from=2"
+    assert client.get("/goals/agent-8/").status_code == 404
 
 
 def test_events_of_another_project_are_not_found(client: Client) -> None:
     send(Project.objects.create(slug="other", name="Other"), succeeded())
-    assert client.get("/goals/agent-7/").status_code == 404
+    assert client.get("/runs/agent-7/").status_code == 404
 
 
 def test_hostile_events_stay_text(project: Project, read: Read) -> None:
@@ -81,13 +96,14 @@ def test_hostile_events_stay_text(project: Project, read: Read) -> None:
             attributes={"x": nasty},
         ),
     )
-    assert nasty not in read("/goals/agent-7/")
+    assert nasty not in read("/runs/agent-7/")
 
 
 def test_query_count_does_not_grow_with_the_events(
     project: Project, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     send(project, *(wire_event(attempt=number) for number in range(1, 6)))
-    # Session, user, memberships, goal, events, details, failure groups, banner.
-    with django_assert_num_queries(8):
-        client.get("/goals/agent-7/")
+    # Session, user, memberships, goal, events, details, failure groups, banner; the run's
+    # row, prices and tokens.
+    with django_assert_num_queries(11):
+        client.get("/runs/agent-7/")

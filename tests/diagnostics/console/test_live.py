@@ -5,6 +5,7 @@ from datetime import timedelta
 from functools import partial
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.db import connection
@@ -33,7 +34,8 @@ def client(client: Client, project: Project) -> Client:
 
 
 def page(client: Client, query: str = "") -> str:
-    return client.get(f"/live/{query}").content.decode()
+    asked = dict(parse_qsl(query.lstrip("?")))
+    return client.get("/runs/", {**asked, "follow": "calls"}).content.decode()
 
 
 def poll_of(html: str) -> str:
@@ -110,8 +112,12 @@ def test_a_cursor_of_nobody_begins_now(client: Client, project: Project, after: 
     assert rows(answer.content.decode()) == 0
 
 
+def test_the_old_address_of_the_tail_follows_calls_under_its_filters(client: Client) -> None:
+    assert client.get("/live/?model=haiku")["Location"] == "/runs/?model=haiku&follow=calls"
+
+
 def test_rows_alone_are_no_page(client: Client) -> None:
-    assert client.get("/live/rows/")["Location"] == "/live/"
+    assert client.get("/live/rows/")["Location"] == "/runs/?follow=calls"
 
 
 def test_another_projects_events_are_not_there(client: Client) -> None:
@@ -119,7 +125,7 @@ def test_another_projects_events_are_not_there(client: Client) -> None:
     post_runs(other, 3, 0, recently(), model="foreign")
     html = page(client)
     assert rows(html) == 0
-    assert "Nothing in this range" in html
+    assert "No matching calls" in html
     assert "foreign" not in html
 
 

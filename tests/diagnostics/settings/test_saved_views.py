@@ -30,7 +30,7 @@ def client(client: Client, user: User) -> Client:
 
 
 def save(client: Client, name: str = "Haiku", **fields: Any) -> Any:
-    sent = {"name": name, "page": "goals", "query": "model=haiku&range=7d", **fields}
+    sent = {"name": name, "page": "runs", "query": "model=haiku&range=7d", **fields}
     return client.post("/views/save/", sent)
 
 
@@ -40,11 +40,11 @@ def change(client: Client, view: SavedView, verb: str, **fields: Any) -> Any:
 
 def test_a_saved_view_opens_its_page_under_its_filters(client: Client, user: User) -> None:
     answer = save(client)
-    assert answer["Location"] == "/goals/?model=haiku&range=7d"
+    assert answer["Location"] == "/runs/?model=haiku&range=7d"
     view = SavedView.objects.get()
     assert (view.owner, view.name, view.is_shared) == (user, "Haiku", False)
     html = client.get("/views/").content.decode()
-    assert 'href="/goals/?model=haiku&amp;range=7d"' in html
+    assert 'href="/runs/?model=haiku&amp;range=7d"' in html
 
 
 def test_a_place_in_a_list_and_a_secret_are_not_kept(client: Client) -> None:
@@ -58,7 +58,7 @@ def test_a_place_in_a_list_and_a_secret_are_not_kept(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("name", "page"),
-    [("", "goals"), (" \t ", "goals"), ("x", "account_logout"), ("x", "")],
+    [("", "runs"), (" \t ", "runs"), ("x", "account_logout"), ("x", "")],
     ids=["empty", "blank", "no page of ours", "no page"],
 )
 def test_what_cannot_be_saved_says_why(client: Client, name: str, page: str) -> None:

@@ -46,7 +46,7 @@ def test_three_minutes_without_a_look_show_on_every_page(watched: Project, clien
     client.force_login(make_member(watched))
     assert "Alerting is not running" not in client.get("/alerts/rules/").content.decode()
     travel(3 * MINUTE + timedelta(seconds=1))
-    for path in ("/", "/goals/", "/alerts/rules/", "/account/"):
+    for path in ("/", "/runs/", "/alerts/rules/", "/account/"):
         assert "Alerting is not running" in client.get(path).content.decode()
 
 
@@ -62,13 +62,13 @@ def test_what_was_given_up_shows_until_an_operator_has_looked(
     row = give_up(watched)
     user = make_member(watched, role=Membership.Role.VIEWER)
     client.force_login(user)
-    page = client.get("/goals/").content.decode()
+    page = client.get("/runs/").content.decode()
     assert "1 notification failed" in page
     assert "take this message down" not in page
     assert client.post("/alerts/channels/seen/").status_code == 403
     Membership.objects.update(role=Membership.Role.OPERATOR)
     client.post("/alerts/channels/seen/")
-    assert "notification failed" not in client.get("/goals/").content.decode()
+    assert "notification failed" not in client.get("/runs/").content.decode()
     client.post(f"/alerts/notifications/{row.pk}/again/")
     row.refresh_from_db()
     assert (row.state, row.tries) == ("queued", 0)
@@ -105,9 +105,9 @@ def test_every_page_tells_when_no_sender_comes(watched: Project, client: Client)
     client.force_login(make_member(watched))
     make_channel(watched)
     happen(make_incident(watched))
-    assert "to be sent" not in client.get("/goals/").content.decode()
+    assert "to be sent" not in client.get("/runs/").content.decode()
     travel(11 * MINUTE)
-    page = client.get("/goals/").content.decode()
+    page = client.get("/runs/").content.decode()
     assert "1 notification overdue" in page
 
 
@@ -143,9 +143,9 @@ def test_the_address_outside_is_asked(settings: Settings) -> None:
 
 def test_report_mails_that_were_given_up_show_for_a_day(watched: Project, client: Client) -> None:
     client.force_login(make_member(watched))
-    assert "report mail" not in client.get("/goals/").content.decode()
+    assert "report mail" not in client.get("/runs/").content.decode()
     give_up_report(watched)
-    assert "1 report mail of the last day failed" in client.get("/goals/").content.decode()
+    assert "1 report mail of the last day failed" in client.get("/runs/").content.decode()
     travel(25 * 60 * MINUTE)
     assert alarm_of(watched.pk).lost_reports == 0
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from agents.console.run_list import PAGE
+from agents.console.plan_run_list import PAGE
 from diagnostics.accounts.models import Membership, Project
 from failsoft.plans.results import validate_results
 from plans.models.run import Run, RunStep
@@ -74,8 +74,8 @@ def test_a_run_without_a_goal_is_listed_and_shown(
 def test_a_run_of_a_goal_and_its_goal_lead_to_each_other(project: Project, read: Read) -> None:
     make_goal(project, "mine")
     run = ended(project, plan_of(1))
-    assert 'href="/goals/mine/"' in read(f"/plan-runs/{run.pk}/")
-    assert f'href="/plan-runs/{run.pk}/"' in read("/goals/mine/")
+    assert 'href="/runs/mine/"' in read(f"/plan-runs/{run.pk}/")
+    assert f'href="/plan-runs/{run.pk}/"' in read("/runs/mine/")
 
 
 def test_the_graph_marks_the_critical_path_and_the_root_cause(failed: Run, read: Read) -> None:
@@ -132,7 +132,7 @@ def test_a_viewer_sees_everything_and_does_nothing(
     forget(failed)
     Membership.objects.update(role="viewer")
     html = read(f"/plan-runs/{failed.pk}/")
-    assert "1 step to be decided" in html
+    assert "1 step needing a decision" in html
     assert "Run again" not in html
     assert "It was done" not in html
     for action in ("cancel", "rerun", "resolve"):
@@ -152,7 +152,7 @@ def test_a_running_run_is_polled_and_can_be_cancelled(
     assert "cancelling" in read(f"/plan-runs/{run.pk}/")
     execute_run(run.pk)
     html = read(f"/plan-runs/{run.pk}/")
-    assert "Partly done: 0 of 2 steps ok, 2 skipped" in html
+    assert "Partially completed: 0 of 2 steps ok, 2 skipped" in html
     assert "data-poll" not in html
 
 
@@ -161,7 +161,7 @@ def test_a_plan_is_run_again_from_one_step_on(failed: Run, client: Client, read:
     made = Run.objects.exclude(pk=failed.pk).get()
     assert answer.headers["Location"] == f"/plan-runs/{made.pk}/"
     assert (made.rerun_of, made.rerun_from, made.requested_by) == (failed, 1, "ann")
-    assert "from step 2 on" in read(f"/plan-runs/{made.pk}/")
+    assert "from step 2" in read(f"/plan-runs/{made.pk}/")
     assert f'href="/plan-runs/{made.pk}/"' in read(f"/plan-runs/{failed.pk}/")
 
 
@@ -169,10 +169,10 @@ def test_what_nobody_knows_is_decided_in_bulk(project: Project, client: Client, 
     run = ended(project, plan_of(3, width=3))
     forget(run, 0)
     forget(run, 2)
-    assert "2 steps to be decided" in read(f"/plan-runs/{run.pk}/")
+    assert "2 steps needing a decision" in read(f"/plan-runs/{run.pk}/")
     assert f'href="/plan-runs/{run.pk}/"' in read("/plan-runs/", undecided=1)
     client.post(f"/plan-runs/{run.pk}/resolve/", {"verdict": "done"})
-    assert "mark at least one step" in read(f"/plan-runs/{run.pk}/")
+    assert "Select at least one step" in read(f"/plan-runs/{run.pk}/")
     chosen = {"verdict": "done", "position": ["0", "2"]}
     client.post(f"/plan-runs/{run.pk}/resolve/", chosen)
     assert "2 steps decided" in read(f"/plan-runs/{run.pk}/")
@@ -212,7 +212,7 @@ def test_the_list_is_narrowed_and_paged(project: Project, read: Read, failed: Ru
     assert "many-" not in read("/plan-runs/", status="FAILED")
     assert ">mine</a>" in read("/plan-runs/", q=str(failed.pk))
     assert ">mine</a>" not in read("/plan-runs/", q="many")
-    assert "No run matches" in read("/plan-runs/", runner="distributed", q="\0nobody")
+    assert "No matching plan runs" in read("/plan-runs/", runner="distributed", q="\0nobody")
 
 
 def test_nobody_is_shown_a_run_without_signing_in(failed: Run) -> None:
@@ -222,7 +222,6 @@ def test_nobody_is_shown_a_run_without_signing_in(failed: Run) -> None:
 
 def test_the_addresses_of_before_lead_to_plan_runs(client: Client, failed: Run) -> None:
     for old, new in {
-        "/runs/?status=FAILED": "/plan-runs/?status=FAILED",
         f"/runs/{failed.pk}/?step=1": f"/plan-runs/{failed.pk}/?step=1",
         f"/runs/{failed.pk}/results.json": f"/plan-runs/{failed.pk}/results.json",
     }.items():
