@@ -12,6 +12,7 @@ from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.db.models.lookups import EndsWith
 
+from agents.demo.aftermath import add_aftermath, demo_provider, remove_aftermath
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
 from agents.demo.calls import TEMPERATURE, Ladder
 from agents.demo.deploys import NOTE, story_deploys
@@ -40,7 +41,9 @@ from plans.models.run import Run, RunStep
 BATCH = 1000
 SEED = 4411
 WATCHED = timedelta(hours=12)
-"""How far back alert rules are asked: the incident is six hours old."""
+"""How far back alert rules are asked about an incident at the end of a week."""
+WATCHED_STORY = timedelta(days=10)
+"""How far back they are asked of the story: to before last week's incident."""
 WHOLE = 1_000
 """Batches that are folded at most: all of what was loaded."""
 ADDRESS = "https://demo.invalid/"
@@ -73,7 +76,9 @@ def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0)
     runs = chain(traffic(moment, _chance(seed), volume), of_goals)
     events = _write(project, moment, story_deploys(moment), runs)
     _add_goals(stories, models)
-    backfill(project.pk, moment - WATCHED, moment)
+    backfill(project.pk, moment - WATCHED_STORY, moment)
+    remove_aftermath(project.pk)
+    add_aftermath(project.pk, moment)
     archive_last_days(project, moment)
     return DemoCounts(events, len(stories))
 
@@ -119,6 +124,7 @@ def remove(project: Project) -> DemoCounts:
     """Delete what `load` wrote into a project, and nothing else; its counts go too."""
     begun = _providers(project).values_list("created_at", flat=True).first()
     forget(project.pk)
+    remove_aftermath(project.pk)
     Deploy.objects.filter(project=project, note__startswith=NOTE).delete()
     events = purge_marked(project.pk, MARK.hex())
     with transaction.atomic():
@@ -150,9 +156,10 @@ def _add_models(project: Project, at: datetime) -> dict[tuple[str, str], Languag
     """
     models: dict[tuple[str, str], LanguageModel] = {}
     with transaction.atomic():
-        for name, model in dict.fromkeys((item.provider, item.model) for item in STORY.series):
+        ours = [(one.provider, one.model) for one in STORY.series if not one.is_outside]
+        for name, model in dict.fromkeys(ours):
             provider, _ = _providers(project).get_or_create(
-                name=f"{name} (demo)",
+                name=demo_provider(name),
                 defaults={
                     "project": project,
                     "adapter": ADAPTERS.get(name, Provider.Adapter.OPENAI),

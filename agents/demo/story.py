@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from failsoft.events import ParseErrorType
+from failsoft.retry.breaker import BreakerKind, BreakerState, TransitionCause
 
 Mix = Mapping[ParseErrorType, float]
 """Weights of the kinds of failure; they need not add up to 1."""
@@ -41,6 +42,8 @@ class DemoSeries(_StoryPart):
     repaired: float
     latency_ms: int
     output_tokens: int
+    # Called by an agent that posts events: it is no model of the project's providers.
+    is_outside: bool = False
 
     @property
     def pace(self) -> RunPace:
@@ -76,6 +79,41 @@ class DemoIncident(Odds):
     since_hours: float
     until_hours: float
     prompt_version: str | None = None
+    # What a person said that it was, and the comment they left.
+    resolved_as: str = ""
+    note: str = ""
+
+
+class BreakerMove(NamedTuple):
+    """A change of a breaker's state so many hours ago, and why."""
+
+    hours_ago: float
+    state: BreakerState
+    cause: TransitionCause
+
+
+class DemoBreaker(_StoryPart):
+    """A breaker of a model of the demo, and what moved it, oldest first."""
+
+    provider: str
+    model: str
+    node: str
+    kind: BreakerKind
+    moves: tuple[BreakerMove, ...]
+
+
+class DemoPattern(_StoryPart):
+    """A fix pattern that was learned: (good, runs) of those it was told to and withheld from."""
+
+    error_class: ParseErrorType
+    code: str
+    pointer: str
+    change: str
+    before: str
+    after: str
+    successes: int
+    told: tuple[int, int]
+    withheld: tuple[int, int]
 
 
 class ScriptedStep(_StoryPart):
@@ -141,6 +179,8 @@ class Story(_StoryPart):
     series: tuple[DemoSeries, ...]
     prompts: tuple[UsagePeriod, ...]
     incidents: tuple[DemoIncident, ...]
+    breakers: tuple[DemoBreaker, ...]
+    fix_patterns: tuple[DemoPattern, ...]
     cycles: dict[str, tuple[DemoCycle, ...]]
     plots: tuple[Plot, ...]
     scenarios: tuple[Scenario, ...]

@@ -27,8 +27,8 @@ def demo(request: ConsoleRequest) -> HttpResponse:
 def _order(request: ConsoleRequest) -> None:
     verb = request.POST.get("do", "")
     if verb not in DemoOrder.Verb.values:
-        messages.error(request, "Choose to load or to remove the demo data.")
+        messages.error(request, "Choose to load or remove the demo data.")
         return
     order = order_demo(request.project, user_of(request), verb)
     if order.verb != verb:
-        messages.warning(request, "A worker is still at the order before this one.")
+        messages.warning(request, "The previous request is still running.")

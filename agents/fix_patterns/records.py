@@ -8,6 +8,7 @@ from django.conf import settings
 
 from agents.fix_patterns.models import FixPattern, FixPolicy
 from agents.fix_patterns.status import (
+    DEMO,
     PatternMode,
     PatternPolicy,
     PatternStatus,
@@ -42,7 +43,8 @@ def rules_of(project_id: int) -> PatternPolicy:
 
 def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
     """The hints for a goal's next ladder."""
-    rows = list(FixPattern.objects.filter(project_id=goal.project_id, schema=schema))
+    known = FixPattern.objects.filter(project_id=goal.project_id, schema=schema)
+    rows = list(known.exclude(decided_by=DEMO))
     if not rows:
         return Hints()
     rules = rules_of(goal.project_id)

@@ -19,6 +19,8 @@ MAX_PATTERNS = 200
 BUCKETS = 100
 APPROVED = "approved"
 REJECTED = "rejected"
+DEMO = "demo data"
+"""Who decided on patterns of the demo: they are shown, and no real prompt has them."""
 
 
 class PatternMode(StrEnum):

@@ -63,7 +63,7 @@ def test_two_clicks_are_one_order(admin: Client, project: Project) -> None:
     admin.post("/settings/demo/", {"do": "load"})
     admin.post("/settings/demo/", {"do": "remove"})
     assert DemoOrder.objects.count() == 1
-    assert "still at the order" in admin.get("/settings/demo/").content.decode()
+    assert "previous request is still running" in admin.get("/settings/demo/").content.decode()
 
 
 def test_an_order_whose_worker_died_can_be_given_again(admin: Client, project: Project) -> None:

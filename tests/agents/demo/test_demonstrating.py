@@ -5,22 +5,30 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 
+from agents.breakers.models import Breaker
 from agents.demo.loading import DemoCounts, load, remove
+from agents.fix_patterns.models import FixPattern
+from agents.fix_patterns.records import Hints, hints_for, known_patterns, rules_of
 from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.console.now import now_context
+from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventIdentity, EventPayload
+from diagnostics.store.run_models import AgentRun
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import verdict_of
 from failsoft.events import PostedEvent as WireEvent
 from failsoft.identifiers import uuid7
 from failsoft.plans.results import validate_results
+from failsoft.retry.answers import PlannerSchema
 from plans.models.run import Run, RunStep
 from tests.diagnostics.builders import degraded, make_event
 from tests.shifted_clock import shift_clock
@@ -195,6 +203,37 @@ def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
     assert "mostly truncated" in told.rest
     assert "not us" in told.why
     assert timedelta(hours=5) <= before_dawn - verdict.since <= timedelta(hours=7)
+
+
+def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> None:
+    shift_clock(NOW)
+    load(project, NOW)
+    found = {row.slices.all()[0].slice["model"]: row for row in _incidents(project)}
+    assert found["claude-haiku-4"].state == "open"
+    smaller, resolved = found["gemini-2.5-flash"], found["gpt-4.1-mini"]
+    assert (smaller.state, smaller.resolution_cause) == ("resolved", None)
+    assert (resolved.state, resolved.resolution_cause) == ("resolved", "prompt")
+    assert resolved.acknowledged_at is not None
+    assert "planner-v5" in resolved.notes.get().text
+    breakers = Breaker.objects.filter(project=project)
+    assert sorted(breakers.values_list("state", flat=True)) == ["closed", "open"]
+    assert {one.transitions.count() for one in breakers} == {3}
+    (pattern,) = known_patterns(project.pk, rules_of(project.pk))
+    assert pattern.standing == "active"
+    outside = AgentRun.objects.filter(project=project, source="demo-crm-agent")
+    assert outside.count() > 500
+    assert not LanguageModel.objects.filter(name="gemini-2.5-flash").exists()
+    # No real goal is held back or told anything by what is made up.
+    goal = Goal(project=project, correlation_id="own")
+    assert hints_for(goal, PlannerSchema.PLAN) == Hints()
+    assert not breakers.exclude(provider__endswith=" (demo)").exists()
+    remove(project)
+    for table in (Incident, Breaker, FixPattern, AgentRun, Deploy, Evaluation):
+        assert not table._default_manager.exists(), table
+
+
+def _incidents(project: Project) -> QuerySet[Incident]:
+    return Incident.objects.filter(project=project).prefetch_related("slices")
 
 
 def test_command_says_in_one_line_what_it_did(project: Project) -> None:

@@ -1,0 +1,108 @@
+"""What the story left behind beside calls: breakers, fix patterns, what people said."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from agents.breakers.models import Breaker, BreakerTransition
+from agents.demo.story import HOUR, STORY, DemoBreaker
+from agents.fix_patterns.models import FixPattern
+from agents.fix_patterns.status import DEMO
+from diagnostics.alerting.incident_models import Incident, IncidentNote
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.breaker import BreakerState
+
+NOTICED = timedelta(minutes=9)
+COOL_DOWN = timedelta(seconds=80)
+
+
+def demo_provider(name: str) -> str:
+    """Name a provider of the demo, so that breakers and models of a real one stay free."""
+    return f"{name} (demo)"
+
+
+def add_aftermath(project_id: int, moment: datetime) -> None:
+    """Write it for a story that leads up to `moment`; nothing holds back a real call."""
+    for one in STORY.breakers:
+        _add_breaker(project_id, one, moment)
+    _add_patterns(project_id, moment)
+    for incident in STORY.incidents:
+        if incident.resolved_as:
+            rows = _ended(project_id, incident.model)
+            _say(rows, incident.resolved_as, incident.note)
+
+
+def remove_aftermath(project_id: int) -> None:
+    """Delete breakers and fix patterns of the demo; its incidents are forgotten apart."""
+    names = {demo_provider(series.provider) for series in STORY.series}
+    Breaker.objects.filter(project_id=project_id, provider__in=names).delete()
+    FixPattern.objects.filter(project_id=project_id, decided_by=DEMO).delete()
+
+
+def _add_breaker(project_id: int, one: DemoBreaker, moment: datetime) -> None:
+    last = one.moves[-1]
+    changed_at = moment - last.hours_ago * HOUR
+    row = Breaker.objects.create(
+        project_id=project_id,
+        provider=demo_provider(one.provider),
+        model=one.model,
+        operation=one.node,
+        kind=one.kind,
+        state=last.state,
+        cause=last.cause,
+        epoch=len(one.moves),
+        trips=sum(move.state == BreakerState.OPEN for move in one.moves),
+        open_until=changed_at + COOL_DOWN if last.state == BreakerState.OPEN else None,
+    )
+    Breaker.objects.filter(pk=row.pk).update(changed_at=changed_at)
+    states = [BreakerState.CLOSED, *(move.state for move in one.moves)]
+    BreakerTransition.objects.bulk_create(
+        BreakerTransition(
+            breaker=row,
+            from_state=before,
+            to_state=move.state,
+            at=moment - move.hours_ago * HOUR,
+            cause=move.cause,
+            epoch=epoch,
+        )
+        for epoch, (before, move) in enumerate(zip(states, one.moves, strict=False), start=1)
+    )
+
+
+def _add_patterns(project_id: int, moment: datetime) -> None:
+    FixPattern.objects.bulk_create(
+        (
+            FixPattern(
+                project_id=project_id,
+                schema=PlannerSchema.PLAN,
+                last_success_at=moment - HOUR,
+                decision=FixPattern.Decision.APPROVED,
+                decided_by=DEMO,
+                decided_at=moment - STORY.days * 24 * HOUR,
+                told_good=one.told[0],
+                told_runs=one.told[1],
+                withheld_good=one.withheld[0],
+                withheld_runs=one.withheld[1],
+                **one.model_dump(exclude={"told", "withheld"}),
+            )
+            for one in STORY.fix_patterns
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def _ended(project_id: int, model: str) -> Iterable[Incident]:
+    return Incident.objects.filter(
+        project_id=project_id,
+        is_backfilled=True,
+        state=Incident.State.RESOLVED,
+        slices__slice__model=model,
+    ).distinct()
+
+
+def _say(rows: Iterable[Incident], cause: str, text: str) -> None:
+    for row in rows:
+        row.acknowledged_at = row.fired_at + NOTICED
+        row.resolution_cause = cause
+        row.save(update_fields=["acknowledged_at", "resolution_cause"])
+        at = row.cleared_at or row.acknowledged_at
+        IncidentNote.objects.create(incident=row, at=at, text=text)
