@@ -71,7 +71,7 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
         "is_full": len(rows) == MOST_SHOWN,
         "most": MOST_SHOWN,
         "longer": selection.query(range="30d"),
-        **filter_frame(request, selection, applies=SERIES_FIELDS, export=None),
+        **filter_frame(request, selection, applies=SERIES_FIELDS, export="incidents"),
     }
     return respond(request, "incidents/list", context, "Incidents")
 

@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from diagnostics import clock
 from diagnostics.accounts.authentication import MemberAuthentication
+from diagnostics.alerting.incident_api import IncidentsView
 from diagnostics.console.api import SeriesView
 from diagnostics.failures.api import FailuresView
 from diagnostics.ingest.api.events import EventsView
@@ -18,6 +19,7 @@ from diagnostics.web.access import ConsoleRequest, member_view
 LISTS: dict[str, type[APIView]] = {
     "events": EventsView,
     "failures": FailuresView,
+    "incidents": IncidentsView,
     "series": SeriesView,
 }
 ENDINGS = frozenset({"csv", "ndjson"})

@@ -43,8 +43,8 @@ ROUTING: Mapping[str, CauseAdvice] = {
         "provider",
     ),
     Cause.MODEL: CauseAdvice(
-        "Route plans to another model until this one is within baseline again.",
-        "Only calls to this model fail more",
+        "Route plans to another model until this one recovers.",
+        "Only calls to this model are above baseline",
         "",
         "model",
     ),

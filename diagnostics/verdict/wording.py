@@ -36,7 +36,7 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.PAIR: "Only together they fail more:",
     Cause.SERVED: "Looks like what answers, not the model that was asked for:",
     Cause.VALIDATOR: "Looks like our validator or the tools it knows: every model is hit",
-    Cause.MIXED: "No single cause explains it",
+    Cause.MIXED: "No single cause",
 }
 MOSTLY: Mapping[str, str] = {
     "not_json": "not JSON",
@@ -264,21 +264,21 @@ def tell_calm(
     """Write the sentence of what is within its baseline, and what was a while ago."""
     named = {1: "The model", 2: "Both models"}.get(models, f"All {models} models")
     lead = f"{named} {'is ' if models == 1 else ''}within baseline"
-    seen = f"{plural(calls, 'call')} looked at."
+    seen = f"{plural(calls, 'call')} evaluated."
     reason: tuple[str | datetime, ...] = (seen,)
     if shifted:
-        more = "More fail than usual only because more calls go where more always failed."
+        more = "The rate is above baseline only because more calls go where more always failed."
         reason = (f"{seen} {more}",)
     elif over:
-        reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " is over.")
+        reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " has ended.")
     return Sentence(lead, None, ".", reason)
 
 
 def tell_unsure(calls: int) -> Sentence:
     """Write the sentence of too few calls, or too few failures, to tell anything."""
-    more = "Slightly more calls fail than usual: too few to tell whether it means anything."
+    more = "The rate is slightly above baseline, within chance."
     why = f"{plural(calls, 'call')} seen." if calls < LEAST_CALLS else more
-    return Sentence("There is not enough data to say", None, ".", (why,))
+    return Sentence("Not enough data", None, ".", (why,))
 
 
 def _reason(
@@ -310,7 +310,7 @@ def _uncompared_words(finding: Finding) -> str:
 def cause_words(finding: Finding) -> str:
     """Say what it looks like, in one sentence."""
     if finding.cause is None or finding.cause not in CAUSE_WORDS:
-        return "There is not enough data to say why."
+        return "Not enough data to name a cause."
     if not finding.is_compared:
         return _uncompared_words(finding)
     words = CAUSE_WORDS[finding.cause]
@@ -326,7 +326,7 @@ def cause_words(finding: Finding) -> str:
     if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
         return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."
     if finding.cause is Cause.MIXED and finding.parts:
-        return f"{words}; part of it looks like {' and '.join(finding.parts)}."
+        return f"{words}; {', '.join(f'partly {part}' for part in finding.parts)}."
     if finding.cause is Cause.VALIDATOR and finding.value:
         return f"{words} at the node {finding.value.replace('_', ' ')}."
     return f"{words}."

@@ -132,7 +132,7 @@ def test_a_model_that_was_never_called_has_an_empty_page(client: Client, project
     make_model(project)
     html = page(client, model_url("fake", "fake-1"))
     assert "This model was not called in this time." in html
-    assert "There is not enough data to say." in html
+    assert "Not enough data." in html
 
 
 def test_valid_answers_that_were_said_to_be_bad_are_a_figure_of_their_own(

@@ -56,13 +56,13 @@ def test_a_link_is_followed_by_what_accepts_html_alone(client: Client, project: 
     assert answer["Content-Type"].startswith("text/csv")
 
 
-@pytest.mark.parametrize("name", ["failures", "series", "goals"])
+@pytest.mark.parametrize("name", ["failures", "incidents", "series", "goals"])
 def test_every_list_can_be_taken_along(client: Client, project: Project, name: str) -> None:
     post_runs(project, 3, 2, recently())
     fold()
     make_goal(project, "run-1", text_preview="@SUM(1)")
     text = body(client, f"/export/{name}.csv?range=24h")
-    assert text.count("\n") >= (1 if name == "failures" else 2)
+    assert text.count("\n") >= (1 if name in ("failures", "incidents") else 2)
     if name == "goals":
         assert "'@SUM(1)" in text
 

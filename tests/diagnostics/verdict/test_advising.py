@@ -170,7 +170,7 @@ def test_a_cause_tells_its_part_of_the_failures_above_baseline() -> None:
     part = part_of(Finding(Cause.MODEL, "anthropic/haiku", shares=shares))
     _, route = advise("refusal", Cause.MODEL, SEEN, part=part)
     assert route.evidence == (
-        "Only calls to this model fail more: 100\u202f% of the failures above baseline,"
+        "Only calls to this model are above baseline: 100\u202f% of the failures above baseline,"
         " 33\u202f% of the calls."
     )
     assert part_of(Finding(Cause.MIXED, shares=shares)) is None

@@ -50,8 +50,8 @@ def test_what_is_over_is_told_with_its_times() -> None:
     told = tell_calm(2, 300, (SINCE, SINCE + timedelta(hours=1)))
     assert told.reason[1::2] == (SINCE, SINCE + timedelta(hours=1))
     assert told.text == (
-        "Both models within baseline. 300 calls looked at. A degradation from"
-        " 2026-11-21 14:32 UTC to 2026-11-21 15:32 UTC is over."
+        "Both models within baseline. 300 calls evaluated. A degradation from"
+        " 2026-11-21 14:32 UTC to 2026-11-21 15:32 UTC has ended."
     )
 
 
@@ -125,8 +125,8 @@ def test_causes_and_kinds_are_told_in_words(finding: Finding, said: str) -> None
 
 
 def test_little_is_told_apart_from_little_that_fails() -> None:
-    assert tell_unsure(3).text == "There is not enough data to say. 3 calls seen."
-    assert "too few to tell" in tell_unsure(300).text
+    assert tell_unsure(3).text == "Not enough data. 3 calls seen."
+    assert "within chance" in tell_unsure(300).text
 
 
 MARK = ObservedChange(ObservedKind.MODEL, "gpt-4o", "gpt-4o-mini", SINCE)
