@@ -64,6 +64,8 @@ def now_context(
         **causes,
         **_calm(judged.verdict, rows, selection),
         "watched": watched,
+        # What is said first is the heading of the page.
+        "first_heading": "h2,h2" if causes["cards"] else "h1,h2",
         "tone": "warn" if watched else CALM[judged.verdict.state],
         "rating": rating(project_id, selection, causes["suspected"]),
         "lines": rows,

@@ -413,7 +413,8 @@ def table_of(rows: Sequence[NowRow], selection: Selection, asked: TableQuestion)
     pages = max(-(-len(ordered) // size), 1)
     page = min(asked.page, pages)
     shown = ordered[(page - 1) * size : page * size]
-    worst = [row.token for row in shown[:1] if row.state is SeriesState.DEGRADING]
+    first = [row for row in shown[:1] if len(row.series) > 1]
+    worst = [row.token for row in first if row.state is SeriesState.DEGRADING]
     is_first = page == 1 and asked.sort == "state" and not asked.is_whole
     opened = asked.opened if asked.opened is not None else worst if is_first else ()
     return ModelTable(
