@@ -159,6 +159,7 @@ class AttemptAdmin(ReadOnlyAdmin):
     """Calls of providers."""
 
     list_display = ("goal", "node", "cycle", "attempt", "state", "error_type", "model")
-    list_filter = ("project", "state", "error_type")
+    list_filter = ("project", "state", "error_type", "model")
+    search_fields = ("goal__correlation_id",)
     list_select_related = ("goal",)
     show_full_result_count = False

@@ -143,6 +143,10 @@ def rescue_of(goal: Goal, attempts: Sequence[Attempt]) -> Rescue | None:
 
 
 MOST_EVENTS = 200
+# The wire counts every call as a retry, the first one too.
+SETTINGS = {"max_retries": "max_attempts"}
+# What the page of a run says elsewhere.
+REPEATED = frozenset({"provider", "model", "attempts"})
 AROUND = timedelta(hours=1)
 
 
@@ -187,6 +191,7 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "live": found.status in UNFINISHED,
         "settings": _settings(found.retry),
         "budget": _budget_words(found.budget),
+        "last_error": _last_error(found),
         "patterns_path": PATTERNS_PATH,
     }
 
@@ -217,10 +222,18 @@ def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
     """Name the switches and limits the goal was submitted with."""
     words = {True: "yes", False: "no"}
     return [
-        (name.replace("_", " "), words[value] if isinstance(value, bool) else value)
+        (
+            SETTINGS.get(name, name).replace("_", " "),
+            words[value] if isinstance(value, bool) else value,
+        )
         for name, value in chosen.items()
         if value is not None
     ]
+
+
+def _last_error(goal: Goal) -> list[tuple[str, object]]:
+    told = goal.last_validation_error or {}
+    return [(name.replace("_", " "), value) for name, value in told.items() if name not in REPEATED]
 
 
 def _budget_words(budget: Mapping[str, Any]) -> str:

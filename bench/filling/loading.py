@@ -70,7 +70,7 @@ class Filling:
                 "until": _midnight(stretch.since) + DAY,
                 "minutes_since": now - MINUTES_SPAN,
             }
-            for name in ("names", "day"):
+            for name in ("names", "day", "runs"):
                 run_file(server, name, asked, marks)
 
 
@@ -103,9 +103,10 @@ def run_file(
 ) -> None:
     """Run the statements of a file; measures are taken from where the product has them."""
     text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
-    measures = {f"<<{mark}>>" for mark in ("measures", "columns", "summed")}
-    written = {mark: MARKS[mark]() for mark in measures if mark in text}
-    for mark, part in {**written, **marks}.items():
+    for mark, write in MARKS.items():
+        if mark in text:
+            text = text.replace(mark, write())
+    for mark, part in marks.items():
         text = text.replace(mark, part)
     for statement in text.split(";\n"):
         if statement.strip():

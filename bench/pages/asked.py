@@ -2,7 +2,7 @@
 
 RANGES = ("7d", "30d", "90d")
 """Beside 24 hours, which a page shows unless told."""
-BOARDS = ("/", "/models/", "/failures/", "/compare/", "/prompts/", "/goals/")
+BOARDS = ("/", "/models/", "/failures/", "/compare/", "/prompts/", "/runs/")
 FILTERS = (
     "provider=provider-1",
     "model=model-7",
@@ -15,8 +15,13 @@ FILTERS = (
 SEARCHED = (
     "/failures/?range=7d&q=nowhere",
     "/failures/?range=7d&q=pointer:/nowhere",
-    "/live/?q=truncated",
-    "/goals/?q=nowhere",
+    "/runs/?follow=calls&q=truncated",
+    "/runs/?q=nowhere",
+    "/runs/?q=corr:nowhere",
+    "/runs/?kind=nothing&range=90d",
+    "/runs/?schema=nothing&range=90d",
+    "/runs/?node=plan&outcome=degraded&range=30d",
+    "/runs/?follow=runs",
 )
 QUERIES = (
     *(f"{board}?range={span}" for board in BOARDS for span in RANGES),

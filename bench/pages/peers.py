@@ -126,7 +126,7 @@ def _ours(served: Served) -> Iterator[Asked]:
     headers = {"Cookie": "=".join(served.cookie)}
     goal = Goal.objects.filter(project=served.project).order_by("-pk").first()
     paths = ["/failures/", "/failures/?range=30d"]
-    paths += [f"/goals/{goal.correlation_id}/"] if goal else []
+    paths += [f"/runs/{goal.correlation_id}/"] if goal else []
     for path in paths:
         name = path.partition("-")[0]
         yield Asked(f"ours {name}", served.port, path, headers)

@@ -115,9 +115,9 @@ def test_meta_is_shown_with_its_task_status(failed_run: Goal, read: Read) -> Non
 
 
 def test_s2_3_results_that_break_the_contract_are_called_out(failed_run: Goal, read: Read) -> None:
-    assert "break the contract" not in read(goal_path(failed_run))
+    assert "Contract violations" not in read(goal_path(failed_run))
     RunStep.objects.filter(step_id="step_1").update(ok=False)
-    assert "break the contract" in read(goal_path(failed_run))
+    assert "Contract violations" in read(goal_path(failed_run))
 
 
 def test_degraded_goal_tells_its_story(planner: Planner, read: Read) -> None:
@@ -218,7 +218,7 @@ def test_long_plan_is_paged_and_drawn_in_part(project: Project, read: Read) -> N
     steps = [{"step_id": f"s{n}", "ok": True, "skipped": False} for n in range(130)]
     make_run(goal, steps, make_meta("COMPLETED", 130, 0, 0))
     first = read("/runs/run-1/")
-    assert "The first 60 of 130 steps are drawn" in first
+    assert "60 of 130 steps drawn" in first
     assert '<span class="name mono">s99</span>' in first
     assert '<span class="name mono">s100</span>' not in first
     assert '<span class="name mono">s129</span>' in read("/runs/run-1/", **{"from": 100})
@@ -290,7 +290,7 @@ def test_texts_that_cannot_be_read_are_compared_by_line(project: Project, read: 
     make_attempt(goal, 1, preview="I will\nnot do that")
     make_attempt(goal, 2, preview="I will\nnot do this")
     html = read("/runs/run-1/")
-    assert "Lines that differ from attempt 1" in html
+    assert "Changed lines since attempt 1" in html
     assert ">not do that<" in html
     assert 'class="ln gone"' in html
 

@@ -135,7 +135,7 @@ def test_replay_counts_what_would_have_been_read(group: FailureGroup, read: Read
     html = read(f"/failures/{group.pk}/replay/")
     assert "3 of 4 samples would parse" in html
     assert "1 may be incomplete and is counted separately" in html
-    assert "1 more have no text" in html
+    assert "1 more have no output" in html
 
 
 def test_replay_takes_other_settings_and_schemas(group: FailureGroup, client: Client) -> None:

@@ -1,0 +1,27 @@
+-- A row per run of the day, as rebuild_runs.sql makes them; a run that goes on over midnight
+-- keeps the row of its first day.
+WITH told AS (
+    SELECT *, kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
+    FROM <<event>>
+),
+summed AS (
+    SELECT correlation_id, <<run_sums>>
+    FROM told
+    GROUP BY correlation_id
+),
+deciding AS (
+    SELECT DISTINCT ON (correlation_id) correlation_id, occurred_at, event_id, <<run_names>>
+    FROM told
+    ORDER BY correlation_id, model IS NOT NULL DESC, occurred_at DESC, event_id DESC
+)
+INSERT INTO diagnostics_agentrun (
+    project_id, correlation_id, began_at, ended_at, calls, attempts, ok_first, recovered,
+    degraded, input_tokens, output_tokens, nodes, called_models, kinds, decided_at,
+    decided_by, <<run_names>>
+)
+SELECT
+    %(project)s, summed.correlation_id, began_at, ended_at, calls, attempts, ok_first,
+    recovered, degraded, input_tokens, output_tokens, nodes, called_models, kinds,
+    deciding.occurred_at, deciding.event_id, <<deciding_names>>
+FROM summed JOIN deciding USING (correlation_id)
+ON CONFLICT DO NOTHING
