@@ -32,6 +32,8 @@ from diagnostics.selection.ranges import read_zone
 Respond = Callable[[HttpRequest], HttpResponse]
 STAMPS = "stamps"
 POLL = "X-Poll"
+# It refreshes for ever and reads no session: it keeps none open, and ends none.
+WALLBOARD = "/wallboard/"
 # A session is written at most once in so long.
 PRECISION_SECONDS = 60
 ENDED = "You were signed out: the session was idle or has expired."
@@ -84,7 +86,7 @@ def address_of(request: HttpRequest) -> str | None:
 
 def _look_at(request: HttpRequest) -> HttpResponse | None:
     """End the session when it is time; otherwise note that somebody was here."""
-    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES or request.path.startswith(WALLBOARD):
         return None
     if not request.user.is_authenticated:
         return None

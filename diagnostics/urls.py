@@ -59,6 +59,7 @@ from diagnostics.console.now import now
 from diagnostics.console.now_verdict import mark_now, verdict_task
 from diagnostics.console.prompts import prompts
 from diagnostics.console.run_api import AgentRunsView, AgentRunView
+from diagnostics.console.wallboard import wallboard
 from diagnostics.failures.actions import act_on_failures
 from diagnostics.failures.api import FailuresView, FailureView
 from diagnostics.failures.views import failures
@@ -86,7 +87,7 @@ from diagnostics.reports.views import (
     reports,
 )
 from diagnostics.rest.docs import api_docs
-from diagnostics.settings import audit, keys, limits, mail, members, prices, projects
+from diagnostics.settings import audit, keys, limits, mail, members, prices, projects, wallboards
 from diagnostics.settings.account import account, sign_out_everywhere
 from diagnostics.settings.display import dismiss_notice, theme
 from diagnostics.settings.get_started import setup
@@ -216,6 +217,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/quotas/", limits.quotas, name="settings_quotas"),
     path("settings/retention/", limits.retention, name="settings_retention"),
     path("settings/mail/", mail.mail, name="settings_mail"),
+    path("settings/wallboards/", wallboards.wallboards, name="settings_wallboards"),
+    path("settings/wallboards/<int:identity>/revoke/", wallboards.revoke, name="revoke_wallboard"),
+    path("wallboard/<str:token>/", wallboard, name="wallboard"),
     path("settings/audit/", audit.audit, name="settings_audit"),
     path("settings/audit/export/", audit.export_audit, name="settings_audit_export"),
     path("settings/prices/", prices.prices, name="prices"),

@@ -59,6 +59,7 @@ SETTINGS = {
     "Notifications": (
         Destination("settings_mail", "Mail"),
         Destination("alert_channels", "Channels"),
+        Destination("settings_wallboards", "Wallboards"),
     ),
     "Audit": (Destination("settings_audit", "Audit log"),),
 }

@@ -363,8 +363,16 @@ document.addEventListener("keydown", (event) => {
 /* The search opens over the page, with what was typed into its box. */
 const find = document.getElementById("find");
 const openSearch = () => {
-  const text = find.value;
-  import(find.dataset.search).then((search) => { search.openSearch(text); find.value = ""; });
+  const palette = document.getElementById("palette");
+  const box = palette.querySelector("input");
+  if (!palette.open) palette.showModal();
+  if (find.value) box.value = find.value;
+  find.value = "";
+  box.focus();
+  box.setSelectionRange(box.value.length, box.value.length);
+  // What is typed meanwhile waits for nothing.
+  import(find.dataset.search);
+  htmx.trigger(box, "open");
 };
 if (find) {
   find.addEventListener("click", openSearch);

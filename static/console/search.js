@@ -11,14 +11,16 @@ const choose = (by) => {
   (next < 0 ? box : rows[Math.min(next, rows.length - 1)])?.focus();
 };
 
-hits.addEventListener("htmx:afterSwap", () => { answered = box.value.trim(); });
+hits.addEventListener("htmx:afterSwap", ({ detail }) => {
+  answered = new URL(detail.xhr.responseURL).searchParams.get("q") ?? "";
+});
 palette.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   // From the box, the first row is the one just below it.
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (by) { event.preventDefault(); choose(by); return; }
   const first = links()[0];
-  if (event.key === "Enter" && event.target === box && first && answered === box.value.trim()) {
+  if (event.key === "Enter" && event.target === box && first && answered === box.value) {
     event.preventDefault();
     first.click();
   }
@@ -28,11 +30,3 @@ palette.addEventListener("keydown", (event) => {
 palette.addEventListener("click", (event) => {
   if (event.target === palette) palette.close();
 });
-
-export const openSearch = (text) => {
-  if (!palette.open) palette.showModal();
-  if (text) box.value = text;
-  box.focus();
-  if (text) box.setSelectionRange(text.length, text.length); else box.select();
-  htmx.trigger(box, "open");
-};

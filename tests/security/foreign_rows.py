@@ -30,6 +30,7 @@ NAMED = (
     (r"^settings/members/", "identity", "diagnostics.Membership"),
     (r"^settings/invitations/", "identity", "diagnostics.Invitation"),
     (r"^settings/keys/", "identity", "diagnostics.ApiKey"),
+    (r"^settings/wallboards/", "identity", "diagnostics.Wallboard"),
     (r"^settings/prices/", "identity", "diagnostics.Price"),
     (r"^settings/redaction/", "identity", "diagnostics.RedactionRule"),
     (r"^settings/providers/<int:identity>", "identity", "agents.Provider"),

@@ -32,7 +32,7 @@ CONSOLE: dict[str, tuple[str, ...]] = {
         "prices", "remove_member", "remove_price", "revoke_invitation", "revoke_key",
         "rotate_key", "settings_demo", "settings_keys", "settings_mail",
         "settings_members", "settings_planning", "settings_projects", "settings_purge",
-        "settings_quotas", "test_model",
+        "settings_quotas", "settings_wallboards", "revoke_wallboard", "test_model",
     ),
     "operator": (
         "acknowledge_incident", "act_on_failures", "answer_goal", "assign_incident",
