@@ -28,5 +28,7 @@ QUERIES = (
     *(f"{board}?{asked}" for board in BOARDS for asked in FILTERS),
     *(f"{board}?range=30d&{FILTERS[0]}" for board in BOARDS),
     *SEARCHED,
+    "/search/?q=run-1",
+    "/search/?q=model-7",
 )
 """Addresses, beside those of `tests.console_pages`."""

@@ -107,17 +107,17 @@ def test_a_dialog_tells_the_keys_and_switches_them_off(
 ) -> None:
     page = reader.open("/failures/")
     page.keyboard.press("?")
-    dialog = page.get_by_role("dialog", name="Keys")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_be_visible()
     assert reader.axe_violations() == []
-    dialog.get_by_label("Use keys without").uncheck()
+    dialog.get_by_label("Single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     page.keyboard.press("e")
     page.keyboard.press("j")
     assert page.locator("tr.current").count() == 0
-    page.get_by_role("button", name="Keys").click()
-    dialog.get_by_label("Use keys without").check()
+    page.get_by_role("button", name="Shortcuts").click()
+    dialog.get_by_label("Single-key shortcuts").check()
     dialog.get_by_role("button", name="Close").click()
     page.locator("body").press("j")
     assert page.locator("tr.current").count() == 1

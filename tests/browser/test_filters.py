@@ -86,7 +86,7 @@ def test_a_view_is_saved_shared_and_opened(goals: Project, reader: Reader) -> No
     page.goto(reader.base_url + "/views/")
     assert reader.axe_violations() == []
     page.get_by_role("button", name="Share", exact=True).click()
-    expect(page.get_by_text("everybody in the project")).to_be_visible()
+    expect(page.get_by_role("cell", name="project", exact=True)).to_be_visible()
     page.get_by_role("link", name="Production").click()
     page.wait_for_url("**/runs/?environment=prod")
     assert SavedView.objects.get().is_shared
@@ -96,11 +96,14 @@ def test_a_view_is_saved_shared_and_opened(goals: Project, reader: Reader) -> No
 def test_g_and_a_letter_lead_to_pages(goals: Project, reader: Reader) -> None:
     page = reader.open("/")
     page.keyboard.press("g")
+    page.keyboard.press("f")
+    page.wait_for_url("**/failures/")
     page.keyboard.press("g")
+    page.keyboard.press("m")
+    page.wait_for_url("**/models/")
+    page.keyboard.press("g")
+    page.keyboard.press("r")
     page.wait_for_url("**/runs/")
-    page.keyboard.press("g")
-    page.keyboard.press("l")
-    page.wait_for_url("**/runs/?follow=calls")
     reader.check()
 
 
