@@ -51,7 +51,7 @@ from diagnostics.alerting.silence_views import (
 )
 from diagnostics.alerting.threshold_views import alert_threshold_new
 from diagnostics.console.api import SeriesView, VerdictView
-from diagnostics.console.compare import compare_page
+from diagnostics.console.compare import compare_csv, compare_page
 from diagnostics.console.exports import export
 from diagnostics.console.live import live_rows
 from diagnostics.console.models_page import models
@@ -150,6 +150,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("help/", help_page, name="help"),
     path("help/docs/<slug:name>/", document, name="document"),
     path("project/", switch_project, name="switch_project"),
+    path("export/compare.csv", compare_csv, name="compare_csv"),
     path("export/<slug:name>.<slug:ending>", export, name="export"),
     path("live/rows/", live_rows, name="live_rows"),
     path("views/", views, name="views"),

@@ -1,9 +1,12 @@
-"""Comparing two filters: is one really worse than the other, and in which way?"""
+"""Comparing two sides: is one really worse than the other, and in which way?"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
@@ -16,80 +19,233 @@ from diagnostics.console.comparison import (
     Sums,
     add_sums,
     compare,
+    names_of,
     parts_of,
     sums_by_version,
 )
 from diagnostics.console.models_page import failures_url
+from diagnostics.figures import read_number, shorten
+from diagnostics.ingest.deploys import told_deploys
 from diagnostics.queries.call_counts import cost_of, count_calls
-from diagnostics.queries.models import sums_between
+from diagnostics.queries.models import known_models, sums_between
+from diagnostics.rest.exporting import write_csv
+from diagnostics.selection.conditions import KnownValues, known_values
+from diagnostics.selection.query_language import Query, Term, parse_query, write_query
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.scales import Scale, difference_scale
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
-KEPT = ("with", "b", "b_from", "b_to", "matched")
-AXIS_WIDTH = 280
-PRESETS: Mapping[Against, str] = {
-    Against.PERIOD: "the time just before",
-    Against.WEEK: "the same time a week before",
-    Against.DEPLOY: "before and after the latest deploy",
-    Against.SAME: "the same time, other filters",
-    Against.CUSTOM: "another time",
+PICKS: Mapping[str, Sequence[str]] = {
+    "model": ("provider", "model"),
+    "prompt": ("prompt_version",),
+    "release": ("release",),
 }
+"""The pickers of each side, and the fields that each sets."""
+LABELS = {"model": "Model", "prompt": "Prompt version", "release": "Release"}
+KEPT = ("with", "b", "b_from", "b_to", "matched", "deploy", *(f"b_{name}" for name in PICKS))
+AXIS_WIDTH = 280
+MOST_DEPLOYS = 20
+LONGEST_LABEL = 48
+PRESETS: Mapping[Against, str] = {
+    Against.PERIOD: "Previous period",
+    Against.WEEK: "One week earlier",
+    Against.DEPLOY: "Before a deploy",
+    Against.SAME: "Same time",
+    Against.CUSTOM: "Custom time",
+}
+CSV_COLUMNS = (
+    *("rate", "a", "b", "a_share", "a_count", "a_total", "b_share", "b_count", "b_total"),
+    *("difference", "low", "high", "a_is"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePicker:
+    """A list to pick from of one side: (value, label, is it chosen)."""
+
+    name: str
+    label: str
+    choices: Sequence[tuple[str, str, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedComparison:
+    """Both sides as they were asked for, and what is counted of them."""
+
+    selection: Selection
+    other: Selection
+    against: Against
+    is_matched: bool
+    parts: Parts
 
 
 @require_safe
 @member_view
 def compare_page(request: ConsoleRequest) -> HttpResponse:
-    """Show two filters side by side."""
-    selection = read_filters(request)
-    other = read_other(request, selection)
-    against = _against(request.GET.get("with", ""))
-    is_matched = request.GET.get("matched") == "on"
-    parts = parts_of(request.project.pk, selection, other, against, clock.now())
+    """Show two sides: models, prompt versions, releases, periods, or any filters."""
+    asked = _read(request)
+    known = known_values(request.project.pk)
+    window = asked.parts.a.window
+    covers = (window.since, window.until) if asked.parts.deploy is None else None
+    frame = filter_frame(
+        request,
+        asked.selection,
+        choices=known,
+        applies=ROLLUP_FIELDS,
+        export=None,
+        kept=KEPT,
+        covers=covers,
+    )
     context = {
-        **filter_frame(request, selection, applies=ROLLUP_FIELDS, export=None, kept=KEPT),
-        **_story(request.project.pk, parts, is_matched=is_matched),
-        "parts": parts,
-        "against": against,
-        "presets": PRESETS,
-        "has_no_deploy": against is Against.DEPLOY and parts.deploy is None,
-        "is_matched": is_matched,
-        "other": other,
-        "asked": {name: request.GET.get(name, "")[:1000] for name in KEPT},
-        "carried": _carried(request),
-        "unread": _unread(selection, other),
-        "failures_a": failures_url(selection),
+        **frame,
+        **_story(request.project.pk, asked),
+        **_form(request, asked, known),
         "section": "compare",
     }
     return respond(request, "compare/compare", context, "Compare")
 
 
+@require_safe
+@member_view
+def compare_csv(request: ConsoleRequest) -> HttpResponse:
+    """Return the rates and kinds of both sides as CSV."""
+    found = _story(request.project.pk, _read(request))["found"]
+    rows = [_csv_row(one, *found.names) for one in (*found.rates, *found.kinds)]
+    text = "".join(write_csv(CSV_COLUMNS, rows))
+    answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="failsoft-compare.csv"'
+    return answer
+
+
+def _csv_row(one: RateDifference, a: str, b: str) -> Mapping[str, object]:
+    cells = (
+        *(one.label, a, b, one.a.share, one.a.good, one.a.trials, one.b.share, one.b.good),
+        *(one.b.trials, one.difference, one.low, one.high, one.word),
+    )
+    return dict(zip(CSV_COLUMNS, cells, strict=True))
+
+
+def _read(request: ConsoleRequest) -> AskedComparison:
+    selection = _picked(request.GET, read_filters(request), "a")
+    other = read_other(request, selection)
+    against = _against(request.GET)
+    deploy = read_number(request.GET.get("deploy"))
+    parts = parts_of(request.project.pk, selection, other, against, clock.now(), deploy)
+    return AskedComparison(selection, other, against, request.GET.get("matched") == "on", parts)
+
+
 def read_other(request: ConsoleRequest, selection: Selection) -> Selection:
-    """Read what B is narrowed to: its own query, else the filters of A."""
+    """Read what B is narrowed to: its own query or the filters of A, then its pickers."""
     asked = {
         "from": request.GET.get("b_from", ""),
         "to": request.GET.get("b_to", ""),
         "q": request.GET.get("b", ""),
     }
     other = read_selection(asked, home=selection.zone)
-    if asked["q"].strip():
-        return other
-    times = {"from": asked["from"], "to": asked["to"]}
-    same = {name: value for name, value in request.GET.dict().items() if name not in KEPT}
-    return read_selection({**same, **times, "range": ""}, home=selection.zone)
+    if not asked["q"].strip():
+        other = replace(other, filters=selection.filters, text=selection.text)
+    return _picked(request.GET, other, "b")
 
 
-def _story(project_id: int, parts: Parts, *, is_matched: bool) -> Mapping[str, Any]:
-    a, b, versions = _sums(project_id, parts, is_matched=is_matched)
-    found = compare(count_calls(a), count_calls(b))
+def _picked(asked: Mapping[str, str], selection: Selection, side: str) -> Selection:
+    """Narrow a selection to what the pickers of a side say; they replace its own filters."""
+    for name, fields in PICKS.items():
+        picked = parse_query(asked.get(f"{side}_{name}", "")).terms
+        if terms := tuple(term for term in picked if term.field in fields):
+            rest = tuple(term for term in selection.text.terms if term.field not in fields)
+            filters = {k: v for k, v in selection.filters.items() if k not in fields}
+            text = Query((*rest, *terms), selection.text.words)
+            selection = replace(selection, filters=filters, text=text)
+    return selection
+
+
+def _against(asked: Mapping[str, str]) -> Against:
+    """Read which time B has; with filters of its own it is the same, unless told."""
+    if asked.get("with", "") in set(Against):
+        return Against(asked["with"])
+    is_other = any(asked.get(name, "").strip() for name in ("b", *(f"b_{one}" for one in PICKS)))
+    return Against.SAME if is_other else Against.PERIOD
+
+
+def _form(request: ConsoleRequest, asked: AskedComparison, known: KnownValues) -> Mapping[str, Any]:
+    """Return what the form offers, and where its answers lead."""
+    project_id, against, deploy = request.project.pk, asked.against, asked.parts.deploy
+    models = known_models(project_id)
+    chosen_b = _picked(request.GET, Selection(), "b")
+    deploys = told_deploys(project_id, until=clock.now())[:MOST_DEPLOYS]
+    is_by_deploy = against is Against.DEPLOY
+    return {
+        "parts": asked.parts,
+        "other": asked.other,
+        "against": request.GET.get("with", "") and against,
+        "presets": [("", f"{PRESETS[against]} (default)"), *PRESETS.items()],
+        "is_custom": against is Against.CUSTOM,
+        "pickers_a": _pickers("a", asked.selection, known, models),
+        "pickers_b": _pickers("b", chosen_b, known, models),
+        "deploys": [(one, one == deploy) for one in deploys] if is_by_deploy else (),
+        "has_no_deploy": is_by_deploy and deploy is None,
+        "is_matched": asked.is_matched,
+        "asked": {name: request.GET.get(name, "")[:1000] for name in KEPT},
+        "carried": parse_qsl(_without_picks(asked.selection).query()),
+        "unread": [t.field for t in asked.other.terms if t not in asked.other.rollup_terms],
+        "failures_a": failures_url(asked.selection),
+        "csv": f"{reverse('compare_csv')}?{request.GET.urlencode()}",
+    }
+
+
+def _without_picks(selection: Selection) -> Selection:
+    """Leave out what the pickers of A send themselves."""
+    fields = [field for named in PICKS.values() for field in named]
+    kept = (t for t in selection.text.terms if t.field not in fields or not _is_pick(t))
+    filters = {name: v for name, v in selection.filters.items() if name not in fields}
+    return replace(selection, filters=filters, text=Query(tuple(kept), selection.text.words))
+
+
+def _is_pick(term: Term) -> bool:
+    return term.is_exact and not term.is_negated
+
+
+def _pickers(
+    side: str, selection: Selection, known: KnownValues, models: Sequence[Sequence[str | None]]
+) -> list[ComparePicker]:
+    found = []
+    for name, fields in PICKS.items():
+        offered = models if name == "model" else [(value,) for value in known.get(fields[0], ())]
+        picked = {t.field: t for t in selection.terms if t.field in fields and _is_pick(t)}
+        terms = tuple(picked[field] for field in fields if field in picked)
+        chosen = write_query(Query(terms))
+        choices = {_pick(fields, values): _label(values) for values in offered}
+        if chosen:
+            choices.setdefault(chosen, _label([term.value for term in terms]))
+        shown = [(value, label, value == chosen) for value, label in choices.items()]
+        found.append(ComparePicker(f"{side}_{name}", LABELS[name], shown))
+    return found
+
+
+def _pick(fields: Sequence[str], values: Sequence[str | None]) -> str:
+    """Write one value of a picker as a query."""
+    terms = (Term(field, value) for field, value in zip(fields, values, strict=True))
+    return write_query(Query(tuple(terms)))
+
+
+def _label(values: Sequence[str | None]) -> str:
+    return shorten("/".join(value or "unknown" for value in values), LONGEST_LABEL)
+
+
+def _story(project_id: int, asked: AskedComparison) -> Mapping[str, Any]:
+    a, b, versions = _sums(project_id, asked.parts, is_matched=asked.is_matched)
+    names = names_of(asked.parts, asked.against)
+    found = compare(count_calls(a), count_calls(b), names)
     return {
         "found": found,
+        "name_a": names[0],
+        "name_b": names[1],
         "rate_scale": _scale(found.rates),
         "kind_scale": _scale(found.kinds),
         "versions": versions,
-        "costs": (cost_of(a), cost_of(b)),
+        "costs": ((names[0], cost_of(a)), (names[1], cost_of(b))),
         "least": LEAST_TRIALS,
         "kinds": found.kinds,
         "is_empty": not any(one.a.trials or one.b.trials for one in found.rates),
@@ -113,23 +269,3 @@ def _scale(found: Sequence[RateDifference]) -> Scale:
     drawn = [one for one in found if one.is_enough]
     bounds = (bound for one in drawn for bound in (one.low, one.high))
     return difference_scale(bounds, AXIS_WIDTH)
-
-
-def _against(text: str) -> Against:
-    return Against(text) if text in set(Against) else Against.PERIOD
-
-
-def _carried(request: ConsoleRequest) -> list[tuple[str, str]]:
-    """Return the filters of A, so that the form of B keeps them."""
-    asked = request.GET.dict()
-    return [(name, value) for name, value in asked.items() if name not in KEPT]
-
-
-def _unread(*selections: Selection) -> list[str]:
-    found = [
-        term.field
-        for selection in selections
-        for term in selection.terms
-        if term not in selection.rollup_terms
-    ]
-    return list(dict.fromkeys(found))

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from diagnostics.analysis.statistics import LEAST_TRIALS
-from diagnostics.figures import percent, plural, points
+from diagnostics.figures import percent, plural, points, shorten
 from diagnostics.ingest.deploys import told_deploys
 from diagnostics.ingest.models import Deploy
 from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_filter
@@ -23,11 +23,12 @@ from diagnostics.store.windows import TimeWindow
 from diagnostics.web.charts.marks import Tone
 
 MOST_KINDS = 8
+LONGEST_NAME = 60
 RATES = (
     ("degraded", "Degraded", "runs", True),
     ("failed", "Failed calls", "calls", True),
     ("first_pass", "First pass", "runs", False),
-    ("repaired", "Repaired", "failed first", False),
+    ("repaired", "Recovered", "failed first", False),
 )
 
 
@@ -64,14 +65,15 @@ class Comparison:
     tone: Tone
     sentence: str
     beside: str
+    names: tuple[str, str]
 
 
-def compare(a: CallCounts, b: CallCounts) -> Comparison:
-    """Compare two stretches."""
-    rates = _rates(a, b)
-    kinds = _kinds(a, b)
-    tone, sentence, beside = _tell(rates, kinds)
-    return Comparison(rates, kinds, tone, sentence, beside)
+def compare(a: CallCounts, b: CallCounts, names: tuple[str, str] = ("A", "B")) -> Comparison:
+    """Compare two sides; their names are those of the sentence."""
+    noun = "runs" if "run" in (a.noun, b.noun) else "calls"
+    rates = _rates(a, b, noun)
+    kinds = _kinds(a, b, noun)
+    return Comparison(rates, kinds, *_tell(rates, kinds, *names), names)
 
 
 def difference_of(
@@ -82,48 +84,54 @@ def difference_of(
     return RateDifference(found.a, found.b, found.low, found.high, label, noun, more_is_worse, kind)
 
 
-def _rates(a: CallCounts, b: CallCounts) -> list[RateDifference]:
+def _rates(a: CallCounts, b: CallCounts, calls: str) -> list[RateDifference]:
     return [
-        difference_of(label, noun, a.rates[rate], b.rates[rate], more_is_worse=more_is_worse)
+        difference_of(
+            label,
+            calls if noun == "calls" else noun,
+            a.rates[rate],
+            b.rates[rate],
+            more_is_worse=more_is_worse,
+        )
         for rate, label, noun, more_is_worse in RATES
     ]
 
 
-def _kinds(a: CallCounts, b: CallCounts) -> list[RateDifference]:
+def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
     """Return the kinds, the clear differences first, each by its size."""
     found = []
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = Side(a.of_kind(kind), a.calls), Side(b.of_kind(kind), b.calls)
-        found.append(difference_of(kind_filter(kind), "calls", *sides, kind=kind))
+        found.append(difference_of(kind_filter(kind), noun, *sides, kind=kind))
     found.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
     return found[:MOST_KINDS]
 
 
 def _tell(
-    rates: Sequence[RateDifference], kinds: Sequence[RateDifference]
+    rates: Sequence[RateDifference], kinds: Sequence[RateDifference], a: str, b: str
 ) -> tuple[Tone, str, str]:
     degraded, failed = rates[0], rates[1]
     known = [rate for rate in (degraded, failed) if rate.is_enough]
     if not known:
         return (
             "quiet",
-            "There is not enough data to compare.",
-            f"Both sides need {LEAST_TRIALS} calls or runs.",
+            "Not enough data to compare.",
+            f"Both sides need at least {LEAST_TRIALS} calls or runs.",
         )
     shown = next((rate for rate in known if rate.is_clear), known[0])
     top = next((one for one in kinds if one.is_clear and one.tone == shown.tone), None)
-    against = (
-        f"{percent(shown.a.share)} of {plural(shown.a.trials, shown.noun[:-1])} against"
-        f" {percent(shown.b.share)} of {plural(shown.b.trials, shown.noun[:-1])}"
-    )
+    shares = [
+        f"{percent(side.share)} of {plural(side.trials, shown.noun[:-1])}"
+        for side in (shown.a, shown.b)
+    ]
     between = f"95 % interval {points(shown.low)} to {points(shown.high)}"
     what = "degrades" if shown is degraded else "fails"
     if not shown.is_clear:
-        sentence = f"No clear difference: A {what} {against}."
+        sentence = f"No clear difference: {a} {what} {shares[0]}, {b} {shares[1]}."
         return "quiet", sentence, f"{points(shown.difference)}, {between}."
     kind = f", mostly {top.label}" if top else ""
     direction = "more" if shown.low > 0 else "less"
-    sentence = f"A {what} {direction}: {against}{kind}."
+    sentence = f"{a} {what} {direction} than {b}: {' against '.join(shares)}{kind}."
     return shown.tone, sentence, f"{points(shown.difference)}, {between}."
 
 
@@ -150,6 +158,16 @@ class ComparedSide:
     window: TimeWindow
     terms: Sequence[Term]
 
+    @property
+    def values(self) -> Mapping[str, str]:
+        """What each field is narrowed to, as it is read."""
+        found: dict[str, str] = {}
+        for term in self.terms:
+            value = term.value or "unknown"
+            text = f"not {value}" if term.is_negated else value
+            found[term.field] = f"{found[term.field]}, {text}" if term.field in found else text
+        return {field: shorten(text, LONGEST_NAME) for field, text in found.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -161,14 +179,20 @@ class Parts:
 
 
 def parts_of(
-    project_id: int, selection: Selection, other: Selection, against: Against, now: datetime
+    project_id: int,
+    selection: Selection,
+    other: Selection,
+    against: Against,
+    now: datetime,
+    deploy_id: int | None = None,
 ) -> Parts:
-    """Choose both windows; without a deploy, the time before is compared."""
+    """Choose both windows, around the latest deploy unless told; without one, the time before."""
     terms, others = selection.rollup_terms, other.rollup_terms
     window = window_of(selection, now)
     deploy = None
     if against is Against.DEPLOY:
-        deploy = told_deploys(project_id, until=min(window.until, now)).first()
+        known = told_deploys(project_id, until=min(window.until, now))
+        deploy = (known.filter(pk=deploy_id).first() if deploy_id else None) or known.first()
     if deploy is not None:
         window = window_for(deploy.at, min(window.until, now), terms, now)
     before = _other_window(other, against, window, now)
@@ -198,3 +222,24 @@ def _other_window(
         return window_of(other, now)
     until = window.until - WEEK if against is Against.WEEK else window.since
     return window_for(until - span, until, other.rollup_terms, now)
+
+
+TIMES: Mapping[Against, tuple[str, str]] = {
+    Against.PERIOD: ("This period", "the previous period"),
+    Against.WEEK: ("This period", "the same time one week earlier"),
+    Against.DEPLOY: ("The time since the deploy", "the time before"),
+    Against.SAME: ("A", "B"),
+    Against.CUSTOM: ("This period", "the other period"),
+}
+NAMED = ("model", "prompt_version", "release")
+
+
+def names_of(parts: Parts, against: Against) -> tuple[str, str]:
+    """Name both sides by the first field in which they differ, else by their times."""
+    mine, theirs = parts.a.values, parts.b.values
+    fields = dict.fromkeys((*NAMED, *mine, *theirs))
+    for field in fields:
+        if mine.get(field) != theirs.get(field):
+            everything = f"all {field.replace('_', ' ')}s"
+            return mine.get(field, everything), theirs.get(field, everything)
+    return TIMES[against]

@@ -1,11 +1,15 @@
 """Lists of the API as files for people: the same rows, under the filters of the page."""
 
+from collections.abc import Iterable
 from datetime import UTC
 from typing import cast
 
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from diagnostics import clock
@@ -23,6 +27,17 @@ LISTS: dict[str, type[APIView]] = {
     "series": SeriesView,
 }
 ENDINGS = frozenset({"csv", "ndjson"})
+
+
+class FormOfAddress(DefaultContentNegotiation):
+    """The address names the form: a browser that follows a link accepts text/html."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        """Choose the renderer of the address, whatever is accepted."""
+        chosen = self.filter_renderers(renderers, request.query_params["format"])[0]
+        return chosen, str(chosen.media_type)
 
 
 @require_safe
@@ -43,11 +58,11 @@ def stream_list(
         raise Http404
     asked = request.GET.copy()
     asked["format"] = ending
-    # The address says the form: a browser that follows a link asks for text/html.
-    request.META["HTTP_ACCEPT"] = "*/*"
     request.GET = asked  # type: ignore[assignment] # a QueryDict that was not frozen
     answer: HttpResponseBase = listed.as_view(
-        authentication_classes=(MemberAuthentication,), permission_classes=()
+        authentication_classes=(MemberAuthentication,),
+        permission_classes=(),
+        content_negotiation_class=FormOfAddress,
     )(request)
     if answer.status_code == 200:
         day = clock.now().astimezone(UTC).strftime("%Y-%m-%d")

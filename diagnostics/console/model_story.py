@@ -1,15 +1,25 @@
 """What the page of one model tells from counts: verdict, change, kinds, retries, spreads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.console.call_samples import CallSamples, sample_calls
 from diagnostics.console.models_page import failures_url
-from diagnostics.prices.prices import price_on, prices_of, retry_spend
+from diagnostics.figures import duration, short_count
+from diagnostics.prices.prices import (
+    DaySpend,
+    TokenPrice,
+    cost_usd,
+    price_on,
+    prices_of,
+    retry_spend,
+    write_usd,
+)
 from diagnostics.prices.retry_budgets import RetrySpend, what_if
 from diagnostics.queries.assessments import worse_than_before
 from diagnostics.queries.call_counts import (
@@ -20,17 +30,25 @@ from diagnostics.queries.call_counts import (
     cost_of,
     count_calls,
     kind_filter,
+    latency_percentile,
     tallies_of,
 )
 from diagnostics.queries.events import BASELINE_SPAN, window_for, window_of
 from diagnostics.queries.matrix import Excess, excess, excess_of_kind, excess_of_rate
-from diagnostics.queries.models import calls_by_prompt, calls_over_time, sums_between
+from diagnostics.queries.models import (
+    calls_by_prompt,
+    calls_over_time,
+    costs_over_time,
+    sums_between,
+)
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
+from diagnostics.store.rollups import LATENCY
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.statuses import recent_verdict_within
 from diagnostics.verdict.verdicts import Verdict
-from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.lines import Line, LineChart, LineDrawing, draw_lines
+from diagnostics.web.charts.marks import Mark, Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.charts.series import SeriesChart, Since
 
@@ -73,6 +91,7 @@ def model_story(
     tallies = tallies_of(sums)
     kinds = _kinds(counts, before, narrowed)
     prompts = _prompts(project_id, window, narrowed)
+    chart = _chart(project_id, window, narrowed, before, verdict, now)
     return {
         "verdict": verdict,
         "verdict_tone": TONES.get(verdict.state, "quiet"),
@@ -82,13 +101,18 @@ def model_story(
             "worse": _worse(project_id, window, terms),
         },
         "answers": _answers(project_id, window, terms, verdict, now),
-        "chart": _chart(project_id, window, narrowed, before, verdict, now),
+        "chart": chart,
+        **_charts(
+            project_id, window, narrowed, prices.get((provider, model), ()), chart.marks, now
+        ),
+        "noun": counts.noun,
         "kinds": kinds,
         "kind_scale": _scale(kinds),
         "prompts": prompts[:MOST_PROMPTS],
         "prompts_left_out": max(len(prompts) - MOST_PROMPTS, 0),
         "prompt_scale": _scale(prompts),
-        "steps": attempts_to_success(tallies),
+        # Of runs that are posted as outcomes, only failing attempts are known.
+        "steps": attempts_to_success(tallies) if counts.noun == "call" else (),
         "success_scale": Scale(0.0, 1.0, 12, SUCCESS_WIDTH - 12),
         "budgets": what_if(tallies, spend),
         "spend": spend,
@@ -152,15 +176,72 @@ def _chart(
         usual = (failed / before.calls, *wilson_interval(failed, before.calls))
     return SeriesChart(
         name="calls",
-        title="Failed share of calls",
+        title="Call failure rate",
         since=over_time.since,
         width=over_time.width,
         slots=over_time.buckets,
+        noun=before.noun if before.calls else "call",
         baseline=usual,
         onset=_since(verdict, over_time.since, until),
         marks=marks_between(project_id, over_time.since, until, terms),
         query=_query_without_times(selection),
     )
+
+
+def _charts(
+    project_id: int,
+    window: TimeWindow,
+    selection: Selection,
+    prices: Sequence[TokenPrice],
+    marks: Sequence[Mark],
+    now: datetime,
+) -> Mapping[str, LineDrawing | None]:
+    """Return latency, tokens and, where a price is known, cost over time."""
+    slots, sums = costs_over_time(project_id, window, selection.rollup_terms, now)
+    query = _query_without_times(selection)
+
+    def chart(name: str, title: str, unit: str, write: Write, *lines: Line) -> LineDrawing:
+        drawn = LineChart(name, title, slots.since, slots.width, lines, unit, write, marks, query)
+        return draw_lines(drawn)
+
+    buckets = [[one[name] for name in LATENCY] for one in sums]
+    percentiles = [
+        Line(f"p{share}", [latency_percentile(one, share / 100) for one in buckets])
+        for share in (50, 95)
+    ]
+    tokens = [
+        Line(f"{side} tokens", [one[f"{side.lower()}_tokens"] or None for one in sums])
+        for side in ("Input", "Output")
+    ]
+    costs = [_cost(one, prices, slots.since + n * slots.width) for n, one in enumerate(sums)]
+    return {
+        "latency_chart": chart("latency", "Latency", "ms", _write_ms, *percentiles),
+        "token_chart": chart("tokens", "Tokens", "tokens", _write_tokens, *tokens),
+        "cost_chart": chart("cost", "Cost", "usd", _write_cost, Line("Cost", costs))
+        if any(costs)
+        else None,
+    }
+
+
+Write = Callable[[float | None], str]
+
+
+def _cost(sums: Mapping[str, int], prices: Sequence[TokenPrice], at: datetime) -> float | None:
+    spent = [DaySpend(at.date(), sums["input_tokens"], sums["output_tokens"])]
+    cost = cost_usd(prices, spent)
+    return float(cost) if cost else None
+
+
+def _write_ms(figure: float | None) -> str:
+    return duration(None if figure is None else figure / 1000)
+
+
+def _write_tokens(figure: float | None) -> str:
+    return short_count(None if figure is None else round(figure))
+
+
+def _write_cost(figure: float | None) -> str:
+    return write_usd(None if figure is None else Decimal(str(figure)))
 
 
 def _query_without_times(selection: Selection) -> str:
@@ -200,7 +281,7 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
         past = before.get(version, CallCounts())
         found.append(
             _rise(
-                version or "not told",
+                version or "not set",
                 excess_of_rate("failed", counts, past),
                 failures_url(selection, prompt_version=version),
                 is_new=bool(before) and not past.calls,

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
+from diagnostics.figures import read_number
 from diagnostics.prices.prices import prices_of, retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.call_counts import kind_filter
@@ -23,6 +25,7 @@ from diagnostics.web.model_links import model_url
 from diagnostics.web.pages import respond
 
 MOST_ROWS = 20
+"""Models on one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +53,36 @@ def models(request: ConsoleRequest) -> HttpResponse:
     """Show models by kinds of failure, worst first."""
     selection = read_filters(request)
     now = clock.now()
-    context = models_context(request.project.pk, selection, now)
+    place = read_number(request.GET.get("page")) or 1
+    context = models_context(request.project.pk, selection, now, place)
     frame = filter_frame(
         request, selection, applies=ROLLUP_FIELDS, covers=covered_by(selection, now)
     )
     return respond(request, "models/matrix", {**frame, **context, "section": "models"}, "Models")
 
 
-def models_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:
-    """Read the matrix; the number of queries does not grow."""
+def models_context(
+    project_id: int, selection: Selection, now: datetime, place: int = 1
+) -> Mapping[str, Any]:
+    """Read one page of the matrix; the number of queries does not grow."""
     window, terms = window_of(selection, now), selection.rollup_terms
     found, before = calls_by_model(project_id, window, terms)
     matrix = build_matrix(found, before)
     spent = retry_spend(project_id, prices_of(project_id), window, terms)
     line = matrix_line(matrix)
+    page = Paginator(matrix.rows, MOST_ROWS).get_page(place)
     return {
         "matrix": matrix,
         "line": line,
         "worst_url": _url(line.row, selection) if line.row else None,
-        "lines": [_line(row, selection, spent) for row in matrix.rows[:MOST_ROWS]],
-        "left_out": max(len(matrix.rows) - MOST_ROWS, 0),
+        "lines": [_line(row, selection, spent) for row in page.object_list],
+        "place": page.number,
+        "before": page.number - 1 if page.number > 2 else None,
+        "after": page.number + 1,
+        "pages": page.paginator.num_pages,
+        "first": page.start_index(),
+        "last": page.end_index(),
+        "total": len(matrix.rows),
         "spend": total_spend(spent),
         "is_empty": not found and not before and not selection.terms,
     }

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,6 +27,7 @@ from diagnostics.queries.call_counts import CALLS, count_calls
 from diagnostics.queries.matrix import Excess
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
+from diagnostics.selection.ranges import DEFAULT_RANGE
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
@@ -107,7 +108,8 @@ def new_failures(
     return {key: [groups[pk] for pk in ids if pk in groups] for key, ids in by_version.items()}
 
 
-SHORTEST = timedelta(days=14)
+RANGE = "30d"
+"""Shown unless another is asked for: versions live for days."""
 SLOTS = 56
 MOST_MODELS = 8
 MOST_VERSIONS = 16
@@ -146,9 +148,11 @@ class Section:
 @member_view
 def prompts(request: ConsoleRequest) -> HttpResponse:
     """Show prompt versions: when, how much, how well, and what came with them."""
-    selection = read_filters(request)
-    context = prompts_context(request.project.pk, selection, clock.now())
-    frame = filter_frame(request, selection, applies=ROLLUP_FIELDS)
+    selection = read_filters(request, RANGE)
+    now = clock.now()
+    context = prompts_context(request.project.pk, selection, now)
+    covers = selection.covered(context["since"], context["axis_until"], now)
+    frame = filter_frame(request, selection, applies=ROLLUP_FIELDS, covers=covers)
     return respond(
         request, "prompts/timeline", {**frame, **context, "section": "prompts"}, "Prompts"
     )
@@ -157,7 +161,8 @@ def prompts(request: ConsoleRequest) -> HttpResponse:
 def prompts_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:
     """Read the page; the number of queries does not grow."""
     since, until = selection.window(now)
-    axis = axis_of(min(since, until - SHORTEST), until, SLOTS)
+    axis = axis_of(since, until, SLOTS)
+    selection = replace(selection, default_range=DEFAULT_RANGE)
     terms = selection.rollup_terms
     by_source = versions_of(
         used_versions(project_id, axis, terms), placed_versions(project_id, axis, terms)
@@ -175,10 +180,10 @@ def prompts_context(project_id: int, selection: Selection, now: datetime) -> Map
         "sections": sections,
         "sources_left_out": len(by_source) - len(shown),
         "models": models,
-        "days": round((axis.until - axis.since) / timedelta(days=1)),
         "marks": [mark for mark in reversed(marks) if mark.kind != "release"][:MOST_MARKS],
         "since": axis.since,
         "until": min(axis.until, now),
+        "axis_until": axis.window.until,
         "is_empty": not by_source and not selection.terms,
     }
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from diagnostics.analysis.onset import lasting_onset
 from diagnostics.analysis.series import RunCurve
@@ -51,7 +50,8 @@ class FailureCurve(RunCurve):
         return self.since + len(self.buckets) * self.width
 
 
-class Denominator(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Denominator:
     """What failures are counted against: calls, or runs where not every call was posted."""
 
     count: int

@@ -180,7 +180,7 @@ class MatrixSummary:
 def matrix_line(matrix: Matrix) -> MatrixSummary:
     """Name the worst model and the kind that rose most, or say that all is as usual."""
     if not matrix.rows:
-        return MatrixSummary("quiet", "No model was called in this time.")
+        return MatrixSummary("quiet", "No calls in this range.")
     worse = [row for row in matrix.rows if row.total.level > 0]
     if worse:
         return _worst(worse, len(matrix.rows))
@@ -188,11 +188,11 @@ def matrix_line(matrix: Matrix) -> MatrixSummary:
     if not told:
         return MatrixSummary(
             "quiet",
-            "There is not enough data to compare models.",
-            f"A model needs {LEAST_TRIALS} calls now and in the week before.",
+            "Not enough data to compare models.",
+            f"A model needs {LEAST_TRIALS} calls in this range and in the baseline week.",
         )
     few = len(matrix.rows) - len(told)
-    beside = f"{plural(few, 'model')} with too few calls to say." if few else ""
+    beside = f"{plural(few, 'model')} with low volume." if few else ""
     sentence = f"All {plural(len(told), 'model')} within baseline."
     if len(told) == 1:
         sentence = "The model is within its baseline."
@@ -218,12 +218,12 @@ def _worst(worse: list[MatrixRow], models: int) -> MatrixSummary:
     kind = top_kind(row)
     sentence = (
         f"{name_of(row.provider, row.model)} fails {percent(total.a.share, 0)} of"
-        f" {plural(total.a.trials, 'call')} ({points(total.difference)})"
+        f" {plural(total.a.trials, row.now.noun)} ({points(total.difference)})"
         f"{f', mostly {kind}' if kind else ''}."
     )
     others = len(worse) - 1
     beside = [f"{plural(others, 'other model')} above baseline."] if others else []
     if models > len(worse):
         rest = plural(models - len(worse), "other model")
-        beside.append(f"{rest} within baseline or with too few calls to say.")
+        beside.append(f"{rest} within baseline or with low volume.")
     return MatrixSummary("bad", sentence, " ".join(beside), row)

@@ -10,7 +10,7 @@ from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series
-from diagnostics.store.rollups import VERSION
+from diagnostics.store.rollups import LATENCY, VERSION
 from diagnostics.store.windows import (
     WIDTHS,
     Grain,
@@ -23,7 +23,9 @@ from diagnostics.store.windows import (
 )
 
 BY_MODEL = ("provider", "model")
-MOST_SLOTS = 50
+MOST_SLOTS, MOST_COST_SLOTS = 50, 25
+SPENT = ("input_tokens", "output_tokens", *LATENCY)
+MOST_KNOWN = 200
 SLOT_WIDTHS = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080, 20160)
@@ -34,6 +36,12 @@ def is_known_model(project_id: int, provider: str | None, model: str | None) -> 
     """Whether anything was ever counted of a model."""
     found = Series.objects.filter(project_id=project_id, provider=provider, model=model)
     return found.exists()
+
+
+def known_models(project_id: int, most: int = MOST_KNOWN) -> list[ModelKey]:
+    """Return the models of which anything was ever counted, by name."""
+    found = Series.objects.filter(project_id=project_id).values_list("provider", "model")
+    return list(found.distinct().order_by("provider", "model")[:most])
 
 
 def calls_by_model(
@@ -72,28 +80,49 @@ def calls_over_time(
     project_id: int, window: TimeWindow, terms: Sequence[Term], now: datetime
 ) -> RunCurve:
     """Count calls, and failed ones as degraded, in at most 50 slots; minutes where kept."""
-    width = slot_width(window, terms, now)
-    since = floor(window.since, width)
-    count = max((min(ceil(window.until, width), ceil(now, width)) - since) // width, 1)
-    slots = Slots(since, width, count)
-    grain = _grain_of(width)
-    within = align_to(grain, since, since + count * width)
-    asked = Question(within, ("node",), CALLS, terms, slots)
-    found = [RunBucket(0, 0)] * count
-    for row in sum_rollups(project_id, asked):
+    slots = _slots_of(window, terms, now, MOST_SLOTS)
+    found = [RunBucket(0, 0)] * slots.count
+    for row in sum_rollups(project_id, _by_slot(slots, CALLS, terms)):
         counts, known = _read(row, 2), found[row[1]]
         found[row[1]] = RunBucket(known.runs + counts.calls, known.degraded + counts.failed)
-    return RunCurve(since, width, found)
+    return RunCurve(slots.since, slots.width, found)
 
 
-def slot_width(window: TimeWindow, terms: Sequence[Term], now: datetime) -> timedelta:
-    """Choose the narrowest round slot that gives at most 50 of them and can be counted."""
+def costs_over_time(
+    project_id: int, window: TimeWindow, terms: Sequence[Term], now: datetime
+) -> tuple[Slots, list[dict[str, int]]]:
+    """Add up latency buckets and tokens in at most 24 slots, of all nodes together."""
+    slots = _slots_of(window, terms, now, MOST_COST_SLOTS)
+    found = [dict.fromkeys(SPENT, 0) for _ in range(slots.count)]
+    for row in sum_rollups(project_id, _by_slot(slots, SPENT, terms)):
+        for name, seen in zip(SPENT, row[2:], strict=True):
+            found[row[1]][name] += seen
+    return slots, found
+
+
+def _slots_of(window: TimeWindow, terms: Sequence[Term], now: datetime, most: int) -> Slots:
+    width = slot_width(window, terms, now, most)
+    since = floor(window.since, width)
+    count = max((min(ceil(window.until, width), ceil(now, width)) - since) // width, 1)
+    return Slots(since, width, count)
+
+
+def _by_slot(slots: Slots, measures: Sequence[str], terms: Sequence[Term]) -> Question:
+    end = slots.since + slots.count * slots.width
+    within = align_to(_grain_of(slots.width), slots.since, end)
+    return Question(within, ("node",), measures, terms, slots)
+
+
+def slot_width(
+    window: TimeWindow, terms: Sequence[Term], now: datetime, most: int = MOST_SLOTS
+) -> timedelta:
+    """Choose the narrowest round slot that gives at most so many and can be counted."""
     span = window.until - window.since
     least = WIDTHS[kept_of(window.since, now)]
     if any(term.field in VERSION for term in terms):
         least = max(least, WIDTHS[Grain.HOUR])
     wide = (width for width in SLOT_WIDTHS if width >= least)
-    return next((one for one in wide if span / one <= MOST_SLOTS), SLOT_WIDTHS[-1])
+    return next((one for one in wide if span / one <= most), SLOT_WIDTHS[-1])
 
 
 def _grain_of(width: timedelta) -> Grain:

@@ -79,6 +79,8 @@ class Selection:
     # The zone that is meant when none is asked for: an address leaves it out.
     home: str = UTC_NAME
     faults: Mapping[str, str] = field(default_factory=dict)
+    # The range of the page when none is asked for: its addresses leave it out.
+    default_range: str = DEFAULT_RANGE
 
     @property
     def span(self) -> timedelta:
@@ -189,7 +191,7 @@ class Selection:
         asked |= changes
         if changes.get("range"):
             asked |= {"from": None, "to": None}
-        if asked.get("range") == DEFAULT_RANGE:
+        if asked.get("range") == self.default_range:
             del asked["range"]
         return urlencode([(key, value) for key, value in asked.items() if value])
 
@@ -232,7 +234,9 @@ NARROWED = "these filters read single events: the last 7 days of the range are s
 PARAMETERS = (*FIELDS, "range", "from", "to", "tz", "q")
 
 
-def read_selection(asked: Mapping[str, str], home: str | None = None) -> Selection:
+def read_selection(
+    asked: Mapping[str, str], home: str | None = None, default_range: str = DEFAULT_RANGE
+) -> Selection:
     """Read a query leniently: `faults` names what is not understood.
 
     A value that a field cannot have stays a term that nothing meets; all else is left out.
@@ -253,7 +257,7 @@ def read_selection(asked: Mapping[str, str], home: str | None = None) -> Selecti
     if said := [*text.faults, *wrong]:
         faults["q"] = "; ".join(dict.fromkeys(said))
     return Selection(
-        range=_read(asked, "range", faults, _read_range) or DEFAULT_RANGE,
+        range=_read(asked, "range", faults, _read_range) or default_range,
         filters=dict(_filters(asked, faults)),
         text=Query(text.terms, text.words),
         begin=begin,
@@ -261,6 +265,7 @@ def read_selection(asked: Mapping[str, str], home: str | None = None) -> Selecti
         zone=zone.key if zone else UTC_NAME,
         home="" if given and home is not None else home or UTC_NAME,
         faults=faults,
+        default_range=default_range,
     )
 
 

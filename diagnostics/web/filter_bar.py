@@ -5,7 +5,7 @@ page begins with `{% include "console/_filters.html" %}` inside `#page`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -119,9 +119,9 @@ class FilterBar:
         return len(self.chips)
 
 
-def read_filters(request: ConsoleRequest) -> Selection:
+def read_filters(request: ConsoleRequest, default_range: str = DEFAULT_RANGE) -> Selection:
     """Read the filters of a page, times in the reader's zone unless `tz` says another."""
-    return read_selection(request.GET.dict(), home=reader_zone(request))
+    return read_selection(request.GET.dict(), reader_zone(request), default_range)
 
 
 def reader_zone(request: ConsoleRequest) -> str:
@@ -154,7 +154,7 @@ def filter_frame(
     """
     own = {name: request.GET[name] for name in kept if request.GET.get(name)}
     known = known_values(request.project.pk) if choices is None else choices
-    subject = about or selection
+    subject = replace(about or selection, default_range=DEFAULT_RANGE)
     bar = FilterBar(
         action=request.path,
         ranges=list(_ranges(selection, own)),
@@ -254,7 +254,7 @@ def _label(name: str, value: str) -> str:
 
 def _hidden(selection: Selection) -> Iterator[tuple[str, str]]:
     """Carry on what the form has no box for."""
-    if selection.range != DEFAULT_RANGE and not selection.is_custom:
+    if selection.range != selection.default_range and not selection.is_custom:
         yield "range", selection.range
     for name, value in selection.filters.items():
         if name not in PICKED and name != "attempt":
@@ -267,7 +267,9 @@ def _notices(
     if narrowed and _is_narrowed(selection):
         yield narrowed
     if covers and _is_moved(selection, *covers):
-        yield f"counted is {selection.words_of(*covers)}: finer counts are not kept of it"
+        yield f"counting {selection.words_of(*covers)}: finer counts are not stored"
+    elif covers and selection.needs_versions:
+        yield "counted in whole hours"
     if any(term.field == SERVED for term in selection.terms):
         yield UNTOLD_ENDS
     kinds = (term.value for term in selection.terms if term.field == "kind")

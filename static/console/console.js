@@ -45,7 +45,7 @@ const showTimes = (within) => {
     const at = new Date(element.dateTime);
     element.textContent = write(element.dataset.form, at);
     if (!element.dataset.utc) element.dataset.utc = element.title;
-    element.title = `${forms.full.format(at)} (${element.dataset.utc})`;
+    element.title = element.dataset.utc ? `${forms.full.format(at)} (${element.dataset.utc})` : forms.full.format(at);
   }
   for (const label of within.querySelectorAll("text[data-form]")) label.textContent = write(label.dataset.form, new Date(label.dataset.at));
   for (const element of within.querySelectorAll("span[data-zone]")) element.textContent = zone;

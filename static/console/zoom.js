@@ -12,7 +12,21 @@ const once = (address, make) => {
   return loaded.get(address);
 };
 
+const marksOf = (figure) => [...figure.querySelectorAll("ol.flags li[data-at]")].map((item) => [Number(item.dataset.at), item.dataset.n]);
+const readLines = ({ since, width, unit, labels, values }) => {
+  const lines = values.split("|").map((line) => line.split(",").map((value) => (value === "" ? null : Number(value))));
+  const [begin, step] = [Number(since), Number(width)];
+  return {
+    width: step,
+    since: begin,
+    until: begin + lines[0].length * step,
+    columns: [lines[0].map((value, place) => begin + (place + 0.5) * step), ...lines],
+    labels: labels.split("|"), unit, usual: null, onset: null, marks: [],
+  };
+};
+
 const read = (figure) => {
+  if (figure.dataset.values) return readLines(figure.dataset);
   const body = figure.querySelector("tbody[data-width]");
   const width = Number(body.dataset.width);
   const rows = [...body.rows];
@@ -21,10 +35,10 @@ const read = (figure) => {
     width,
     since: Number(rows[0].dataset.at),
     until: Number(rows.at(-1).dataset.at) + width,
-    columns: [rows.map((row) => Number(row.dataset.at) + width / 2), figures("share"), figures("low"), figures("high")],
+    columns: [rows.map((row) => Number(row.dataset.at) + width / 2), ...["share", "low", "high"].map(figures)],
     usual: "usual" in body.dataset ? Number(body.dataset.usual) : null,
     onset: "onset" in body.dataset ? Number(body.dataset.onset) : null,
-    marks: [...figure.querySelectorAll("ol.flags li[data-at]")].map((item) => [Number(item.dataset.at), item.dataset.n]),
+    marks: marksOf(figure),
   };
 };
 
@@ -78,23 +92,32 @@ const decorate = (u, told, colours) => {
   u.ctx.restore();
 };
 
+/* Shares are percentages; a line chart names its unit. */
+const UNITS = {
+  ms: (value) => (value >= 1000 ? `${+(value / 1000).toPrecision(3)} s` : `${Math.round(value)} ms`),
+  tokens: (value) => value.toLocaleString(undefined, { notation: "compact" }),
+  usd: (value) => `$${+value.toPrecision(3)}`,
+};
+
 const optionsOf = (told, colours, zone, size, chosen) => {
   const axis = { stroke: colours["ink-2"], grid: { stroke: colours.hair, width: 1 }, ticks: { stroke: colours.hair, width: 1 } };
-  const percent = (u, value) => (value === null ? "none" : `${value.toFixed(1)} %`);
+  const unit = UNITS[told.unit];
+  const percent = (u, value) => (value === null ? "none" : unit ? unit(value) : `${value.toFixed(1)} %`);
+  const top = unit ? Infinity : 100;
   return {
     ...size,
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
     padding: [16, 8, 0, 0],
     cursor: { drag: { x: true, y: false, setScale: true } },
-    scales: { y: { range: (u, low, high) => [0, Math.min(100, Math.max(high || 1, told.usual || 0) * 1.1)] } },
-    axes: [{ ...axis, space: 80, values: (u, values, index, space, step) => values.map((at, place) => told.tick(at, values[place - 1], step)) }, { ...axis, size: 52, values: (u, values) => values.map((value) => `${value} %`) }],
+    scales: { y: { range: (u, low, high) => [0, Math.min(top, Math.max(high || (unit ? 0.001 : 1), told.usual || 0) * 1.1)] } },
+    axes: [{ ...axis, space: 80, values: (u, values, index, space, step) => values.map((at, place) => told.tick(at, values[place - 1], step)) }, { ...axis, size: 52, values: (u, values) => values.map((value) => (unit ? unit(value) : `${value} %`)) }],
     series: [
       { label: "Time", value: (u, at) => (at === null ? "–" : told.moment(at)) },
-      { label: "Share", stroke: colours.accent, width: 2, value: percent, points: { size: 4 } },
+      ...(told.labels ? told.labels.map((label, place) => ({ label, stroke: place ? colours.warn : colours.accent, width: 2, dash: place ? [6, 3] : [], value: percent, points: { size: 4 } })) : [{ label: "Share", stroke: colours.accent, width: 2, value: percent, points: { size: 4 } },
       { label: "low", stroke: "transparent", value: percent, points: { show: false } },
-      { label: "high", stroke: "transparent", value: percent, points: { show: false } },
+      { label: "high", stroke: "transparent", value: percent, points: { show: false } }]),
     ],
-    bands: [{ series: [3, 2], fill: faint(colours.accent, 0.18) }],
+    bands: told.labels ? [] : [{ series: [3, 2], fill: faint(colours.accent, 0.18) }],
     hooks: { draw: [(u) => decorate(u, told, colours)], setScale: [(u, scale) => { if (scale === "x") chosen(u.scales.x); }] },
   };
 };

@@ -1,12 +1,17 @@
 """The chart of a model in a real browser: zoom on request, by mouse and by keyboard."""
 
+from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
+from failsoft.events import PostedEvent
 from tests.browser.conftest import Open, Reader
+from tests.diagnostics.builders import succeeded
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 PAGE = "/models/provider/claude-haiku-4/"
@@ -18,6 +23,16 @@ def told(incident: Project) -> Project:
     """The incident, folded: a model has a page once it was counted."""
     fold()
     return incident
+
+
+def send_calls(project: Project) -> None:
+    """Record calls that tell their latency and tokens."""
+    named = {"provider": "provider", "model": "claude-haiku-4", "name": "graph.next_step.succeeded"}
+    told = {"latency_ms": 1_800, "input_tokens": 900, "output_tokens": 300}
+    for hours in range(3):
+        at = (clock.now() - timedelta(hours=hours, minutes=4)).isoformat()
+        record(project.pk, [PostedEvent.model_validate(succeeded(occurred_at=at, **named, **told))])
+    fold()
 
 
 def zoom(reader: Reader) -> None:
@@ -57,7 +72,7 @@ def test_a_dragged_range_becomes_the_range_of_the_page(told: Project, reader: Re
     assert set(query) == {"from", "to"}
     link.click()
     reader.page.wait_for_url("**/*from=*")
-    assert reader.page.locator(".over-time:not(.sums) .curve").is_visible()
+    assert reader.page.locator(".over-time:not(.sums, .lines) .curve").is_visible()
     reader.check()
 
 
@@ -69,8 +84,21 @@ def test_the_chart_is_moved_by_keys_and_closed_again(told: Project, reader: Read
     reader.page.wait_for_timeout(200)
     assert reader.page.locator(".zoomed [aria-live]").inner_text() != before
     reader.page.get_by_role("button", name="Back to the drawing").press("Enter")
-    assert reader.page.locator("[data-still]").is_visible()
-    assert reader.page.locator("[data-zoom]").is_enabled()
+    assert reader.page.locator("[data-still]").first.is_visible()
+    assert reader.page.locator("[data-zoom]").first.is_enabled()
+    reader.check()
+
+
+def test_latency_and_tokens_are_zoomed_like_the_rate(told: Project, reader: Reader) -> None:
+    send_calls(told)
+    reader.open(PAGE)
+    reader.page.get_by_role("button", name="Zoom Latency").click()
+    reader.page.wait_for_selector(".lines .u-over")
+    assert "p95" in reader.page.locator(".lines .u-legend").inner_text()
+    reader.page.get_by_role("link", name="Data table of Latency").click()
+    table = reader.page.get_by_role("table", name="Latency", exact=True)
+    assert table.get_by_role("row").count() > 2
+    assert "table=latency" in reader.page.url
     reader.check()
 
 
@@ -94,11 +122,11 @@ def test_without_javascript_the_drawing_and_its_table_are_there(
     reader = open_reader(java_script_enabled=False)
     reader.sign_in()
     page = reader.open(PAGE)
-    assert page.locator(".over-time:not(.sums) .curve").is_visible()
-    assert not page.locator("[data-zoom]").is_visible()
+    assert page.locator(".over-time:not(.sums, .lines) .curve").is_visible()
+    assert not page.locator("[data-zoom]").first.is_visible()
     page.click("text=Data table")
     # The sums behind an alarm, where there is one, have a table of their own.
-    assert page.get_by_role("table", name="Failed share of calls").is_visible()
+    assert page.get_by_role("table", name="Call failure rate").is_visible()
     page.goto(f"{reader.base_url}/compare/")
     page.select_option("#with", "week")
     page.click("text=Compare >> nth=-1")

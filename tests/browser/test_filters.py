@@ -79,7 +79,7 @@ def test_suggestions_are_of_the_term_that_is_typed(goals: Project, reader: Reade
 def test_a_view_is_saved_shared_and_opened(goals: Project, reader: Reader) -> None:
     page = reader.open("/runs/?environment=prod")
     page.locator("#views summary").click()
-    page.get_by_label("Save this page as").fill("Production")
+    page.get_by_label("Save view as").fill("Production")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved as “Production”")).to_be_visible()
     page.get_by_role("link", name="Now", exact=True).click()
@@ -135,7 +135,7 @@ def test_without_javascript_every_filter_works(goals: Project, open_reader: Open
     page.locator("#times summary").click()
     page.locator("[name=from]").fill("2026-01-01T00:00")
     page.locator("[name=tz]").fill("Europe/Berlin")
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("button", name="Apply").first.click()
     assert "tz=Europe" in page.url
     assert "environment=prod" in page.url
     expect(page.get_by_text("run-hello")).to_be_visible()
@@ -145,6 +145,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(goals: Project, open_reader
     reader = open_reader(width=360)
     reader.sign_in()
     page = reader.open("/runs/?environment=prod&q=-model:none")
+    page.get_by_role("button", name="Filters").click()
     for fold_id in ("times", "pick", "syntax", "views", "share"):
         page.locator(f"#{fold_id} summary").click()
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from math import sqrt
+from math import copysign, sqrt
 
 RATES = (0.0, 0.01, 0.02, 0.05, 0.10, 0.25, 0.50, 1.0)
 TOPS = (0.05, 0.10, 0.25, 0.50, 1.0)
-REACHES = (0.02, 0.05, 0.10, 0.25, 0.50, 1.0)
+REACHES = (0.01, 0.02, 0.04, 0.08, 0.12, 0.20, 0.40, 0.60, 0.80, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Tick:
 class Scale:
     """Maps figures from `low` to `high` to places from `begin` to `end`.
 
-    One that is not even gives small figures more room, by their roots.
+    One that is not even gives small figures more room, by their roots; around zero, both ways.
     """
 
     low: float
@@ -40,9 +40,15 @@ class Scale:
 
     def position(self, figure: float) -> float:
         """Return the place of a figure; one outside the axis is drawn at its end."""
-        part = (min(max(figure, self.low), self.high) - self.low) / (self.high - self.low)
-        share = part if self.is_even else sqrt(part)
+        figure = min(max(figure, self.low), self.high)
+        share = (figure - self.low) / (self.high - self.low)
+        if not self.is_even:
+            share = sqrt(share) if self.low >= 0 else (1 + self._root(figure)) / 2
         return round(self.begin + share * (self.end - self.begin), 1)
+
+    def _root(self, figure: float) -> float:
+        """Return the signed root of a figure's share of its end, -1 to 1."""
+        return copysign(sqrt(abs(figure) / self.high), figure)
 
     def ticks(self) -> Iterator[Tick]:
         """Return the ticks in percent or points; around zero they are signed."""
@@ -71,9 +77,10 @@ def rate_scale(rates: Iterable[float], width: float, margin: float = 6) -> Scale
 
 
 def difference_scale(bounds: Iterable[float], width: float, margin: float = 14) -> Scale:
-    """Build the smallest common axis around zero that holds every bound."""
+    """Build the smallest common axis around zero that holds every bound, small ones readable."""
     reach = smallest(REACHES, map(abs, bounds))
-    return Scale(-reach, reach, margin, width - margin)
+    marked = (-reach, -reach / 4, 0.0, reach / 4, reach)
+    return Scale(-reach, reach, margin, width - margin, is_even=False, marked=marked)
 
 
 def share_of(at: datetime, since: datetime, until: datetime) -> float:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from typing import Protocol
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import percent, plural
@@ -74,6 +75,18 @@ class Since:
     at: datetime
     low: datetime
     high: datetime
+
+
+class OverTime(Protocol):
+    """What is drawn over time, whatever it shows."""
+
+    @property
+    def since(self) -> datetime:
+        """The begin of the first slot."""
+
+    @property
+    def until(self) -> datetime:
+        """The end of the last slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +164,7 @@ def draw_series(chart: SeriesChart) -> Drawing:
     runs = list(_runs(points))
     marks = [m for m in chart.marks if chart.since <= m.at < chart.until]
     shown = marks[-MOST_MARKS:]
-    flags = [Flag(_x(chart, m.at), n, m) for n, m in enumerate(shown, start=1)]
+    flags = [Flag(x_of(chart, m.at), n, m) for n, m in enumerate(shown, start=1)]
     usual, onset = chart.baseline, chart.onset
     return Drawing(
         chart=chart,
@@ -160,11 +173,11 @@ def draw_series(chart: SeriesChart) -> Drawing:
         dots="".join(f"{_line(chart, run, y)}h0" for run in runs if len(run) == 1),
         band="".join(_band(chart, run, y) for run in runs),
         shares=list(y.ticks()),
-        times=list(_ticks(chart)),
+        times=list(x_ticks(chart)),
         baseline_y=y.position(usual[0]) if usual else None,
         baseline_box=_box(y.position(usual[2]), y.position(usual[1])) if usual else None,
-        onset_x=_x(chart, onset.at) if onset else None,
-        onset_box=_box(_x(chart, onset.low), _x(chart, onset.high)) if onset else None,
+        onset_x=x_of(chart, onset.at) if onset else None,
+        onset_box=_box(x_of(chart, onset.low), x_of(chart, onset.high)) if onset else None,
         flags=flags,
         numbers=list(number_flags(flags)),
         unshown_marks=len(marks) - len(shown),
@@ -217,7 +230,8 @@ def _runs(points: Sequence[Point]) -> Iterator[list[Point]]:
             yield list(group)
 
 
-def _x(chart: SeriesChart, at: datetime) -> float:
+def x_of(chart: OverTime, at: datetime) -> float:
+    """Return the place of a time, in the units of the box."""
     return round(share_of(at, chart.since, chart.until) * WIDTH, 1)
 
 
@@ -226,7 +240,7 @@ def _place(x: float, figure: float | None, y: Scale) -> str:
 
 
 def _middle(chart: SeriesChart, point: Point) -> float:
-    return _x(chart, point.at + chart.width / 2)
+    return x_of(chart, point.at + chart.width / 2)
 
 
 def _line(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
@@ -236,7 +250,7 @@ def _line(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
 
 def _band(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
     """Draw the interval of a stretch, as wide as its slots at both ends."""
-    begin, end = _x(chart, run[0].at), _x(chart, run[-1].at + chart.width)
+    begin, end = x_of(chart, run[0].at), x_of(chart, run[-1].at + chart.width)
     path = [
         _place(begin, run[0].high, y),
         *(_place(_middle(chart, point), point.high, y) for point in run),
@@ -248,12 +262,12 @@ def _band(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
     return "M" + "L".join(path) + "Z"
 
 
-def _ticks(chart: SeriesChart) -> Iterator[Tick]:
+def x_ticks(chart: OverTime) -> Iterator[Tick]:
     span = chart.until - chart.since
     step = next((one for one in STEPS if span / one <= MOST_TICKS), STEPS[-1])
     at = ceil(chart.since, step)
     while at <= chart.until:
-        yield Tick(round(_x(chart, at) / WIDTH * 100, 2), _label(at, step), at)
+        yield Tick(round(x_of(chart, at) / WIDTH * 100, 2), _label(at, step), at)
         at += step
 
 

@@ -83,7 +83,7 @@ def test_retries_are_weighed(client: Client, project: Project, at: datetime) -> 
     html = page(client, model_url("fake", "fake-1"))
     assert "20 of 40" in html
     assert "of 40 runs whose first attempt failed" in html
-    assert "No run ever had so many retries" in html
+    assert "No data (no run with that many retries)" in html
     assert "40 calls" in html
 
 
@@ -91,7 +91,7 @@ def test_money_is_shown_where_a_price_is_known(
     client: Client, project: Project, at: datetime
 ) -> None:
     story(project, at)
-    assert "No price is known for this model" in page(client, model_url("fake", "fake-1"))
+    assert "No price for this model" in page(client, model_url("fake", "fake-1"))
     Price.objects.create(
         project=project,
         provider="fake",
@@ -103,7 +103,7 @@ def test_money_is_shown_where_a_price_is_known(
     html = page(client, model_url("fake", "fake-1"))
     # 40 retries of 800 tokens in and 200 out.
     assert "$0.72" in html
-    assert "your own price" in html
+    assert "custom price" in html
 
 
 @pytest.mark.parametrize(("provider", "model"), NAMES, ids=["plain", "null", "slash", "odd"])
@@ -131,7 +131,7 @@ def test_unknown_and_foreign_models_are_not_found(
 def test_a_model_that_was_never_called_has_an_empty_page(client: Client, project: Project) -> None:
     make_model(project)
     html = page(client, model_url("fake", "fake-1"))
-    assert "This model was not called in this time." in html
+    assert "No calls in this range." in html
     assert "Not enough data." in html
 
 
@@ -160,7 +160,7 @@ def test_the_length_of_valid_answers_is_told_before_and_after(
     record(project.pk, [make_event(occurred_at=at.isoformat(), output_tokens=4_000)])
     fold()
     html = page(client, model_url("fake", "fake-1"))
-    assert "Valid answers had 50 output tokens on average, 200 in the week before." in html
+    assert "Valid answers had 50 output tokens on average, 200 in the baseline week." in html
 
 
 def test_the_number_of_queries_does_not_grow(
@@ -179,7 +179,7 @@ def test_the_number_of_queries_does_not_grow(
     page(client, path)
     with CaptureQueriesContext(connection) as many:
         html = page(client, path)
-    assert len(many) == len(few) <= 25
+    assert len(many) == len(few) <= 26
     assert len(html.encode()) < 60_000
 
 

@@ -38,14 +38,14 @@ def test_the_sentence_names_the_difference_and_the_kind() -> None:
     found = compare(side(400, 60, truncated=80), side(400, 10, truncated=16))
     assert told(found) == (
         "bad",
-        "A degrades more: 15.0 % of 400 runs against 2.5 % of 400 runs, mostly truncated.",
+        "A degrades more than B: 15.0 % of 400 runs against 2.5 % of 400 runs, mostly truncated.",
     )
 
 
 def test_a_better_side_is_good_news() -> None:
     tone, sentence = told(compare(side(400, 4), side(400, 60, truncated=60)))
     assert tone == "good"
-    assert sentence.startswith("A degrades less: 1.0 % of 400 runs")
+    assert sentence.startswith("A degrades less than B: 1.0 % of 400 runs")
 
 
 def test_no_clear_difference_is_said() -> None:
@@ -61,7 +61,7 @@ def test_failed_calls_speak_where_retries_rescued_every_run() -> None:
 
 def test_without_enough_nothing_is_claimed() -> None:
     found = compare(side(400, 10), side(12, 9))
-    assert told(found) == ("quiet", "There is not enough data to compare.")
+    assert told(found) == ("quiet", "Not enough data to compare.")
 
 
 def test_kinds_that_differ_clearly_come_first_and_are_bounded() -> None:

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -77,7 +78,7 @@ def test_the_matrix_names_the_worst_model_and_kind(
 
 def test_an_empty_project_is_told_how_to_fill_the_page(client: Client) -> None:
     html = page(client, "/models/")
-    assert "No call has been recorded yet." in html
+    assert "No calls recorded." in html
     assert "load_demo" in html
 
 
@@ -135,7 +136,8 @@ def test_a_comparison_says_what_differs_and_how_surely(
     post_runs(project, 60, 40, at)
     failures(project, 40, at)
     html = page(client, "/compare/?with=period&range=24h")
-    assert "A degrades more: 40.0 % of 100 runs against 10.0 % of 100 runs" in html
+    assert "This period degrades more than the previous period: 40.0 % of 100 runs" in html
+    assert " against 10.0 % of 100 runs" in html
     assert "95 % interval" in html
     assert "worse" in html
 
@@ -143,7 +145,7 @@ def test_a_comparison_says_what_differs_and_how_surely(
 def test_few_calls_are_not_compared(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 10, 9, at)
     html = page(client, "/compare/")
-    assert "There is not enough data to compare." in html
+    assert "Not enough data to compare." in html
     assert "n &lt; 20" in html
 
 
@@ -151,7 +153,7 @@ def test_b_has_filters_of_its_own(client: Client, project: Project, at: datetime
     post_runs(project, 50, 0, at, model="a-1")
     post_runs(project, 30, 20, at, model="b-1")
     html = page(client, "/compare/?with=same&model=a-1&b=model:%3Db-1")
-    assert "A degrades less: 0.0 % of 50 runs against 40.0 % of 50 runs" in html
+    assert "a-1 degrades less than b-1: 0.0 % of 50 runs against 40.0 % of 50 runs" in html
 
 
 def test_only_versions_that_both_have_are_compared(
@@ -161,25 +163,72 @@ def test_only_versions_that_both_have_are_compared(
     post_runs(project, 40, 40, at, model="a-1", prompt_version="new")
     post_runs(project, 40, 0, at, model="b-1", prompt_version="old")
     query = "/compare/?with=same&model=a-1&b=model:%3Db-1"
-    assert "A degrades more" in page(client, query)
+    assert "a-1 degrades more than b-1" in page(client, query)
     html = page(client, f"{query}&matched=on")
     assert "No clear difference" in html
-    assert "1 version of prompts and schemas in both." in html
+    assert "1 shared prompt and schema version." in html
 
 
 def test_the_latest_deploy_divides_the_sides(
     client: Client, project: Project, at: datetime
 ) -> None:
-    assert "No deploy is known before this time" in page(client, "/compare/?with=deploy")
+    assert "No deploy before this time" in page(client, "/compare/?with=deploy")
     Deploy.objects.create(
         project=project, at=at - timedelta(hours=1), kind="release", version="2026.11"
     )
     assert "2026.11" in page(client, "/compare/?with=deploy")
 
 
+def test_b_has_the_same_time_where_it_is_chosen_by_pickers(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 47, 3, at, model="gpt-4.1")
+    post_runs(project, 200, 0, at, model="gpt-4.1-mini")
+    post_runs(project, 40, 60, at - timedelta(hours=25), model="gpt-4.1-mini")
+    mine, other = ({f"{side}_model": f"provider:=fake model:={name}"}
+        for side, name in (("a", "gpt-4.1"), ("b", "gpt-4.1-mini")))  # fmt: skip
+    query = f"/compare/?{urlencode(mine | other)}"
+    html = page(client, query)
+    assert "gpt-4.1 degrades more than gpt-4.1-mini: 6.0 % of 50 runs against 0.0 %" in html
+    assert "Same time (default)" in html
+    assert '<option value="provider:=fake model:=gpt-4.1" selected>fake/gpt-4.1</option>' in html
+    assert "degrades less" in page(client, f"{query}&with=period")
+    rows = client.get(f"/export/compare.csv?{urlencode(mine | other)}").content.decode()
+    assert rows.splitlines()[1].startswith("Degraded,gpt-4.1,gpt-4.1-mini,0.06,3,50,0.0,0,200,")
+
+
+def test_any_deploy_can_be_chosen(client: Client, project: Project, at: datetime) -> None:
+    for number in (3, 2, 1):
+        when = at - timedelta(hours=number)
+        Deploy.objects.create(project=project, at=when, kind="release", version=f"r{number}")
+    first = Deploy.objects.get(version="r3")
+    html = page(client, f"/compare/?with=deploy&deploy={first.pk}")
+    assert "Deploy: release <b>r3</b>" in html
+    assert "Deploy: release <b>r1</b>" in page(client, "/compare/?with=deploy")
+
+
+def test_whole_hours_are_said_where_the_range_is_cut(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at, prompt_version="v1")
+    assert "Counted in whole hours" in page(client, "/compare/?prompt_version=v1")
+    assert "hole hours" not in page(client, "/compare/?model=fake-1")
+
+
+def test_models_are_turned_page_by_page(client: Client, project: Project, at: datetime) -> None:
+    for number in range(23):
+        post_runs(project, 1, 0, at, model=f"model-{number}")
+    html = page(client, "/models/")
+    assert "1 to 20 of 23 models" in html
+    last = page(client, "/models/?page=2")
+    assert "21 to 23 of 23 models" in last
+    names = {f"model-{n}</a>" for n in range(23)}
+    assert {n for n in names if n in html} ^ {n for n in names if n in last} == names
+
+
 def test_nonsense_is_answered_with_a_page(client: Client) -> None:
     query = "with=nonsense&b=model:(&b_from=x&b_to=y&range=z&from=q&matched=?"
-    assert "not enough data" in page(client, f"/compare/?{query}")
+    assert "Not enough data" in page(client, f"/compare/?{query}")
 
 
 PRICE = {

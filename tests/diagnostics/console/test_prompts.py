@@ -56,7 +56,7 @@ def two_versions(project: Project, at: datetime) -> None:
 
 def test_an_empty_project_shows_what_would_fill_it(client: Client) -> None:
     html = page(client)
-    assert "No call has named its prompt version yet" in html
+    assert "No prompt versions yet" in html
     assert "/api/v1/deploys" in html
 
 
@@ -122,7 +122,7 @@ def test_every_source_keeps_its_newest_versions(
         when = at - timedelta(hours=6 * (18 - number))
         for source in ("bot", "ops"):
             post_runs(project, 2, 0, when, source=source, prompt_version=f"v{number}")
-    html = page(client)
+    html = page(client, "?range=7d")
     assert html.count('class="lane"') == MOST_LINES
     assert html.count("9 older versions not shown") == 2
     assert ">v17<" in html
@@ -132,7 +132,7 @@ def test_every_source_keeps_its_newest_versions(
 def test_other_projects_are_not_shown(client: Client, at: datetime) -> None:
     other = Project.objects.create(slug="other", name="Other")
     two_versions(other, at)
-    assert "No call has named" in page(client)
+    assert "No prompt versions yet" in page(client)
 
 
 def test_queries_do_not_grow_with_the_versions(
@@ -146,3 +146,14 @@ def test_queries_do_not_grow_with_the_versions(
         post_runs(project, 9, 1, at, source=f"s{number}", prompt_version=f"w{number}")
     with django_assert_max_num_queries(14):
         client.get("/prompts/")
+
+
+def test_the_range_that_is_chosen_is_shown(client: Client, project: Project, at: datetime) -> None:
+    two_versions(project, at)
+    assert '<a href="?" aria-current="true">30 d</a>' in page(client)
+    assert "last 30 d" in page(client)
+    html = page(client, "?range=24h")
+    assert '<a href="?range=24h" aria-current="true">24 h</a>' in html
+    assert "last 24 h" in html
+    assert "<b>v1</b>" not in html
+    assert "Counting" not in html

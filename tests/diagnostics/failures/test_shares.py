@@ -9,7 +9,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.failures.counts import GroupQuestion, read_question
 from diagnostics.failures.models import FailureGroup
-from diagnostics.failures.shares import calls_by_node, curve_of, places_of
+from diagnostics.failures.shares import Denominator, calls_by_node, curve_of, places_of
 from diagnostics.ingest.recording import record
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
@@ -94,7 +94,7 @@ def test_calls_of_other_nodes_are_not_its_calls(
     asked = of_a_day(now, Term("node", "plan"), Term("model", "x"))
     (model, *_) = places_of(project.pk, group, asked)
     assert [(row.calls, row.failures) for row in model.rows] == [(30, 0)]
-    assert calls_by_node(project.pk, of_a_day(now))["plan"] == (9, "call")
+    assert calls_by_node(project.pk, of_a_day(now))["plan"] == Denominator(9, "call")
 
 
 def test_single_events_have_no_calls_beside_them(

@@ -142,7 +142,7 @@ def test_a_page_says_what_it_counts_where_that_is_not_what_was_asked(
         times = {"from": since.isoformat(), "to": until.isoformat(), "tz": "Asia/Kolkata"}
         return str(reader.get(page, times).content, "utf-8")
 
-    words = "Counted is 2026-11-11 23:30 to 2026-11-12 23:30: finer counts are not kept of it."
+    words = "Counting 2026-11-11 23:30 to 2026-11-12 23:30: finer counts are not stored."
     assert words in shown(*MIDNIGHTS[:2])
     assert "finer counts" not in shown(*MIDNIGHTS[-2:])
     assert "finer counts" not in str(reader.get(page, {"range": "7d"}).content, "utf-8")

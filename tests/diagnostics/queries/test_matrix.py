@@ -103,10 +103,10 @@ def test_the_sentence_says_when_all_is_as_usual() -> None:
     line = matrix_line(matrix(gpt=counts(500, not_json=5), haiku=counts(9)))
     assert line.tone == "good"
     assert line.sentence == "The model is within its baseline."
-    assert line.beside == "1 model with too few calls to say."
+    assert line.beside == "1 model with low volume."
 
 
 def test_the_sentence_says_when_nothing_can_be_said() -> None:
-    assert matrix_line(matrix()).sentence == "No model was called in this time."
+    assert matrix_line(matrix()).sentence == "No calls in this range."
     few = matrix_line(matrix(gpt=counts(5)))
-    assert few.sentence == "There is not enough data to compare models."
+    assert few.sentence == "Not enough data to compare models."

@@ -1,0 +1,138 @@
+"""Figures over time: lines on one axis from 0, such as p50 and p95 of a latency.
+
+Laid out like the shares of `diagnostics.web.charts.series`: slots without a figure are gaps.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from math import floor, log10
+
+from diagnostics.web.charts.marks import Mark
+from diagnostics.web.charts.scales import Scale, Tick
+from diagnostics.web.charts.series import MOST_MARKS, WIDTH, Flag, number_flags, x_of, x_ticks
+
+HEIGHT = 140
+STEPS = (1.0, 2.0, 4.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure in every slot, None where there is none."""
+
+    label: str
+    figures: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LineChart:
+    """What is drawn: lines in slots of `width`, the first at `since`.
+
+    `write` writes a figure, `unit` names it for the zoomed chart (ms, tokens, usd), `query`
+    is the page's query string without times.
+    """
+
+    name: str
+    title: str
+    since: datetime
+    width: timedelta
+    lines: Sequence[Line]
+    unit: str
+    write: Callable[[float | None], str]
+    marks: Sequence[Mark] = ()
+    query: str = ""
+
+    @property
+    def until(self) -> datetime:
+        """The end of the last slot."""
+        return self.since + len(self.lines[0].figures) * self.width
+
+    @property
+    def labels(self) -> str:
+        """The labels of the lines, for the zoomed chart."""
+        return "|".join(line.label for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class LineDrawing:
+    """Places of everything, in the units of a box of 1000 by 140."""
+
+    chart: LineChart
+    paths: Sequence[tuple[str, str, str]]
+    """Label, line and dots of each."""
+    rows: Sequence[tuple[datetime, Sequence[str]]]
+    values: str
+    """The figures of each line, for the zoomed chart."""
+    ticks: Sequence[Tick]
+    times: Sequence[Tick]
+    flags: Sequence[Flag]
+    numbers: Sequence[Tick]
+    text: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def draw_lines(chart: LineChart) -> LineDrawing:
+    """Lay out a chart."""
+    y = figure_axis(chart)
+    marks = [mark for mark in chart.marks if chart.since <= mark.at < chart.until][-MOST_MARKS:]
+    flags = [Flag(x_of(chart, mark.at), n, mark) for n, mark in enumerate(marks, start=1)]
+    return LineDrawing(
+        chart=chart,
+        paths=[_path(chart, line, y) for line in chart.lines],
+        rows=list(_rows(chart)),
+        values="|".join(_values(line) for line in chart.lines),
+        ticks=[Tick(y.position(figure), chart.write(figure)) for figure in y.quarters()[::2]],
+        times=list(x_ticks(chart)),
+        flags=flags,
+        numbers=list(number_flags(flags)),
+        text=describe_lines(chart),
+    )
+
+
+def figure_axis(chart: LineChart) -> Scale:
+    """Choose the axis up to the smallest round top that holds every figure."""
+    highest = max((one for line in chart.lines for one in line.figures if one), default=1.0)
+    unit = 10.0 ** floor(log10(highest))
+    top = next(step * unit for step in STEPS if highest <= step * unit * 1.000001)
+    return Scale(0.0, top, HEIGHT, 0.0)
+
+
+def describe_lines(chart: LineChart) -> str:
+    """Say what the lines show, for readers who do not see them."""
+    told = []
+    for line in chart.lines:
+        known = [figure for figure in line.figures if figure is not None]
+        if known:
+            told.append(
+                f"{line.label} highest {chart.write(max(known))}, latest {chart.write(known[-1])}"
+            )
+    return f"{chart.title}: {'; '.join(told) or 'no figures in this time'}"
+
+
+def _path(chart: LineChart, line: Line, y: Scale) -> tuple[str, str, str]:
+    """Draw a line; a single slot between gaps is a dot."""
+    runs = list(_runs(chart, line, y))
+    drawn = "".join(f"M{'L'.join(run)}" for run in runs if len(run) > 1)
+    return line.label, drawn, "".join(f"M{run[0]}h0" for run in runs if len(run) == 1)
+
+
+def _runs(chart: LineChart, line: Line, y: Scale) -> Iterator[list[str]]:
+    slots = enumerate(line.figures)
+    for is_known, group in groupby(slots, key=lambda slot: slot[1] is not None):
+        if is_known:
+            yield [
+                f"{x_of(chart, chart.since + (place + 0.5) * chart.width)} {y.position(one or 0.0)}"
+                for place, one in group
+            ]
+
+
+def _rows(chart: LineChart) -> Iterator[tuple[datetime, list[str]]]:
+    for place in range(len(chart.lines[0].figures)):
+        cells = [chart.write(line.figures[place]) for line in chart.lines]
+        yield chart.since + place * chart.width, cells
+
+
+def _values(line: Line) -> str:
+    return ",".join("" if figure is None else f"{figure:.6g}" for figure in line.figures)
