@@ -18,7 +18,8 @@ from diagnostics.figures import count, percent
 from diagnostics.selection.selection import keeps_all
 from diagnostics.web.charts.marks import Tone
 
-ModelKey = tuple[str | None, str | None]
+COUNTED = {*RATIOS, Signal.LATENCY_P95}
+"""Signals that say nothing without a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,11 @@ def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
     firing = [row for row in rows if row.state in ON]
     state: tuple[Tone, str] = ("bad", "firing") if firing else ("good", "ok")
     known = [row for row in firing or rows if row.state != AlertPhase.NO_DATA]
-    if not known:
-        state = ("quiet", "no data")
     current = max((_found(row) for row in known), key=_share, default={})
-    return WatchingRule(rule, condition_words(rule), _current(rule, current), state)
+    told = _current(rule, current)
+    if not known or (rule.signal in COUNTED and rule.detector != "change" and not told):
+        state = ("quiet", "no data")
+    return WatchingRule(rule, condition_words(rule), told, state)
 
 
 def _found(row: AlertState) -> Mapping[str, Any]:

@@ -80,15 +80,16 @@ class ThresholdForm(forms.Form):
 @member_view
 def alert_threshold_new(request: ConsoleRequest) -> HttpResponse:
     """Set a threshold for the model of the address, once its back-test was shown."""
+    if request.method == "POST":
+        require_administrator(request)
     filters = read_filters(request).filters
     if not {"provider", "model"} <= filters.keys():
         raise Http404
     provider, model = filters["provider"], filters["model"]
     form = ThresholdForm(request.project.pk, request.POST or _asked(request))
-    if request.method == "POST":
-        require_administrator(request)
-        if form.is_valid() and _save(request, form, provider, model):
-            return redirect(f"{model_url(provider, model)}#thresholds")
+    is_asked = request.method == "POST" and form.is_valid()
+    if is_asked and _save(request, form, provider, model):
+        return redirect(f"{model_url(provider, model)}#thresholds")
     found = try_rule(request, form, form.given(provider, model)) if form.is_valid() else {}
     context = {"form": form, "provider_name": provider, "model_name": model, **found}
     query = urlencode(_named(provider, model))

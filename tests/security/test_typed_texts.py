@@ -233,17 +233,19 @@ def forms(project: Project, canary: str) -> dict[str, dict[str, Any]]:
     rule = {
         "filter": "", "signal": "latency_p95", "detector": "threshold", "limit": "20000",
         "severity": "critical", "for_minutes": "5", "clear_minutes": "0",
-        "no_data": "clear", "group_by": ["model"], "save": "1",
+        "no_data": "clear", "group_by": ["model"], "save": "1", "covers_all": "1",
     }  # fmt: skip
     channel = {
-        "kind": "email", "target": "ada@example.org", "min_severity": "warning",
+        "kind": "email", "email": "ada@example.org", "min_severity": "warning",
         "zone": "UTC", "digest_above": "10",
     }  # fmt: skip
     acts = {"id": group.pk, "text": canary, "release": canary}
     return {
         "/alerts/channels/new/": {"name": f"team {canary}", **channel},
         "/alerts/rules/new/": {"name": f"rule {canary}", **rule},
-        "/alerts/silences/new/": {"hours": "1", "reason": f"because {canary}"},
+        "/alerts/silences/new/": {
+            "hours": "1", "reason": f"because {canary}", "covers_all": "1",
+        },
         "/alerts/maintenance/new/": {
             "name": f"move {canary}", "zone": "UTC", "repeats": "once",
             "filter": "", **lasts,

@@ -67,7 +67,7 @@ def test_the_page_of_a_model_lists_the_rules_that_watch_it(
     count_calls(project, now - 30 * MINUTE, [0.5] * 30, 4, "m-1")
     count_calls(project, now - 30 * MINUTE, [0.0] * 30, 4, "m-10")
     create_rule(project.pk, RULE, None)
-    create_rule(project.pk, {**RULE, "name": "another model", "filter": "model=m-10"}, None)
+    create_rule(project.pk, {**RULE, "name": "of m-10 only", "filter": "model=m-10"}, None)
     evaluate_project(project.pk, now)
     mine = {one.rule.name: one for one in WatchedModels(project.pk).rules_of("acme", "m-1")}
     assert set(mine) == {"Worse than usual", "m-1 above 10 %"}
@@ -77,7 +77,7 @@ def test_the_page_of_a_model_lists_the_rules_that_watch_it(
     assert found.current.endswith(" of 56")
     page = client.get("/models/acme/m-1/").content.decode()
     assert f"failed calls above 10\u202f% · now {found.current}" in page
-    assert "another model" not in page
+    assert "of m-10 only" not in page
     matrix = client.get("/models/").content.decode()
     assert f"failed calls above 10\u202f%: {found.current}" in matrix
     assert "/alerts/thresholds/new/?provider=acme&amp;model=m-10" in matrix
