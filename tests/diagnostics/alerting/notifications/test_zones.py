@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +115,13 @@ def test_a_link_of_a_report_names_the_zone(project: Project, settings: Settings)
     for order in LinkAction:
         page = Client().get(order_url(subscription, order, clock.now())).content.decode()
         assert zones_of(plain(page)) == {BERLIN}
+
+
+def test_no_template_names_a_zone_that_the_page_may_not_have() -> None:
+    files = list((Path(__file__).parents[4] / "templates").rglob("*.html"))
+    assert len(files) > 100
+    labelled = [file.name for file in files if "data-zone>UTC<" in file.read_text("utf-8")]
+    assert labelled == []
 
 
 @pytest.mark.parametrize("zone", ["", BERLIN])
