@@ -10,7 +10,7 @@ from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.console.call_samples import CallSamples, sample_calls
 from diagnostics.console.models_page import failures_url
-from diagnostics.figures import duration, short_count
+from diagnostics.figures import duration, short_count, write_usd
 from diagnostics.prices.prices import (
     DaySpend,
     TokenPrice,
@@ -18,7 +18,6 @@ from diagnostics.prices.prices import (
     price_on,
     prices_of,
     retry_spend,
-    write_usd,
 )
 from diagnostics.prices.retry_budgets import RetrySpend, what_if
 from diagnostics.queries.assessments import worse_than_before

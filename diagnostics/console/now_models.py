@@ -36,7 +36,7 @@ ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 16
 """Models on a page, and on one that shows numbers alone; series of open models."""
 NOTHING = RunBucket(0, 0)
 TOKENS = ("input_tokens", "output_tokens")
-TONES: dict[SeriesState, Tone] = {
+SERIES_TONES: dict[SeriesState, Tone] = {
     SeriesState.DEGRADING: "bad",
     SeriesState.WATCH: "warn",
     SeriesState.OK: "good",
@@ -148,7 +148,7 @@ class NowRow:
     @property
     def tone(self) -> Tone:
         """The tone of the state."""
-        return TONES[self.state]
+        return SERIES_TONES[self.state]
 
     @property
     def words(self) -> str:

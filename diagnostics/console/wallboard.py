@@ -14,7 +14,7 @@ from diagnostics import clock
 from diagnostics.accounts.wallboards import find_wallboard
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.analysis.status import SeriesState, SeriesStatus
-from diagnostics.console.now import SERIES_TONES
+from diagnostics.console.now_models import SERIES_TONES
 from diagnostics.queries.matrix import name_of
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.statuses import read_statuses
