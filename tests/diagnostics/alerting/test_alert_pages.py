@@ -262,7 +262,7 @@ def test_a_rule_names_its_owner_and_when_it_fired(project: Project, client: Clie
     incident = make_incident(project, rule=rule)
     page = client.get("/alerts/rules/").content.decode()
     assert '<td data-label="owner">ann</td>' in page
-    assert f"{incident.fired_at:%-d %b %H:%M}</time>" in page
+    assert f"{incident.fired_at:%-d %b %H:%M} UTC</time>" in page
     assert "p95 latency above 20,000 ms" in page
 
 

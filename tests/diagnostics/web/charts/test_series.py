@@ -108,7 +108,7 @@ def test_the_onset_is_drawn_with_its_interval() -> None:
 def test_the_text_says_the_peak_the_end_and_the_baseline() -> None:
     text = drawn(*FULL, baseline=(0.04, 0.03, 0.05)).text.replace("\u202f", " ")
     assert text == (
-        "Failed calls: highest 40.0 % of 100 calls at 2026-03-01 14:00,"
+        "Failed calls: highest 40.0 % of 100 calls at 2026-03-01 14:00 UTC,"
         " latest 20.0 % of 100 calls, baseline 4.0 %"
     )
 
