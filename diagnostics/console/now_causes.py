@@ -44,6 +44,11 @@ class CauseCard:
         return SEVERITIES[self.incident.severity]
 
     @property
+    def has_curve(self) -> bool:
+        """Whether anything was counted in the time that is drawn."""
+        return any(slot.runs for slot in self.chart.slots)
+
+    @property
     def advice(self) -> AdviceLine | None:
         """The first thing to change, with its evidence."""
         return next(iter(advice_of(self.incident.latest_verdict)), None)

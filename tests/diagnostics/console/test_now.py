@@ -381,6 +381,18 @@ def test_two_incidents_at_once_are_two_cards_with_a_sentence_and_a_button_each(
     assert ": anthropic/claude-haiku, 31 % of 412 runs" in titles
 
 
+def test_a_card_has_the_curve_of_its_own_calls(
+    client: Client, project: Project, at: datetime
+) -> None:
+    make_incident(project, "m-1")
+    make_incident(project, "m-2")
+    post_runs(project, 15, 5, at, provider="anthropic", model="m-1")
+    cards = page(client).split('<article class="cause')[1:]
+    (drawn,) = [card for card in cards if "Failure rate of runs" in card]
+    assert "anthropic/m-1" in drawn
+    assert "latest 25.0\u202f% of 20 runs" in drawn
+
+
 def test_three_cards_at_most_and_a_link_to_the_others(client: Client, project: Project) -> None:
     for number in range(5):
         make_incident(project, f"m-{number}")
