@@ -1,16 +1,21 @@
 """Administration: projects and their members; the rest is there to be looked at."""
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Model, QuerySet
+from django.core.paginator import Paginator
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
-from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin, mine
 from diagnostics.accounts.models import ApiKey, Membership, Project
 from diagnostics.accounts.projects import revoke_key
 from diagnostics.ingest.models import AgentSchema, Deploy, Quota, Reject
-from diagnostics.store.models import Heartbeat, OutboxMessage
+from diagnostics.store.models import Heartbeat, OutboxMessage, Series, StoredEvent
+from failsoft.events import EventKind
 
 
 class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
@@ -110,3 +115,108 @@ class AgentSchemaAdmin(ReadOnlyAdmin):
 
     list_display = ("node", "version", "project", "created_at", "current_since")
     list_filter = ("project",)
+
+
+MOST_COUNTED = 10_000
+
+
+class CappedPaginator(Paginator):  # type: ignore[type-arg] # plain at run time
+    """Pages of a list too large to be counted."""
+
+    @cached_property
+    def count(self) -> int:
+        """Count no further than anybody turns pages."""
+        rows: Any = self.object_list
+        return int(rows[:MOST_COUNTED].count())
+
+
+class KindFilter(admin.SimpleListFilter):
+    """Events of a kind."""
+
+    title = parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
+        """Offer every kind there is, without looking for those in use."""
+        return [(kind.value, kind.value) for kind in EventKind]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the events of the chosen kind."""
+        return queryset.filter(kind=self.value()) if self.value() else queryset
+
+
+class ModelFilter(admin.SimpleListFilter):
+    """Events of a model."""
+
+    title = parameter_name = "model"
+
+    def lookups(self, request: HttpRequest, model_admin: object) -> Iterator[tuple[str, str]]:
+        """Offer the models of the series of the person's projects."""
+        known = Series.objects.filter(project__in=projects_of(request), model__isnull=False)
+        names = known.order_by("model").values_list("model", flat=True).distinct()
+        return ((str(name), str(name)) for name in names[:100])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the events of the chosen model."""
+        return queryset.filter(model=self.value()) if self.value() else queryset
+
+
+def projects_of(request: HttpRequest) -> QuerySet[Project]:
+    """Return the projects whose rows a person may see."""
+    every = Project.objects.order_by("pk")
+    return every if request.user.is_superuser else every.filter(pk__in=mine(request))
+
+
+@admin.register(StoredEvent)
+class EventAdmin(ReadOnlyAdmin):
+    """Events of one project at a time, newest first: by its index, at any size."""
+
+    list_display = ("event_id", "occurred_at", "kind", "node", "provider", "model")
+    list_filter = ("project", KindFilter, ModelFilter)
+    ordering = ("-occurred_at", "-event_id")
+    sortable_by = ()
+    search_fields = ("event_id", "correlation_id")
+    search_help_text = "Event id or correlation id"
+    paginator = CappedPaginator
+    show_full_result_count = False
+    list_per_page = 50
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Keep the chosen project's events, else the first one's."""
+        chosen = request.GET.get("project__id__exact")
+        first = projects_of(request).values_list("pk", flat=True).first()
+        rows = super().get_queryset(request)
+        match = request.resolver_match
+        is_list = match is not None and str(match.url_name).endswith("_changelist")
+        return rows.filter(project=first) if is_list and not chosen else rows
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Model | None:
+        """Find an event by the index of each project: an id is unique in a project only."""
+        wanted = _as_uuid(object_id)
+        if wanted is None:
+            return None
+        # A list of values, each looked up.
+        projects = list(projects_of(request).values_list("pk", flat=True))
+        rows = self.get_queryset(request).filter(project__in=projects, event_id=wanted)
+        found: Model | None = rows.first()
+        return found
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find by an id, whole: there are too many events to look inside."""
+        term = search_term.replace("\0", "").strip()
+        if not term:
+            return queryset, False
+        found = Q(correlation_id=term)
+        if (event_id := _as_uuid(term)) is not None:
+            found |= Q(event_id=event_id)
+        return queryset.filter(found), False
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

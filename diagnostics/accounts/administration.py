@@ -111,7 +111,8 @@ class ReadOnlyAdmin(ScopedAdmin):
 def register_rest() -> list[type[Model]]:
     """Register every model of ours that has no page of its own yet, to be looked at.
 
-    Django's administration takes no model with a composite key: events are on the pages.
+    Django's administration takes no model with a composite key: of these, events have a
+    model of their own (StoredEvent).
     """
     found = [
         model

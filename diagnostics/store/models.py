@@ -72,6 +72,36 @@ class Event(models.Model):
         return None if model == self.model else model
 
 
+class StoredEvent(models.Model):
+    """An event for Django's administration, which takes no composite key: to be looked at."""
+
+    event_id = models.UUIDField(primary_key=True)
+    project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
+    occurred_at = models.DateTimeField()
+    received_at = models.DateTimeField()
+    node = models.TextField()
+    kind = models.TextField()
+    correlation_id = models.TextField()
+    attempt = models.IntegerField(null=True)
+    provider = models.TextField(null=True)
+    model = models.TextField(null=True)
+    environment = models.TextField(null=True)
+    source = models.TextField(null=True)
+    parse_error_type = models.TextField(null=True)
+    call_error_type = models.TextField(null=True)
+    latency_ms = models.IntegerField(null=True)
+    input_tokens = models.IntegerField(null=True)
+    output_tokens = models.IntegerField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "diagnostics_event"
+        verbose_name = "event"
+
+    def __str__(self) -> str:
+        return f"{self.node} {self.kind} {self.correlation_id}"
+
+
 class EventPayload(models.Model):
     """The redacted detail of a failure, or of an attempt read leniently."""
 

@@ -14,9 +14,12 @@ from diagnostics.accounts.administration import HIDDEN, OURS, project_path
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, AuditEntry, Membership, Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.recording import record
+from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import enqueue
-from tests.diagnostics.builders import AT
+from failsoft.events import PostedEvent
+from tests.diagnostics.builders import AT, make_event, succeeded
 
 pytestmark = pytest.mark.django_db
 PAGES = ("project", "apikey", "outboxmessage", "heartbeat")
@@ -53,6 +56,36 @@ def test_a_key_is_revoked(admin: Client) -> None:
     chosen = {"action": "revoke", "_selected_action": [key.pk]}
     admin.post("/admin/diagnostics/apikey/", chosen)
     assert ApiKey.objects.get().revoked_at is not None
+
+
+def test_events_are_found_by_id_and_narrowed_by_model_and_kind(admin: Client) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    other = Project.objects.create(slug="z", name="Z")
+    kept = make_event(correlation_id="run-a", model="m-1")
+    events = [kept, PostedEvent.model_validate(succeeded(correlation_id="run-b", model="m-2"))]
+    record(project.pk, events)
+    record(other.pk, [make_event(correlation_id="theirs")])
+    fold()
+    page = "/admin/diagnostics/storedevent/"
+    asked: dict[str, dict[str, str | int]] = {
+        "12": {},
+        "1": {"model": "m-1"},
+        "2": {"kind": "succeeded"},
+        "": {"q": "run-"},
+        "t": {"project__id__exact": other.pk},
+    }
+    names = {"1": str(kept.event_id), "2": str(events[1].event_id)}
+    for expected, query in asked.items():
+        html = admin.get(page, query).content.decode()
+        assert {name for name, event_id in names.items() if event_id in html} == (
+            set(expected) - {"t"}
+        ), query
+    for term in ("run-a", str(kept.event_id)):
+        html = admin.get(page, {"q": term}).content.decode()
+        assert (names["1"] in html, names["2"] in html) == (True, False)
+    assert "run-a" in admin.get(f"{page}{kept.event_id}/change/").content.decode()
+    assert admin.get(f"{page}nonsense/change/").status_code == 302
+    assert admin.get(f"{page}add/").status_code == 403
 
 
 def our_models() -> list[type[Model]]:

@@ -5,6 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from diagnostics.redaction import rescrub
+from diagnostics.store.models import StoredEvent
 
 TEXT = (models.CharField, models.TextField, models.JSONField, ArrayField)
 # A column with choices holds one of them; the rest is grouped by the reason.
@@ -24,7 +25,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "agents.Goal": "correlation_id environment source",
         "agents.PurgeOrder": "correlation_id",
         "diagnostics.AgentRun": "correlation_id nodes called_models provider model environment"
-        " source release prompt_version",
+        " source release prompt_version schema kinds",
         "diagnostics.AgentSchema": "node version json_schema",
         "diagnostics.Assessment": "correlation_id source",
         "diagnostics.AlertState": "slice detector_state memory",
@@ -125,7 +126,8 @@ def own_columns() -> set[tuple[str, str]]:
         for app in ours
         for model in app
         for field in model._meta.concrete_fields
-        if isinstance(field, TEXT) and not field.choices
+        # The table of Event once more.
+        if isinstance(field, TEXT) and not field.choices and model is not StoredEvent
     }
 
 
