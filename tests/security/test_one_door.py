@@ -95,7 +95,7 @@ TEMPLATES = (
 
 # Pages of what the canaries became: a goal, a run, a failure, an incident, a model, a report.
 ABOUT_CANARIES = (
-    "goals/<str:reference>/",
+    "runs/<path:reference>/",
     "plan-runs/<uuid:run_id>/",
     "failures/<int:group_id>/",
     "incidents/<int:number>/",
