@@ -46,6 +46,7 @@ class DiagnosticsConfig(AppConfig):
             StoredTexts(row("Deploy"), ("note",)),
             StoredTexts(row("Assessment"), ("reason",)),
             StoredTexts(row("SavedView"), ("name", "query")),
+            StoredTexts(row("Wallboard"), ("name",)),
             StoredTexts(row("AlertRule"), ("name",)),
             StoredTexts(row("MaintenanceWindow"), ("name",)),
             StoredTexts(row("VerdictMark"), documents=("verdict",)),
