@@ -1,6 +1,9 @@
 """Every page of the console applies a filter, or marks its chip as not applied."""
 
+import re
+from html import unescape
 from html.parser import HTMLParser
+from urllib.parse import parse_qsl
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,7 +13,10 @@ from agents.demo.loading import load
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import IncidentSlice
+from diagnostics.failures.models import FailureGroup
 from diagnostics.selection.fields import FIELDS
+from diagnostics.store.models import Series
+from diagnostics.web.model_links import model_url
 from tests.console import Role, make_member
 from tests.console_pages import console_pages
 from tests.diagnostics.alerting.notifications.building import make_incident
@@ -100,3 +106,35 @@ def test_a_kind_that_is_none_is_told_which_there_are(reader: User, client: Clien
     html = client.get("/failures/", {"q": 'kind:"cut off"'}).content.decode()
     assert "No kind is called cut off; kinds are not_json" in html
     assert "No kind is called" not in client.get("/failures/?kind=truncated").content.decode()
+
+
+def shared_links(html: str) -> list[str]:
+    """The addresses of the Share menu."""
+    menu = html.partition('id="share"')[2].partition("</details>")[0]
+    return [unescape(address) for address in re.findall(r'href="([^"]*)"', menu)]
+
+
+def test_share_is_limited_to_the_model_of_the_page(
+    reader: User, project: Project, client: Client
+) -> None:
+    series = Series.objects.filter(project=project, provider__isnull=False).latest("pk")
+    html = client.get(model_url(series.provider, series.model), {"range": "7d"}).content.decode()
+    alert, compare, csv, lines = shared_links(html)
+    assert [link.partition("?")[0] for link in (alert, compare, csv, lines)] == [
+        "/alerts/rules/new/",
+        "/compare/",
+        "/export/events.csv",
+        "/export/events.ndjson",
+    ]
+    wanted = {"provider": series.provider, "model": series.model, "range": "7d"}
+    assert all(dict(parse_qsl(link.partition("?")[2])) == wanted for link in (alert, compare, csv))
+
+
+def test_share_is_limited_to_the_failure_of_the_page(
+    reader: User, project: Project, client: Client
+) -> None:
+    group = FailureGroup.objects.filter(project=project, error_type="truncated").latest("pk")
+    html = client.get(f"/failures/{group.pk}/").content.decode()
+    for link in shared_links(html)[:3]:
+        asked = dict(parse_qsl(link.partition("?")[2]))
+        assert asked.items() >= {"node": group.node, "kind": "truncated"}.items()
