@@ -25,7 +25,7 @@ def test_m_6_each_model_has_its_share_and_the_threshold_that_alarms(
     expect(row).to_contain_text("provider")
     expect(row).to_contain_text(re.compile(r"50(\.0)?\s%"))
     reader.open("/alerts/rules/")
-    expect(page.get_by_text("failing calls", exact=False).first).to_be_visible()
+    expect(page.get_by_text("failed calls", exact=False).first).to_be_visible()
     reader.check()
 
 
