@@ -42,8 +42,8 @@ BATCH = 1000
 SEED = 4411
 WATCHED = timedelta(hours=12)
 """How far back alert rules are asked about an incident at the end of a week."""
-WATCHED_STORY = timedelta(days=10)
-"""How far back they are asked of the story: to before last week's incident."""
+WATCHED_STORY = timedelta(hours=60)
+"""How far back they are asked of the story: to before its two small incidents."""
 WHOLE = 1_000
 """Batches that are folded at most: all of what was loaded."""
 ADDRESS = "https://demo.invalid/"

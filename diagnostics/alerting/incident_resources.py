@@ -128,7 +128,7 @@ _INCIDENT: dict[str, Any] = {
     "assignee": "ada",
     "cause": "model",
     "cause_value": "anthropic/claude-haiku-4",
-    "sentence": "Degrading since 14:31: anthropic/claude-haiku-4, 31 % of 412 runs.",
+    "sentence": "Degrading since 14:31 UTC: anthropic/claude-haiku-4, 31 % of 412 runs.",
     "resolution_cause": None,
     "tracker_url": None,
     "filter": "provider=anthropic&model=claude-haiku-4",

@@ -212,9 +212,9 @@ def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> N
     assert found["claude-haiku-4"].state == "open"
     smaller, resolved = found["gemini-2.5-flash"], found["gpt-4.1-mini"]
     assert (smaller.state, smaller.resolution_cause) == ("resolved", None)
-    assert (resolved.state, resolved.resolution_cause) == ("resolved", "prompt")
+    assert (resolved.state, resolved.resolution_cause) == ("resolved", "schema")
     assert resolved.acknowledged_at is not None
-    assert "planner-v5" in resolved.notes.get().text
+    assert "outdated" in resolved.notes.get().text
     breakers = Breaker.objects.filter(project=project)
     assert sorted(breakers.values_list("state", flat=True)) == ["closed", "open"]
     assert {one.transitions.count() for one in breakers} == {3}

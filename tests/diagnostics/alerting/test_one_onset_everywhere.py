@@ -211,6 +211,11 @@ def _check_report(one: Watched, causes: Iterable[Verdict], now: datetime) -> Non
     shown = {"letter": write_letter(document), "personal": {}}
     for render in (render_text, render_html):
         assert sentences(plain(render("report", shown))) == expected
+    # A model of the verdict has its onset, so that it cannot be folded away.
+    models = {(who.provider, who.model) for cause in causes for who in cause.touched}
+    for model in document.models:
+        is_named = tuple(model.name.split("/", 1)) in models
+        assert is_named == (model.since in {cause.since for cause in causes})
     kept = report_for(subject)
     assert sentences(one.page(reverse("report", args=[kept.pk]))) == expected
     kept.delete()

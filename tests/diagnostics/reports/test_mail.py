@@ -59,8 +59,11 @@ def shown(html: str) -> str:
     return "\n".join(parser.texts)
 
 
+BEGUN = make_document().degradation
+assert BEGUN is not None
 DOCUMENTS = {
     "a bad week": make_document(),
+    "two causes": make_document(others=[BEGUN.model_copy(update={"subject": "a/b"})] * 2),
     "many models": make_document(200),
     "all of them bad": make_document(
         models=[make_model(f"m/{at:03}", 0.3 + at / 1000) for at in range(200)]
