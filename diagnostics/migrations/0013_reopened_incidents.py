@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("diagnostics", "0011_saved_views_of_runs"),
+        ("diagnostics", "0012_events_in_administration"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("diagnostics", "0012_reopened_incidents"),
+        ("diagnostics", "0013_reopened_incidents"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
