@@ -24,6 +24,7 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import LATENCY, SERIES
 from diagnostics.store.windows import RunBucket, merged
 from diagnostics.verdict.statuses import StatusSet, counts_between, curves_between
+from diagnostics.verdict.wording import SERIES_TONES
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.model_links import model_url
@@ -36,13 +37,6 @@ ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 16
 """Models on a page, and on one that shows numbers alone; series of open models."""
 NOTHING = RunBucket(0, 0)
 TOKENS = ("input_tokens", "output_tokens")
-SERIES_TONES: dict[SeriesState, Tone] = {
-    SeriesState.DEGRADING: "bad",
-    SeriesState.WATCH: "warn",
-    SeriesState.OK: "good",
-    SeriesState.LOW_VOLUME: "quiet",
-    SeriesState.NO_DATA: "quiet",
-}
 
 
 @dataclass(frozen=True, slots=True)

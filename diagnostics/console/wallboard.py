@@ -14,11 +14,10 @@ from diagnostics import clock
 from diagnostics.accounts.wallboards import find_wallboard
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.analysis.status import SeriesState, SeriesStatus
-from diagnostics.console.now_models import SERIES_TONES
 from diagnostics.queries.matrix import name_of
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.statuses import read_statuses
-from diagnostics.verdict.wording import sentence_of, state_words
+from diagnostics.verdict.wording import SERIES_TONES, sentence_of, state_words
 from diagnostics.web.access import STATEMENT_SECONDS, limited_statements
 from diagnostics.web.charts.marks import Tone
 

@@ -39,7 +39,7 @@ from diagnostics.reports.document import (
     worst_first,
 )
 from diagnostics.store.windows import RunBucket
-from diagnostics.verdict.wording import state_words
+from diagnostics.verdict.wording import SERIES_TONES, state_words
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 EMPTY = "·"
@@ -130,13 +130,6 @@ def _whose(document: ReportDocument) -> str:
 MOST_ROWS = 20
 MOST_CURVES = 4
 MOST_NAMED = 6
-TONES = {
-    SeriesState.DEGRADING: "bad",
-    SeriesState.WATCH: "warn",
-    SeriesState.OK: "good",
-    SeriesState.LOW_VOLUME: "quiet",
-    SeriesState.NO_DATA: "quiet",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +301,7 @@ def _entry(model: ModelFigures, name: str = "") -> ModelEntry:
         state = f"{state} · {plural(model.incidents, 'incident')}"
     return ModelEntry(
         name=name or model.name,
-        tone="" if name else TONES[standing],
+        tone="" if name else SERIES_TONES[standing],
         state="" if name else state,
         figures=(
             count(model.runs),

@@ -16,6 +16,7 @@ from diagnostics.moments import write_moment
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.suspects import Cause
+from diagnostics.web.charts.marks import Tone
 
 LATELY = timedelta(hours=1)
 """A deploy so long before the onset is named as near it; an older one is ruled out."""
@@ -58,6 +59,14 @@ OBSERVED: Mapping[ObservedKind, str] = {
 }
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SOURCE, Cause.VALIDATOR)
 """Causes that who answers has no part in."""
+
+SERIES_TONES: dict[SeriesState, Tone] = {
+    SeriesState.DEGRADING: "bad",
+    SeriesState.WATCH: "warn",
+    SeriesState.OK: "good",
+    SeriesState.LOW_VOLUME: "quiet",
+    SeriesState.NO_DATA: "quiet",
+}
 
 
 def state_words(state: SeriesState, unit: Unit = "run") -> str:
