@@ -158,6 +158,8 @@ def ask(
     **more: datetime | float | None,
 ) -> list[tuple[Any, ...]]:
     """Ask one of the statements `group_*.sql`; `written` fills in its other marks."""
+    if asked.events is None and not asked.segments:
+        return []
     source, parameters = _source(project_id, asked)
     text = statement(name)
     parts = {

@@ -77,7 +77,7 @@ def test_the_verdict_tells_the_truth(kind: str, project: Project, afternoon: Non
 def test_an_incident_is_taken_away_with_its_deploys(project: Project) -> None:
     call("--incident", "release", "--seed", "4", "--volume", "0.1")
     assert Event.objects.filter(project=project).exists()
-    with pytest.raises(CommandError, match="already there"):
+    with pytest.raises(CommandError, match="already loaded"):
         call("--incident", "model", "--volume", "0.1")
     assert call("--remove").startswith("Demo data removed: ")
     assert not Event.objects.filter(project=project).exists()

@@ -166,7 +166,7 @@ def test_runs_tell_how_they_ended(
     post(project, end)
     html = read(f"/failures/{group.pk}/", tab="runs").partition('id="tabs"')[2]
     assert html.count("bad-") >= 10
-    assert "degraded</span>" in html
+    assert "Degraded</span>" in html
     assert html.count('<span class="dim">\u2013</span>') == 8
 
 

@@ -79,7 +79,7 @@ def test_a_number_leads_to_the_incident(found: Project, client: Client, form: st
 
 def test_a_whole_id_leads_straight_to_the_run(found: Project, client: Client) -> None:
     answer = client.get("/search/", {"q": " weekly-12 "}, follow=True)
-    assert answer.redirect_chain[-1][0] == "/goals/weekly-12/"
+    assert answer.redirect_chain[-1][0] == "/runs/weekly-12/"
     shown = client.get("/search/", {"q": "weekly-12"}, headers={"HX-Request": "true"})
     assert b">weekly-12</a>" in shown.content
 
@@ -87,7 +87,7 @@ def test_a_whole_id_leads_straight_to_the_run(found: Project, client: Client) ->
 def test_a_goal_is_found_before_its_first_event(project: Project, client: Client) -> None:
     make_goal(project, "just-queued")
     answer = client.get("/search/", {"q": "just-queued"}, follow=True)
-    assert answer.redirect_chain[-1][0] == "/goals/just-queued/"
+    assert answer.redirect_chain[-1][0] == "/runs/just-queued/"
 
 
 @pytest.mark.parametrize("text", ["100%_", "a\\b", "'; --", "<b>", "\0", "x" * 500, "é" * 200])

@@ -197,12 +197,12 @@ def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
     shift_clock(before_dawn)
     load(project, before_dawn)
     context = now_context(project.pk, read_selection({}), before_dawn)
-    verdict, told = context["verdict"], context["told"]
-    assert (told.lead, context["tone"]) == ("Degrading", "bad")
-    assert "anthropic/claude-haiku-4" in told.rest
-    assert "mostly truncated" in told.rest
-    assert "not us" in told.why
-    assert timedelta(hours=5) <= before_dawn - verdict.since <= timedelta(hours=7)
+    (card,) = context["cards"]
+    said = "".join(map(str, card.headline))
+    assert "anthropic/claude-haiku-4" in said
+    assert "mostly truncated" in said
+    assert "not us" in "".join(map(str, card.why))
+    assert timedelta(hours=5) <= before_dawn - card.since <= timedelta(hours=7)
 
 
 def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> None:
@@ -238,9 +238,9 @@ def _incidents(project: Project) -> QuerySet[Incident]:
 
 def test_command_says_in_one_line_what_it_did(project: Project) -> None:
     assert call("--now", NOW.isoformat(), "--volume", "0.04").startswith("Demo data loaded: ")
-    assert call() == "Demo data is already there; nothing was added."
+    assert call() == "Demo data is already loaded."
     assert call("--remove").startswith("Demo data removed: ")
-    assert call("--remove") == "There is no demo data to remove."
+    assert call("--remove") == "No demo data."
 
 
 def test_command_names_a_project_that_does_not_exist() -> None:

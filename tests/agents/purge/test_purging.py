@@ -60,7 +60,7 @@ def test_everything_is_not_deleted_without_a_terminal_or_yes(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     goals = Goal.objects.count()
-    with pytest.raises(CommandError, match=f"{goals} goals, .* repeat it with --yes"):
+    with pytest.raises(CommandError, match=f"{goals} goals, .* confirm with --yes"):
         purge(capsys, "--everything")
     assert Goal.objects.count() == goals
 

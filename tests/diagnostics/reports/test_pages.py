@@ -75,7 +75,7 @@ def test_a_viewer_subscribes_changes_and_ends(signed_in: Client, project: Projec
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"zone": "Europe/Nowhere"}, "A time zone like"),
+        ({"zone": "Europe/Nowhere"}, "time zone such as Europe/Berlin"),
         ({"month_day": "32", "cadence": "monthly"}, "less than or equal to 31"),
         ({"at": "25:00"}, "valid time"),
         ({"filter": "attempt:never"}, "number from 1"),

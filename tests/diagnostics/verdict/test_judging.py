@@ -139,7 +139,7 @@ def test_what_is_over_is_told_and_is_no_degradation(project: Project) -> None:
         post_runs(project, 30 - bad, bad, now - timedelta(hours=hour, minutes=20))
     verdict = judged(project, now)
     assert verdict.state == "ok"
-    assert "is over" in verdict.sentence
+    assert "has ended" in verdict.sentence
 
 
 def test_nothing_stored_is_not_enough_data(project: Project) -> None:

@@ -68,8 +68,10 @@ def test_all_places_say_one_value_of_one_moment(kind: str, project: Project) -> 
 
     for name in ("24h", "6h", "7d"):
         asked = read_selection({"range": name})
-        lines = {ln.key: ln.status for ln in now_context(project.pk, asked, now)["lines"]}
-        assert {key: lines[key] for key in bad} == bad
+        rows = {row.key: row for row in now_context(project.pk, asked, now)["lines"]}
+        for key, status in bad.items():
+            assert (rows[key].state, rows[key].since) == (status.state, status.since)
+            assert (rows[key].unit, rows[key].baseline) == (status.unit, status.baseline)
         series = {
             (one["environment"], one["node"], one["provider"], one["model"]): one
             for one in list_series(project.pk, asked, now)
