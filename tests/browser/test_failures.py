@@ -152,7 +152,7 @@ def test_the_lab_shows_repairs_and_compares(failures: list[FailureGroup], reader
     page = reader.open(f"/failures/{failures[0].pk}/")
     page.get_by_role("link", name="Open in Parse lab").click()
     expect(page.locator("#readings")).to_contain_text("truncated")
-    page.get_by_label("What the model wrote").fill("Sure! {'a': 1,}")
+    page.get_by_label("Model output").fill("Sure! {'a': 1,}")
     page.get_by_label("Should be").first.select_option("none")
     page.get_by_label("Compare with other settings").check()
     page.get_by_role("button", name="Read it").click()

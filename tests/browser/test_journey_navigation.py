@@ -92,7 +92,7 @@ def test_any_run_by_prefix_in_two_actions(incident: Project, reader: Reader) -> 
     open_search(page)
     page.keyboard.type("weekly-")
     page.locator("#hits").get_by_role("link", name="weekly-2031-07").click()
-    page.wait_for_url("**/goals/weekly-2031-07/")
+    page.wait_for_url("**/runs/weekly-2031-07/")
     reader.check()
 
 

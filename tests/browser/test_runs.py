@@ -67,7 +67,7 @@ def test_a_run_is_read_and_decided_by_keyboard_alone(run: Run, reader: Reader) -
     expect(box).to_be_checked()
     for _ in range(5):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "It was done":
+        if page.evaluate("document.activeElement.textContent") == "Mark as done":
             break
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_contain_text("1 step decided")
@@ -93,11 +93,11 @@ def test_a_run_works_without_javascript(run: Run, open_reader: Open) -> None:
     page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="orders").click()
     expect(page.locator("h1")).to_contain_text("1 step needing a decision")
-    page.get_by_role("link", name="not ok 3").click()
+    page.get_by_role("link", name="problems 3").click()
     expect(page.locator("#steps tbody tr")).to_have_count(3)
-    page.get_by_role("button", name="It was not done").click()
+    page.get_by_role("button", name="Mark as not done").click()
     expect(page.locator("main")).to_contain_text("1 step decided")
-    page.get_by_role("button", name="Cancel this run").click()
+    page.get_by_role("button", name="Cancel plan run").click()
     expect(page.locator("main")).to_contain_text("cancelling")
 
 
