@@ -153,10 +153,10 @@ def test_the_lab_shows_repairs_and_compares(failures: list[FailureGroup], reader
     page.get_by_role("link", name="Open in Parse lab").click()
     expect(page.locator("#readings")).to_contain_text("truncated")
     page.get_by_label("Model output").fill("Sure! {'a': 1,}")
-    page.get_by_label("Should be").first.select_option("none")
+    page.get_by_label("Schema", exact=True).first.select_option("none")
     page.get_by_label("Compare with other settings").check()
-    page.get_by_role("button", name="Read it").click()
-    first, second = page.get_by_role("region", name="Reading").all()
+    page.get_by_role("button", name="Parse").click()
+    first, second = page.get_by_role("region", name="Result").all()
     expect(first).to_contain_text("trailing comma")
     expect(second).to_contain_text("strict JSON ends here")
     assert reader.axe_violations() == []
