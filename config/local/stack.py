@@ -125,7 +125,7 @@ def greet(folder: Folder, options: Options, times: dict[str, float]) -> None:
         lines.append(f"  sign in as: admin   first password: {word}   (kept in {password})")
     with suppress(OSError, ValueError, KeyError):
         goal = json.loads((folder.path / FIRST_GOAL_FILE).read_text(encoding="utf-8"))
-        lines.append(f"  first goal: {options.base_url}/goals/{goal['correlation_id']}")
+        lines.append(f"  first goal: {options.base_url}/runs/{goal['correlation_id']}/")
     lines.append(f"  data: {folder.path}   logs: {folder.logs}")
     took = ", ".join(f"{name} {seconds:.1f}" for name, seconds in times.items())
     lines.append(f"  ready after {sum(times.values()):.1f} s: {took}")

@@ -79,7 +79,7 @@ BY_CAUSE: Mapping[str, CauseAdvice] = {
         "source",
     ),
     Cause.PAIR: CauseAdvice(
-        "Separate the two: call this model without what it is named with, for a few runs.",
+        "Separate the two for a few runs: call this model without the other part.",
         "Only calls that have both fail more",
         "Whatever has one of them has the other; no other calls to compare with",
     ),

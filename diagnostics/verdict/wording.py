@@ -42,9 +42,9 @@ CAUSE_WORDS: Mapping[Cause, str] = {
 MOSTLY: Mapping[str, str] = {
     "not_json": "not JSON",
     "schema_invalid": "breaking the schema",
-    "empty_output": "empty",
-    "multiple_objects": "several answers at once",
-    "duplicate_key": "a key given twice",
+    "empty_output": "empty output",
+    "multiple_objects": "multiple objects",
+    "duplicate_key": "duplicate keys",
     "refusal": "refusals",
     "unknown_tool": "unknown tools",
     "call_timeout": "timeouts",
