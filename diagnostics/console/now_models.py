@@ -40,7 +40,7 @@ TOKENS = ("input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens of all attempts, and how many took how long, by bucket."""
 
     input_tokens: int = 0
@@ -57,16 +57,16 @@ class Usage:
         """The latency that 95 % of the attempts stay below; None where it is not sent."""
         return latency_percentile(self.latency, 0.95)
 
-    def plus(self, other: "Usage") -> "Usage":
+    def plus(self, other: "TokenUsage") -> "TokenUsage":
         """Add another one up."""
-        return Usage(
+        return TokenUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             tuple(map(add, self.latency, other.latency)),
         )
 
 
-NO_USAGE = Usage()
+NO_USAGE = TokenUsage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class NowRow:
     before: RunBucket
     buckets: Sequence[RunBucket]
     axis: StatusAxis
-    usage: Usage
+    usage: TokenUsage
     price: TokenPrice | None
     url: str
     series: Sequence["NowRow"] = ()
@@ -190,10 +190,10 @@ def read_rows(
 
 def _usage_between(
     project_id: int, selection: Selection, now: datetime
-) -> Mapping[SeriesKey, Usage]:
+) -> Mapping[SeriesKey, TokenUsage]:
     window, terms = window_of(selection, now), selection.rollup_terms
     rows = sum_rollups(project_id, Question(window, SERIES, (*TOKENS, *LATENCY), terms))
-    return {SeriesKey(*row[:4]): Usage(row[4], row[5], row[6:]) for row in rows}
+    return {SeriesKey(*row[:4]): TokenUsage(row[4], row[5], row[6:]) for row in rows}
 
 
 def _price(prices: Prices, status: SeriesStatus, now: datetime) -> TokenPrice | None:
@@ -231,7 +231,7 @@ def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
         before=_sum_buckets([one.before for one in counted]),
         buckets=[_sum_buckets(column) for column in columns],
         axis=first.axis,
-        usage=reduce(Usage.plus, (one.usage for one in series)),
+        usage=reduce(TokenUsage.plus, (one.usage for one in series)),
         price=first.price,
         url=model_url(first.key.provider, first.key.model, selection.query()),
         series=series,

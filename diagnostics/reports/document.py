@@ -87,7 +87,7 @@ class AdviceFigures(ReportFigures):
     url: str
 
 
-class IncidentEntry(ReportFigures):
+class IncidentInPeriod(ReportFigures):
     """One incident: what it was, its cause, and how it ended (empty while it is open)."""
 
     title: str
@@ -109,7 +109,7 @@ class IncidentFigures(ReportFigures):
     clear_seconds: float | None
     judged: int
     false_alarms: int
-    entries: list[IncidentEntry] = []
+    entries: list[IncidentInPeriod] = []
     url: str
 
 

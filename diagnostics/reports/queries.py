@@ -32,8 +32,8 @@ from diagnostics.reports.document import (
     Degradation,
     GroupFigures,
     GroupNews,
-    IncidentEntry,
     IncidentFigures,
+    IncidentInPeriod,
     ModelFigures,
     QualityFigures,
     ReportDocument,
@@ -312,8 +312,8 @@ def _incident_figures(rows: Sequence[Incident]) -> IncidentFigures:
     )
 
 
-def _incident_entry(row: Incident) -> IncidentEntry:
-    return IncidentEntry(
+def _incident_entry(row: Incident) -> IncidentInPeriod:
+    return IncidentInPeriod(
         title=name_of(row.title),
         severity=row.severity,
         cause=name_of(_cause_told(row) or "no cause found", LONGEST_TEXT),

@@ -28,8 +28,8 @@ from diagnostics.reports.curves import draw_curve
 from diagnostics.reports.document import (
     BAD,
     Degradation,
-    IncidentEntry,
     IncidentFigures,
+    IncidentInPeriod,
     ModelFigures,
     QualityFigures,
     ReportDocument,
@@ -396,7 +396,7 @@ def _named(models: Sequence[ModelFigures]) -> str:
     return listed(named, MOST_NAMED)
 
 
-def _incident(one: IncidentEntry, document: ReportDocument) -> tuple[str, str, str]:
+def _incident(one: IncidentInPeriod, document: ReportDocument) -> tuple[str, str, str]:
     since = moment_of(one.onset, document)
     if one.ended_at is None:
         end = "open"
