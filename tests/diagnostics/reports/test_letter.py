@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from diagnostics.reports.document import (
-    IncidentEntry,
     IncidentFigures,
+    IncidentInPeriod,
     ReportDocument,
     has_news,
     name_of,
@@ -162,7 +162,7 @@ def test_two_causes_are_two_sentences() -> None:
 
 def test_incidents_are_listed_with_their_cause_and_how_they_ended() -> None:
     begun = UNTIL - timedelta(days=1)
-    entry = IncidentEntry(
+    entry = IncidentInPeriod(
         title="acme/m-1", severity="critical", cause="Looks like our prompt (v7)", onset=begun,
         ended_at=begun + timedelta(minutes=14), ending="by ann", url="/incidents/4/",
     )  # fmt: skip
