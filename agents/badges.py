@@ -1,5 +1,7 @@
 """How a state is shown: a tone, which is a shape and a colour, and a word."""
 
+from typing import overload
+
 from diagnostics.web.charts.marks import Tone
 
 Badge = tuple[Tone, str]
@@ -63,6 +65,10 @@ def run_badge(state: str, task_status: str | None) -> Badge:
     return RUN.get(shown, "quiet"), _word(shown)
 
 
+@overload
+def outcome_badge(outcome: str) -> Badge: ...
+@overload
+def outcome_badge(outcome: str | None) -> Badge | None: ...
 def outcome_badge(outcome: str | None) -> Badge | None:
     """Return the badge of the outcome of a run or of planning; None while that goes on."""
     if outcome is None:

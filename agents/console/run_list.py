@@ -67,19 +67,6 @@ def moved_live(request: ConsoleRequest) -> HttpResponse:
     return redirect(f"{reverse('runs')}?{asked.urlencode()}")
 
 
-class ConsoleRunsView(AgentRunsView):
-    """The runs of the API, for a file of what the page shows."""
-
-    of_word = staticmethod(lambda word, days: _condition_of_word(word, days))
-
-
-@require_safe
-@member_view
-def export_runs(request: ConsoleRequest, ending: str) -> HttpResponse:
-    """Stream runs, newest first."""
-    return stream_list(request, ConsoleRunsView, "runs", ending)
-
-
 def _tail(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     return {**tail_context(request, selection), **filter_frame(request, selection, kept=KEPT)}
 
@@ -157,6 +144,19 @@ def _has_runs(project_id: int) -> bool:
 def _condition_of_word(word: Word, days: Days) -> Q:
     """A run has the words of its goal, too."""
     return condition_of_word(word, days) | _goal_exists(Q(text_preview__icontains=word.text))
+
+
+class ConsoleRunsView(AgentRunsView):
+    """The runs of the API, for a file of what the page shows."""
+
+    of_word = staticmethod(_condition_of_word)
+
+
+@require_safe
+@member_view
+def export_runs(request: ConsoleRequest, ending: str) -> HttpResponse:
+    """Stream runs, newest first."""
+    return stream_list(request, ConsoleRunsView, "runs", ending)
 
 
 def _goal_exists(condition: Q) -> Q:

@@ -15,8 +15,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from agents.badges import outcome_badge
 from agents.console.links import STAY
 from agents.console.run_page import find_goal
+from agents.goals.records import run_path
 from diagnostics.accounts.saved_views import view_address, views_for
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertRule
@@ -84,24 +86,11 @@ def _runs(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
     found = AgentRun.objects.filter(project=project_id, correlation_id__startswith=text)
     rows = list(found.order_by("correlation_id")[: SHOWN + 1])
     if all(row.correlation_id != text for row in rows) and find_goal(project_id, text):
-        yield SearchHit(text, run_address(text), "goal", is_exact=True)
+        yield SearchHit(text, run_path(text), "goal", is_exact=True)
     for row in rows:
         reference, name = row.correlation_id, name_of(row.provider, row.model)
-        note = f"{RUN_OUTCOMES[AgentRun.Outcome(row.outcome)]} · {name}"
-        yield SearchHit(reference, run_address(reference), note, is_exact=reference == text)
-
-
-RUN_OUTCOMES = {
-    AgentRun.Outcome.OK_FIRST: "first pass",
-    AgentRun.Outcome.RECOVERED: "recovered",
-    AgentRun.Outcome.DEGRADED: "degraded",
-    AgentRun.Outcome.OPEN: "open",
-}
-
-
-def run_address(reference: str) -> str:
-    """Return the address of a run's page, whatever characters its id has."""
-    return f"{reverse('find_goal')}?{urlencode({'reference': reference})}"
+        note = f"{outcome_badge(row.outcome)[1]} · {name}"
+        yield SearchHit(reference, run_path(reference), note, is_exact=reference == text)
 
 
 def _incidents(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:

@@ -88,8 +88,6 @@ def model_story(
     prices = prices_of(project_id)
     spend = retry_spend(project_id, prices, window, terms).get((provider, model), RetrySpend(0))
     tallies = tallies_of(sums)
-    kinds = _kinds(counts, before, narrowed)
-    prompts = _prompts(project_id, window, narrowed)
     chart = _chart(project_id, window, narrowed, before, verdict, now)
     return {
         "verdict": verdict,
@@ -105,11 +103,7 @@ def model_story(
             project_id, window, narrowed, prices.get((provider, model), ()), chart.marks, now
         ),
         "noun": counts.noun,
-        "kinds": kinds,
-        "kind_scale": _scale(kinds),
-        "prompts": prompts[:MOST_PROMPTS],
-        "prompts_left_out": max(len(prompts) - MOST_PROMPTS, 0),
-        "prompt_scale": _scale(prompts),
+        **_tables(_kinds(counts, before, narrowed), _prompts(project_id, window, narrowed)),
         # Of runs that are posted as outcomes, only failing attempts are known.
         "steps": attempts_to_success(tallies) if counts.noun == "call" else (),
         "success_scale": Scale(0.0, 1.0, 12, SUCCESS_WIDTH - 12),
@@ -292,6 +286,16 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
 def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -> Rise:
     low, high = wilson_interval(found.a.bounded.good, found.a.trials)
     return Rise(label, found, low, high, url, is_new)
+
+
+def _tables(kinds: Sequence[Rise], prompts: Sequence[Rise]) -> Mapping[str, Any]:
+    return {
+        "kinds": kinds,
+        "kind_scale": _scale(kinds),
+        "prompts": prompts[:MOST_PROMPTS],
+        "prompts_left_out": max(len(prompts) - MOST_PROMPTS, 0),
+        "prompt_scale": _scale(prompts),
+    }
 
 
 def _scale(rises: Sequence[Rise]) -> Scale:

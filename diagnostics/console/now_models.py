@@ -24,7 +24,7 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import LATENCY, SERIES
 from diagnostics.store.windows import RunBucket, merged
 from diagnostics.verdict.statuses import StatusSet, counts_between, curves_between
-from diagnostics.verdict.wording import SERIES_TONES
+from diagnostics.verdict.wording import SERIES_TONES, state_words
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.model_links import model_url
@@ -147,7 +147,7 @@ class NowRow:
     @property
     def words(self) -> str:
         """The state in words."""
-        return self.state.replace("_", " ")
+        return state_words(self.state)
 
     @property
     def cost(self) -> Decimal | None:

@@ -82,7 +82,7 @@ def models_of(statuses: Iterable[SeriesStatus]) -> list[WallboardModel]:
         if status.state is not SeriesState.NO_DATA:
             worst.setdefault(name_of(status.key.provider, status.key.model), status)
     return [
-        WallboardModel(name, SERIES_TONES[one.state], state_words(one.state, one.unit), one.since)
+        WallboardModel(name, SERIES_TONES[one.state], state_words(one.state), one.since)
         for name, one in worst.items()
     ]
 

@@ -107,9 +107,6 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     ]
     groups, more = _read_groups(asked)
     page = f"{reverse('now')}?{selection.query()}"
-    is_finer = selection.needs_events or any(
-        term.field in ("kind", "outcome") for term in selection.terms
-    )
     return ReportDocument(
         project=name_of(project.name),
         title=name_of(subject.title),
@@ -130,7 +127,14 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
         incidents=_incident_figures(incidents),
         quality=_read_quality(asked),
-        remarks=[BEYOND] if is_finer else [],
+        remarks=[BEYOND] if _is_finer(selection) else [],
+    )
+
+
+def _is_finer(selection: Selection) -> bool:
+    """Whether a report's figures leave out a part of the filter."""
+    return selection.needs_events or any(
+        term.field in ("kind", "outcome") for term in selection.terms
     )
 
 

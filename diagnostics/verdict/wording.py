@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 
 from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.analysis.status import SeriesState, Unit
+from diagnostics.analysis.status import SeriesState
 from diagnostics.figures import plural, rate_percent
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.moments import write_moment
@@ -69,10 +69,8 @@ SERIES_TONES: dict[SeriesState, Tone] = {
 }
 
 
-def state_words(state: SeriesState, unit: Unit = "run") -> str:
-    """Write how a series stands."""
-    if state is SeriesState.LOW_VOLUME:
-        return f"too few {unit}s"
+def state_words(state: SeriesState) -> str:
+    """Write the state of a series."""
     return state.replace("_", " ")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from diagnostics.accounts.models import SavedView
 from diagnostics.accounts.saved_views import PAGES, view_address, views_for
@@ -105,8 +105,8 @@ class FilterBar:
     faults: Mapping[str, str]
     notice: str
     exports: Sequence[tuple[str, str]]
-    alert: str | None
-    compare: str | None
+    alert: str
+    compare: str
     seconds: int
     page: str | None
     query: str
@@ -143,14 +143,9 @@ def filter_frame(
 ) -> dict[str, Any]:
     """Return what `console/_filters.html` needs, to be merged into a context.
 
-    `choices` are the values to pick from by field (those of the project unless given),
-    `applies` the fields that the page applies, `q` for words (None: all of them): a chip of
-    any other is marked. `about` is the page's own subject, where that is narrower than the
-    filters: what is shared is of it.
-    `export` names the list behind `/export/<name>.csv` (None: no export), `kept` are
-    parameters of the page's own that its links carry on; `notice` is said when single
-    events of more than 7 days are asked for, and `covers` are the times that are counted,
-    said when others were asked for. At most two queries.
+    `choices`: values by field (default: the project's). `applies`: fields that the page applies
+    (None: all), other chips are marked. `about`: what is shared, if narrower. `kept`: the
+    page's own parameters. `notice` and `covers`: shown if the counted times differ.
     """
     own = {name: request.GET[name] for name in kept if request.GET.get(name)}
     known = known_values(request.project.pk) if choices is None else choices
@@ -158,12 +153,7 @@ def filter_frame(
     bar = FilterBar(
         action=request.path,
         ranges=list(_ranges(selection, own)),
-        begin=_local(selection, "begin"),
-        end=_local(selection, "end"),
-        zone=selection.zone if selection.zone != selection.home else "",
-        home=selection.home or "UTC",
-        is_custom=selection.is_custom,
-        range_words=selection.range_words,
+        **_times(selection),
         fields=[_field(name, selection, known.get(name, ())) for name in PICKED],
         attempt=selection.filters.get("attempt") or "",
         hidden=[*_hidden(selection), *own.items()],
@@ -171,18 +161,37 @@ def filter_frame(
         keys=[f"{SHORTEST.get(name, name)}:" for name in FIELDS],
         chips=list(_chips(selection, own, applies)),
         clear=_joined(_range_only(selection), own),
-        applied_at=f"{reverse('failures')}?{subject.query()}",
         faults=selection.faults,
         notice="; ".join(_notices(selection, notice, covers)),
-        exports=list(_exports(export, subject)) if export else [],
-        alert=_link("alert_rule_new", subject.query()),
-        compare=_link("compare", subject.query()),
-        seconds=0 if selection.is_custom else round(selection.span.total_seconds()),
+        **_links(subject, export),
         page=_saveable_page(request),
         query=_joined(selection.query(), own),
         views=_shown_views(request),
     )
     return {"selection": selection, "bar": bar}
+
+
+def _times(selection: Selection) -> dict[str, Any]:
+    return {
+        "begin": _local(selection, "begin"),
+        "end": _local(selection, "end"),
+        "zone": selection.zone if selection.zone != selection.home else "",
+        "home": selection.home or "UTC",
+        "is_custom": selection.is_custom,
+        "range_words": selection.range_words,
+        "seconds": 0 if selection.is_custom else round(selection.span.total_seconds()),
+    }
+
+
+def _links(subject: Selection, export: str | None) -> dict[str, Any]:
+    """Return the pages that carry on with what is shared."""
+    query = subject.query()
+    return {
+        "applied_at": f"{reverse('failures')}?{query}",
+        "alert": f"{reverse('alert_rule_new')}?{query}",
+        "compare": f"{reverse('compare')}?{query}",
+        "exports": list(_exports(export, subject)) if export else [],
+    }
 
 
 def _saveable_page(request: ConsoleRequest) -> str | None:
@@ -299,13 +308,6 @@ def _exports(name: str, selection: Selection) -> Iterator[tuple[str, str]]:
     query = _joined(selection.query(), {"range": DEFAULT_RANGE} if is_plain else {})
     for ending, label in EXPORTS.items():
         yield label, f"{reverse('export', args=[name, ending])}?{query}"
-
-
-def _link(name: str, query: str) -> str | None:
-    try:
-        return f"{reverse(name)}?{query}"
-    except NoReverseMatch:
-        return None
 
 
 def _joined(query: str, own: Mapping[str, str]) -> str:

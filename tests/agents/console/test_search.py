@@ -49,8 +49,8 @@ def open_incident(project: Project) -> Incident:
 @pytest.mark.parametrize(
     ("text", "label", "address"),
     [
-        ("weekly-", "weekly-13", "/find/?reference=weekly-13"),
-        ("demo-goal-0", "demo-goal-01", "/find/?reference=demo-goal-01"),
+        ("weekly-", "weekly-13", "/runs/weekly-13/"),
+        ("demo-goal-0", "demo-goal-01", "/runs/demo-goal-01/"),
         ("claude-haiku-4", "anthropic/claude-haiku-4", "/models/anthropic/claude-haiku-4/"),
         ("ANTHROPIC", "anthropic", "/models/?provider=anthropic"),
         ("truncated", "truncated", "/failures/?kind=truncated"),
