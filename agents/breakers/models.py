@@ -48,7 +48,7 @@ MEANINGS: Mapping[tuple[str, str], str] = {
 
 
 class Breaker(models.Model):
-    """One breaker of a model's operation; the rules are those of `failsoft.retry.breaker`."""
+    """A circuit breaker of a model's operation; `failsoft.retry.breaker` has its rules."""
 
     Kind = breaker.BreakerKind
     State = breaker.BreakerState
@@ -129,7 +129,7 @@ class Breaker(models.Model):
 
 
 class BreakerTransition(models.Model):
-    """One change of a breaker's state; written once, with the change itself."""
+    """A change of a breaker's state; written once, in the same transaction."""
 
     breaker = models.ForeignKey(Breaker, models.CASCADE, related_name="transitions")
     from_state = models.CharField(max_length=16, choices=choices_of(Breaker.State))

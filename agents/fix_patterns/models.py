@@ -46,7 +46,7 @@ class FirstPassShare:
 
 
 class FixPolicy(models.Model):
-    """Whether a project's planners are told what has put answers right; without a row, `auto`."""
+    """The fix-pattern policy of a project; without a row, `auto`."""
 
     Mode = status.PatternMode
 
@@ -64,9 +64,9 @@ class FixPolicy(models.Model):
 
 
 class FixPattern(models.Model):
-    """One way in which answers are wrong and are put right; every column is of a closed set.
+    """A kind of error and the correction that fixed it; every column is of a closed set.
 
-    What a model wrote is in none of them: pointers name only keys of our own schemas.
+    No column has model output: pointers contain only keys of our own schemas.
     """
 
     class Decision(models.TextChoices):
@@ -183,7 +183,7 @@ class FixPattern(models.Model):
 
 
 class FixSuccess(models.Model):
-    """One run that was put right this way; the same run counts once, whatever is repeated."""
+    """A run that recovered through this correction; each run counts once."""
 
     pattern = models.ForeignKey(FixPattern, models.CASCADE, related_name="seen")
     correlation_id = models.CharField(max_length=200)

@@ -176,7 +176,7 @@ class Attempt(models.Model):
 
 
 class PlanningStop(models.Model):
-    """While the row is there nobody claims a goal of the project; without one: of any."""
+    """Stops planning in a project while the row exists; without a project, everywhere."""
 
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="+", null=True, db_index=False
@@ -196,9 +196,9 @@ class PlanningStop(models.Model):
 
 
 class ActionBatch(models.Model):
-    """The actions of a goal, stored in the transaction that applied them: they are applied once.
+    """The actions of a goal, stored in the transaction that applied them, so they apply once.
 
-    All text is redacted. What an undo needs lies in the working store under `goal:<id>`.
+    All text is redacted. The data for an undo is in the working store under `goal:<id>`.
     """
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")

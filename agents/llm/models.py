@@ -13,7 +13,7 @@ from failsoft.retry import engine
 
 
 class Provider(models.Model):
-    """An endpoint that answers prompts; its credential is only a reference."""
+    """An endpoint that answers prompts; its credential is a reference."""
 
     class Adapter(models.TextChoices):
         """Which SDK speaks to it."""
@@ -54,7 +54,7 @@ class Provider(models.Model):
 
 
 class LanguageModel(models.Model):
-    """A model of a provider with the policy of its calls."""
+    """A model of a provider, with the settings of its calls."""
 
     OutputMode = engine.OutputMode
 
@@ -97,7 +97,7 @@ class LanguageModel(models.Model):
 
 
 class ModelCheck(models.Model):
-    """The latest try of a model; `fault` is empty when it answered."""
+    """The latest test of a model; `fault` is empty if it answered."""
 
     class Status(models.TextChoices):
         """A worker has not answered yet, or has."""

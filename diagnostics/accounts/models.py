@@ -11,7 +11,7 @@ from diagnostics.redaction.fields import RedactedCharField
 
 
 class Project(models.Model):
-    """One tenant."""
+    """A tenant."""
 
     slug = models.SlugField(max_length=63, unique=True)
     name = RedactedCharField(max_length=200)
@@ -75,7 +75,7 @@ class ApiKey(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One change by one person; `hash` covers it and the entry before it."""
+    """A change by a person or key; `hash` covers it and the previous entry."""
 
     # The installation's own entries lie in chain 0, a project's in the chain of its number.
     chain = models.BigIntegerField()
@@ -100,7 +100,7 @@ class AuditEntry(models.Model):
 
 
 class Invitation(models.Model):
-    """Only the SHA-256 of the link's secret is kept; `used_at` is set by whoever wins."""
+    """An invitation link, stored as the SHA-256 of its secret; `used_at` is set once."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="invitations", db_index=False)
     role = models.CharField(max_length=16, choices=Membership.Role)
@@ -129,7 +129,7 @@ class Invitation(models.Model):
 
 
 class Wallboard(models.Model):
-    """An address that shows the state of a project without signing in, until it is revoked."""
+    """An address that shows the state of a project without sign-in, until it is revoked."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="wallboards")
     name = RedactedCharField(max_length=100)
@@ -142,7 +142,7 @@ class Wallboard(models.Model):
 
 
 class Profile(models.Model):
-    """Zone and theme of one person; without a row the browser decides both."""
+    """Time zone and theme of a user; without a row, those of the browser."""
 
     class Theme(models.TextChoices):
         """Which of the two palettes."""
@@ -166,7 +166,7 @@ class Profile(models.Model):
 
 
 class SavedView(models.Model):
-    """What somebody wants to see again: a page's URL name and its query string.
+    """A saved page: its URL name and query string.
 
     `query` is written as `diagnostics.selection.selection.Selection.query` writes it. Its
     owner changes it; when shared, every member of the project may open it.

@@ -38,7 +38,7 @@ class IncidentCause(models.TextChoices):
 
 
 class Incident(models.Model):
-    """Slices that fired together and have one verdict; open until all are over."""
+    """Slices that fired together and have one verdict; open until all are resolved."""
 
     State, Cause = IncidentState, IncidentCause
 
@@ -112,7 +112,7 @@ def _names(verdict: Mapping[str, Any]) -> bool:
 
 
 class IncidentSlice(models.Model):
-    """One slice of a rule in an incident, from its fire to its end."""
+    """A slice of a rule in an incident, from fire to end."""
 
     incident = models.ForeignKey(Incident, models.CASCADE, related_name="slices")
     state = models.ForeignKey(AlertState, models.CASCADE, related_name="incidents")
@@ -158,7 +158,7 @@ class TransitionKind(models.TextChoices):
 
 
 class Transition(models.Model):
-    """One thing that became of an incident; written once, in the same transaction."""
+    """A state change of an incident; written once, in the same transaction."""
 
     Kind = TransitionKind
 
@@ -201,7 +201,7 @@ class NoteKind(models.TextChoices):
 
 
 class IncidentNote(models.Model):
-    """A line of an incident's timeline that a person has added."""
+    """A comment by a person in an incident's timeline."""
 
     Kind = NoteKind
 

@@ -24,10 +24,10 @@ class ChannelKind(models.TextChoices):
 
 
 class Channel(models.Model):
-    """One way to reach people, and when it may be used.
+    """A way to reach people, with its schedule and limits.
 
-    What is secret of it (the address of a webhook or service, the secrets that sign) is
-    `sealed` with the working key, or only referred to by `credential`.
+    Its secrets (the address of a webhook or service, the signing secrets) are
+    `sealed` with the working key, or referenced by `credential`.
     """
 
     Kind = ChannelKind
@@ -131,10 +131,10 @@ class NotificationState(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One message to one channel: recorded exactly once, delivered at least once.
+    """A message to a channel: recorded exactly once, delivered at least once.
 
-    `key` goes with it each time it is sent (Message-ID, webhook-id), so that a receiver
-    can tell that it is the same one.
+    `key` is sent with every delivery (Message-ID, webhook-id), so that a receiver
+    can deduplicate.
     """
 
     Reason = NotificationReason

@@ -16,7 +16,7 @@ from diagnostics.store.choices import choices_of
 
 
 class AlertRule(models.Model):
-    """What is asked of every slice of some calls, and what is to happen."""
+    """An alert rule: scope, signal, detector, timing, and whom to notify."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="alert_rules")
     name = RedactedCharField(max_length=200)
@@ -82,7 +82,7 @@ class AlertRule(models.Model):
 
 
 class AlertState(models.Model):
-    """How one slice of a rule stands, and what the detector remembers of it."""
+    """The state of one slice of a rule, including the detector's."""
 
     rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="states")
     # The values of the rule's group_by: {"provider": "acme", "model": "m-1"}.
@@ -110,7 +110,7 @@ class AlertState(models.Model):
 
 
 class Evaluation(models.Model):
-    """What one look at one slice found; kept for some weeks."""
+    """The result of one evaluation of one slice; kept for some weeks."""
 
     state = models.ForeignKey(
         AlertState, models.CASCADE, related_name="evaluations", db_index=False
@@ -156,7 +156,7 @@ class RuleDay(models.Model):
 
 
 class AlertSlot(models.Model):
-    """One minute of one project was evaluated: by whoever inserted this row."""
+    """An evaluated minute of a project; inserting the row claims the minute."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     slot = models.DateTimeField()

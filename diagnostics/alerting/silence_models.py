@@ -13,7 +13,7 @@ from diagnostics.store.choices import choices_of
 
 
 class Silence(models.Model):
-    """Hides notifications of what it covers, never its evaluation."""
+    """Suppresses notifications in its scope, never evaluation."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="silences")
     # Of this rule only; null: of all.
@@ -40,7 +40,7 @@ class Silence(models.Model):
 
 
 class MaintenanceWindow(models.Model):
-    """Planned work: like a silence, known beforehand, perhaps every day or week."""
+    """A planned silence, optionally repeated every day or week."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="maintenance_windows")
     name = RedactedCharField(max_length=200)

@@ -10,9 +10,9 @@ from diagnostics.redaction.fields import RedactedTextField
 
 
 class FailureGroup(models.Model):
-    """All failures of one fingerprint: a kind of failure, whatever model it came from.
+    """Failures with one fingerprint: a kind of failure, across models.
 
-    Made and counted by the fold. `seen` counts events, also those whose rows are gone.
+    Created and counted by the fold. `seen` also counts events whose rows were deleted.
     """
 
     class State(models.TextChoices):
@@ -73,7 +73,7 @@ class FailureGroup(models.Model):
 
 
 class GroupChange(models.Model):
-    """A line of a group's history: what became of it, who said so, and comments."""
+    """A change of a group's state, or a comment, with its author."""
 
     class Kind(models.TextChoices):
         """What happened."""

@@ -11,7 +11,7 @@ from diagnostics.redaction.fields import RedactedTextField
 
 
 class AgentSchema(models.Model):
-    """One version of a node's schema; a version never changes, one of them is current."""
+    """A version of a node's schema; versions are immutable, and one is current."""
 
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="agent_schemas", db_index=False
@@ -39,7 +39,7 @@ class AgentSchema(models.Model):
 
 
 class SpanVerdict(models.Model):
-    """What a log record told of a call's answer before the span of the call arrived.
+    """A call's answer from a log record that arrived before the span of the call.
 
     `content` is the redacted event as far as it is known; the text of the answer is not
     kept. A row lives for minutes: the span takes it, or it becomes an event by itself.
@@ -66,9 +66,9 @@ class SpanVerdict(models.Model):
 
 
 class SpanCall(models.Model):
-    """One span of the last day that told a call of a model, and the event it became.
+    """A span of the last day that reported a model call, and its event.
 
-    Texts of the sender's are kept as keys: they are compared and never shown.
+    Texts of the sender are stored as keys, for comparison only.
     """
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
@@ -105,9 +105,9 @@ class SpanCall(models.Model):
 
 
 class UnplacedCall(models.Model):
-    """An event of a span that does not tell which attempt it was, or the end made of such.
+    """An event of a span without an attempt number, or the end of run derived from it.
 
-    A row lives for a day: so long a late span still changes what its run came to.
+    A row is kept for a day, in which a late span can still change the run.
     """
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
@@ -140,7 +140,7 @@ class UnplacedCall(models.Model):
 
 
 class AgentSpan(models.Model):
-    """One call of an agent: attempts are counted within it. A row lives for a day."""
+    """A call of an agent, within which attempts are counted. A row is kept for a day."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
@@ -164,7 +164,7 @@ class AgentSpan(models.Model):
 
 
 class Deploy(models.Model):
-    """One change of a release, prompt, schema or validator; or, observed, of who answers."""
+    """A change of a release, prompt, schema or validator, or an observed change of the answerer."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="deploys", db_index=False)
     at = models.DateTimeField()
@@ -202,7 +202,7 @@ class Deploy(models.Model):
 
 
 class Answerer(models.Model):
-    """One value of who answers a model's calls, and when it was last seen without a break."""
+    """A served model, upstream or fingerprint of a model, and when it was last seen."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     # md5 of environment, provider, model and kind: texts may be too long for an index.
@@ -234,7 +234,7 @@ class Answerer(models.Model):
 
 
 class KeyMinute(models.Model):
-    """Items of one key and source in one minute; the rows of all slots add up."""
+    """Items of one key and source in one minute; the sum over all slots counts."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     api_key = models.ForeignKey(ApiKey, models.CASCADE, related_name="+", db_index=False)
@@ -264,7 +264,7 @@ class KeyMinute(models.Model):
 
 
 class Quota(models.Model):
-    """The limits of one project; null stands for the installation's setting, 0 for none."""
+    """The limits of a project; null means the installation's setting, 0 no limit."""
 
     project = models.OneToOneField(Project, models.CASCADE, primary_key=True, related_name="quota")
     key_events_per_second = models.PositiveIntegerField(null=True, blank=True)
@@ -279,7 +279,7 @@ class Quota(models.Model):
 
 
 class Usage(models.Model):
-    """Events of one project on one day (UTC) and in the minute that runs now."""
+    """Events of a project on a day (UTC) and in the current minute."""
 
     pk = models.CompositePrimaryKey("project", "day")
     project = models.ForeignKey(Project, models.CASCADE, related_name="usage")
@@ -299,7 +299,7 @@ class Usage(models.Model):
 
 
 class KeyBucket(models.Model):
-    """The token bucket of one key, shared by every process."""
+    """The token bucket of a key, shared by all processes."""
 
     api_key = models.OneToOneField(ApiKey, models.CASCADE, primary_key=True, related_name="bucket")
     tokens = models.FloatField()
@@ -310,7 +310,7 @@ class KeyBucket(models.Model):
 
 
 class Reject(models.Model):
-    """One refused request, or one refused item of a batch."""
+    """A rejected request, or a rejected item of a batch."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="rejects", db_index=False)
     api_key = models.ForeignKey(

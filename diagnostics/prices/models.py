@@ -16,7 +16,7 @@ class PriceOrigin(models.TextChoices):
 
 
 class Price(models.Model):
-    """A price of one's own, or the one that a published list of prices says."""
+    """A custom or listed price of a model."""
 
     Origin = PriceOrigin
 

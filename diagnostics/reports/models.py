@@ -33,9 +33,9 @@ class Cadence(models.TextChoices):
 
 
 class Subscription(models.Model):
-    """One person or address that gets one report, at a local time of its zone.
+    """A person or address that receives a report, at a local time of its zone.
 
-    Bound to a saved view, or to a query of its own; both empty: the whole project.
+    For a saved view or a query; both empty means the whole project.
     """
 
     project = models.ForeignKey(
@@ -128,7 +128,7 @@ class Subscription(models.Model):
 
 
 class Report(models.Model):
-    """What is said of a period: made once, for all who want the same."""
+    """The report of a period; created once for all identical subscriptions."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
     view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
@@ -166,7 +166,7 @@ class Report(models.Model):
 
 
 class ReportDelivery(models.Model):
-    """One report to one subscription: the slot, and what became of the mail."""
+    """A report to a subscription, and the delivery of its mail."""
 
     class State(models.TextChoices):
         """Waiting is tried until sent or failed; the others were never to be sent."""

@@ -10,7 +10,7 @@ from failsoft.events import EventKind, event_name
 
 
 class Event(models.Model):
-    """What every page counts: about 165 bytes, no text a model wrote."""
+    """An event: about 165 bytes, no model output."""
 
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
@@ -73,7 +73,7 @@ class Event(models.Model):
 
 
 class StoredEvent(models.Model):
-    """An event for Django's administration, which takes no composite key: to be looked at."""
+    """A read-only event for Django's administration, which supports no composite key."""
 
     event_id = models.UUIDField(primary_key=True)
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
@@ -103,7 +103,7 @@ class StoredEvent(models.Model):
 
 
 class EventPayload(models.Model):
-    """The redacted detail of a failure, or of an attempt read leniently."""
+    """The redacted detail of a failure, or of a coerced attempt."""
 
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
@@ -133,7 +133,7 @@ class EventPayload(models.Model):
 
 
 class EventIdentity(models.Model):
-    """Decides duplicate or conflict when an event id is seen again."""
+    """Distinguishes a duplicate from a conflict when an event id is repeated."""
 
     pk = models.CompositePrimaryKey("project", "event_id")
     project = models.ForeignKey(
@@ -156,7 +156,7 @@ class EventIdentity(models.Model):
 
 
 class Series(models.Model):
-    """What every rate is told by: (environment, node, provider, model) of a project."""
+    """The unit of every rate: (environment, node, provider, model) of a project."""
 
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
@@ -181,7 +181,7 @@ class Series(models.Model):
 
 
 class Version(models.Model):
-    """What changes from one deploy to the next: prompt, schema, source, release, who answers."""
+    """A combination of prompt version, schema, source, release and answerer."""
 
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
@@ -207,7 +207,7 @@ class Version(models.Model):
 
 
 class Outcome(models.Model):
-    """The runs of one minute of one series, as its source counted them."""
+    """The runs of one minute of one series, as counted by their source."""
 
     project = models.ForeignKey(
         "diagnostics.Project",
@@ -252,7 +252,7 @@ class Outcome(models.Model):
 
 
 class OutboxMessage(models.Model):
-    """One task to enqueue; the row is the truth, the message a hint."""
+    """A task to enqueue; the row is authoritative, the message a hint."""
 
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", null=True, blank=True
@@ -279,7 +279,7 @@ class OutboxMessage(models.Model):
 
 
 class Heartbeat(models.Model):
-    """A row a part: `beat` when a slot was sent, `worker` when one was executed.
+    """One row per part: `beat` when a slot was sent, `worker` when one was executed.
 
     `queue:<name>` when a worker of that queue has taken a mark, `drained:<name>` the time
     that the latest of these marks carried (diagnostics.store.queue_marks), `worker:<name>` while

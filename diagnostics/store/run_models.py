@@ -17,7 +17,7 @@ class RunOutcome(models.TextChoices):
 
 
 class AgentRun(models.Model):
-    """Everything that an agent did for one correlation id, added up from its events.
+    """Everything an agent did for one correlation id, aggregated from its events.
 
     Written with the events, by the same statement (record_events.sql), and made anew from
     them where events were deleted or changed (diagnostics.store.runs).
@@ -98,9 +98,9 @@ class AssessedAs(models.TextChoices):
 
 
 class Assessment(models.Model):
-    """What a user or an evaluator said later of a run's answer: of each judge the latest.
+    """A later rating of a run's answer by a user or evaluator; the latest of each judge.
 
-    Joined to its run when it is read: the run may arrive after it.
+    Joined to its run on read, since the run may arrive later.
     """
 
     project = models.ForeignKey(

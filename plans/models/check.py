@@ -12,10 +12,10 @@ from plans.models.run import Run
 
 
 class CompletionCheck(models.Model):
-    """A check of one iteration; the row exists before the checker is asked.
+    """A check of one iteration; the row exists before the checker is called.
 
-    A check whose worker died stays as `interrupted` and is asked again under another
-    id, so that nothing its checker left behind can decide. All text is redacted.
+    A check whose worker died stays `interrupted` and is repeated with another
+    id, so that leftovers of its checker cannot decide. All text is redacted.
     """
 
     class State(models.TextChoices):

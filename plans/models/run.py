@@ -222,7 +222,7 @@ def owner_of(row: Owner) -> str:
 
 
 class WorkingItem(models.Model):
-    """One encrypted value of one owner, such as `goal:<id>` or `run:<id>`."""
+    """An encrypted value of an owner such as `goal:<id>` or `run:<id>`."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     owner = models.CharField(max_length=80)

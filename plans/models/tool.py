@@ -12,7 +12,7 @@ SERVER_NAME_CHARACTERS = 30
 
 
 class ProjectToolPolicy(models.Model):
-    """Whether a project may call a tool; without a row it may."""
+    """Whether a project may call a tool; allowed without a row."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     tool = models.CharField(max_length=TOOL_NAME_CHARACTERS)
@@ -32,7 +32,7 @@ class ProjectToolPolicy(models.Model):
 
 
 class ToolSlot(models.Model):
-    """One of the calls a tool may have at a time, free or held until its lease ends."""
+    """A concurrency slot of a tool, free or held until its lease ends."""
 
     tool = models.CharField(max_length=TOOL_NAME_CHARACTERS)
     number = models.PositiveIntegerField()
@@ -47,7 +47,7 @@ class ToolSlot(models.Model):
 
 
 class McpServer(models.Model):
-    """What was last seen of a configured MCP server: its health."""
+    """The last known health of a configured MCP server."""
 
     name = models.CharField(max_length=SERVER_NAME_CHARACTERS, unique=True)
     transport = models.CharField(max_length=8)
@@ -70,7 +70,7 @@ class McpServer(models.Model):
 
 
 class McpTool(models.Model):
-    """A tool of an MCP server as it was discovered; `name` is what plans call it."""
+    """A discovered tool of an MCP server; `name` is its name in plans."""
 
     server = models.ForeignKey(McpServer, models.CASCADE, related_name="tools")
     name = models.CharField(max_length=TOOL_NAME_CHARACTERS, unique=True)
