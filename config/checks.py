@@ -40,7 +40,7 @@ def check_base_url() -> Messages:
     if named and host in LOOPBACK_HOSTS:
         yield Error(
             f"FAILSOFT_BASE_URL is {settings.FAILSOFT_BASE_URL}, but other hosts are"
-            " served: links in mails would lead nowhere.",
+            " served: links in mails would not work.",
             hint="Set FAILSOFT_BASE_URL to the address people use.",
             id="config.E001",
         )
@@ -56,7 +56,7 @@ def check_time_limits() -> Messages:
     visible = settings.FAILSOFT_BROKER_VISIBILITY_SECONDS
     if not soft < hard < visible:
         yield Error(
-            "Time limits must rise: soft limit, hard limit, broker visibility timeout"
+            "Time limits must increase: soft limit, hard limit, broker visibility timeout"
             f" are {soft}, {hard} and {visible} s.",
             hint="Set FAILSOFT_TASK_HARD_LIMIT_SECONDS below FAILSOFT_BROKER_VISIBILITY_SECONDS.",
             id="config.E002",
@@ -119,7 +119,7 @@ def check_oidc() -> Messages:
     parts = urlsplit(issuer)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         yield Error(
-            "FAILSOFT_OIDC_ISSUER is not encrypted: anybody on the way could sign in.",
+            "FAILSOFT_OIDC_ISSUERdoes not use TLS: anyone on the network path could sign in.",
             hint="Begin with https://",
             id="config.E007",
         )
@@ -136,7 +136,7 @@ def check_mail() -> Messages:
     """config.W002: alerts, reports and new passwords need a way out."""
     if not settings.EMAIL_BACKEND.endswith("smtp.EmailBackend"):
         yield Warning(
-            "No mail server is set: alerts, reports and password links reach nobody.",
+            "No mail server is set: alerts, reports and password links are not delivered.",
             hint="Set FAILSOFT_EMAIL_URL=smtp+tls://user:password@host:587",
             id="config.W002",
         )

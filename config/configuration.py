@@ -263,7 +263,7 @@ class Configuration(BaseSettings):
         if self.database_url:
             for name in ("secret_key", "working_key", "broker_url"):
                 if not _plain(getattr(self, name)):
-                    raise ValueError(f"{env_name(name)} is required beside DATABASE_URL")
+                    raise ValueError(f"{env_name(name)} is required with DATABASE_URL")
         return self
 
     def by_variable(self, *, without: Set[str]) -> dict[str, Any]:

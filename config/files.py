@@ -16,12 +16,12 @@ def read_config_file(path: str | None) -> dict[str, Any]:
         return {}
     file = Path(path)
     if not file.is_file():
-        raise FileError(f"there is no file {path}")
+        raise FileError(f"file not found: {path}")
     try:
         text = file.read_text(encoding="utf-8")
         found = json.loads(text) if file.suffix == ".json" else loads(text)
     except (TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise FileError(f"{path}: {error}") from None
     if not isinstance(found, dict):
-        raise FileError(f"{path}: an object is expected")
+        raise FileError(f"{path}: expected an object")
     return found

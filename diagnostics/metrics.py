@@ -100,7 +100,7 @@ LABELLED = (
         "failsoft_tokens",
         "direction",
         {"input": "input_tokens", "output": "output_tokens"},
-        "Tokens of all calls, where they were told.",
+        "Tokens of all calls, where reported.",
     ),
     (
         "failsoft_retry_tokens",
@@ -255,7 +255,7 @@ def gauge_series(project_id: int | None) -> Iterator[Metric]:
     sets = [found for row in rows if (found := read_row(row))]
     statuses = [status for found in sets for status in found.kept_by(Selection())]
     counted = Counter(status.state for status in statuses)
-    states = GaugeMetricFamily("failsoft_series", "Series, by how they stand.", labels=("state",))
+    states = GaugeMetricFamily("failsoft_series", "Series, by state.", labels=("state",))
     yield _filled(states, (((state,), counted[state]) for state in SeriesState))
     if project_id is None:
         return

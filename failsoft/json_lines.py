@@ -89,7 +89,7 @@ def answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:
 def read_line(line: bytes) -> Line:
     """Read one JSON object; LineError says what else it is."""
     if len(line) > MAX_LINE_BYTES:
-        raise LineError(f"a line has at most {MAX_LINE_BYTES} bytes", code="too_large")
+        raise LineError(f"a line must have at most {MAX_LINE_BYTES} bytes", code="too_large")
     outermost: list[tuple[str, Any]] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> Line:
@@ -106,17 +106,17 @@ def read_line(line: bytes) -> Line:
     except UnicodeDecodeError as error:
         column = len(line[: error.start].decode("utf-8", "replace")) + 1
         raise LineError(
-            "a line is one JSON object in UTF-8", code="not_utf8", column=column
+            "a line must be one JSON object in UTF-8", code="not_utf8", column=column
         ) from None
     except json.JSONDecodeError as error:
         message = f"a line is one JSON object: {error.msg.lower()}"
         raise LineError(message, code="not_json", column=error.colno) from None
     except RecursionError:
-        raise LineError("a line is one JSON object, not nested too deep", code="too_deep") from None
+        raise LineError("a line must not be nested too deeply", code="too_deep") from None
     if not isinstance(asked, dict):
         raise LineError("a line is one JSON object", code="object_type")
     if len(outermost) > len(asked):
-        raise LineError("a line has each key once", code="duplicate_key")
+        raise LineError("a line must not repeat a key", code="duplicate_key")
     return asked
 
 

@@ -61,9 +61,7 @@ class CheckForm(forms.Form):
         help_text="A JSON object. ${check_id} and ${iteration} in it are replaced.",
     )
     check_command = forms.ChoiceField(
-        required=False,
-        label="Command",
-        help_text="One of those that FAILSOFT_CHECK_COMMANDS allows.",
+        required=False, label="Command", help_text="A command in FAILSOFT_CHECK_COMMANDS."
     )
     check_instructions = forms.CharField(
         required=False,
@@ -112,7 +110,7 @@ class CheckForm(forms.Form):
         except JsonTextError as error:
             raise forms.ValidationError(str(error)) from None
         if not isinstance(value, dict):
-            raise forms.ValidationError('Write a JSON object, such as {"path": "out"}.')
+            raise forms.ValidationError('Enter a JSON object, such as {"path": "out"}.')
         return value
 
     def clean(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ PREVIEW_BYTES = 8 * 1024
 LOGGED_INTENT_BYTES = 200
 LONGEST_NAME = 200
 FAILED_STATES = (Attempt.State.INVALID, Attempt.State.CALL_FAILED)
-LOST = "The worker stopped during this call; nobody knows what was answered."
+LOST = "The worker stopped during this call; the answer is unknown."
 UnknownTools = list[tuple[str, str | None]]
 
 

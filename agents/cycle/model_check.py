@@ -155,7 +155,7 @@ class _Question:
             kind = error.error_type if error else CallErrorType.PROVIDER_ERROR
             items = [_item(kind.value, str(error))]
             self._end(row, Attempt.State.CALL_FAILED, kind.value, items)
-            raise CheckerFailedError(f"the model gave no answer ({kind.value})")
+            raise CheckerFailedError(f"the model did not answer ({kind.value})")
         completion = reply.completion
         row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
         is_cut = (completion.finish_reason or "").lower() in CUT_REASONS

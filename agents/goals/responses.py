@@ -11,7 +11,7 @@ from failsoft.actions.results import ACTIONS_FAILED, ALL_FAILED, NO_ACTIONS
 PATTERNS_PATH = "/help/patterns/"
 
 PLANNING_FAILED = "An internal planning error stopped this task."
-STUBBED = "An internal planning error: a stand-in plan ran in place of a real one."
+STUBBED = "An internal planning error: a stub plan ran instead of a real one."
 BUDGET_SPENT = "This task failed: its budget was used up before it was finished."
 OUT_OF_TIME = "This task failed: its time ran out before it was finished."
 UNFINISHED = "This task failed: it was not finished within the allowed cycles."

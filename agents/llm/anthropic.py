@@ -42,7 +42,7 @@ class AnthropicProvider:
         except anthropic.AnthropicError as error:
             raise translate_fault(anthropic, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
-            raise RefusedCallError("the answer is no message") from error
+            raise RefusedCallError("the response is not a message") from error
 
     def _stream(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds

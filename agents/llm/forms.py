@@ -36,7 +36,7 @@ def without_secret(text: str) -> str:
         return refuse_secret(text)
     except SecretTypedError as error:
         raise ValidationError(
-            "It holds what looks like a secret; name that as the credential."
+            "This contains what looks like a secret; reference it as the credential."
         ) from error
 
 
@@ -82,7 +82,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         name = without_secret(self.cleaned_data["name"])
         others = Provider.objects.filter(project=self.project, name=name)
         if others.exclude(pk=self.instance.pk).exists():
-            raise ValidationError("A provider of this name exists.")
+            raise ValidationError("A provider with this name exists.")
         return name
 
     def clean_credential(self) -> str:
@@ -97,7 +97,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         if self.runs_installation:
             return reference
         raise ValidationError(
-            "Whoever runs this installation names such a credential. Yours may be"
+            "Only superusers can reference this credential. Use"
             " env:..._API_KEY or env:..._API_TOKEN."
         )
 
@@ -109,8 +109,8 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         if moved and not is_free and "credential" not in self.changed_data:
             self.add_error(
                 "base_url",
-                "Whoever runs this installation named the credential, for the endpoint"
-                " it was. Name another one with the new address.",
+                "A superuser set the credential for the previous address. Enter another"
+                " credential with the new address.",
             )
         return cleaned
 
@@ -118,7 +118,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         """Take http and https only; other schemes are no endpoints."""
         address: str = self.cleaned_data["base_url"].strip()
         if address and not address.startswith(("http://", "https://", "script:")):
-            raise ValidationError("Begin with https:// or http://")
+            raise ValidationError("Must start with https:// or http://")
         return without_secret(address)
 
 
@@ -166,7 +166,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         name = without_secret(self.cleaned_data["name"])
         others = LanguageModel.objects.filter(provider=self.provider, name=name)
         if others.exclude(pk=self.instance.pk).exists():
-            raise ValidationError("A model of this name exists at this provider.")
+            raise ValidationError("This provider already has a model with this name.")
         return name
 
     def clean_prompt_version(self) -> str:
@@ -188,7 +188,7 @@ class PurgeForm(forms.Form):
         label="Reference",
         max_length=200,
         required=False,
-        help_text="Empty: everything that was recorded in this project.",
+        help_text="Empty: all recorded data of this project.",
     )
     typed = forms.CharField(
         label="Type it again to confirm",

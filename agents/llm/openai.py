@@ -50,7 +50,7 @@ class OpenAIProvider:
         except openai.OpenAIError as error:
             raise translate_fault(openai, error) from error
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise RefusedCallError("the answer is no chat completion") from error
+            raise RefusedCallError("the response is not a chat completion") from error
 
     def _ask(self, request: CompletionRequest) -> Completion:
         response = self._client.post(

@@ -116,7 +116,7 @@ def open_script(address: str) -> ScriptedProvider | ScriptFile:
         return ScriptFile(Path(name))
     if kind == "memory" and name in SCRIPTS:
         return SCRIPTS[name]
-    raise RefusedCallError("a script is found at file:/path")
+    raise RefusedCallError("a script must be given as file:/path")
 
 
 def _pick(replies: list[ScriptedReply], place: int) -> ScriptedReply:
@@ -124,7 +124,7 @@ def _pick(replies: list[ScriptedReply], place: int) -> ScriptedReply:
         return replies[place]
     if replies and replies[-1].repeat:
         return replies[-1]
-    raise RefusedCallError("the script is at its end")
+    raise RefusedCallError("the script has no more answers")
 
 
 def _read_reply(reply: str | Mapping[str, Any]) -> ScriptedReply:

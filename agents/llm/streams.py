@@ -68,8 +68,8 @@ def whole_or_cut(completion: Completion, pieces: Pieces) -> Completion:
         return completion
     if not completion.text and not completion.tool_calls:
         if not pieces.is_broken:
-            raise RefusedCallError("the stream is none of an answer")
-        raise ProviderUnavailableError("the stream broke off before it said anything")
+            raise RefusedCallError("the stream does not contain an answer")
+        raise ProviderUnavailableError("the stream broke off before any output")
     return replace(completion, finish_reason=completion.finish_reason or STREAM_CUT)
 
 
@@ -109,5 +109,5 @@ def read_address(base_url: str) -> str | None:
         # The SDKs parse it when they are opened, and let this fault of it through.
         httpx2.URL(base_url)
     except httpx2.InvalidURL as error:
-        raise RefusedCallError("the address of the provider is no URL") from error
+        raise RefusedCallError("the provider's address is not a URL") from error
     return base_url

@@ -45,7 +45,7 @@ def purge(request: ConsoleRequest) -> HttpResponse:
         if form.is_valid():
             reference = form.cleaned_data["correlation_id"]
             order_purge(request.project, user_of(request), reference)
-            messages.success(request, "A worker is deleting it, batch by batch.")
+            messages.success(request, "Deletion started; a worker deletes in batches.")
             return redirect("settings_purge")
     orders = list(orders_of(request.project)[:ORDERS_SHOWN])
     waiting = any(order.status == "running" for order in orders)
@@ -64,4 +64,4 @@ def _move(request: ConsoleRequest) -> None:
         messages.warning(request, f"Planning is stopped {where}: goals stay queued.")
     else:
         resume_planning(project, user_of(request))
-        messages.success(request, f"Planning goes on {where}.")
+        messages.success(request, f"Planning resumed {where}.")

@@ -33,8 +33,8 @@ def parse_arguments() -> Options:
         description="Run the whole product on this machine; Ctrl-C stops it.",
         epilog='With make, put them into ARGS: make run ARGS="--port 9000 --no-demo"',
     )
-    parser.add_argument("--port", type=int, default=8000, help="of the web pages")
-    parser.add_argument("--data", type=Path, help="data folder; remembered")
+    parser.add_argument("--port", type=int, default=8000, help="port of the web server")
+    parser.add_argument("--data", type=Path, help="data folder; remembered for later starts")
     parser.add_argument("--no-model", action="store_true", help="no language model")
     parser.add_argument("--no-demo", action="store_true", help="no demo data")
     words = parser.parse_args()

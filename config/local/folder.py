@@ -70,7 +70,7 @@ def prepare_folder(path: Path) -> Folder:
     if free < ROOM_BYTES:
         raise FolderError(
             f"only {free >> 20} MiB free for {path}, {ROOM_BYTES >> 20} MiB needed;"
-            " make room or choose another folder with --data"
+            " free disk space or choose another folder with --data"
         )
     return folder
 
@@ -81,7 +81,7 @@ def prepare_sockets(folder: Folder) -> None:
     sockets.mkdir(mode=0o700, exist_ok=True)
     state = sockets.lstat()
     if sockets.is_symlink() or state.st_uid != os.getuid() or state.st_mode & 0o077:
-        raise FolderError(f"{sockets} belongs to somebody else; remove it")
+        raise FolderError(f"{sockets}belongs to another user; remove it")
     shutil.rmtree(sockets / "pg", ignore_errors=True)
     (sockets / "broker").unlink(missing_ok=True)
     (sockets / "pg").mkdir(mode=0o700)

@@ -134,7 +134,7 @@ def read_only(model: type[Model]) -> type[ReadOnlyAdmin]:
         f"{model.__name__}Admin",
         (ReadOnlyAdmin,),
         {
-            "__doc__": f"{model._meta.verbose_name}, to be looked at.",
+            "__doc__": f"{model._meta.verbose_name}, read-only.",
             "__module__": __name__,
             "list_display": columns[:MOST_COLUMNS] or ("__str__",),
             "fields": [field.name for field in fields],

@@ -170,7 +170,7 @@ def check_target(kind: str, target: str) -> None:
         _check_addresses(split_addresses(target))
     elif target.startswith(REFERENCE_SCHEMES):
         if names_own_setting(target):
-            raise ValidationError("Settings of this installation are no addresses.")
+            raise ValidationError("Settings of this installation cannot be used as addresses.")
         check_reference(target)
     elif kind == Channel.Kind.CHAT:
         check_address(target)
@@ -181,6 +181,6 @@ def check_target(kind: str, target: str) -> None:
 def _check_addresses(addresses: Sequence[str]) -> None:
     """Refuse what are not mail addresses, and lines that would end a header."""
     if not 0 < len(addresses) <= MOST_ADDRESSES:
-        raise ValidationError(f"1 to {MOST_ADDRESSES} addresses, separated by commas.")
+        raise ValidationError(f"Enter 1 to {MOST_ADDRESSES} addresses, separated by commas.")
     for address in addresses:
         validate_email(address)

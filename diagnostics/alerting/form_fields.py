@@ -44,7 +44,7 @@ class ZoneField(forms.CharField):
         """Refuse any other text."""
         zone = str(super().clean(value))
         if zone not in available_timezones():
-            raise ValidationError("A time zone like Europe/Berlin.")
+            raise ValidationError("Enter a time zone such as Europe/Berlin.")
         return zone
 
 

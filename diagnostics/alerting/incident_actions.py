@@ -117,7 +117,7 @@ def link(incident: Incident, by: User | None, url: str) -> None:
     """Link an incident to an issue in a tracker; empty: no more. IncidentError."""
     kept = redact(url.strip(), LONGEST_URL)
     if kept and (urlsplit(kept).scheme not in ("http", "https") or kept != url.strip()):
-        raise IncidentError("an address that begins with http:// or https://")
+        raise IncidentError("an address that starts with http:// or https://")
     incident.tracker_url = kept
     incident.save(update_fields=["tracker_url"])
     _note(incident, Kind.LINKED, by, kept)
@@ -139,7 +139,7 @@ def silence(
     """Keep what `text` (a filter) covers quiet until a time. FilterError, IncidentError."""
     begin = starts_at or clock.now()
     if until <= begin:
-        raise IncidentError("a silence ends after it begins")
+        raise IncidentError("a silence must end after it starts")
     row = Silence.objects.create(
         project_id=project_id,
         rule=rule,

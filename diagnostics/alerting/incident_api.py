@@ -208,4 +208,4 @@ def _refuse_unknown(selection: Selection) -> None:
     wrong = {term.field for term in selection.terms} - set(SERIES_FIELDS)
     if selection.text.words or wrong:
         known = ", ".join(SERIES_FIELDS)
-        raise ValidationError({"q": f"incidents are told apart by {known} only"})
+        raise ValidationError({"q": f"incidents can be filtered by {known} only"})

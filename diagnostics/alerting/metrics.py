@@ -27,7 +27,7 @@ def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
     counted = dict(states.annotate(Count("pk")).order_by())
     yield _family(
         "failsoft_alert_slices",
-        "Slices of alert rules, by how they stand.",
+        "Slices of alert rules, by state.",
         {(state,): counted.get(state, 0) for state in AlertPhase},
         "state",
     )
@@ -36,7 +36,7 @@ def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
     waiting, failed = rows.filter(state=states_of.QUEUED), rows.filter(state=states_of.FAILED)
     yield _family(
         "failsoft_notifications",
-        "Notifications that wait to be sent, and those given up that nobody has seen.",
+        "Notifications waiting to be sent, and those given up and not dismissed.",
         {("waiting",): waiting.count(), ("failed",): failed.filter(seen_at=None).count()},
         "state",
     )
@@ -102,6 +102,6 @@ def _slot_age(rows: QuerySet[Project]) -> Metric:
     age = (clock.now() - min(slots)).total_seconds() if slots else 0.0
     return GaugeMetricFamily(
         "failsoft_alert_slot_age_seconds",
-        "Time since the last minute that alert rules were looked at; the oldest project's.",
+        "Time since alert rules were last evaluated; the oldest project's.",
         value=max(age, 0.0),
     )

@@ -60,7 +60,7 @@ def read_past(
     """
     counted = rule.measured
     if counted is None:
-        raise UntestableError("this signal leaves no counts behind: it cannot be tried on the past")
+        raise UntestableError("this signal has no stored counts, so it cannot be back-tested")
     pasts: dict[UUID, SlicePast] = {}
     by_series: dict[Row, SlicePast] = {}
     for window, width in windows:

@@ -89,7 +89,7 @@ def decide(listener: Listener, news: News) -> RoutingDecision:
     if not listener.enabled:
         return _held("the channel is off")
     if news.is_recovery and not news.was_told:
-        return _held("the channel was not told of the incident")
+        return _held("the channel was not notified of the incident")
     if news.is_recovery and news.held_by and not listener.is_closing:
         return _held(news.held_by)
     if not news.is_recovery:

@@ -77,7 +77,7 @@ class RuleForm(ScopeForm):
         required=False,
         choices=[(name, name) for name in SERIES_FIELDS],
         widget=forms.CheckboxSelectMultiple,
-        help_text="Each combination is evaluated by itself.",
+        help_text="Each combination is evaluated separately.",
     )
     severity = forms.ChoiceField(
         choices=[(name, name.capitalize()) for name in map(str, Severity)], initial=Severity.WARNING

@@ -38,7 +38,7 @@ class SilenceRequest(BaseModel):
 
     rule_id: StrictInt | None = None
     filter: str = ""
-    starts_at: Annotated[Moment, Field(default_factory=clock.now, description="now unless told")]
+    starts_at: Annotated[Moment, Field(default_factory=clock.now, description="default: now")]
     ends_at: Moment
     reason: str = ""
 
@@ -132,5 +132,5 @@ def _rule(project_id: int, rule_id: int | None) -> AlertRule | None:
         return None
     found = live_rules(project_id).filter(pk=rule_id).first()
     if found is None:
-        raise InvalidBodyError([fault("/rule_id", "no rule of this project")])
+        raise InvalidBodyError([fault("/rule_id", "not a rule of this project")])
     return found

@@ -180,10 +180,10 @@ def refuse_uncounted(selection: Selection) -> None:
     filters = selection.rollup_filters
     terms = selection.text.terms
     if selection.text.words or any(t.field not in SERIES_FIELDS for t in terms):
-        message = f"series are told apart by {', '.join(SERIES_FIELDS)} only"
+        message = f"series can be filtered by {', '.join(SERIES_FIELDS)} only"
         raise ValidationError({"q": message})
     if uncounted := set(selection.filters) - set(filters):
-        raise ValidationError(dict.fromkeys(uncounted, "series are not counted by it"))
+        raise ValidationError(dict.fromkeys(uncounted, "series cannot be filtered by it"))
 
 
 def list_series(project_id: int, selection: Selection, now: datetime) -> list[dict[str, Any]]:

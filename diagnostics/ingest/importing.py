@@ -56,7 +56,7 @@ class ImportReport:
                 reason: count
                 for reason, count in (
                     ("refused for another reason", receipt.rejected - len(receipt.refusals)),
-                    ("names a model and is no known call", receipt.not_understood),
+                    ("names a model and is not a known call", receipt.not_understood),
                     ("an evaluation that says neither good nor bad", receipt.unclear),
                     ("a call without the text of its answer", receipt.unanswered),
                     ("an answer that was not checked", receipt.not_judged),

@@ -61,7 +61,7 @@ UNANSWERED = (
     " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY)"
 )
 NOT_UNDERSTOOD = (
-    "{} spans name a model and are no call that is known here: set gen_ai.operation.name to chat,"
+    "{} spans name a model but are not a known call: set gen_ai.operation.name to chat,"
     " or failsoft.kind"
 )
 UNCLEAR = (

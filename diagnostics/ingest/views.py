@@ -85,7 +85,7 @@ LEFT_OUT = {
         "Export smaller batches: OTEL_BSP_MAX_EXPORT_BATCH_SIZE=128.",
     ),
     "not_understood": (
-        "spans that name a model but are no known call, and evaluations without a verdict",
+        "spans that name a model but are not a known call, and evaluations without a verdict",
         "Set gen_ai.operation.name to chat, or failsoft.kind, on the span of a call, and"
         " failsoft.verdict on an evaluation.",
     ),

@@ -11,5 +11,5 @@ def require_project(slug: str) -> Project:
     if project is None:
         slugs = Project.objects.order_by("slug").values_list("slug", flat=True)
         known = ", ".join(slugs) or "none; see `manage.py first_run`"
-        raise CommandError(f"there is no project {slug!r}; known: {known}")
+        raise CommandError(f"project {slug!r} not found; known: {known}")
     return project

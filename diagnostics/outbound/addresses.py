@@ -125,14 +125,14 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
 
 def _split(url: str) -> tuple[str, str, int, str]:
     if not url.isprintable() or " " in url or "\\" in url:
-        raise ForbiddenAddressError("a URL has no spaces, backslashes or control codes")
+        raise ForbiddenAddressError("a URL has no spaces, backslashes or control characters")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         raise ForbiddenAddressError("this is not a URL") from None
     if parts.scheme not in _PORTS:
-        raise ForbiddenAddressError("only http and https URLs are asked")
+        raise ForbiddenAddressError("only http and https URLs are allowed")
     if parts.username is not None or parts.password is not None:
         raise ForbiddenAddressError("credentials in a URL are refused")
     if not host:

@@ -31,7 +31,7 @@ def read_credential(reference: str, kind: str) -> str:
     A file is a regular one of at most 64 KiB below a folder of FAILSOFT_SECRET_DIRS.
     """
     if not reference.startswith(REFERENCE_SCHEMES):
-        raise CredentialError("a credential is given as env:NAME or file:/path")
+        raise CredentialError("a credential must be env:NAME or file:/path")
     where, _, name = reference.partition(":")
     value = os.environ.get(name, "") if where == "env" else _read_file(Path(name))
     if not value:
@@ -45,7 +45,7 @@ def check_reference(reference: str) -> None:
     where, _, name = reference.partition(":")
     if where == "file" and not _is_inside(Path(os.path.normpath(name))):
         folders = ", ".join(settings.FAILSOFT_SECRET_DIRS)
-        raise CredentialError(f"a credential's file lies in {folders}")
+        raise CredentialError(f"a credential file must be in {folders}")
 
 
 def names_own_setting(reference: str) -> bool:
@@ -64,7 +64,7 @@ def _read_file(path: Path) -> str:
         opened = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise CredentialError(f"the credential file:{path} is no regular file")
+                raise CredentialError(f"the credential file:{path}is not a regular file")
             value = file.read(MAX_FILE_BYTES + 1)
         if len(value) > MAX_FILE_BYTES:
             raise CredentialError(
@@ -104,7 +104,7 @@ def unseal(identity: Identity, stored: bytes) -> Any:  # noqa: ANN401 - any JSON
         return json.loads(_cipher().decrypt(nonce, sealed, _bind(identity)))
     except InvalidTag:
         name = " ".join(str(part) for part in identity[1:])
-        raise WorkingKeyError(f"{name} was not written with this key") from None
+        raise WorkingKeyError(f"{name}was not encrypted with this key") from None
 
 
 def _cipher() -> AESGCM:

@@ -43,7 +43,7 @@ class RedactionRule(models.Model):
 
 
 class Rescrub(models.Model):
-    """Redacting again what a project has stored: where it stands, so that it can go on.
+    """A run that redacts stored data again, with its progress.
 
     `stage` counts the sources done, `cursor` is the last key of the source at work; both
     change in the transaction that changes the rows.

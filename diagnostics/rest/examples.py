@@ -28,7 +28,7 @@ def page(item: object, **beside: object) -> Json:
 _VALUES: Json = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 EVENTS = asked("one failed attempt", [_VALUES["posted_event"]])
-ANSWERS = asked("an answer that nobody has checked", [_VALUES["posted_answer"]])
+ANSWERS = asked("an unchecked answer", [_VALUES["posted_answer"]])
 BATCH_RESULT = answered("one of a hundred was refused", _VALUES["batch_result"], 200, 207)
 EVENTS_PAGE = answered("a page of events", page(_VALUES["event"], notes=[]), 200)
 OUTCOMES = asked("44 runs of a minute", [_VALUES["outcome"]])
@@ -38,7 +38,7 @@ DEPLOY = asked("a new prompt", _VALUES["posted_deploy"])
 DEPLOY_KEPT = answered("the deploy as kept", _VALUES["deploy"], 200, 201)
 DEPLOYS_PAGE = answered("a page of deploys", page(_VALUES["deploy"]), 200)
 REJECTS = answered("one refused item", page(_VALUES["reject"]), 200)
-INGEST = answered("how ingestion stands", _VALUES["ingest"], 200)
+INGEST = answered("the state of ingestion", _VALUES["ingest"], 200)
 SCHEMA = asked("a plan", _VALUES["schema"])
 SERIES_PAGE = answered(
     "one degrading series", page(_VALUES["series"], covers=_VALUES["covers"]), 200

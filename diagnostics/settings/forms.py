@@ -119,7 +119,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         """Refuse what is no zone."""
         zone: str = self.cleaned_data["zone"].strip()
         if not is_zone(zone):
-            raise forms.ValidationError("Not a zone, such as Europe/Oslo or UTC.")
+            raise forms.ValidationError("Enter a time zone such as Europe/Oslo or UTC.")
         return zone
 
     def clean_theme(self) -> str:

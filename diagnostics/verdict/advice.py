@@ -109,7 +109,7 @@ class KindAdvice:
 
 UNTOLD = KindAdvice(
     "Post an event for each attempt to see the kind of failure.",
-    "The kind is not told: only ends of runs or outcomes are posted",
+    "The kind is unknown: only ends of runs or outcomes are posted",
 )
 BY_KIND: Mapping[str, KindAdvice] = {
     "": UNTOLD,

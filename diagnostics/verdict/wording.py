@@ -36,7 +36,7 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.SOURCE: "Looks like us: only calls of",
     Cause.PAIR: "Only together they fail more:",
     Cause.SERVED: "Looks like what answers, not the model that was asked for:",
-    Cause.VALIDATOR: "Looks like our validator or the tools it knows: every model is hit",
+    Cause.VALIDATOR: "Looks like our validator or its tools: every model is affected",
     Cause.MIXED: "No single cause",
 }
 MOSTLY: Mapping[str, str] = {
@@ -308,10 +308,7 @@ def _uncompared_words(finding: Finding) -> str:
             f"Calls to all models of {finding.value} end without an answer; no other provider is"
             " called to compare with: it may be the provider, or our network."
         )
-    return (
-        "There is nothing to compare with: no other model or source goes on well,"
-        " so that nothing tells them and us apart."
-    )
+    return "There is nothing to compare with: no other model or source is within baseline."
 
 
 def cause_words(finding: Finding) -> str:

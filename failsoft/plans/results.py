@@ -66,7 +66,7 @@ def _check_repeats(prefix: str, steps: list[tuple[int, Any]], found: Violations)
             found.add(
                 f"{prefix}/{index}/step_id",
                 "step_id_repeated",
-                f"expected an id of its own, got {quote(step_id)} again",
+                f"expected a unique id, got {quote(step_id)} again",
             )
         seen.add(step_id)
 

@@ -178,11 +178,7 @@ def _check_tool_object(
         )
     _check_args(tool, f"{path}/tool", found)
     if "args" in step:
-        found.add(
-            f"{path}/args",
-            "args_mixed",
-            "expected arguments inside the tool object only, not beside it",
-        )
+        found.add(f"{path}/args", "args_mixed", "expected arguments only inside the tool object")
 
 
 def _check_args(holder: dict[str, Any], path: str, found: Violations) -> None:

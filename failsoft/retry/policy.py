@@ -43,7 +43,7 @@ class RetryConfig(BaseModel):
         if value["max_attempts"] != value["max_retries"]:
             raise PydanticCustomError(
                 "conflicting_names",
-                "max_attempts and max_retries are the same number and were given different values",
+                "max_attempts and max_retries mean the same and have different values",
             )
         return {key: item for key, item in value.items() if key != "max_attempts"}
 

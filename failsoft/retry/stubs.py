@@ -12,7 +12,7 @@ from typing import Any
 
 from failsoft.plans.references import referenced_step
 
-STUB_TITLE = "Stand-in step: planning did not succeed"
+STUB_TITLE = "Stub step: planning did not succeed"
 # Patterns are looked for in the beginning of a goal; one sentence is enough for any of them.
 MAX_GOAL = 2_000
 MAX_TEXT = 200

@@ -138,7 +138,7 @@ class _Ask:
             case "command":
                 return self._run_command()
         if ask_model is None:
-            raise CheckerFailedError("no model can be asked here")
+            raise CheckerFailedError("no model is available here")
         return ask_model(self.spec, self.subject, self.check_id)
 
     def decide(self, left: CheckerOutput) -> CheckVerdict:
@@ -177,7 +177,7 @@ class _Ask:
         name = self.spec.tool or ""
         found = find_tool(name)
         if found is None:
-            raise CheckerFailedError(f"no tool {name} is registered")
+            raise CheckerFailedError(f"the tool {name} is not registered")
         wanted = found.arguments.schema().get("properties", {})
         told = {k: v for k, v in self._document().items() if k in wanted}
         args = {**told, **fill_places(self.spec.args, self._filled())}
@@ -205,7 +205,7 @@ class _Ask:
             )
         except UnknownCommandError:
             known = ", ".join(command_names()) or "none"
-            raise CheckerFailedError(f"no command {name} is allowed; there are: {known}") from None
+            raise CheckerFailedError(f"command {name} is not allowed; allowed: {known}") from None
         except OSError as error:
             raise CheckerFailedError(f"{name}: {error.strerror}") from None
         self._believe(ran)

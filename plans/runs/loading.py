@@ -26,11 +26,9 @@ def ended_run(run_id: UUID, runs: QuerySet[Run] | None = None) -> Run:
     """
     run = (Run.objects.all() if runs is None else runs).filter(pk=run_id).first()
     if run is None:
-        raise RunRefusedError("run_not_found", "There is no such run.")
+        raise RunRefusedError("run_not_found", "Run not found.")
     if run.state not in _ENDED:
-        raise RunRefusedError(
-            "run_not_ended", "The run is still going on; wait until it has ended."
-        )
+        raise RunRefusedError("run_not_ended", "The run has not ended yet.")
     return run
 
 
@@ -39,7 +37,7 @@ def kept_payload(run: Run) -> object:
     try:
         payload: object = working_store.get(run, "payload")
     except working_store.WorkingItemMissingError:
-        text = "The arguments of the run have been deleted; it cannot go on."
+        text = "The arguments of the run have been deleted; it cannot continue."
         raise RunRefusedError("values_deleted", text) from None
     return payload
 

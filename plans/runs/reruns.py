@@ -24,7 +24,7 @@ def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Ru
     payload = kept_payload(run)
     plan = read_plan(payload, read_rows(run))
     if not 0 <= (from_position or 0) < max(len(plan.steps), 1):
-        raise RunRefusedError("step_not_found", "There is no such step.")
+        raise RunRefusedError("step_not_found", "Step not found.")
     kept = _find_kept(run, plan, from_position or 0)
     with transaction.atomic():
         return store_run(

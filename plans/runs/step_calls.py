@@ -11,7 +11,7 @@ from plans.runs.ending import POISON
 from plans.tools.registry import find_tool
 
 UNKNOWN_OUTCOME = "unknown_outcome"
-_UNKNOWN = "The worker stopped during the call; nobody knows what it changed."
+_UNKNOWN = "The worker stopped during the call; its effect is unknown."
 
 
 def idempotency_key(run_id: UUID | str, step_id: str, group: int) -> str:

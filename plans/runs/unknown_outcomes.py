@@ -101,7 +101,7 @@ def _check_undecided(run: Run, positions: Sequence[int]) -> None:
     for position in positions:
         step = steps.get(position)
         if step is None:
-            raise RunRefusedError("step_not_found", "There is no such step.")
+            raise RunRefusedError("step_not_found", "Step not found.")
         if step.ok or step.reason not in UNRESOLVED:
             raise RunRefusedError(
                 "step_decided", f"What became of step {quote(step.step_id)} is known."

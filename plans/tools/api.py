@@ -26,7 +26,7 @@ class ToolFlags(Resource):
     source: Annotated[str, Field(description="python, or mcp:<server>")]
     side_effects: bool
     idempotent: bool
-    offered: Annotated[bool, Field(description="Whether planners are told about it.")]
+    offered: Annotated[bool, Field(description="Whether planners are offered the tool.")]
     timeout_seconds: Annotated[float, Field(json_schema_extra={"format": "double"})] | None
     max_concurrent: int | None
 

@@ -102,7 +102,7 @@ def _describe(url: str, response: httpx.Response, body: bytes) -> dict[str, Json
     if response.status_code >= httpx.codes.BAD_REQUEST:
         raise HttpGetError(f"the server answered {response.status_code}")
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise HttpGetError("the answer is compressed, which was not asked for")
+        raise HttpGetError("the response is compressed, which was not requested")
     content_type = response.headers.get("content-type", "")
     return {
         "url": url,
@@ -147,7 +147,7 @@ class JsonSelectArgs(BaseModel):
 def json_select(args: JsonSelectArgs) -> dict[str, JsonValue]:
     """Return the value the pointer leads to; ValueError when it leads nowhere."""
     if args.pointer and not args.pointer.startswith("/"):
-        raise ValueError("a pointer is empty or begins with /")
+        raise ValueError("a pointer must be empty or start with /")
     value = args.value
     for part in args.pointer.split("/")[1:]:
         value = _enter(value, part.replace("~1", "/").replace("~0", "~"))
@@ -159,7 +159,7 @@ def _enter(value: JsonValue, key: str) -> JsonValue:
         return value[key]
     if isinstance(value, list) and _INDEX.match(key) and int(key) < len(value):
         return value[int(key)]
-    raise ValueError(f"there is nothing at {key[:80]!r}")
+    raise ValueError(f"nothing found at {key[:80]!r}")
 
 
 MAX_SLEEP_SECONDS = 30.0

@@ -55,7 +55,7 @@ def call_within(seconds: float, function: Callable[[object], object], argument: 
     """
     if _left_behind.count() >= MOST_LEFT_BEHIND:
         logger.error("tools_left_behind", count=MOST_LEFT_BEHIND)
-        text = f"{MOST_LEFT_BEHIND} calls whose time was over still go on in this process."
+        text = f"{MOST_LEFT_BEHIND} timed-out calls are still running in this process."
         raise ToolRefusedError("tool_busy", text)
     answers: SimpleQueue[_Answer] = SimpleQueue()
     thread = threading.Thread(target=_answer, args=(answers, function, argument), daemon=True)
@@ -182,4 +182,4 @@ def refuse_arguments(faults: Sequence[tuple[Iterable[str], str]]) -> ToolArgumen
     ]
     more = "; ..." if len(told) > _MAX_SHOWN_FAULTS else ""
     shown = "; ".join(told[:_MAX_SHOWN_FAULTS])
-    return ToolArgumentsError(f"the arguments do not fit: {shown}{more}")
+    return ToolArgumentsError(f"the arguments do not match the schema: {shown}{more}")

@@ -57,7 +57,7 @@ def _wait(name: str, limit: int, holder: UUID, lease: timedelta, context: CallCo
         if _take(name, limit, holder, lease):
             return
     calls = "1 call" if limit == 1 else f"{limit} calls"
-    raise ToolRefusedError("tool_busy", f"{name} has at most {calls} at a time, and no turn came.")
+    raise ToolRefusedError("tool_busy", f"{name} is at its limit of {calls} at a time.")
 
 
 def _seconds_left(context: CallContext) -> float:

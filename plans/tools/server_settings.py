@@ -135,7 +135,7 @@ def _fit(name: str, short: str, fits: int, *, is_alone: bool) -> str:
 def _read_server(name: str, item: Any) -> ServerSettings:  # noqa: ANN401 - being checked
     if not _SERVER_NAME.fullmatch(name):
         raise ServersError(
-            f"{name[:40]!r}: a name has up to 30 of a-z, 0-9 and -, and begins with a letter"
+            f"{name[:40]!r}: a name is up to 30 of a-z, 0-9 and -, starting with a letter"
         )
     try:
         return ServerSettings.model_validate(item)
@@ -159,4 +159,4 @@ def _check_url(url: str) -> None:
 def _check_secrets(field: str, values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if is_secret_name(name) and not is_reference(value):
-            raise ValueError(f"{field}.{name[:80]} is secret: write env:NAME or file:/path")
+            raise ValueError(f"{field}.{name[:80]}is secret: use env:NAME or file:/path")

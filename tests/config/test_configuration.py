@@ -196,7 +196,7 @@ def test_an_environment_file_that_is_not_there_is_refused(monkeypatch: pytest.Mo
 
 def test_a_file_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAILSOFT_CONFIG", "/nowhere/failsoft.toml")
-    with pytest.raises(ConfigurationError, match="FAILSOFT_CONFIG: there is no file"):
+    with pytest.raises(ConfigurationError, match="FAILSOFT_CONFIG: file not found"):
         load_configuration()
 
 

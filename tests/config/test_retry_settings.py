@@ -124,7 +124,7 @@ def test_s1_26_a_toml_and_a_json_file_change_the_policy(
         ('{"plan_retry": {"preset": ["dev"]}}', "plan_retry.preset"),
         ('{"plan_retry": 3}', "plan_retry"),
         ('{"plan_retry": ', "line 1 column"),
-        ("[]", "an object is expected"),
+        ("[]", "expected an object"),
     ],
 )
 def test_s1_26_a_bad_file_is_refused_at_the_start_with_the_key_named(

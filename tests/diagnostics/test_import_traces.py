@@ -537,7 +537,7 @@ def test_an_item_that_is_refused_is_named_and_counted(project: Project, write: W
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("odd.json", '{"a": 1}', "odd.json:1: no format of these: otlp, langfuse, phoenix"),
+        ("odd.json", '{"a": 1}', "odd.json:1: unknown format; supported: otlp, langfuse, phoenix"),
         ("odd.json", "hello", "odd.json: not JSON: "),
         ("odd.jsonl.gz", "hello", "odd.jsonl.gz: Not a gzipped file"),
     ],
@@ -562,7 +562,7 @@ def test_spans_that_are_not_understood_are_counted_by_their_reason(
     del strange.attributes[:]
     strange.attributes.extend(bodies.key_values({"gen_ai.request.model": "m"}))
     said = run(write("spans.json", line(strange, call(hours_ago(2)))))
-    assert "Not understood: 1: names a model and is no known call (1)." in said
+    assert "Not understood: 1: names a model and is not a known call (1)." in said
 
 
 def test_an_import_uses_no_quota_of_the_project(project: Project, write: Write) -> None:

@@ -25,4 +25,4 @@ def test_an_unknown_project_is_refused_with_those_that_exist(words: tuple[str, .
         Project.objects.create(slug=slug, name=slug)
     with pytest.raises(CommandError) as refusal:
         call_command(*words, "--project", "nope")
-    assert str(refusal.value) == "there is no project 'nope'; known: alpha, beta"
+    assert str(refusal.value) == "project 'nope' not found; known: alpha, beta"

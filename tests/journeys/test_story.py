@@ -85,5 +85,5 @@ def test_an_incident_is_taken_away_with_its_deploys(project: Project) -> None:
 
 
 def test_the_truth_is_printed_of_incidents_only(project: Project) -> None:
-    with pytest.raises(CommandError, match="--json goes with --incident"):
+    with pytest.raises(CommandError, match="--json requires --incident"):
         call("--json")

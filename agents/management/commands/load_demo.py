@@ -29,14 +29,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("--remove", action="store_true", help="remove what was loaded")
-        parser.add_argument("--incident", choices=[*KINDS], help="a week with this at its end")
-        parser.add_argument("--json", action="store_true", help="print the truth of an incident")
+        parser.add_argument("--remove", action="store_true", help="remove the demo data")
+        parser.add_argument("--incident", choices=[*KINDS], help="load a week that ends with this")
+        parser.add_argument("--json", action="store_true", help="print the true cause")
         parser.add_argument("--project", default="default", help="slug, default: default")
-        parser.add_argument(
-            "--now", type=_moment, help="the moment the story leads up to, default: now"
-        )
-        parser.add_argument("--seed", type=int, default=SEED, help="another story")
+        parser.add_argument("--now", type=_moment, help="end of the demo data, default: now")
+        parser.add_argument("--seed", type=int, default=SEED, help="random seed")
         parser.add_argument(
             "--volume",
             type=float,
@@ -59,7 +57,7 @@ class Command(BaseCommand):
         """Load or remove, and say in one line what was done."""
         owner = require_project(project)
         if json and (incident is None or remove):
-            raise CommandError("--json goes with --incident")
+            raise CommandError("--json requires --incident")
         moment = now or clock.now()
         if remove:
             said = _remove(owner)

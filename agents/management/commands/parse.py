@@ -18,7 +18,7 @@ class Command(BaseCommand):
     """Read `{"id", "raw"}` lines, write `{"id", "ok", "value", "repairs", ...}` lines."""
 
     help = (
-        "Read answers of models from standard input, one JSON object a line: "
+        "Parse model answers from standard input, one JSON object per line: "
         '{"id": ..., "raw": "...", "schema": "...", "finish_reason": "..."}.'
     )
     requires_system_checks = []
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             "--schema",
             choices=[schema.value for schema in AnswerSchema],
             default=AnswerSchema.NONE.value,
-            help="what answers are checked against, unless their line says otherwise",
+            help="schema of lines without their own",
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
@@ -53,10 +53,10 @@ def _parse(schema: AnswerSchema, asked: Line) -> Line:
 
 def _check(asked: Line) -> None:
     if not isinstance(asked.get("raw"), str):
-        raise LineError('a line has the text of an answer as "raw"')
+        raise LineError('"raw" must be the text of an answer')
     for key in ("schema", "finish_reason"):
         if not isinstance(asked.get(key), str | None):
-            raise LineError(f'"{key}" is a text or null')
+            raise LineError(f'"{key}"must be a string or null')
     if asked.get("schema") and asked["schema"] not in set(AnswerSchema):
         known = ", ".join(AnswerSchema)
-        raise LineError(f'"schema" is one of {known}')
+        raise LineError(f'"schema" must be one of {known}')

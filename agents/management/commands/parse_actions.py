@@ -15,7 +15,7 @@ class Command(BaseCommand):
     """Read `{"id", "tool_calls"}` lines, write `{"id", "actions", "failures", "coerced"}` lines."""
 
     help = (
-        "Decode tool calls from standard input, one JSON object a line: "
+        "Decode tool calls from standard input, one JSON object per line: "
         '{"id": ..., "tool_calls": [...]}.'
     )
     requires_system_checks = []
@@ -23,10 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
         parser.add_argument(
-            "--toolset",
-            required=True,
-            choices=sorted(TOOLSETS),
-            help="the tools that may be called",
+            "--toolset", required=True, choices=sorted(TOOLSETS), help="toolset of the calls"
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

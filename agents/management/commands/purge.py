@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     help = (
         "Delete goals, runs and events of a correlation id (--correlation-id), or"
-        " everything that was recorded in a project (--everything). --everything asks"
+        "all recorded data of a project (--everything). --everything asks"
         " for the project's slug at a terminal, and needs --yes without one."
     )
 
@@ -24,10 +24,10 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--project", required=True, help="slug")
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--correlation-id", help="of a goal, a run or an agent's own")
-        what.add_argument("--everything", action="store_true", help="settings and keys stay")
+        what.add_argument("--correlation-id", help="of a goal or a run")
+        what.add_argument("--everything", action="store_true", help="all recorded data")
         parser.add_argument("--dry-run", action="store_true", help="count, delete nothing")
-        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--yes", action="store_true", help="skip the confirmation")
 
     def handle(
         self, *, project: str, correlation_id: str | None, dry_run: bool, yes: bool, **_: object

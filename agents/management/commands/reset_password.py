@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--forget-second-factor",
             action="store_true",
-            help="for whoever lost the phone, the keys and the recovery codes",
+            help="for users who lost their phone, keys and recovery codes",
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

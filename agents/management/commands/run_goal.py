@@ -24,7 +24,7 @@ from diagnostics.redaction.redactor import redact
 REFUSED = 2
 HERE = "No running Failsoft: this workflow runs in this process, nothing is stored."
 NEEDED = (
-    "This workflow asks a model, which needs a running Failsoft: start one with "
+    "This workflow calls a model, which needs a running Failsoft: start it with "
     "`make run`, or give the workflow steps of its own."
 )
 
@@ -112,6 +112,6 @@ def _has_stack() -> bool:
         connection.ensure_connection()
     except OperationalError as error:
         if settings.CONFIGURATION.database_url:
-            raise CommandError(f"The database does not answer: {error}") from None
+            raise CommandError(f"The database is unavailable: {error}") from None
         return False
     return True

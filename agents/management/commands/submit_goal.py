@@ -24,18 +24,18 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
-        parser.add_argument("goal", help="what should be done")
+        parser.add_argument("goal", help="what to achieve")
         parser.add_argument("--project", default=DEFAULT_SLUG, help="slug of the project")
         parser.add_argument("--provider", help="name of the provider")
         parser.add_argument("--model", help="name of the model")
         parser.add_argument("--mode", default="plan", help="plan, next_step or actions")
-        parser.add_argument("--toolset", help="the tools of mode actions, as entries")
-        parser.add_argument("--tool", action="append", dest="tools", help="offer only these")
+        parser.add_argument("--toolset", help="toolset for mode actions, such as entries")
+        parser.add_argument("--tool", action="append", dest="tools", help="offer only this tool")
         parser.add_argument(
             *("--max-attempts", "--max-retries"), type=int, help="calls of a ladder, 1 to 5"
         )
-        parser.add_argument("--max-iterations", type=int, default=3, help="cycles at most")
-        parser.add_argument("--wait", action="store_true", help="stay until it has ended")
+        parser.add_argument("--max-iterations", type=int, default=3, help="maximum cycles")
+        parser.add_argument("--wait", action="store_true", help="wait for the end")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

@@ -78,7 +78,7 @@ def find_service(address: str) -> type[NotifyBase]:
             schemes = parse_list(found.protocol, found.secure_protocol)  # type: ignore[no-untyped-call] # apprise's
             if scheme in schemes:
                 return found
-    raise ChatAddressError(f"{scheme}:// is not known to this version of apprise")
+    raise ChatAddressError(f"{scheme}://is not supported by this version of apprise")
 
 
 def watch(storage: str, *, allow_private: bool) -> None:
@@ -139,7 +139,7 @@ def _check_peer(peer: Any) -> None:  # noqa: ANN401 - an address of any family
     except (ValueError, TypeError, IndexError):
         is_allowed = False
     if not is_allowed:
-        raise ForbiddenAddressError("the service leads to an address that is not public")
+        raise ForbiddenAddressError("the service resolves to an address that is not public")
 
 
 def _check_file(name: str | bytes, folders: tuple[Path, ...]) -> None:

@@ -116,7 +116,7 @@ def _behind(found_in: "Matching[Event]", at: datetime, identifier: UUID) -> "Mat
 def _searched_to(reached: datetime) -> str:
     # The end of the range came with whatever offset it was asked for.
     at = reached.astimezone(UTC)
-    return f"Searched back to {at:%Y-%m-%dT%H:%M:%SZ} so far; the next page goes on."
+    return f"Searched back to {at:%Y-%m-%dT%H:%M:%SZ} so far; the next page continues."
 
 
 MOST_STREAMED = 10_000_000

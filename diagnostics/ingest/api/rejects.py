@@ -1,4 +1,4 @@
-"""GET /api/v1/rejects and /api/v1/ingest: what was refused, and how ingestion stands."""
+"""GET /api/v1/rejects and /api/v1/ingest: what was refused, and the state of ingestion."""
 
 from datetime import date, datetime
 

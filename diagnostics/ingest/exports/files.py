@@ -58,7 +58,7 @@ def read_file(path: Path, said: ExportFormat | None, unread: Unread) -> Iterator
         said = said or guess_format(record)
         if said is None:
             known = ", ".join(ExportFormat)
-            raise UnreadableError(f"{path}:{place}: no format of these: {known}")
+            raise UnreadableError(f"{path}:{place}: unknown format; supported: {known}")
         try:
             for item in READERS[said](record):
                 yield PlacedItem(f"{path}:{place}", item)

@@ -46,7 +46,7 @@ def read_record(record: Mapping[str, Any]) -> Iterator[Span]:
                 yield from read_record({"traceId": told.get("id"), **_context(told), **one})
         return
     if not (told.get("id") and told.get("traceid")):
-        raise ValueError("an observation has an id and a traceId")
+        raise ValueError("an observation needs an id and a traceId")
     yield _span_of(told)
 
 

@@ -27,7 +27,7 @@ def read_record(record: Mapping[str, Any]) -> Iterator[Span]:
     """Give the span of a record; ValueError where it is none."""
     context = _context(record)
     if not (context.get("span_id") and context.get("trace_id")):
-        raise ValueError("a span has a context.span_id and a context.trace_id")
+        raise ValueError("a span needs a context.span_id and a context.trace_id")
     started_ns = read_time(record.get("start_time"))
     kind = record.get("span_kind")
     told = {} if kind in (None, "", UNNAMED) else {"openinference.span.kind": kind}

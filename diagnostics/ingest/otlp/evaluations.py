@@ -76,7 +76,7 @@ def _read(bag: Bag, around: Bag, at_ns: int, trace_id: str, span_id: str) -> Ans
     run = read_fields(bag, around).get("correlation_id")
     response_id = short(bag, "gen_ai.response.id")
     if not (is_traced or run or response_id):
-        raise NoEventError("outside of a trace gen_ai.response.id is needed")
+        raise NoEventError("gen_ai.response.id is required outside a trace")
     return AnswerEvaluation(
         short(bag, NAME) or UNNAMED,
         read_verdict(bag),

@@ -328,7 +328,7 @@ def draft_log(record: LogRecord) -> list[Draft]:
     elif kind is None and name != genai.DETAILS:
         return []
     elif "correlation_id" not in fields:
-        raise NoEventError("outside of a trace failsoft.correlation_id is needed")
+        raise NoEventError("failsoft.correlation_id is required outside a trace")
     if kind in BESIDE:
         return [_beside(record.trace_id, record.span_id, kind, fields)]
     slot = CALL if kind or not record.span_id else ANSWER

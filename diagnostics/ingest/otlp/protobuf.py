@@ -56,7 +56,7 @@ def _unpack(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - a message class 
         return kind.FromString(packed)
     except DecodeError as error:
         name = kind.DESCRIPTOR.name
-        raise MalformedError(f"a {name} that is no protobuf") from error
+        raise MalformedError(f"invalid protobuf in {name}") from error
 
 
 class WireField(NamedTuple):
@@ -127,7 +127,7 @@ class _Splitter:
             elif kind in FIXED_SIZES:
                 at += FIXED_SIZES[kind]
             else:
-                raise MalformedError(f"no protobuf at byte {at}")
+                raise MalformedError(f"invalid protobuf at byte {at}")
         if at > end:
             raise MalformedError(f"cut off at byte {end}")
 

@@ -87,7 +87,7 @@ def compile_pattern(pattern: object) -> Any:  # noqa: ANN401 - re2 has no types
         return re2.compile(pattern, options)
     except re2.error as error:
         raise BadArgumentError(
-            "a pattern that RE2 reads: no look-around, no back-references"
+            "a pattern valid in RE2: no look-around, no back-references"
         ) from error
 
 

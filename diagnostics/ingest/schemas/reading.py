@@ -101,7 +101,7 @@ def _check_bounds(document: Any) -> None:  # noqa: ANN401 - any JSON
     if fault is not None:
         raise SchemaFaultError(fault.path, fault.code, fault.message)
     if storable != document:
-        raise SchemaFaultError("", "text", "texts without NUL and half characters")
+        raise SchemaFaultError("", "text", "strings without NUL and lone surrogates")
     if len(json.dumps(document, ensure_ascii=False).encode()) > MAX_BYTES:
         raise SchemaFaultError("", "too_large", f"at most {MAX_BYTES} bytes")
     if isinstance(document, dict):
@@ -138,7 +138,7 @@ class _Reader:
     def check_references(self) -> None:
         for pointer, target in self._references:
             if target not in self.nodes:
-                message = "there is no schema at this place"
+                message = "no schema found here"
                 raise SchemaFaultError(f"{pointer}/$ref", "reference", message)
             self.nodes[pointer].arguments["$ref"] = self.nodes[target]
         try:

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         name = " ".join(options["name"].split())
         longest = ApiKey._meta.get_field("name").max_length or 0
         if not 0 < len(name) <= longest:
-            raise CommandError(f"--name has 1 to {longest} characters")
+            raise CommandError(f"--name must have 1 to {longest} characters")
         scopes = [Scope(scope) for scope in options["scopes"]]
         with transaction.atomic():
             issued = issue_key(project, name, scopes, _expiry(options["days"]))
@@ -58,7 +58,7 @@ def _expiry(days: int | None) -> datetime | None:
     if days is None:
         return None
     if not 0 < days <= MOST_DAYS:
-        raise CommandError(f"--days is 1 to {MOST_DAYS}")
+        raise CommandError(f"--days must be 1 to {MOST_DAYS}")
     return clock.now() + timedelta(days=days)
 
 

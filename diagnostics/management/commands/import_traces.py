@@ -30,7 +30,7 @@ class Command(BaseCommand):
         "Import traces from files: OTLP JSON (one request a line, as the Collector's file "
         "exporter writes them, or one document), observations exported from Langfuse (JSON, "
         "JSON Lines, CSV) and spans exported from Phoenix (JSON, JSON Lines); each may be "
-        "packed with gzip. Repeated, it adds nothing. Alerts raise nothing for what it brings."
+        "gzipped. Repeating an import adds nothing. Imported events raise no alerts."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
         parser.add_argument("--project", metavar="SLUG", default="default", help="default: default")
         parser.add_argument(
-            "--format", choices=[*ExportFormat], help="told from the file unless given"
+            "--format", choices=[*ExportFormat], help="default: detected from the file"
         )
         parser.add_argument("--days", type=int, default=30, help="how far back, default: 30")
 
@@ -80,7 +80,7 @@ class _Told:
         if self.refused <= MOST_SAID:
             self.command.stderr.write(why)
         elif self.refused == MOST_SAID + 1:
-            self.command.stderr.write("further errors are only counted")
+            self.command.stderr.write("further errors are counted but not printed")
 
     def move(self, path: Path, report: ImportReport) -> None:
         now = monotonic()

@@ -16,9 +16,9 @@ class Command(BaseCommand):
     """Go through the events of every project, or of one, hour by hour, the newest first."""
 
     help = (
-        "Make the rows of the list of runs anew from events, newest first, beside running "
-        "services: once after an upgrade from a release that kept none. It may be interrupted "
-        "and repeated; --project and --before go on where it was."
+        "Rebuild the list of runs from events, newest first, while the "
+        "services run: once after an upgrade from a release without it. It may be interrupted "
+        "and repeated; --project and --before continue where it stopped."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def _read_time(text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError as error:
-        raise CommandError(f"--before: {text!r} is no time") from error
+        raise CommandError(f"--before: {text!r} is not a time") from error
     if at.tzinfo is None:
-        raise CommandError("--before: a time with offset is needed")
+        raise CommandError("--before: expected a time with an offset")
     return at

@@ -20,9 +20,9 @@ class Command(BaseCommand):
     """Read `{"id", "text"}` lines, write `{"id", "text", "found"}` lines."""
 
     help = (
-        "Read texts from standard input, one JSON object a line: "
+        "Redact texts from standard input, one JSON object per line: "
         '{"id": ..., "text": "...", "limit": bytes, "known": ["value", ...]}; '
-        "limit and known may be left out."
+        "limit and known are optional."
     )
     requires_system_checks = []
 
@@ -54,14 +54,14 @@ def _check(asked: Line) -> None:
     limit = asked.get("limit")
     is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
     if limit is not None and not is_count:
-        raise LineError("limit is a number of bytes, 0 or more")
+        raise LineError("limit must be a number of bytes, 0 or more")
 
 
 def _read_known(asked: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
     """Take the values to mask, and say which are refused, by their places."""
     values = asked.get("known") or []
     if not isinstance(values, list) or len(values) > MAX_KNOWN:
-        raise LineError(f"known is a list of at most {MAX_KNOWN} strings")
+        raise LineError(f"known must be a list of at most {MAX_KNOWN} strings")
     known, refused = dict[str, str](), list[str]()
     for place, value in enumerate(values):
         if not isinstance(value, str):

@@ -114,7 +114,7 @@ def _read_calls(asked: Line) -> list[Call]:
     """Read the calls, oldest first; calls out of order are put in order."""
     given = asked.get("calls")
     if not isinstance(given, list):
-        raise LineError('a line has a list of "calls"')
+        raise LineError('"calls" must be a list')
     return sorted(_read_call(place, call) for place, call in enumerate(given))
 
 
@@ -122,7 +122,7 @@ def _read_call(place: int, call: object) -> Call:
     match call:
         case [int() | float() as at, bool() | 0 | 1 as failed] if _is_time(at):
             return float(at), int(failed)
-    raise LineError(f"calls[{place}] is [seconds, failed], failed true or false")
+    raise LineError(f"calls[{place}] must be [seconds, failed], failed true or false")
 
 
 def _is_time(at: float) -> bool:
@@ -135,7 +135,7 @@ def _read_baseline(asked: Line) -> float | None:
         return None
     is_number = isinstance(baseline, int | float) and not isinstance(baseline, bool)
     if not is_number or not 0 <= baseline <= 1:
-        raise LineError('"baseline" is a share between 0 and 1')
+        raise LineError('"baseline" must be between 0 and 1')
     return float(baseline)
 
 

@@ -22,7 +22,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="CHAIN:NUMBER:HASH",
-            help="an end that was noted earlier: it must still be there",
+            help="an end recorded earlier, which must still exist",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -47,7 +47,7 @@ def _read_heads(texts: list[str]) -> list[Head]:
         parts = [text.split(":") for text in texts]
         return [Head(int(chain), int(number), end) for chain, number, end in parts]
     except ValueError as error:
-        raise CommandError("--head wants CHAIN:NUMBER:HASH") from error
+        raise CommandError("--head must be CHAIN:NUMBER:HASH") from error
 
 
 def _told(one: Head | Break) -> str:

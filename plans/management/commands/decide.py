@@ -24,7 +24,7 @@ class Command(BaseCommand):
     """Read `{"id", "file", "output", "check_id"}` lines, write a decision for each."""
 
     help = (
-        "Decide from what completion checks left behind, one JSON object a line: "
+        "Resolve decisions of completion checks from standard input, one JSON object per line:  "
         '{"id": ..., "file": "..." or null, "output": "...", "check_id": "..."}.'
     )
     requires_system_checks = []
@@ -55,7 +55,7 @@ def decide(asked: Line) -> Line:
 
 def _check(asked: Line) -> None:
     if "file" not in asked and "output" not in asked:
-        raise LineError('a line has "file" or "output"', code="missing")
+        raise LineError('a line needs "file" or "output"', code="missing")
     for key, expected in {**_TEXTS, "check_id": "a text"}.items():
         if not isinstance(asked.get(key), str | None):
             raise LineError(f'"{key}" is {expected}')

@@ -44,4 +44,4 @@ class Command(BaseCommand):
             return
         self.stdout.write(f"{item.server}: {', '.join(item.tools) or 'no tools'}")
         for name, why in item.left_out.items():
-            self.stdout.write(f"  left out {name}: {why}")
+            self.stdout.write(f"  skipped {name}: {why}")

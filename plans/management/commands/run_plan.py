@@ -44,9 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("file", metavar="FILE", help="JSON payload; - for stdin")
         parser.add_argument("--json", action="store_true", help="print JSON only")
         parser.add_argument(
-            "--force",
-            action="store_true",
-            help="execute a plan that is not valid as far as it can be; no step is lost",
+            "--force", action="store_true", help="execute an invalid plan as far as possible"
         )
         parser.add_argument(
             "--runner",

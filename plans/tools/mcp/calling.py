@@ -64,7 +64,7 @@ def _describe(item: Any) -> JsonValue:  # noqa: ANN401 - a union of the SDK
 _KEY = "failsoft/idempotency-key"
 # What the SDK says when a server does not know the session any more.
 _SESSION_ENDED = "Session terminated"
-_SILENT = "and nobody knows what it changed"
+_SILENT = "and its effect is unknown"
 
 
 class RemoteToolError(Exception):

@@ -34,7 +34,7 @@ class SchemaArguments:
             schema = read_schema(self.json_schema, is_ours=False)
             faults = check(schema.nodes, args)
         except (SchemaFaultError, OverBudgetError, RecursionError):
-            raise ToolArgumentsError("the server's schema cannot be followed") from None
+            raise ToolArgumentsError("the server's schema cannot be resolved") from None
         if faults:
             raise refuse_arguments(
                 [(map(str, fault.place.segments), fault.message) for fault in faults]

@@ -244,7 +244,7 @@ def test_command_says_in_one_line_what_it_did(project: Project) -> None:
 
 
 def test_command_names_a_project_that_does_not_exist() -> None:
-    with pytest.raises(CommandError, match="there is no project 'nowhere'; known: "):
+    with pytest.raises(CommandError, match="project 'nowhere' not found; known: "):
         call("--project", "nowhere")
 
 

@@ -61,7 +61,7 @@ def test_a_socket_folder_open_to_others_is_refused(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.sockets.mkdir(mode=0o777)
     folder.sockets.chmod(0o777)
-    with pytest.raises(FolderError, match="belongs to somebody else"):
+    with pytest.raises(FolderError, match="belongs to another user"):
         prepare_sockets(folder)
 
 

@@ -20,7 +20,7 @@ def test_every_signal_is_judged_by_its_own_detectors_and_no_other(signal: Signal
         if detector in able:
             check_parameters(signal, detector, {})
         else:
-            with pytest.raises(ParametersError, match=f"{signal} goes with"):
+            with pytest.raises(ParametersError, match=f"{signal} supports"):
                 check_parameters(signal, detector, {})
 
 

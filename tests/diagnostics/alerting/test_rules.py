@@ -88,7 +88,7 @@ def test_quiet_hours_within_a_day() -> None:
             OPEN,
             News("warning", NOON, is_recovery=True),
             Fate.SUPPRESSED,
-            "not told",
+            "not notified",
             id="a recovery of what nobody heard of",
         ),
         pytest.param(

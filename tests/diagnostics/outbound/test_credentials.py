@@ -61,7 +61,7 @@ def test_a_file_elsewhere_is_not_read(folder: Path, name: str) -> None:
 def test_a_pipe_or_a_folder_is_no_secret_and_holds_nobody_up(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "below").mkdir()
-    with pytest.raises(CredentialError, match="no regular file"):
+    with pytest.raises(CredentialError, match="not a regular file"):
         read_credential(f"file:{folder}/pipe", "channel")
     with pytest.raises(CredentialError):
         read_credential(f"file:{folder}/below", "channel")

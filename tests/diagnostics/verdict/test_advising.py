@@ -44,7 +44,7 @@ def test_every_kind_and_cause_has_advice_with_figures(
         assert one.text.endswith(".")
         assert one.evidence.endswith(".")
     assert "34.0\u202f% of 100 calls, 0.3\u202f% in the week before" in own[0].evidence
-    assert "The kind is " not in own[0].evidence or "not told" in own[0].evidence
+    assert "The kind is " not in own[0].evidence or "is unknown" in own[0].evidence
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -103,7 +103,7 @@ def test_the_cause_and_the_kind_say_what_to_change(
 def test_runs_whose_calls_nobody_posted_do_not_tell_the_kind() -> None:
     (untold,) = advise("other_invalid", None, Evidence())
     (told,) = advise("other_invalid", None, Evidence(sampled=3))
-    assert untold.evidence == "The kind is not told: only ends of runs or outcomes are posted."
+    assert untold.evidence == "The kind is unknown: only ends of runs or outcomes are posted."
     assert told.text.startswith("Read samples")
 
 

@@ -232,12 +232,12 @@ def test_an_endless_output_is_cut_and_never_says_complete(allow: Any) -> None:
 def test_a_command_that_is_not_allowed_is_not_run() -> None:
     spec = CheckSpec(kind="command", command="rm")
 
-    with pytest.raises(CheckerFailedError, match="no command rm is allowed"):
+    with pytest.raises(CheckerFailedError, match="command rm is not allowed"):
         run_check(spec, SUBJECT, "c1")
 
 
 def test_a_tool_that_is_not_there_has_failed() -> None:
-    with pytest.raises(CheckerFailedError, match="no tool nobody is registered"):
+    with pytest.raises(CheckerFailedError, match="the tool nobody is not registered"):
         run_check(CheckSpec(kind="tool", tool="nobody"), SUBJECT, "c1")
 
 
