@@ -13,6 +13,7 @@ from diagnostics.web.access import ConsoleRequest, member_view, require_administ
 from diagnostics.web.pages import respond
 from plans.tools.definition import Tool
 from plans.tools.registry import ListedTool, find_tool, list_servers, list_tools, set_allowed
+from plans.tools.usage import LATEST_RUNS, tool_use
 
 SCHEMA_SHOWN = 4_000
 MOST_TOOLS = 200
@@ -45,6 +46,7 @@ class ToolRow:
 def tools(request: ConsoleRequest) -> HttpResponse:
     """Show all tools and the MCP servers that some of them come from."""
     found = list_tools(request.project.pk)
+    names = {listed.tool.name for listed in found}
     context = {
         "rows": [_row(listed) for listed in found[:MOST_TOOLS]],
         "left_out": max(len(found) - MOST_TOOLS, 0),
@@ -54,6 +56,10 @@ def tools(request: ConsoleRequest) -> HttpResponse:
             {"server": server, "badge": SERVER_BADGES[server.state]}
             for server in list_servers(found)
         ],
+        "uses": [
+            {"use": use, "is_known": use.name in names} for use in tool_use(request.project.pk)
+        ],
+        "counted_runs": LATEST_RUNS,
         "section": "tools",
     }
     return respond(request, "tools/tools", context, "Tools")

@@ -29,6 +29,9 @@ from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.ingest.deploys import record_deploy
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import RecordStatus, record
+from diagnostics.prices.listed import look_up_prices
+from diagnostics.prices.models import Price
+from diagnostics.prices.prices import prices_of
 from diagnostics.purge import purge_marked
 from diagnostics.reports.archive import archive_last_days
 from diagnostics.reports.models import Report
@@ -48,6 +51,8 @@ WHOLE = 1_000
 """Batches that are folded at most: all of what was loaded."""
 ADDRESS = "https://demo.invalid/"
 """No such host can exist; a provider with this address belongs to the demo."""
+DEMO_PRICES = "demo price"
+"""Said as the source of a price that is made up."""
 ADAPTERS = {"anthropic": Provider.Adapter.ANTHROPIC}
 Row = TypeVar("Row", bound=Model)
 
@@ -76,6 +81,7 @@ def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0)
     runs = chain(traffic(moment, _chance(seed), volume), of_goals)
     events = _write(project, moment, story_deploys(moment), runs)
     _add_goals(stories, models)
+    _add_demo_prices(project.pk, moment)
     backfill(project.pk, moment - WATCHED_STORY, moment)
     remove_aftermath(project.pk)
     add_aftermath(project.pk, moment)
@@ -126,6 +132,7 @@ def remove(project: Project) -> DemoCounts:
     forget(project.pk)
     remove_aftermath(project.pk)
     Deploy.objects.filter(project=project, note__startswith=NOTE).delete()
+    Price.objects.filter(project=project, edition=DEMO_PRICES).delete()
     events = purge_marked(project.pk, MARK.hex())
     with transaction.atomic():
         removed = _goals(project).count()
@@ -196,6 +203,23 @@ def _add_goals(
             story.goal.language_model = models[story.series.provider, story.series.model]
             story.goal.save(force_insert=True)
             Attempt.objects.bulk_create(story.attempts)
+
+
+def _add_demo_prices(project_id: int, moment: datetime) -> None:
+    """Price the models of the story that neither the list nor the project has a price for."""
+    look_up_prices()
+    priced = prices_of(project_id)
+    first_day = (moment - timedelta(days=STORY.days)).date()
+    Price.objects.bulk_create(
+        (
+            Price(
+                project_id=project_id, edition=DEMO_PRICES, valid_from=first_day, **one.model_dump()
+            )
+            for one in STORY.prices
+            if (one.provider, one.model) not in priced
+        ),
+        ignore_conflicts=True,
+    )
 
 
 def _goals(project: Project) -> QuerySet[Goal]:

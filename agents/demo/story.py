@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -116,6 +117,15 @@ class DemoPattern(_StoryPart):
     withheld: tuple[int, int]
 
 
+class DemoPrice(_StoryPart):
+    """US dollars per 1M tokens of a model of the story, made up for it."""
+
+    provider: str
+    model: str
+    input_per_million: Decimal
+    output_per_million: Decimal
+
+
 class ScriptedStep(_StoryPart):
     """A step of a good plan, and what its tool returns."""
 
@@ -181,6 +191,7 @@ class Story(_StoryPart):
     incidents: tuple[DemoIncident, ...]
     breakers: tuple[DemoBreaker, ...]
     fix_patterns: tuple[DemoPattern, ...]
+    prices: tuple[DemoPrice, ...]
     cycles: dict[str, tuple[DemoCycle, ...]]
     plots: tuple[Plot, ...]
     scenarios: tuple[Scenario, ...]

@@ -30,7 +30,7 @@ class Price(models.Model):
     currency = models.CharField(max_length=3, default="USD")
     # The first day (UTC) on which it holds; until the next one of the same origin.
     valid_from = models.DateField()
-    # Which edition of the list said so; empty for a price of one's own.
+    # Which edition of the list said so, or that it is the demo's; else empty for one's own.
     edition = models.CharField(max_length=64, blank=True, default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

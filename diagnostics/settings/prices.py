@@ -97,6 +97,7 @@ def _save(request: ConsoleRequest, told: dict[str, Any]) -> None:
     names = {name: redact_name(told[name]) for name in ("provider", "model")}
     key = {**names, "valid_from": told["valid_from"], "origin": Price.Origin.OWN}
     sums = {name: told[name] for name in ("input_per_million", "output_per_million")}
+    sums["edition"] = ""
     with transaction.atomic():
         row, _ = Price.objects.update_or_create(project=request.project, **key, defaults=sums)
         note(request.project.pk, user_of(request), "price.set", str(row), _told(row))

@@ -6,8 +6,12 @@ import pytest
 from django.test import Client
 
 from diagnostics.accounts.models import AuditEntry, Membership, Project
+from plans.models.run import RunStep
 from plans.models.tool import McpServer, McpTool
+from plans.runs.running import execute_run
+from plans.runs.submission import submit_run
 from plans.tools.registry import denied_tools
+from plans.tools.usage import tool_use
 from tests.agents.console.conftest import Read
 
 
@@ -23,6 +27,24 @@ def test_tools_are_shown_with_what_they_take(project: Project, read: Read) -> No
     assert "Fetch a public URL" in html
     assert "<code>template, values?</code>" in html
     assert "Deny" not in html
+
+
+def test_calls_of_tools_are_counted_and_one_that_is_gone_is_named(
+    project: Project, read: Read
+) -> None:
+    assert "Tool calls" not in read("/tools/")
+    steps = [
+        {"step_id": f"s{at}", "title": "", "tool": {"name": name, "args": {}}}
+        for at, name in enumerate(("echo", "echo", "fail"))
+    ]
+    run = submit_run(project.pk, {"steps": steps}, "mine")
+    execute_run(run.pk)
+    found = {use.name: (use.calls, use.failed) for use in tool_use(project.pk)}
+    assert found == {"fail": (1, 1), "echo": (2, 0)}
+    RunStep.objects.filter(run=run, tool="fail").update(tool="mail.gone")
+    html = read("/tools/")
+    assert html.index("mail.gone") < html.index("Available tools")
+    assert html.count("not registered") == 1
 
 
 def test_the_health_of_mcp_servers_is_shown(project: Project, read: Read, settings: Any) -> None:

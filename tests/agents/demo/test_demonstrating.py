@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import Model, QuerySet
 
 from agents.breakers.models import Breaker
-from agents.demo.loading import DemoCounts, load, remove
+from agents.demo.loading import DEMO_PRICES, DemoCounts, load, remove
 from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import Hints, hints_for, known_patterns, rules_of
 from agents.goals.models import Attempt, Goal
@@ -19,6 +19,8 @@ from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.console.now import now_context
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
+from diagnostics.prices.models import Price
+from diagnostics.prices.run_costs import costs_of
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventIdentity, EventPayload
@@ -230,6 +232,35 @@ def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> N
     remove(project)
     for table in (Incident, Breaker, FixPattern, AgentRun, Deploy, Evaluation):
         assert not table._default_manager.exists(), table
+
+
+def test_every_run_of_the_demo_has_a_cost_and_made_up_prices_say_so(project: Project) -> None:
+    shift_clock(NOW)
+    load_some(project, NOW)
+    runs = list(AgentRun.objects.filter(project=project))
+    assert None not in costs_of(project.pk, runs).values()
+    assert DEMO_PRICES == "demo price"
+    made_up = Price.objects.filter(project=project, edition=DEMO_PRICES)
+    assert "gpt-4.1" not in made_up.values_list("model", flat=True)
+    assert made_up.count() == 3
+    remove(project)
+    assert not made_up.exists()
+
+
+def test_a_price_of_ones_own_is_kept_beside_the_demo(project: Project) -> None:
+    own = Price.objects.create(
+        project=project,
+        provider="anthropic",
+        model="claude-haiku-4",
+        valid_from=NOW.date() - timedelta(days=30),
+        input_per_million=7,
+        output_per_million=8,
+    )
+    load_some(project, NOW)
+    rows = Price.objects.filter(project=project, model="claude-haiku-4", origin="own")
+    assert rows.get() == own
+    remove(project)
+    assert rows.get() == own
 
 
 def _incidents(project: Project) -> QuerySet[Incident]:
