@@ -16,6 +16,7 @@ from diagnostics.accounts.models import ApiKey, Project
 
 DEFAULT_SLUG = "default"
 LOCAL_KEY_FILE = "api-key"
+LOCAL_KEY_NAME = "this machine"
 NAMED_KEY = "$FAILSOFT_API_KEY"
 
 

@@ -63,6 +63,7 @@ STALE = timedelta(seconds=30)
 OLD_QUEUE = timedelta(seconds=60)
 DAY = timedelta(days=1)
 TEST_NODE = "test"
+TEST_SOURCE = "console"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def send_test_event(request: ConsoleRequest) -> HttpResponse:
         provider="console",
         model="test",
         environment=TEST_NODE,
-        source="console",
+        source=TEST_SOURCE,
     )
     (stored,) = record(request.project.pk, [event])
     told = f"Test event {stored.status.value}: {reference}"

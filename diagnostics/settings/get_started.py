@@ -12,7 +12,10 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
-from diagnostics.accounts.projects import issue_key, place_of_key
+from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key, place_of_key
+from diagnostics.ingest.key_counts import KEEP
+from diagnostics.ingest.models import KeyMinute
+from diagnostics.ingest.views import TEST_SOURCE
 from diagnostics.settings.frame import keep_once, require_proof, take_once, unkept
 from diagnostics.store.models import Version
 from diagnostics.store.run_models import AgentRun
@@ -22,7 +25,7 @@ from failsoft.json_values import JSON
 
 KEY_NAME = "first agent"
 DEMO = "demo-"
-"""What the sources and run ids of demonstration data begin with: they tick no step."""
+"""What the sources of demonstration data begin with: they tick no step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +61,34 @@ def setup(request: ConsoleRequest) -> HttpResponse:
 
 
 def steps_of(project_id: int) -> list[SetupStep]:
-    """Say how far a project has come."""
-    now = clock.now()
-    live = Q(expires_at=None) | Q(expires_at__gt=now)
-    has_key = ApiKey.objects.filter(live, project=project_id, revoked_at=None).exists()
-    sent = AgentRun.objects.filter(project=project_id).exclude(
-        Q(source__startswith=DEMO) | Q(correlation_id__startswith=DEMO)
-    )
+    """Say how far people have come in a project; the planner's own goals tick no step."""
+    live = Q(expires_at=None) | Q(expires_at__gt=clock.now())
+    # The key of a fresh installation was created by nobody: it counts once it is used.
+    chosen = ~Q(name=LOCAL_KEY_NAME) | Q(last_used_at__isnull=False)
+    keys = ApiKey.objects.filter(live, chosen, project=project_id, revoked_at=None)
+    has_sent = _has_sent(project_id)
     counted = Version.objects.filter(project=project_id).exclude(source__startswith=DEMO)
     return [
         SetupStep("Sign in", "You are here.", reverse("account"), is_done=True),
-        SetupStep("Create a key", "An agent sends it with each request.", "#key", is_done=has_key),
-        SetupStep("Send an event", "With any client below.", "#send", is_done=sent.exists()),
-        SetupStep("See it", "It is counted on Now.", reverse("now"), is_done=counted.exists()),
+        SetupStep(
+            "Create a key", "An agent sends it with each request.", "#key", is_done=keys.exists()
+        ),
+        SetupStep("Send an event", "With any client below.", "#send", is_done=has_sent),
+        SetupStep(
+            "See it", "It is counted on Now.", reverse("now"), is_done=has_sent and counted.exists()
+        ),
     ]
+
+
+def _has_sent(project_id: int) -> bool:
+    """Whether an event came in by a key, or as the test event of these pages."""
+    by_key = KeyMinute.objects.filter(Q(stored__gt=0) | Q(duplicate__gt=0), project=project_id)
+    # Minutes are kept for a week; the last use of a key is kept for ever.
+    used_before = ApiKey.objects.filter(
+        project=project_id, scopes__contains=[Scope.INGEST], last_used_at__lt=clock.now() - KEEP
+    )
+    tried = AgentRun.objects.filter(project=project_id, source=TEST_SOURCE)
+    return by_key.exists() or used_before.exists() or tried.exists()
 
 
 def _make_key(request: ConsoleRequest) -> str:

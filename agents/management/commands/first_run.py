@@ -13,13 +13,17 @@ from django.db import transaction
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Membership, Project
-from diagnostics.accounts.projects import LOCAL_KEY_FILE, ensure_default_project, issue_key
+from diagnostics.accounts.projects import (
+    LOCAL_KEY_FILE,
+    LOCAL_KEY_NAME,
+    ensure_default_project,
+    issue_key,
+)
 from diagnostics.store.partitions import ensure_partitions
 from failsoft.retry.prompts import PROMPT_VERSION
 
 ADMIN = "admin"
 PASSWORD_FILE = "admin-password"  # noqa: S105 - the name of a file
-KEY_NAME = "this machine"
 PROVIDER = "local"
 MODEL = "SmolLM2-135M"
 MODEL_KEY = "env:FAILSOFT_MODEL_KEY"
@@ -54,9 +58,9 @@ def _ensure_admin(project: Project, target: Path) -> None:
 
 
 def _ensure_key(project: Project, target: Path) -> None:
-    if target.exists() and ApiKey.objects.filter(project=project, name=KEY_NAME).exists():
+    if target.exists() and ApiKey.objects.filter(project=project, name=LOCAL_KEY_NAME).exists():
         return
-    _write_private(target, issue_key(project, KEY_NAME, list(Scope)).text)
+    _write_private(target, issue_key(project, LOCAL_KEY_NAME, list(Scope)).text)
 
 
 def _ensure_model(project: Project) -> None:

@@ -1,6 +1,8 @@
 """The settings pages: administrators change, others learn why not, every change is noted."""
 
+import json
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,10 +20,12 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.invitations import LastAdminError, change_role, remove
 from diagnostics.accounts.models import ApiKey, AuditEntry, Invitation, Membership, Project
-from diagnostics.accounts.projects import issue_key
+from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key
 from diagnostics.ingest.models import Quota
+from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from tests.console import make_model
+from tests.diagnostics.builders import make_event, wire_event
 from tests.signing import join, make_person, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -71,8 +75,8 @@ def noted() -> list[str]:
 def forget_proof(client: Client) -> None:
     """Let the sign-in lie 11 minutes back."""
     session = client.session
-    for record in session[AUTHENTICATION_METHODS_SESSION_KEY]:
-        record["at"] = time.time() - 660
+    for method in session[AUTHENTICATION_METHODS_SESSION_KEY]:
+        method["at"] = time.time() - 660
     session.save()
 
 
@@ -382,6 +386,36 @@ def test_first_steps_tick_themselves_off(admin: Client, project: Project) -> Non
     assert done()[:3] == [True, True, True]
     fold()
     assert done() == [True] * 4
+
+
+def test_the_planners_own_goal_and_the_key_of_the_machine_tick_no_step(
+    admin: Client, project: Project
+) -> None:
+    def done() -> list[bool]:
+        return [step.is_done for step in admin.get("/setup/").context["steps"]]
+
+    issued = issue_key(project, LOCAL_KEY_NAME, list(Scope))
+    record(project.pk, [make_event(source="planner")])
+    fold()
+    assert done() == [True, False, False, False]
+    sent = admin.post(
+        "/api/v1/events",
+        json.dumps([wire_event()]),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {issued.text}"},
+    )
+    assert sent.status_code < 300, sent.content
+    fold()
+    assert done() == [True, True, True, True]
+
+
+def test_an_event_of_long_ago_still_ticks_its_step(admin: Client, project: Project) -> None:
+    issue_key(project, "agent", [Scope.INGEST])
+    steps = admin.get("/setup/").context["steps"]
+    assert not steps[2].is_done
+    ApiKey.objects.update(last_used_at=clock.now() - timedelta(days=30))
+    steps = admin.get("/setup/").context["steps"]
+    assert steps[2].is_done
 
 
 def test_demo_data_ticks_no_step(admin: Client, project: Project) -> None:
