@@ -38,6 +38,15 @@ def test_repairs_stand_at_their_place_in_the_text(client: Client) -> None:
     assert "&quot;b&quot;: 2" in html
 
 
+def test_the_result_follows_the_button_that_asks_for_it(client: Client) -> None:
+    html = read_it(client, DAMAGED)
+    assert 'action="/lab/#readings"' in html
+    assert html.index(">Parse</button>") < html.index('id="readings"') < html.index("prose 1:1")
+    html = read_it(client, DAMAGED, schema="node:gone")
+    assert html.index('id="readings"') < html.index('role="alert"')
+    assert 'id="readings"' not in client.get("/lab/").content.decode()
+
+
 def test_a_refusal_is_placed_and_strict_json_is_a_setting(client: Client) -> None:
     html = read_it(client, '{"a": 1,\n "a": 2}')
     assert "duplicate key" in html
