@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -24,7 +25,7 @@ from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
 from diagnostics.verdict.ratings import mark_verdict
 from diagnostics.verdict.wording import sentence_of
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_view, own_page, require_actor
 
 LONGEST_HOURS = HOURS[-1]
 
@@ -32,7 +33,7 @@ LONGEST_HOURS = HOURS[-1]
 def _action(
     act: Callable[[ConsoleRequest, Incident, User], None],
 ) -> Callable[[ConsoleRequest, int], HttpResponse]:
-    """Let whoever may act do something about an incident, and lead back to its page."""
+    """Let whoever may act do something about an incident, and lead back to where it was done."""
 
     @require_POST
     @member_view
@@ -40,7 +41,8 @@ def _action(
     def view(request: ConsoleRequest, number: int) -> HttpResponse:
         row = find_incident(request, number)
         act(request, row, require_actor(request))
-        return redirect("incident", row.pk)
+        page = reverse("incident", args=[row.pk])
+        return redirect(own_page(request, request.POST.get("next", ""), page))
 
     return view
 

@@ -154,20 +154,30 @@ def alarm_banner(context: Context) -> dict[str, object]:
 
 BUTTON = (
     '<form method="post" action="{}">'
-    '<input type="hidden" name="csrfmiddlewaretoken" value="{}">'
+    '<input type="hidden" name="csrfmiddlewaretoken" value="{}">{}'
     '<button type="submit"{}>{}{}</button></form>'
 )
 
 
 @register.simple_tag(takes_context=True)
 def post_button(
-    context: Context, name: str, *args: object, label: str, style: str = "", about: object = ""
+    context: Context,
+    name: str,
+    *args: object,
+    label: str,
+    style: str = "",
+    about: object = "",
+    back: str = "",
 ) -> SafeString:
-    """Write a form that is a button alone; `about` tells it from others where nobody sees."""
+    """Write a form that is a button alone; `about` tells it from others where nobody sees.
+
+    `back` is the page to return to, where that is not the one that the button acts on.
+    """
     look = format_html(' class="{}"', style) if style else ""
     beside = format_html('<span class="sr"> {}</span>', about) if about else ""
     token = context.get("csrf_token", "")
-    return format_html(BUTTON, reverse(name, args=args), token, look, label, beside)
+    then = format_html('<input type="hidden" name="next" value="{}">', back) if back else ""
+    return format_html(BUTTON, reverse(name, args=args), token, then, look, label, beside)
 
 
 @register.simple_tag

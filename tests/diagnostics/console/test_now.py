@@ -359,6 +359,24 @@ def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at:
     assert "Truncated" in page(client).split('id="fresh-heading"')[1]
 
 
+def test_one_press_acknowledges_on_now_and_stays_there(project: Project, client: Client) -> None:
+    row = make_incident(project)
+    here = "/?model=claude-haiku"
+    card = page(client, "?model=claude-haiku").split('<article class="cause')[1]
+    assert card.count(f'<input type="hidden" name="next" value="{here}">') == 2
+    answer = client.post(f"/incidents/{row.pk}/acknowledge/", {"next": here}, follow=True)
+    assert answer.redirect_chain == [(here, 302)]
+    html = answer.content.decode()
+    assert "Acknowledged: reminders stop." in html
+    card = html.split('<article class="cause')[1]
+    assert "acknowledged by ann" in card
+    assert ">Acknowledge<" not in card
+    elsewhere = client.post(
+        f"/incidents/{row.pk}/acknowledge/", {"next": "https://elsewhere.example/"}
+    )
+    assert elsewhere["Location"] == f"/incidents/{row.pk}/"
+
+
 def test_two_incidents_at_once_are_two_cards_with_a_sentence_and_a_button_each(
     client: Client, project: Project
 ) -> None:
