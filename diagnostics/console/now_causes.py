@@ -49,9 +49,9 @@ class CauseCard:
         return any(slot.runs for slot in self.chart.slots)
 
     @property
-    def advice(self) -> AdviceLine | None:
-        """The first thing to change, with its evidence."""
-        return next(iter(advice_of(self.incident.latest_verdict)), None)
+    def advice(self) -> Sequence[AdviceLine]:
+        """What to change, with its evidence; the first is shown, the others are counted."""
+        return advice_of(self.incident.latest_verdict)
 
     @property
     def affected(self) -> str:

@@ -377,6 +377,19 @@ def test_one_press_acknowledges_on_now_and_stays_there(project: Project, client:
     assert elsewhere["Location"] == f"/incidents/{row.pk}/"
 
 
+def test_a_card_counts_the_advice_that_it_does_not_show(project: Project, client: Client) -> None:
+    one, three = VERDICT["advice"], [{"text": f"Do {name}."} for name in ("a", "b", "c")]
+    row = make_incident(project, "m-1", verdict={**VERDICT, "advice": one})
+    assert " more</a>" not in page(client).split('<article class="cause')[1]
+    row.delete()
+    row = make_incident(project, "m-2", verdict={**VERDICT, "advice": three})
+    card = page(client).split('<article class="cause')[1]
+    assert "Do a." in card
+    assert "Do b." not in card
+    assert f'href="/incidents/{row.pk}/#advice">+2 more</a>' in card
+    assert 'id="advice"' in client.get(f"/incidents/{row.pk}/").content.decode()
+
+
 def test_two_incidents_at_once_are_two_cards_with_a_sentence_and_a_button_each(
     client: Client, project: Project
 ) -> None:
