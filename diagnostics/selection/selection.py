@@ -159,6 +159,12 @@ class Selection:
         """This selection, without the words of its query."""
         return replace(self, text=Query(self.text.terms))
 
+    def only(self, fields: Collection[str]) -> "Selection":
+        """This selection with conditions on these fields alone, without words."""
+        kept = tuple(term for term in self.text.terms if term.field in fields)
+        filters = {name: value for name, value in self.filters.items() if name in fields}
+        return replace(self, filters=filters, text=Query(kept))
+
     def since(self, until: datetime) -> datetime:
         """Where the range begins when it ends at `until`."""
         return self.begin or until - self.span

@@ -163,7 +163,7 @@ def filter_frame(
         clear=_joined(_range_only(selection), own),
         faults=selection.faults,
         notice="; ".join(_notices(selection, notice, covers)),
-        **_links(subject, export),
+        **_links(subject, export, applies),
         page=_saveable_page(request),
         query=_joined(selection.query(), own),
         views=_shown_views(request),
@@ -183,14 +183,18 @@ def _times(selection: Selection) -> dict[str, Any]:
     }
 
 
-def _links(subject: Selection, export: str | None) -> dict[str, Any]:
+def _links(
+    subject: Selection, export: str | None, applies: Collection[str] | None
+) -> dict[str, Any]:
     """Return the pages that carry on with what is shared."""
     query = subject.query()
+    # Events know every filter; any other list those that its page applies.
+    taken = subject if export == "events" or applies is None else subject.only(applies)
     return {
         "applied_at": f"{reverse('failures')}?{query}",
         "alert": f"{reverse('alert_rule_new')}?{query}",
         "compare": f"{reverse('compare')}?{query}",
-        "exports": list(_exports(export, subject)) if export else [],
+        "exports": list(_exports(export, taken)) if export else [],
     }
 
 

@@ -1,6 +1,9 @@
 """Pages of incidents: what is open, what was, one from onset to end, and acting on it."""
 
+import csv
+import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import User
@@ -54,6 +57,40 @@ def test_open_ones_come_first_and_the_rest_with_its_noise(
     narrowed = client.get("/incidents/?model=gpt-5").content.decode()
     assert "anthropic/gpt-5" in narrowed
     assert "anthropic/claude-haiku<" not in narrowed
+
+
+def test_an_incident_of_a_whole_provider_overlaps_a_model_and_the_page_says_so(
+    project: Project, ann: User, client: Client
+) -> None:
+    whole = make_incident(project, "claude-haiku")
+    whole.slices.update(slice={"provider": "anthropic"})
+    Incident.objects.filter(pk=whole.pk).update(title="anthropic")
+    make_incident(project, "gpt-5")
+    words = "Incidents that overlap the filter"
+    page = client.get("/incidents/?model=claude-haiku").content.decode()
+    assert f"#{whole.pk} anthropic<" in page
+    assert "anthropic/gpt-5" not in page
+    assert words in page
+    assert words not in client.get("/incidents/").content.decode()
+    assert f"#{whole.pk} " not in client.get("/incidents/?provider=openai").content.decode()
+
+
+def test_the_export_of_incidents_takes_what_the_page_applies(
+    project: Project, ann: User, client: Client
+) -> None:
+    make_incident(project, "gpt-5")
+    make_incident(project, "claude-haiku")
+    query = "?model=gpt-5&kind=truncated&attempt=2&q=-env:dev+pointer:/tool+refund&range=7d"
+    page = client.get(f"/incidents/{query}").content.decode()
+    (address,) = (
+        unescape(one) for one in re.findall(r'href="(/export/incidents\.csv[^"]*)"', page)
+    )
+    answer = client.get(address)
+    assert answer.status_code == 200
+    rows = list(csv.DictReader(answer.getvalue().decode().splitlines()))
+    assert [row["title"] for row in rows] == ["anthropic/gpt-5"]
+    assert "model=gpt-5" in address
+    assert "env%3Adev" in address
 
 
 def test_an_empty_list_says_what_would_fill_it(ann: User, client: Client) -> None:
