@@ -43,7 +43,7 @@ def goal_headline(
         case "completed":
             return f"Completed: {planning_told(outcome, made, wanted)}{steps}"
     if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
-        return f"Failed: run timed out after {made}{steps}"
+        return f"Failed: timeout after {made}{steps}"
     if outcome in ENDED_WITHOUT_PLAN:
         told = ENDED_WITHOUT_PLAN[outcome].format(attempts=made, wanted=wanted)
         return f"Degraded: {told}{steps if outcome == 'stubbed' else ''}"

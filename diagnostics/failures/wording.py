@@ -31,7 +31,7 @@ KINDS: Mapping[str, str] = {
     "refusal": "Refusal",
     "other": "Other invalid output",
     "unknown_tool": "Unknown tool",
-    "timeout": "Call timed out",
+    "timeout": "Timeout",
     "provider_error": "Provider error",
     "rate_limited": "Rate limited",
     "circuit_open": "Breaker open",
@@ -47,15 +47,15 @@ FAULTS: Mapping[str, str] = {
 }
 
 
-# A run that ended is told apart from the calls that it made.
-ENDED: Mapping[str, str] = {"timeout": "Run timed out"}
+# One kind, of a call and of the run that made it: two rows that are told apart.
+TIMEOUT_OF: Mapping[str, str] = {"degraded": "run", "provider_error": "call"}
 
 
 def title_of(kind: str, error_type: str, pointer: str, detail: str, node: str = "") -> str:
     """Say in a few words what went wrong, where in the answer, and at which node."""
     told = KINDS.get(error_type, error_type.replace("_", " "))
-    if kind == "degraded":
-        told = ENDED.get(error_type, told)
+    if error_type == "timeout":
+        detail = detail or TIMEOUT_OF.get(kind, "")
     more = FAULTS.get(detail, detail.replace("_", " "))
     if more and more.casefold() != told.casefold():
         told = f"{told}: {more}"

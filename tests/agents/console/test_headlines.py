@@ -63,7 +63,7 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
                 "outcome": "budget_exhausted",
                 "evaluation": {"reason": "budget_exhausted", "spent": "seconds"},
             },
-            "Failed: run timed out after 2 attempts",
+            "Failed: timeout after 2 attempts",
         ),
         (
             {"status": "failed", "outcome": "circuit_open", "attempts": 0},

@@ -78,6 +78,6 @@ def test_kinds_are_told_in_words() -> None:
     assert title_of("parse_invalid", "duplicate_key", "/a", "duplicate_key") == "Duplicate key /a"
 
 
-def test_run_that_was_out_of_time_is_told_apart_from_a_call_that_was() -> None:
-    assert title_of("provider_error", "timeout", "", "") == "Call timed out"
-    assert title_of("degraded", "timeout", "", "") == "Run timed out"
+def test_a_timeout_is_one_word_of_a_run_and_of_a_call() -> None:
+    assert title_of("provider_error", "timeout", "", "") == "Timeout: call"
+    assert title_of("degraded", "timeout", "", "") == "Timeout: run"
