@@ -69,7 +69,7 @@ def models_context(
     found, before = calls_by_model(project_id, window, terms)
     matrix = build_matrix(found, before)
     spent = retry_spend(project_id, prices_of(project_id), window, terms)
-    line = matrix_line(matrix)
+    line = matrix_line(matrix, "" if selection.is_custom else selection.range_words)
     page = Paginator(matrix.rows, MOST_ROWS).get_page(place)
     return {
         "matrix": matrix,

@@ -177,13 +177,16 @@ class MatrixSummary:
     row: MatrixRow | None = None
 
 
-def matrix_line(matrix: Matrix) -> MatrixSummary:
-    """Name the worst model and the kind that rose most, or say that all is as usual."""
+def matrix_line(matrix: Matrix, span: str = "") -> MatrixSummary:
+    """Name the worst model and the kind that rose most, or say that all is as usual.
+
+    `span` says what time was counted: `24 h`.
+    """
     if not matrix.rows:
         return MatrixSummary("quiet", "No calls in this range.")
     worse = [row for row in matrix.rows if row.total.level > 0]
     if worse:
-        return _worst(worse, len(matrix.rows))
+        return _worst(worse, len(matrix.rows), span)
     told = [row for row in matrix.rows if row.total.is_enough]
     if not told:
         return MatrixSummary(
@@ -212,13 +215,14 @@ def top_kind(row: MatrixRow) -> str:
     return max(risen)[1] if risen else ""
 
 
-def _worst(worse: list[MatrixRow], models: int) -> MatrixSummary:
+def _worst(worse: list[MatrixRow], models: int, span: str) -> MatrixSummary:
     row = worse[0]
     total = row.total
     kind = top_kind(row)
     sentence = (
         f"{name_of(row.provider, row.model)} fails {percent(total.a.share, 0)} of"
-        f" {plural(total.a.trials, row.now.noun)} ({points(total.difference)})"
+        f" {plural(total.a.trials, row.now.noun)}{f' in {span}' if span else ''}"
+        f" ({points(total.difference)})"
         f"{f', mostly {kind}' if kind else ''}."
     )
     others = len(worse) - 1

@@ -359,6 +359,16 @@ def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at:
     assert "Truncated" in page(client).split('id="fresh-heading"')[1]
 
 
+def test_a_card_and_a_row_say_what_time_they_count(
+    project: Project, client: Client, at: datetime
+) -> None:
+    incident(project, at)
+    assert "runs, last 24 h vs previous 7 d</span>" in page(client)
+    make_incident(project)
+    words = "runs, last 24 h vs previous 7 d; incidents count runs since their onset</span>"
+    assert words in page(client)
+
+
 def test_one_press_acknowledges_on_now_and_stays_there(project: Project, client: Client) -> None:
     row = make_incident(project)
     here = "/?model=claude-haiku"
