@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from operator import add
 from typing import Any
 
+from diagnostics.alerting.raw_counts import EventsAsked, count_events
 from diagnostics.alerting.signals import Count, Measured
+from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import MEASURES, SERIES
 from diagnostics.store.sql import change, fetch, statement
@@ -126,6 +128,31 @@ def read_counts(
     }
     rows = fetch(_write(asked_columns, reach > MINUTES_REACH), asked)
     return _arrange(asked_columns, seconds, rows)
+
+
+def read_event_counts(
+    project_id: int,
+    slot: datetime,
+    series: Iterable[KnownSeries],
+    columns: Iterable[str],
+    windows: Iterable[int],
+    terms: Sequence[Term],
+    deadline: float,
+) -> SeriesCounts:
+    """Count as `read_counts` does, by single events that meet the terms; no live minutes.
+
+    Raises EventsUncountableError when the deadline (of the monotonic clock) has passed.
+    """
+    seconds, end = sorted({int(LATE.total_seconds()), *windows}), slot + MINUTE
+    since, *bounds = [end - timedelta(seconds=one) for one in reversed(seconds)]
+    asked = EventsAsked(since, end, bounds, sorted(set(columns)), terms, LATE)
+    ids = {tuple(one.values[name] for name in SERIES): one.id for one in series}
+    cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
+    for row in count_events(project_id, asked, deadline):
+        values, cut, numbers = row[: len(SERIES)], row[len(SERIES)], row[len(SERIES) + 1 :]
+        if values in ids:
+            cuts[ids[values]][len(bounds) - cut] = numbers
+    return SeriesCounts(asked.columns, seconds, cuts, {})
 
 
 def _arrange(

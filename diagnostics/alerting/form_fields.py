@@ -19,7 +19,7 @@ MOST_VALUES = 200
 """Of each list to pick from, the newest."""
 COVERS_ALL = "covers_all"
 """In a form: its reader has seen that it is about all calls."""
-PICKED = (*SERIES_FIELDS, "kind", "source")
+PICKED = (*SERIES_FIELDS, "kind", "source", "prompt_version")
 TRANSPORT = ("timeout", "provider_error", "rate_limited")
 """Calls without an answer, as the filter `kind` names them."""
 
@@ -94,16 +94,21 @@ class ScopeForm(forms.Form):
         """Return the fields beside those of series that the scope may name."""
         return ()
 
+    def check_scope(self, text: str) -> str:
+        """Return a filter as it is kept; FilterError."""
+        return check_filter(text, self.more_scope())
+
     def clean(self) -> dict[str, Any]:
         """Put what was picked and what was typed into one filter."""
         told: dict[str, Any] = super().clean() or {}
-        more = self.more_scope()
-        picked = {name: told[name] for name in (*SERIES_FIELDS, *more) if told.get(name)}
+        # A list that is always shown is never left out in silence.
+        names = dict.fromkeys((*SERIES_FIELDS, "prompt_version", *self.more_scope()))
+        picked = {name: told[name] for name in names if told.get(name)}
         try:
-            typed = dict(parse_qsl(check_filter(str(told.get("filter") or ""), more)))
+            typed = dict(parse_qsl(self.check_scope(str(told.get("filter") or ""))))
             for name in picked.keys() & typed.keys():
                 self.add_error("filter", f"{name} is set twice.")
-            told["filter"] = refuse_secret(check_filter(urlencode({**typed, **picked}), more))
+            told["filter"] = refuse_secret(self.check_scope(urlencode({**typed, **picked})))
         except (FilterError, SecretTypedError) as error:
             told["filter"] = ""
             words = str(error)

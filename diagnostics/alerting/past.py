@@ -1,12 +1,14 @@
 """The past of slices, read from rollups: to prime detectors, to try rules and to fill in."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from time import monotonic
 from uuid import UUID
 
 from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_REACH
 from diagnostics.alerting.evaluation import feed
+from diagnostics.alerting.raw_counts import EventsAsked, EventsUncountableError, count_events
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import Key
 from diagnostics.alerting.signals import Count, Slice, slice_key
@@ -19,6 +21,10 @@ from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
 HISTORY = timedelta(seconds=HISTORY_SECONDS)
 HOUR = WIDTHS[Grain.HOUR]
 PLACES = len(SERIES)
+
+
+EVENTS_SECONDS = 4.0
+TOO_MANY = "the last two days have too many events to count them by prompt version"
 
 
 class UntestableError(ValueError):
@@ -67,9 +73,7 @@ def read_past(
         if window.since >= window.until:
             continue
         begin, seconds = window.since.timestamp(), width.total_seconds()
-        slots = Slots(window.since, width, -(-(window.until - window.since) // width))
-        question = Question(window, SERIES, counted.columns, rule.terms, slots)
-        for row in sum_rollups(project_id, question):
+        for row in _read(project_id, rule, counted.columns, window, width):
             series = row[:PLACES]
             if series not in by_series:
                 named = dict(zip(SERIES, series, strict=True))
@@ -81,6 +85,26 @@ def read_past(
             known_k, known_n = counts.get(at, (0, 0))
             counts[at] = known_k + k, known_n + n
     return pasts
+
+
+def _read(
+    project_id: int,
+    rule: RuleDefinition,
+    columns: Sequence[str],
+    window: TimeWindow,
+    width: timedelta,
+) -> Iterable[Row]:
+    """Return rows of series, the number of the stretch, and counts."""
+    number = -(-(window.until - window.since) // width)
+    if not rule.is_by_version or window.finest is not Grain.MINUTE:
+        slots = Slots(window.since, width, number)
+        return sum_rollups(project_id, Question(window, SERIES, columns, rule.terms, slots))
+    bounds = [window.since + place * width for place in range(1, number)]
+    asked = EventsAsked(window.since, window.until, bounds, columns, rule.terms)
+    try:
+        return count_events(project_id, asked, monotonic() + EVENTS_SECONDS)
+    except EventsUncountableError as error:
+        raise UntestableError(TOO_MANY) from error
 
 
 def prime(

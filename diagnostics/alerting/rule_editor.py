@@ -96,7 +96,7 @@ def _beginning(request: ConsoleRequest) -> dict[str, Any]:
     signal = Signal(asked) if asked in list(Signal) else USUAL["signal"]
     able = ABLE[signal]
     detector = request.GET.get("detector") or ("threshold" if "threshold" in able else able[0])
-    text, _ = watched(read_filters(request), more_scope(signal))
+    text, _ = watched(read_filters(request), more_scope(signal, detector))
     name = ", ".join(value for _, value in parse_qsl(text))
     return {
         "name": f"{name}: {signal.words}" if name else "",
@@ -140,8 +140,8 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
 
 
 def _left_out(request: ConsoleRequest) -> Sequence[str]:
-    signal = _beginning(request)["signal"]
-    return watched(read_filters(request), more_scope(signal))[1]
+    began = _beginning(request)
+    return watched(read_filters(request), more_scope(began["signal"], began["detector"]))[1]
 
 
 def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:

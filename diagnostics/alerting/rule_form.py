@@ -8,7 +8,7 @@ from django import forms
 from diagnostics.alerting.form_fields import PickField, ScopeForm, scope_of
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rules import ALLOWED, RuleFields, more_scope
+from diagnostics.alerting.rules import ALLOWED, RuleFields, check_scope, more_scope
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import RATIOS, Signal
@@ -61,6 +61,7 @@ class RuleForm(ScopeForm):
     name = forms.CharField(max_length=200)
     kind = PickField()
     source = PickField()
+    prompt_version = PickField(label="Prompt version")
     signal = forms.ChoiceField(
         choices=[(one.value, one.words[:1].upper() + one.words[1:]) for one in Signal]
     )
@@ -104,7 +105,14 @@ class RuleForm(ScopeForm):
 
     def more_scope(self) -> tuple[str, ...]:
         """Return what calls of the signal can be told apart by."""
-        return more_scope(self.cleaned_data.get("signal"))
+        return more_scope(*self._asked())
+
+    def check_scope(self, text: str) -> str:
+        """Return a filter as it is kept; the error says which detectors know prompt versions."""
+        return check_scope(text, *self._asked())
+
+    def _asked(self) -> tuple[object, object]:
+        return self.cleaned_data.get("signal"), self.cleaned_data.get("detector")
 
     @property
     def is_optional_set(self) -> bool:

@@ -21,9 +21,8 @@ from diagnostics.alerting.rules import (
     ParametersError,
     RuleDefinition,
     RuleFields,
-    check_filter,
     check_parameters,
-    more_scope,
+    check_scope,
 )
 from diagnostics.alerting.states import ON
 from diagnostics.redaction.redactor import SecretTypedError, redact, refuse_secret
@@ -107,8 +106,9 @@ def check_rule(given: Mapping[str, Any], model: type[RuleFields] = RuleFields) -
     if isinstance(fields.get("name"), str):
         fields["name"] = " ".join(redact(fields["name"], LONGEST_NAME).split())
     try:
-        more = more_scope(fields.get("signal"))
-        fields["filter"] = refuse_secret(check_filter(str(fields.get("filter", "")), more))
+        told = str(fields.get("filter", ""))
+        kept_filter = check_scope(told, fields.get("signal"), fields.get("detector"))
+        fields["filter"] = refuse_secret(kept_filter)
     except (FilterError, SecretTypedError) as error:
         faults["filter"] = str(error)
     try:

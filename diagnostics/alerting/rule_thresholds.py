@@ -15,6 +15,8 @@ from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.alerting.states import ON, AlertPhase
 from diagnostics.alerting.wording import condition_words
 from diagnostics.figures import count, percent
+from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.selection.query_language import write_term
 from diagnostics.selection.selection import keeps_all
 from diagnostics.web.charts.marks import Tone
 
@@ -75,7 +77,12 @@ def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
     told = _current(rule, current)
     if not known or (rule.signal in COUNTED and rule.detector != "change" and not told):
         state = ("quiet", "no data")
-    return WatchingRule(rule, condition_words(rule), told, state)
+    return WatchingRule(rule, ", ".join([condition_words(rule), *_more(rule)]), told, state)
+
+
+def _more(rule: AlertRule) -> list[str]:
+    """Name what a rule is narrowed by beside the series."""
+    return [write_term(term) for term in terms_of(rule.filter) if term.field not in SERIES_FIELDS]
 
 
 def _found(row: AlertState) -> Mapping[str, Any]:

@@ -156,17 +156,27 @@ MORE_SCOPE: Mapping[Signal, tuple[str, ...]] = {
 """What a rule may be narrowed by beside the fields of a series, by its signal."""
 
 
-def more_scope(signal: object) -> tuple[str, ...]:
+BY_VERSION = ("threshold", "count")
+"""Detectors that look back six hours at most: as far as single events are counted."""
+
+
+def more_scope(signal: object, detector: object) -> tuple[str, ...]:
     """Return the fields beside those of series that a rule on a signal may name."""
-    return next((more for one, more in MORE_SCOPE.items() if one == signal), ())
+    more = next((more for one, more in MORE_SCOPE.items() if one == signal), ())
+    return (*more, "prompt_version") if _knows_versions(signal) and detector in BY_VERSION else more
+
+
+def _knows_versions(signal: object) -> bool:
+    return signal in list(Signal) and measured(Signal(str(signal))) is not None
 
 
 class FilterError(ValueError):
     """a filter has terms that cannot be watched by; `wrong` are these"""
 
-    def __init__(self, wrong: Iterable[str], more: Sequence[str] = ()) -> None:
+    def __init__(self, wrong: Iterable[str], more: Sequence[str] = (), hint: str = "") -> None:
         *names, last = (*SERIES_FIELDS, *more)
-        named = ", ".join(dict.fromkeys(wrong))
+        self.wrong = list(dict.fromkeys(wrong))
+        named = f"{', '.join(self.wrong)}{hint}"
         super().__init__(f"only {', '.join(names)} and {last} can be used here; refused: {named}")
 
 
@@ -187,7 +197,11 @@ class EvaluatedFields(Patience):
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     filter: Annotated[
-        str, Field(description="a query string on environment, node, provider, model; empty: all")
+        str,
+        Field(
+            description="a query string on environment, node, provider, model, and, where signal"
+            " and detector allow, kind, prompt_version, source; empty: all"
+        ),
     ] = ""
     # Each combination of their values is a slice of its own.
     group_by: Annotated[list[str], AfterValidator(_in_order)] = ["provider", "model"]
@@ -225,6 +239,11 @@ class RuleDefinition(EvaluatedFields):
     def terms(self) -> tuple[Term, ...]:
         """The conditions of its filter on series and sources."""
         return tuple(term for term in terms_of(self.filter) if term.field != "kind")
+
+    @cached_property
+    def is_by_version(self) -> bool:
+        """Whether single events have to be counted: minutes are not known by prompt version."""
+        return any(term.field == "prompt_version" for term in self.terms)
 
     @cached_property
     def measured(self) -> Measured | None:
@@ -290,6 +309,21 @@ def check_filter(text: str, more: Sequence[str] = ()) -> str:
     if dropped:
         raise FilterError(dropped, more)
     return kept
+
+
+VERSION_HINT = " (only threshold and count can be narrowed to a prompt version)"
+
+
+def check_scope(text: str, signal: object, detector: object) -> str:
+    """Return the filter of a rule as it is kept; FilterError names what it cannot watch by."""
+    more = more_scope(signal, detector)
+    try:
+        return check_filter(text, more)
+    except FilterError as error:
+        is_version = any("prompt" in one for one in error.wrong)
+        if is_version and _knows_versions(signal) and "prompt_version" not in more:
+            raise FilterError(error.wrong, more, VERSION_HINT) from error
+        raise
 
 
 def _read_address(text: str) -> dict[str, str]:

@@ -7,10 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from diagnostics.alerting.counts import KnownSeries, SeriesCounts, known_series, read_counts
+import structlog
+
+from diagnostics.alerting.counts import (
+    KnownSeries,
+    SeriesCounts,
+    known_series,
+    read_counts,
+    read_event_counts,
+)
 from diagnostics.alerting.evaluation import (
     DetectorEvaluation,
     judge,
@@ -20,6 +29,7 @@ from diagnostics.alerting.evaluation import (
     windows_of,
 )
 from diagnostics.alerting.past import prime
+from diagnostics.alerting.raw_counts import EventsUncountableError
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import (
     Key,
@@ -38,11 +48,15 @@ from diagnostics.analysis.detectors.thresholds import Window
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 
+logger = structlog.get_logger(__name__)
+
 LOOK = [column.name for column in fields(DetectorEvaluation)]
 MOST_SLICES = 1_000
 DATA_SECONDS = 300
 """That a slice has calls is noted once in so many seconds."""
 
+EVENTS_SECONDS = 2.0
+"""In which a project's events of the last six hours are counted for all rules on versions."""
 MOST_PROJECTS = 200
 """Projects whose slices a process remembers."""
 
@@ -79,9 +93,12 @@ def look_at(
     a call lately are only seen when they are known, or all are wanted (`is_complete`).
     """
     known, series = read_kept(project_id), known_series(project_id)
-    counted = _count(project_id, rules, slot)
+    plain = [rule for rule in rules if not rule.is_by_version]
+    counted = _count(project_id, plain, slot)
     minute = ProjectMinute(project_id, slot, known, series, counted, is_complete)
-    seen = [one for rule in rules for one in _slices(minute, rule)]
+    seen = [one for rule in plain for one in _slices(minute, rule)]
+    if len(plain) < len(rules):
+        seen += _slices_by_version(minute, [rule for rule in rules if rule.is_by_version])
     _watch(minute, [one for one in seen if one.rule.detector == "change"])
     for one in seen:
         _advance(one, slot)
@@ -89,10 +106,40 @@ def look_at(
 
 
 def _count(project_id: int, rules: Sequence[RuleDefinition], slot: datetime) -> SeriesCounts:
+    columns, windows = _columns_and_windows(rules)
+    return read_counts(project_id, slot, columns, windows)
+
+
+def _columns_and_windows(rules: Iterable[RuleDefinition]) -> tuple[set[str], set[int]]:
     asked = [(rule, found) for rule in rules if (found := rule.measured)]
     columns = {name for _, found in asked for name in found.columns} or {"events"}
     windows = {seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.limits)}
-    return read_counts(project_id, slot, columns, windows)
+    return columns, windows
+
+
+def _slices_by_version(
+    minute: ProjectMinute, rules: Iterable[RuleDefinition]
+) -> Iterator[SliceEvaluation]:
+    """Look by single events, which a project has two seconds for; beyond that nothing is told.
+
+    A slice that was not looked at stays as it stands.
+    """
+    alike: dict[tuple[Term, ...], list[RuleDefinition]] = defaultdict(list)
+    for rule in rules:
+        alike[rule.terms].append(rule)
+    deadline = monotonic() + EVENTS_SECONDS
+    for terms, mine in alike.items():
+        columns, windows = _columns_and_windows(mine)
+        try:
+            counted = read_event_counts(
+                minute.project_id, minute.slot, minute.series, columns, windows, terms, deadline
+            )
+        except EventsUncountableError:
+            skipped = [rule.id for rule in mine]
+            logger.warning("rules_not_evaluated", project=minute.project_id, rules=skipped)
+            continue
+        for rule in mine:
+            yield from _slices(minute._replace(counted=counted), rule)
 
 
 def _slices(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvaluation]:

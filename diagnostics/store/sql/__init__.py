@@ -46,25 +46,29 @@ def _read(name: str) -> str:
     return FILES[name].read_text(encoding="utf-8").strip()
 
 
-def _measures() -> str:
-    """Count the events that meet the condition of each measure, and add up the sums."""
+@cache
+def measures_of_events() -> Mapping[str, str]:
+    """Return how each measure is counted from rows of events: by conditions, then the sums."""
     bounds = pairwise((-1, *LATENCY_BOUNDS_MS, MOST))
     within = (f"is_call AND latency_ms > {low} AND latency_ms <= {high}" for low, high in bounds)
     conditions = (*LINE.split(_read("measures")), *within)
-    counts = [
-        f"count(*) FILTER (WHERE {condition})"
+    counts = {
+        name: f"count(*) FILTER (WHERE {condition})"
         if name in PLAIN
         else f"nullif(count(*) FILTER (WHERE {condition}), 0)"
         for name, condition in zip(PACKED, conditions, strict=True)
-    ]
-    return ", ".join([*counts, _read("sums_of_events")])
+    }
+    return {**counts, **dict(zip(SUMS, _sums(), strict=True))}
+
+
+def _sums() -> list[str]:
+    return [text.strip() for text in _read("sums_of_events").split(",\n")]
 
 
 def _packed() -> str:
     """Add up the words of events, and their tokens and milliseconds."""
     words = [f"coalesce(sum(w{word}), 0)::bigint AS w{word}" for word in range(WORDS)]
-    sums = _read("sums_of_events").split(",\n")
-    named = [f"{text.strip()} AS {name}" for text, name in zip(sums, SUMS, strict=True)]
+    named = [f"{text} AS {name}" for text, name in zip(_sums(), SUMS, strict=True)]
     return ", ".join([*words, *named])
 
 
@@ -130,7 +134,7 @@ MARKS: Mapping[str, Callable[[], str]] = {
     "<<joined_nodes>>": lambda: _joined("nodes"),
     "<<joined_called_models>>": lambda: _joined("called_models"),
     "<<joined_kinds>>": lambda: _joined("kinds", MOST_KINDS),
-    "<<measures>>": _measures,
+    "<<measures>>": lambda: ", ".join(measures_of_events().values()),
     "<<words>>": lambda: ", ".join(f"w{word} bigint" for word in range(WORDS)),
     "<<packed>>": _packed,
     "<<unpacked>>": lambda: ", ".join([*map(_field_of, PACKED), *SUMS]),

@@ -150,7 +150,7 @@ def test_untouched_boxes_keep_the_seconds_of_a_rule(project: Project, seconds: i
         ({"name": " "}, "This field is required"),
         (
             {"filter": "kind=truncated"},
-            "Only environment, node, provider and model can be used here",
+            "Only environment, node, provider, model and prompt_version can be used here",
         ),
         ({"filter": "modle=m-1"}, "refused: modle"),
     ],
@@ -215,8 +215,28 @@ def test_without_javascript_a_button_asks_for_the_back_test(
 
 
 def test_what_a_rule_cannot_watch_by_is_said(project: Project, client: Client) -> None:
+    page = client.get("/alerts/rules/new/?release=v7").content.decode()
+    assert "Not part of the scope: release:=v7" in page
     page = client.get("/alerts/rules/new/?prompt_version=v7").content.decode()
+    assert '<option value="v7" selected>' in page
+    assert "Not part of the scope" not in page
+    page = client.get("/alerts/rules/new/?prompt_version=v7&detector=change").content.decode()
     assert "Not part of the scope: prompt:=v7" in page
+
+
+def test_a_prompt_version_is_picked_for_a_threshold_and_refused_for_change(
+    project: Project, client: Client
+) -> None:
+    picked = {**RULE, "filter": "", "prompt_version": "v7"}
+    page = client.post("/alerts/rules/new/", {**picked, "detector": "change"}).content.decode()
+    assert "only threshold and count can be narrowed to a prompt version" in page
+    assert not AlertRule.objects.exists()
+    client.post("/alerts/rules/new/", {**picked, "detector": "threshold"})
+    row = AlertRule.objects.get()
+    assert row.filter == "prompt_version=v7"
+    page = client.get(f"/alerts/rules/{row.pk}/").content.decode()
+    assert '<option value="v7" selected>' in page
+    assert '<span class="tag">prompt:=v7</span>' in page
 
 
 def test_the_scope_of_a_rule_is_picked_exactly_and_shown(project: Project, client: Client) -> None:

@@ -1,0 +1,43 @@
+-- Counts of single events and posted outcomes, by series and by the cut of time they lie in.
+-- What arrived when its minute was older than `known_within` is left out, as is what carries an
+-- implausible time.
+-- Parameters: project, since, until, bounds (times, ascending), known_within, and the terms.
+SELECT environment, node, provider, model, cut, <<sums>>
+FROM (
+    SELECT
+        environment, node, provider, model,
+        width_bucket(date_trunc('minute', occurred_at), %(bounds)s::timestamptz[]) AS cut,
+        <<of_events>>
+    FROM (
+        SELECT
+            *,
+            kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call,
+            CASE kind WHEN 'parse_invalid' THEN parse_error_type END AS invalid_type,
+            CASE kind WHEN 'provider_error' THEN call_error_type END AS call_type
+        FROM diagnostics_event
+        WHERE project_id = %(project)s
+            AND occurred_at >= %(since)s
+            AND occurred_at < %(until)s
+            AND time_mark IS NULL
+            AND received_at < date_trunc('minute', occurred_at) + %(known_within)s
+            <<terms>>
+    ) AS event
+    GROUP BY 1, 2, 3, 4, 5
+    UNION ALL
+    SELECT
+        environment, node, provider, model,
+        width_bucket(minute, %(bounds)s::timestamptz[]),
+        <<of_outcomes>>
+    FROM (
+        SELECT *, degraded + stubbed + circuit_open + provider_failed + budget_exhausted AS bad
+        FROM diagnostics_outcome
+        WHERE project_id = %(project)s
+            AND minute >= %(since)s
+            AND minute < %(until)s
+            AND minute <= received_at + interval '5 minutes'
+            AND received_at < minute + %(known_within)s
+            <<terms>>
+    ) AS outcome
+    GROUP BY 1, 2, 3, 4, 5
+) AS counted
+GROUP BY 1, 2, 3, 4, 5
