@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 from django import forms
 from django.core.exceptions import ValidationError
 
-from diagnostics.alerting.rules import LONGEST_FILTER, FilterError, check_filter
+from diagnostics.alerting.rules import LONGEST_FILTER, SILENCED_BY, FilterError, check_filter
 from diagnostics.alerting.wording import scope_words
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.selection.conditions import known_values
@@ -55,6 +55,7 @@ class ScopeForm(forms.Form):
     node = PickField()
     provider = PickField()
     model = PickField()
+    kind = PickField(label="Kind of failure")
     filter = forms.CharField(
         label="Filter",
         required=False,
@@ -92,7 +93,7 @@ class ScopeForm(forms.Form):
 
     def more_scope(self) -> tuple[str, ...]:
         """Return the fields beside those of series that the scope may name."""
-        return ()
+        return SILENCED_BY
 
     def check_scope(self, text: str) -> str:
         """Return a filter as it is kept; FilterError."""

@@ -16,7 +16,7 @@ from diagnostics.alerting.counts import hold
 from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
 from diagnostics.alerting.incident_rows import clear_slices, close, tell
 from diagnostics.alerting.rule_models import AlertRule, AlertState
-from diagnostics.alerting.rules import check_filter
+from diagnostics.alerting.rules import SILENCED_BY, check_filter
 from diagnostics.alerting.saved_states import standing_of
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.states import AlertPhase, SliceStatus, acknowledged, resolved, time_of
@@ -143,7 +143,7 @@ def silence(
     row = Silence.objects.create(
         project_id=project_id,
         rule=rule,
-        filter=check_filter(text),
+        filter=check_filter(text, SILENCED_BY),
         starts_at=begin,
         ends_at=until,
         reason=redact(reason.strip(), LONGEST_REASON),

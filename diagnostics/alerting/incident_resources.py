@@ -136,7 +136,7 @@ _INCIDENT: dict[str, Any] = {
 }
 _SLICE = {
     "rule_id": 1,
-    "rule": "Worse than usual",
+    "rule": "Failure rate above baseline",
     "rule_version": 1,
     "slice": {"provider": "anthropic", "model": "claude-haiku-4"},
     "severity": "warning",

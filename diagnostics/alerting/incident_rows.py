@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from diagnostics.alerting.attribution import VerdictCache, common
 from diagnostics.alerting.correlation import (
@@ -18,12 +19,13 @@ from diagnostics.alerting.correlation import (
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
-from diagnostics.alerting.rules import filter_of, terms_of
+from diagnostics.alerting.rules import columns_of, filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import rank
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
 from diagnostics.alerting.wording import slice_words
+from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.verdict.wording import since_of
 
@@ -52,7 +54,28 @@ def is_quiet(incident: Incident, now: datetime, known: Sequence[Quiet] | None = 
     """
     quiet = quiet_stretches(incident.project_id, now) if known is None else known
     slices = incident.slices.all() if quiet else ()
-    return bool(quiet) and all(is_silenced(quiet, now, x.rule_id, x.slice) for x in slices)
+    names_kinds = any(term.field == "kind" for one in quiet for term in one.terms)
+    verdict = incident.latest_verdict
+    return bool(quiet) and all(
+        is_silenced(
+            quiet,
+            now,
+            one.rule_id,
+            one.slice,
+            _kinds_of(one.rule.filter, verdict) if names_kinds else (),
+        )
+        for one in slices
+    )
+
+
+def _kinds_of(rule_filter: str, verdict: Mapping[str, Any]) -> Sequence[str]:
+    """Return the kinds of failure that a slice fires for, as filters name them.
+
+    Those that its rule is narrowed to, else those that rose as its verdict has it.
+    """
+    own = [term for term in terms_of(rule_filter) if term.field == "kind"]
+    columns = columns_of(own) if own else verdict.get("risen") or ()
+    return [kind_filter(column) for column in columns]
 
 
 def raise_slices(
@@ -84,7 +107,8 @@ def raise_slices(
         if joined is None:
             incident = _open(project_id, one, blame, verdict, at, is_past=past)
             known[incident.pk] = incident
-        silenced = is_silenced(quiet, at, one.rule.id, one.values)
+        kinds = _kinds_of(one.rule.filter, verdict)
+        silenced = is_silenced(quiet, at, one.rule.id, one.values, kinds)
         raised[joined.id if joined else incident.pk].append((one, silenced))
     for pk, slices in raised.items():
         incident = known[pk]
@@ -129,7 +153,8 @@ def _reopen(
     incident.cleared_at, incident.verdict_now, incident.verdict_at = None, verdict, at
     put_down_to(incident, blame)
     incident.save()
-    is_covered = is_silenced(quiet, at, one.rule.id, one.values)
+    kinds = _kinds_of(one.rule.filter, verdict)
+    is_covered = is_silenced(quiet, at, one.rule.id, one.values, kinds)
     tell(incident, Kind.REOPENED, at, of=last, is_silenced=is_covered)
     return incident
 

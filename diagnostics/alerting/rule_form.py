@@ -59,7 +59,6 @@ class RuleForm(ScopeForm):
     """What is watched, when it fires, and who is notified."""
 
     name = forms.CharField(max_length=200)
-    kind = PickField()
     source = PickField()
     prompt_version = PickField(label="Prompt version")
     signal = forms.ChoiceField(

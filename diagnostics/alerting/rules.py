@@ -156,6 +156,8 @@ MORE_SCOPE: Mapping[Signal, tuple[str, ...]] = {
 """What a rule may be narrowed by beside the fields of a series, by its signal."""
 
 
+SILENCED_BY = ("kind",)
+"""What a silence or a maintenance window may name beside the fields of a series."""
 BY_VERSION = ("threshold", "count")
 """Detectors that look back six hours at most: as far as single events are counted."""
 
@@ -268,7 +270,7 @@ USUAL: Mapping[str, Any] = {"signal": Signal.CALL_FAILURE_RATIO, "detector": "ch
 """What a rule watches unless it says otherwise."""
 STANDARD: Mapping[str, RuleFields] = {
     "change": RuleFields(
-        name="Worse than usual",
+        name="Failure rate above baseline",
         group_by=list(SERIES_FIELDS),
         signal=Signal.CALL_FAILURE_RATIO,
         detector="change",

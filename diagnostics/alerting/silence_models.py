@@ -20,7 +20,7 @@ class Silence(models.Model):
     rule = models.ForeignKey(
         AlertRule, models.CASCADE, related_name="silences", null=True, blank=True
     )
-    # A query string on environment, node, provider, model; empty: everything.
+    # A query string on environment, node, provider, model, kind; empty: everything.
     filter = models.TextField(blank=True, default="")
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()

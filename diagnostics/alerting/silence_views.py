@@ -22,7 +22,7 @@ from diagnostics.alerting.form_fields import (
 )
 from diagnostics.alerting.incident_actions import end_silence, silence
 from diagnostics.alerting.rule_rows import live_rules
-from diagnostics.alerting.rules import watched
+from diagnostics.alerting.rules import SILENCED_BY, watched
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Repeats
 from diagnostics.alerting.wording import scope_words
@@ -97,7 +97,7 @@ def _badge(row: Silence, now: datetime) -> tuple[Tone, str]:
 def silences(request: ConsoleRequest) -> HttpResponse:
     """Show what is silenced, what is planned, and a form for each."""
     selection = read_selection(request.GET.dict())
-    text, _ = watched(selection)
+    text, _ = watched(selection, SILENCED_BY)
     form = SilenceForm(request.project.pk, initial=scope_of(text))
     return _show(request, form, MaintenanceForm(request.project.pk))
 

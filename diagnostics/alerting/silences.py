@@ -1,6 +1,6 @@
 """When nobody is to be told: silences, and maintenance windows that come round again."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -51,17 +51,26 @@ class Quiet:
             for begin in begins
         )
 
-    def covers(self, rule: int, values: Slice) -> bool:
-        """Whether it is about a slice: the slice has every value that it names."""
+    def covers(self, rule: int, values: Slice, kinds: Collection[str] = ()) -> bool:
+        """Whether it is about a slice: the slice has every value that it names.
+
+        `kinds` are the kinds of failure that the slice fires for, as filters name them. One
+        that it does not name keeps the slice loud; so do kinds that are not known.
+        """
         if self.rule is not None and self.rule != rule:
             return False
-        is_told = all(term.field in values for term in self.terms)
-        return is_told and keeps_all(self.terms, dict(values))
+        of_kind = [term for term in self.terms if term.field == "kind"]
+        others = [term for term in self.terms if term.field != "kind"]
+        if of_kind and not (kinds and all(keeps_all(of_kind, {"kind": one}) for one in kinds)):
+            return False
+        return all(term.field in values for term in others) and keeps_all(others, dict(values))
 
 
-def is_silenced(stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice) -> bool:
+def is_silenced(
+    stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice, kinds: Collection[str] = ()
+) -> bool:
     """Whether anything keeps a slice quiet now."""
-    return any(one.is_on(now) and one.covers(rule, values) for one in stretches)
+    return any(one.is_on(now) and one.covers(rule, values, kinds) for one in stretches)
 
 
 def _end(begin: datetime, length: timedelta) -> float:

@@ -212,6 +212,11 @@ def kept_form(verdict: Verdict) -> dict[str, Any]:
 
 
 def _in_parts(verdict: Verdict) -> dict[str, Any]:
-    parts = {**_describe(verdict), "told": write_sentence(verdict.told)}
+    # The kinds are kept for silences, which cover what fails in no other way.
+    parts = {
+        **_describe(verdict),
+        "told": write_sentence(verdict.told),
+        "risen": verdict.finding.risen,
+    }
     del parts["sentence"]
     return parts

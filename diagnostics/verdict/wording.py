@@ -218,12 +218,16 @@ def _time_of(kept: object) -> datetime | None:
     return at if at.tzinfo else None
 
 
+KEPT_ONLY = frozenset({"told", "risen"})
+"""What a kept verdict has beyond the wire format."""
+
+
 def worded(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return a kept verdict in the wire format: with its sentence as text."""
     sentence = sentence_of(verdict)
     if sentence is None or "told" not in verdict:
         return dict(verdict)
-    rest = {name: value for name, value in verdict.items() if name != "told"}
+    rest = {name: value for name, value in verdict.items() if name not in KEPT_ONLY}
     if incidents := rest.get("incidents"):
         rest["incidents"] = [worded(one) for one in incidents]
     return {**rest, "sentence": sentence.text}

@@ -58,7 +58,7 @@ def test_s0_58_rules_out_of_the_box_are_shown_and_explained(
 ) -> None:
     ensure_standard_rules()
     page = client.get("/alerts/rules/").content.decode()
-    assert "Worse than usual" in page
+    assert "Failure rate above baseline" in page
     assert "Built-in: fires when it is significantly worse than the baseline" in page
     rule = AlertRule.objects.get(standard="change")
     client.post(f"/alerts/rules/{rule.pk}/switch/")

@@ -25,11 +25,12 @@ from diagnostics.alerting.incident_actions import (
 )
 from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
-from diagnostics.alerting.incident_rows import clear_slices
+from diagnostics.alerting.incident_rows import clear_slices, is_quiet
 from diagnostics.alerting.notification_wording import lead_of, subject_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState
+from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
 from diagnostics.store.windows import floor
-from tests.diagnostics.alert_calls import MINUTE, count_degraded, degrade
+from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
 
 pytestmark = pytest.mark.django_db
 
@@ -141,6 +142,36 @@ def test_a_silence_covers_what_it_names_only(project: Project, person: User, now
     assert not Transition.objects.get(kind="fired").is_silenced
 
 
+def test_a_silenced_kind_holds_until_another_kind_rises(
+    project: Project, person: User, incident: Incident
+) -> None:
+    until = clock.now() + timedelta(hours=9)
+    silence(project.pk, person, until, text="kind:truncated")
+    assert not is_quiet(incident, clock.now())
+    for risen, quiet in ((["truncated"], True), (["truncated", "refusal"], False)):
+        incident.verdict_now = {"since": "2026-11-24T10:00:00Z", "risen": risen}
+        assert is_quiet(incident, clock.now()) is quiet
+
+
+def test_a_rule_on_a_kind_is_silenced_by_its_kind(
+    project: Project, person: User, now: datetime
+) -> None:
+    given = {"signal": "call_failure_ratio", "detector": "threshold"}
+    for name, kind in (("a", "not_json"), ("b", "not_json")):
+        create_rule(
+            project.pk, {**given, "name": name, "filter": f"kind:{kind} model:{name}"}, None
+        )
+    row = silence(project.pk, person, now + timedelta(hours=9), text="kind:not_json", starts_at=now)
+    count_calls(project, now, [0.9], 60, "a-1")
+    evaluate_project(project.pk, now)
+    assert Transition.objects.get(kind="fired").is_silenced
+    row.delete()
+    silence(project.pk, person, now + timedelta(hours=9), text="kind:refusal", starts_at=now)
+    count_calls(project, now + MINUTE, [0.9], 60, "b-1")
+    evaluate_project(project.pk, now + MINUTE)
+    assert not Transition.objects.exclude(kind="fired", is_silenced=True).get().is_silenced
+
+
 def test_an_incident_is_silenced_by_its_calls(incident: Incident, person: User) -> None:
     row = silence_incident(incident, person, clock.now() + timedelta(hours=2))
     assert row.filter == "provider=fake&model=fake-1"
@@ -196,3 +227,18 @@ def test_the_rule_that_is_no_longer_built_in_ends_where_nobody_changed_it(
     incident.refresh_from_db()
     assert (incident.state, incident.cleared_at is None) == ("resolved", False)
     assert not incident.slices.filter(cleared_at=None).exists()
+
+
+def test_the_built_in_rule_is_renamed_where_nobody_has_named_it(project: Project) -> None:
+    rename = import_module("diagnostics.migrations.0015_rename_built_in_rule").RENAME
+    ensure_standard_rules()
+    rows = AlertRule.objects.filter(standard="change")
+    for name, after in (("Mine", "Mine"), ("Worse than usual", "Failure rate above baseline")):
+        rows.update(name=name)
+        with connection.cursor() as cursor:
+            cursor.execute(rename)
+        assert rows.get().name == after
+    create_rule(project.pk, {"name": "Worse than usual"}, None)
+    with connection.cursor() as cursor:
+        cursor.execute(rename)
+    assert AlertRule.objects.filter(name="Worse than usual").exists()

@@ -48,3 +48,15 @@ def test_it_covers_what_its_terms_name() -> None:
     assert is_silenced([haiku, one_rule], FRIDAY, 7, {})
     assert not is_silenced([haiku, one_rule], FRIDAY, 8, {})
     assert not is_silenced([one_rule], FRIDAY + 2 * HOUR, 7, {})
+
+
+def test_a_silenced_kind_covers_what_fails_in_no_other_way() -> None:
+    cut = Quiet(FRIDAY, FRIDAY + HOUR, (Term("kind", "truncated"), Term("model", "haiku")))
+    haiku = {"provider": "a", "model": "haiku"}
+    assert cut.covers(1, haiku, ["truncated"])
+    assert not cut.covers(1, haiku, ["truncated", "refusal"])
+    assert not cut.covers(1, haiku)
+    assert not cut.covers(1, {**haiku, "model": "opus"}, ["truncated"])
+    others = Quiet(FRIDAY, FRIDAY + HOUR, (Term("kind", "refusal", is_negated=True),))
+    assert others.covers(1, haiku, ["truncated"])
+    assert not others.covers(1, haiku, ["truncated", "refusal"])

@@ -70,7 +70,7 @@ def test_the_page_of_a_model_lists_the_rules_that_watch_it(
     create_rule(project.pk, {**RULE, "name": "of m-10 only", "filter": "model=m-10"}, None)
     evaluate_project(project.pk, now)
     mine = {one.rule.name: one for one in WatchedModels(project.pk).rules_of("acme", "m-1")}
-    assert set(mine) == {"Worse than usual", "m-1 above 10 %"}
+    assert set(mine) == {"Failure rate above baseline", "m-1 above 10 %"}
     found = mine["m-1 above 10 %"]
     assert found.state == ("bad", "firing")
     assert found.says == "failed calls above 10\u202f%"
