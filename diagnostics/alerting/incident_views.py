@@ -28,15 +28,7 @@ from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.task_facts import risen_failures, task_of
 from diagnostics.alerting.task_text import TaskFacts, write_task
-from diagnostics.alerting.wording import (
-    LOOKS,
-    SEVERITIES,
-    STATES,
-    TOLD,
-    end_words,
-    look_words,
-    slice_words,
-)
+from diagnostics.alerting.wording import LOOKS, STATES, TOLD, end_words, look_words, slice_words
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of
@@ -202,7 +194,6 @@ def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[
         "incident": one,
         "affected": affected,
         "badge": STATES[one.state],
-        "severity": SEVERITIES[one.severity],
         "since": since,
         "lasted": (one.cleared_at or now) - since,
         "cause": IncidentCause(cause).label if cause else "",

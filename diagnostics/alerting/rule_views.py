@@ -21,7 +21,7 @@ from diagnostics.alerting.rule_rows import (
     minutes_by_rule,
     slices_by_rule,
 )
-from diagnostics.alerting.wording import DETECTORS, SEVERITIES, rule_words, scope_words
+from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
@@ -42,7 +42,6 @@ def _row(
         "totals": totals,
         "looks": [_look(minute) for minute in looks],
         "badge": _badge(rule, slices),
-        "severity": SEVERITIES[rule.severity],
         "says": rule_words(rule),
         "explained": DETECTORS[rule.detector][1],
         "covers": scope_words(rule.filter),

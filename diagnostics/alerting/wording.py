@@ -28,15 +28,11 @@ DETECTORS: Mapping[str, tuple[str, str]] = {
     ),
 }
 """What a detector is called, and how it judges."""
+# Colours tell how an incident stands; its severity is a word.
 STATES: Mapping[str, tuple[Tone, str]] = {
     "open": ("bad", "open"),
     "acknowledged": ("warn", "acknowledged"),
     "resolved": ("good", "resolved"),
-}
-SEVERITIES: Mapping[str, tuple[Tone, str]] = {
-    "critical": ("bad", "critical"),
-    "warning": ("warn", "warning"),
-    "info": ("quiet", "info"),
 }
 LOOKS: Mapping[str, tuple[Tone, str]] = {
     "quiet": ("good", "quiet"),

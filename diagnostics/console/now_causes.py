@@ -14,7 +14,7 @@ from diagnostics.alerting.incident_rows import is_quiet, quiet_stretches
 from diagnostics.alerting.incident_views import headline_of
 from diagnostics.alerting.notification_facts import AdviceLine, advice_of, rate_of
 from diagnostics.alerting.severity import rank
-from diagnostics.alerting.wording import SEVERITIES, slice_words
+from diagnostics.alerting.wording import STATES, slice_words
 from diagnostics.figures import listed, plural
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
@@ -39,9 +39,9 @@ class CauseCard:
     is_quiet: bool
 
     @property
-    def severity(self) -> tuple[Tone, str]:
-        """Tone and word of the severity."""
-        return SEVERITIES[self.incident.severity]
+    def badge(self) -> tuple[Tone, str]:
+        """Tone and word of its state."""
+        return STATES[self.incident.state]
 
     @property
     def has_curve(self) -> bool:

@@ -357,3 +357,18 @@ def test_an_incident_shows_the_failures_that_rose_with_a_sample_each(
     shown = page.split('id="failures-heading"')[1].split("</section>")[0]
     assert '<span class="num">20</span>' in shown
     assert "not json" in shown
+
+
+def test_colours_follow_the_state_and_the_severity_is_a_word(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project, rule=make_rule(project, severity="warning"))
+    states = [("open", "bad"), ("acknowledged", "warn")]
+    for state, tone in states:
+        Incident.objects.filter(pk=incident.pk).update(state=state)
+        page = client.get(f"/incidents/{incident.pk}/").content.decode()
+        assert f'<section class="verdict is-{tone}"' in page
+        assert '<span class="tag">warning</span>' in page
+        assert f'class="cause is-{tone}"' in client.get("/").content.decode()
+    happen(incident, "cleared")
+    assert 'class="verdict is-good"' in client.get(f"/incidents/{incident.pk}/").content.decode()
