@@ -58,10 +58,10 @@ def _onsets(row: Incident) -> Iterator[TimelineEntry]:
     """Return the onset of the verdict, and that of the detector where it differs."""
     onset = onset_of(row.latest_verdict)
     if onset is None:
-        yield TimelineEntry(row.onset, "warn", "Onset")
+        yield TimelineEntry(row.onset, "bad", "Onset")
         return
     at, low, high = onset
-    yield TimelineEntry(at, "warn", "Onset", (low, " to ", high, " (95 %)") if low < high else ())
+    yield TimelineEntry(at, "bad", "Onset", (low, " to ", high, " (95 %)") if low < high else ())
     if row.onset != at:
         yield TimelineEntry(row.onset, "quiet", "Detector onset", ["CUSUM left zero"])
 

@@ -30,6 +30,7 @@ class WallboardIncident:
     """An open incident as one sentence."""
 
     number: int
+    severity: str
     parts: Sequence[str | datetime]
     is_acknowledged: bool
 
@@ -90,4 +91,4 @@ def models_of(statuses: Iterable[SeriesStatus]) -> list[WallboardModel]:
 def _incident(row: Incident) -> WallboardIncident:
     told = sentence_of(row.latest_verdict)
     parts = told.parts if told else [row.title.rstrip(".")]
-    return WallboardIncident(row.pk, parts, row.acknowledged_at is not None)
+    return WallboardIncident(row.pk, row.severity, parts, row.acknowledged_at is not None)

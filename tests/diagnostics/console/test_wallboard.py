@@ -55,6 +55,7 @@ def test_it_shows_incidents_and_models_to_nobody_in_particular(project: Project,
     open_incident(project, "Degrading since")
     answer = Client().get(path)
     assert "Degrading since" in answer.text
+    assert ", warning, not acknowledged" in answer.text
     assert "openai/gpt-5" in answer.text
     assert "<title>(1) Default" in answer.text
     assert 'http-equiv="refresh"' in answer.text
