@@ -1,16 +1,23 @@
 """Django's administration behind our own sign-in, with every model of ours."""
 
+from typing import Any
+
 from allauth.account.decorators import secure_admin_login
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.db.models import Field
 
-from diagnostics.accounts.administration import read_only, register_rest
+from diagnostics.accounts.administration import SentenceFilter, read_only, register_rest
 
 # Registered by their makers with their secrets; here they are looked at without.
 OTHERS = (Authenticator, SocialApp, SocialToken, UserSession)
+
+
+def _has_choices(field: "Field[Any, Any]") -> bool:
+    return bool(field.flatchoices)
 
 
 def prepare_administration() -> None:
@@ -23,5 +30,6 @@ def prepare_administration() -> None:
         admin.site.register(LogEntry, read_only(LogEntry))
     register_rest()
     admin.site.site_header = admin.site.site_title = "Failsoft administration"
-    admin.site.index_title = "Rows"
+    admin.site.index_title = "Data"
+    admin.FieldListFilter.register(_has_choices, SentenceFilter, take_priority=True)
     admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]

@@ -4,6 +4,7 @@ Whoever is staff but no superuser sees the rows of the projects they administer,
 that belongs to no project.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
@@ -50,6 +51,36 @@ def mine(request: HttpRequest) -> QuerySet[Any]:
     return asked.values("project_id")
 
 
+def in_sentence_case(value: object) -> str:
+    """Write a stored choice as pages do: `ok_first` as Ok first."""
+    return str(value).replace("_", " ").capitalize()
+
+
+class SentenceFilter(admin.ChoicesFieldListFilter):
+    """The values of a choice, in sentence case."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:  # noqa: ANN401 - Django's
+        """Return what to choose from; the first is all of them."""
+        every, *rest = super().choices(changelist)
+        yield every
+        for one in rest:
+            yield {**one, "display": str(one["display"]).capitalize()}
+
+
+def _column(model: type[Model], name: Any) -> Any:  # noqa: ANN401 - Django's
+    """Show a choice in sentence case, any other field as it is."""
+    field = next((one for one in model._meta.fields if one.name == name), None)
+    if field is None or not field.flatchoices:
+        return name
+
+    @admin.display(description=str(field.verbose_name), ordering=name, empty_value="-")
+    def column(row: Model) -> str | None:
+        value = getattr(row, name)
+        return None if value in (None, "") else in_sentence_case(value)
+
+    return column
+
+
 class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
     """Rows of one's own projects only, unless one is a superuser; changes are noted."""
 
@@ -60,6 +91,10 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run ti
             return rows
         path = project_path(self.model)
         return rows.filter(**{f"{path}__in": mine(request)}) if path else rows.none()
+
+    def get_list_display(self, request: HttpRequest) -> Any:  # noqa: ANN401 - Django's
+        """Write choices as pages do."""
+        return [_column(self.model, name) for name in super().get_list_display(request)]
 
     def get_list_filter(self, request: HttpRequest) -> Any:  # noqa: ANN401 - Django's
         """Name no other project, nor what belongs to it, in a filter."""

@@ -1,5 +1,6 @@
 """Providers and models are set up in the administration; work can only be looked at."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -47,6 +48,27 @@ def test_every_list_and_row_can_be_looked_at(
     row = model.objects.filter(project=project).earliest("pk")
     assert admin.get(f"/admin/{page}/").status_code == 200
     assert admin.get(f"/admin/{page}/{row.pk}/change/").status_code == 200
+
+
+def test_times_and_choices_are_written_as_in_the_console(admin: Client, project: Project) -> None:
+    load(project, NOW, volume=0.001)
+    html = admin.get("/admin/agents/goal/").content.decode()
+    assert re.search(r"2026-11-2\d \d\d:\d\d:\d\d UTC", html)
+    assert "p.m." not in html
+    assert ">Ok first</td>" in html
+    assert "Ok First" not in html
+    assert "<h1>Data</h1>" in admin.get("/admin/").content.decode()
+
+
+@pytest.mark.parametrize("page", ["diagnostics/storedevent", "agents/attempt"])
+def test_events_and_attempts_are_searched_and_never_changed(
+    admin: Client, project: Project, page: str
+) -> None:
+    load(project, NOW, volume=0.001)
+    html = admin.get(f"/admin/{page}/", {"q": "demo-goal-01"}).content.decode()
+    assert 'id="searchbar"' in html
+    assert "0 results" not in html
+    assert admin.get(f"/admin/{page}/add/").status_code == 403
 
 
 @pytest.mark.parametrize("page", [page for page, _ in WORK])

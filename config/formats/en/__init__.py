@@ -1,0 +1,1 @@
+"""English, as this product writes it."""
