@@ -23,11 +23,11 @@ from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.queries.trends import RUNS, Counting, recent_trends, trends
 from diagnostics.selection.query_language import Query, Term
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.selection import Selection, keeps_all
 from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to
-from diagnostics.verdict.cells import COUNTED, count_calls
-from diagnostics.verdict.verdicts import Verdict, verdict_of
+from diagnostics.verdict.cells import COUNTED, LOCAL, count_calls
+from diagnostics.verdict.verdicts import Verdict, calm_verdict, verdict_of
 
 logger = structlog.get_logger(__name__)
 Statuses = Mapping[SeriesKey, SeriesStatus]
@@ -103,22 +103,26 @@ def read_statuses(project_id: int, selection: Selection, now: datetime) -> Statu
 
 
 def read_status(project_id: int, selection: Selection, now: datetime) -> StatusSet:
-    """Return the same with the verdict of the selection: of its whole range, and its filters."""
+    """Return the same with the verdict on the series that a selection keeps.
+
+    Only times that were asked for are judged themselves: the verdict, like a status, is of a
+    moment, whatever range a page counts.
+    """
     found = read_statuses(project_id, selection, now)
-    if _is_of_all(selection):
-        return found
-    at, verdict = _judge_kept(project_id, selection, now)
-    return replace(found, at=at, verdict=verdict)
+    if selection.is_custom:
+        at, verdict = _judge_kept(project_id, selection, now)
+        return replace(found, at=at, verdict=verdict)
+    return replace(found, verdict=_narrow(project_id, found, selection, now))
 
 
 def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
-    """Return the verdict of a selection as it was a moment ago.
+    """Return the verdict of a selection as it was a moment ago: of its whole range.
 
     Conditions that no count can meet make no other verdict.
     """
-    if _is_of_all(selection):
-        return read_statuses(project_id, selection, now).verdict
-    return _judge_kept(project_id, selection, now).answer
+    if selection.is_custom or selection.span > STATUS_SPAN:
+        return _judge_kept(project_id, selection, now).answer
+    return read_status(project_id, selection, now).verdict
 
 
 def recent_verdict_within(
@@ -267,9 +271,31 @@ def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedA
     return _verdicts.get(key, now, lambda at: verdict_of(project_id, selection, at))
 
 
-def _is_of_all(selection: Selection) -> bool:
-    """Whether the verdict of a selection is the one of the project at this moment."""
-    return not (selection.rollup_terms or selection.is_custom or selection.span > STATUS_SPAN)
+def _narrow(project_id: int, found: StatusSet, selection: Selection, now: datetime) -> Verdict:
+    """Return what a verdict says of the series that a selection keeps.
+
+    A cause that hits one of them was found among all calls: judged alone, it would have
+    nothing to be compared with. What no cause of the verdict explains is judged alone.
+    """
+    if not selection.series_terms:
+        return found.verdict
+    causes = [
+        one
+        for one in (found.verdict, *found.verdict.others)
+        if one.since and any(selection.keeps(key._asdict()) for key in one.touched)
+    ]
+    if causes:
+        return replace(causes[0], others=causes[1:])
+    kept = [one for one in found.kept_by(selection) if one.is_judged]
+    if _names_local(selection) or any(one.since for one in kept):
+        return _judge_kept(project_id, selection, now).answer
+    return calm_verdict(len({(one.key.provider, one.key.model) for one in kept}))
+
+
+def _names_local(selection: Selection) -> bool:
+    """Whether a selection asks for local calls, which the verdict of a project leaves out."""
+    terms = [term for term in selection.terms if term.field == "environment"]
+    return bool(terms) and keeps_all(terms, {"environment": LOCAL})
 
 
 def _week_before(

@@ -31,8 +31,10 @@ from diagnostics.verdict.queries import (
 )
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.wording import (
+    UNSURE,
     Sentence,
     VerdictRate,
+    calm_words,
     tell,
     tell_calm,
     tell_unsure,
@@ -79,6 +81,13 @@ def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
         return _calm(first)
     verdict, *rest = (_degrading(project_id, one, now) for one in (first, *others))
     return replace(verdict, others=[one for one in rest if one.since])
+
+
+def calm_verdict(models: int) -> Verdict:
+    """Return the verdict on so many models that nothing hits; on none there are no data."""
+    if not models:
+        return Verdict("not_enough_data", UNSURE, Finding(Cause.NOT_ENOUGH_DATA))
+    return Verdict("ok", calm_words(models), Finding(None))
 
 
 def judged_times(selection: Selection, now: datetime) -> tuple[datetime, datetime]:

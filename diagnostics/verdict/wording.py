@@ -1,7 +1,7 @@
 """A verdict as it is told: in one sentence."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Annotated, Any
 
@@ -269,12 +269,19 @@ def _rise_words(rise: RisingShare | None) -> str:
     return f"; {first} of calls failed at first, {latest} do lately"
 
 
+UNSURE = Sentence("Not enough data", None, ".", ())
+
+
+def calm_words(models: int) -> Sentence:
+    """Write the sentence of models that are within their baseline."""
+    named = {1: "The model is", 2: "Both models"}.get(models, f"All {models} models")
+    return Sentence(f"{named} within baseline", None, ".", ())
+
+
 def tell_calm(
     models: int, calls: int, over: tuple[datetime, datetime] | None = None, *, shifted: bool = False
 ) -> Sentence:
     """Write the sentence of what is within its baseline, and what was a while ago."""
-    named = {1: "The model", 2: "Both models"}.get(models, f"All {models} models")
-    lead = f"{named} {'is ' if models == 1 else ''}within baseline"
     seen = f"{plural(calls, 'call')} evaluated."
     reason: tuple[str | datetime, ...] = (seen,)
     if shifted:
@@ -282,14 +289,14 @@ def tell_calm(
         reason = (f"{seen} {more}",)
     elif over:
         reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " has ended.")
-    return Sentence(lead, None, ".", reason)
+    return replace(calm_words(models), reason=reason)
 
 
 def tell_unsure(calls: int) -> Sentence:
     """Write the sentence of too few calls, or too few failures, to tell anything."""
     more = "The rate is slightly above baseline, within chance."
     why = f"{plural(calls, 'call')} seen." if calls < LEAST_CALLS else more
-    return Sentence("Not enough data", None, ".", (why,))
+    return replace(UNSURE, reason=(why,))
 
 
 def _reason(

@@ -45,12 +45,13 @@ def test_conditions_that_no_count_can_meet_make_no_other_verdict(
 ) -> None:
     settings.FAILSOFT_VERDICT_SECONDS = 10
     now = clock.now()
-    asked = {"model": "claude-haiku", "q": "weather kind:truncated -env:dev"}
+    week = {"model": "claude-haiku", "range": "7d"}
+    asked = {**week, "q": "weather kind:truncated -env:dev"}
     first = recent_verdict_of(project.pk, read_selection(asked), now)
-    counted = read_selection({"model": "claude-haiku", "q": "-env:dev"})
+    counted = read_selection({**week, "q": "-env:dev"})
     with django_assert_num_queries(0):
         assert recent_verdict_of(project.pk, counted, now) is first
-    every = read_selection({"model": "claude-haiku"})
+    every = read_selection(week)
     assert recent_verdict_of(project.pk, every, now) is not first
 
 
