@@ -119,7 +119,7 @@ def check_oidc() -> Messages:
     parts = urlsplit(issuer)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         yield Error(
-            "FAILSOFT_OIDC_ISSUERdoes not use TLS: anyone on the network path could sign in.",
+            "FAILSOFT_OIDC_ISSUER does not use TLS: anyone on the network path could sign in.",
             hint="Begin with https://",
             id="config.E007",
         )

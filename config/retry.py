@@ -105,7 +105,7 @@ def _read_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"{WHOLE}is not JSON: {error}") from None
+        raise ValueError(f"{WHOLE} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ValueError(f"{WHOLE} must be a JSON object")  # noqa: TRY004 - a bad value
     return found

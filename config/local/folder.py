@@ -81,7 +81,7 @@ def prepare_sockets(folder: Folder) -> None:
     sockets.mkdir(mode=0o700, exist_ok=True)
     state = sockets.lstat()
     if sockets.is_symlink() or state.st_uid != os.getuid() or state.st_mode & 0o077:
-        raise FolderError(f"{sockets}belongs to another user; remove it")
+        raise FolderError(f"{sockets} belongs to another user; remove it")
     shutil.rmtree(sockets / "pg", ignore_errors=True)
     (sockets / "broker").unlink(missing_ok=True)
     (sockets / "pg").mkdir(mode=0o700)

@@ -85,7 +85,7 @@ def check_parameters(
         raise ParametersError({"signal": f"one of {', '.join(Signal)}"})
     able = DETECTORS[Signal(signal)]
     if detector not in able:
-        raise ParametersError({"detector": f"{signal}supports {', '.join(able)}"})
+        raise ParametersError({"detector": f"{signal} supports {', '.join(able)}"})
     if not isinstance(given, Mapping):
         raise ParametersError({"parameters": "an object"})
     allowed = ALLOWED[detector]

@@ -64,7 +64,7 @@ def _read_file(path: Path) -> str:
         opened = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise CredentialError(f"the credential file:{path}is not a regular file")
+                raise CredentialError(f"the credential file:{path} is not a regular file")
             value = file.read(MAX_FILE_BYTES + 1)
         if len(value) > MAX_FILE_BYTES:
             raise CredentialError(
@@ -104,7 +104,7 @@ def unseal(identity: Identity, stored: bytes) -> Any:  # noqa: ANN401 - any JSON
         return json.loads(_cipher().decrypt(nonce, sealed, _bind(identity)))
     except InvalidTag:
         name = " ".join(str(part) for part in identity[1:])
-        raise WorkingKeyError(f"{name}was not encrypted with this key") from None
+        raise WorkingKeyError(f"{name} was not encrypted with this key") from None
 
 
 def _cipher() -> AESGCM:

@@ -15,7 +15,7 @@ def check_registered_values(
     """diagnostics.W001: a value too short to be masked is better replaced."""
     return [
         Warning(
-            f"The value registered as {kind}has fewer than 8 characters and is not masked.",
+            f"The value registered as {kind} has fewer than 8 characters and is not masked.",
             hint="Use a longer one.",
             id="diagnostics.W001",
         )

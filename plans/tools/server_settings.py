@@ -159,4 +159,4 @@ def _check_url(url: str) -> None:
 def _check_secrets(field: str, values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if is_secret_name(name) and not is_reference(value):
-            raise ValueError(f"{field}.{name[:80]}is secret: use env:NAME or file:/path")
+            raise ValueError(f"{field}.{name[:80]} is secret: use env:NAME or file:/path")

@@ -56,7 +56,7 @@ def _check(asked: Line) -> None:
         raise LineError('"raw" must be the text of an answer')
     for key in ("schema", "finish_reason"):
         if not isinstance(asked.get(key), str | None):
-            raise LineError(f'"{key}"must be a string or null')
+            raise LineError(f'"{key}" must be a string or null')
     if asked.get("schema") and asked["schema"] not in set(AnswerSchema):
         known = ", ".join(AnswerSchema)
         raise LineError(f'"schema" must be one of {known}')

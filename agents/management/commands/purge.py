@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     help = (
         "Delete goals, runs and events of a correlation id (--correlation-id), or"
-        "all recorded data of a project (--everything). --everything asks"
+        " all recorded data of a project (--everything). --everything asks"
         " for the project's slug at a terminal, and needs --yes without one."
     )
 

@@ -78,7 +78,7 @@ def find_service(address: str) -> type[NotifyBase]:
             schemes = parse_list(found.protocol, found.secure_protocol)  # type: ignore[no-untyped-call] # apprise's
             if scheme in schemes:
                 return found
-    raise ChatAddressError(f"{scheme}://is not supported by this version of apprise")
+    raise ChatAddressError(f"{scheme}:// is not supported by this version of apprise")
 
 
 def watch(storage: str, *, allow_private: bool) -> None:

@@ -54,7 +54,7 @@ def test_a_file_elsewhere_is_not_read(folder: Path, name: str) -> None:
     (folder.parent / "outside").write_text("https://a.example/x", encoding="utf-8")
     (folder / "link").symlink_to("../outside")
     (folder / "linked").symlink_to(folder.parent)
-    with pytest.raises(CredentialError, match="lies in"):
+    with pytest.raises(CredentialError, match="must be in"):
         read_credential(f"file:{folder / name}", "channel")
 
 
