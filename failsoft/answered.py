@@ -43,7 +43,7 @@ AnswerText = Annotated[str, StringConstraints(max_length=MAX_ANSWER)]
 
 
 def is_answered(name: object) -> bool:
-    """Whether an item of this name is an unchecked answer yet."""
+    """Whether an item of this name is an answer that was not checked yet."""
     return isinstance(name, str) and (name == ANSWERED or name.endswith(f".{ANSWERED}"))
 
 

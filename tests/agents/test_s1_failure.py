@@ -104,7 +104,7 @@ def test_s1_64_and_s1_91_a_stub_is_degraded_and_says_so_everywhere(planner: Plan
     assert events_named(record, "succeeded") == []
     assert (record["outcome"], record["source"]) == ("stubbed", "stub")
     assert outcome_badge(record["outcome"]) == ("bad", "Stub plan, degraded")
-    assert "stand-in" in record["user_text"]
+    assert "a stub plan ran" in record["user_text"]
 
 
 def test_s1_64_a_plan_step_by_step_has_a_stub_too(planner: Planner) -> None:

@@ -64,7 +64,7 @@ def test_a_stand_in_plan_is_degraded_and_never_a_success(planner: Planner) -> No
     assert record["results"][-1]["task_status"] == "COMPLETED"
     (event,) = events_named(record, "degraded")
     assert (event["status"], event["reason"]) == ("stubbed", "plan_parse_failed")
-    assert "stand-in" in record["user_text"]
+    assert "a stub plan ran" in record["user_text"]
 
 
 def test_a_waiting_goal_can_be_cancelled_at_once(planner: Planner) -> None:

@@ -16,8 +16,8 @@ NATIVE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
     ("servers", "told"),
     [
         ([], "must be an object"),
-        ({"Files": {"command": "x"}}, "a name has up to 30"),
-        ({"a__b": {"command": "x"}}, "a name has up to 30"),
+        ({"Files": {"command": "x"}}, "a name is up to 30"),
+        ({"a__b": {"command": "x"}}, "a name is up to 30"),
         ({"a": {}}, "a: either command or url"),
         ({"a": {"command": "x", "url": "https://x"}}, "a: either command or url"),
         ({"a": {"url": "ftp://x"}}, "must be an http"),

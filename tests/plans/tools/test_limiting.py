@@ -58,7 +58,7 @@ def test_a_turn_that_does_not_come_is_tool_busy(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(limits, "LONGEST_WAIT_SECONDS", 0.1)
     with (
         holding_slot("press", 1, 5, NOWHERE),
-        pytest.raises(ToolRefusedError, match="at most 1 call at a time") as refused,
+        pytest.raises(ToolRefusedError, match="limit of 1 call at a time") as refused,
         holding_slot("press", 1, 5, NOWHERE),
     ):
         pytest.fail("there is only one slot")
