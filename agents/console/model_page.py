@@ -12,11 +12,10 @@ from agents.goals.state import NODES
 from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.console.model_story import model_story, narrowed_to
+from diagnostics.console.model_story import APPLIED_FIELDS, model_story, narrowed_to
 from diagnostics.queries.events import covered_by
 from diagnostics.queries.models import is_known_model
 from diagnostics.selection.conditions import known_values
-from diagnostics.selection.selection import ROLLUP_FIELDS
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
@@ -39,7 +38,7 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
             request,
             selection,
             choices=_choices(request.project),
-            applies=ROLLUP_FIELDS,
+            applies=APPLIED_FIELDS,
             about=narrowed_to(selection, provider, name),
             covers=covered_by(selection, now),
         ),

@@ -41,7 +41,7 @@ from diagnostics.queries.models import (
     sums_between,
 )
 from diagnostics.selection.query_language import Term
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.rollups import LATENCY
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.statuses import recent_verdict_within
@@ -51,6 +51,9 @@ from diagnostics.web.charts.marks import Mark, Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.charts.series import SeriesChart, Since
 
+ADDRESS_FIELDS = frozenset(("provider", "model"))
+APPLIED_FIELDS = ROLLUP_FIELDS - ADDRESS_FIELDS
+"""The filters of the page of a model."""
 MOST_PROMPTS = 12
 BAR_WIDTH = 190
 SUCCESS_WIDTH = 230
@@ -84,7 +87,7 @@ def model_story(
     sums = sums_between(project_id, window, terms)
     past = sums_between(project_id, window.before(BASELINE_SPAN), terms, CALLS)
     counts, before = count_calls(sums), count_calls(past)
-    verdict = recent_verdict_within(project_id, selection, narrowed, now)
+    verdict = recent_verdict_within(project_id, selection.only(APPLIED_FIELDS), narrowed, now)
     prices = prices_of(project_id)
     spend = retry_spend(project_id, prices, window, terms).get((provider, model), RetrySpend(0))
     tallies = tallies_of(sums)
@@ -147,9 +150,13 @@ def _answers(
 
 
 def narrowed_to(selection: Selection, provider: str | None, model: str | None) -> Selection:
-    """Return the selection of one model; its address says which."""
-    filters = {**selection.filters, "provider": provider, "model": model}
-    return replace(selection, filters=filters)
+    """Return the selection of one model: its address says which, not the filters."""
+    terms = tuple(term for term in selection.text.terms if term.field not in ADDRESS_FIELDS)
+    return replace(
+        selection,
+        filters={**selection.filters, "provider": provider, "model": model},
+        text=replace(selection.text, terms=terms),
+    )
 
 
 def _chart(
