@@ -53,6 +53,8 @@ def _badge(rule: AlertRule, slices: SliceTotals) -> tuple[Tone, str]:
         return "quiet", "disabled"
     if slices.firing:
         return "bad", f"{slices.firing} firing"
+    if not slices.watched:
+        return "quiet", "no data"
     return ("warn", "pending") if slices.pending else ("good", "ok")
 
 

@@ -1,5 +1,6 @@
 """Pages of alert rules, silences and channels: looking, changing, and who may."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -59,6 +60,9 @@ def test_s0_58_rules_out_of_the_box_are_shown_and_explained(
     ensure_standard_rules()
     page = client.get("/alerts/rules/").content.decode()
     assert "Failure rate above baseline" in page
+    # Nothing was evaluated: a rule without a series is not ok.
+    assert re.search(r"no data\s*</", page)
+    assert not re.search(r">\s*ok\s*</", page)
     assert "Built-in: fires when it is significantly worse than the baseline" in page
     rule = AlertRule.objects.get(standard="change")
     client.post(f"/alerts/rules/{rule.pk}/switch/")
@@ -341,8 +345,8 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
             "The parameter &#x27;template&#x27; is not allowed",
         ),
         ({"kind": "chat", "chat": "mailto://a@b.c"}, "mailto:// is not supported"),
-        ({"kind": "chat", "chat": "file:/etc/passwd"}, "lies in /run/secrets"),
-        ({"kind": "webhook", "webhook": "env:FAILSOFT_SECRET_KEY"}, "no addresses"),
+        ({"kind": "chat", "chat": "file:/etc/passwd"}, "must be in /run/secrets"),
+        ({"kind": "webhook", "webhook": "env:FAILSOFT_SECRET_KEY"}, "cannot be used as addresses"),
         ({"quiet_from": "22:00"}, "Set both ends"),
         ({"zone": "Mars/Base"}, "Europe/Berlin"),
         ({"escalate_after_minutes": "5"}, "Set both:"),

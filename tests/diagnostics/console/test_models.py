@@ -80,6 +80,7 @@ def test_the_matrix_names_the_worst_model_and_kind(
 def test_an_empty_project_is_told_how_to_fill_the_page(client: Client) -> None:
     html = page(client, "/models/")
     assert "No calls recorded." in html
+    assert "Baseline: previous 7 d." not in html
     assert "load_demo" in html
 
 
