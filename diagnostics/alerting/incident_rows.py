@@ -19,15 +19,16 @@ from diagnostics.alerting.correlation import (
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
+from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import columns_of, filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import rank
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
-from diagnostics.alerting.wording import slice_words
+from diagnostics.alerting.wording import found_words, slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.fields import SERIES_FIELDS
-from diagnostics.verdict.wording import since_of
+from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
 
 Kind = Transition.Kind
 
@@ -247,11 +248,12 @@ def _open(
     project_id: int,
     first: SliceEvaluation,
     blame: Blame,
-    verdict: dict[str, object],
+    verdict: dict[str, Any],
     at: datetime,
     *,
     is_past: bool,
 ) -> Incident:
+    verdict = verdict if since_of(verdict) else _told_by_rule(verdict, first, at)
     return Incident.objects.create(
         project_id=project_id,
         title=slice_words(first.values)[:300],
@@ -265,6 +267,16 @@ def _open(
         verdict_at=at,
         is_backfilled=is_past,
     )
+
+
+def _told_by_rule(verdict: dict[str, Any], first: SliceEvaluation, at: datetime) -> dict[str, Any]:
+    """Return a kept verdict that names nothing with the sentence of what its rule found."""
+    name = AlertRule.objects.values_list("name", flat=True).get(pk=first.rule.id)
+    found = found_words(first.rule.signal, first.look)
+    is_old = first.onset.date() != at.date()
+    rest = f": {slice_words(first.values)}, {found}."
+    sentence = Sentence(name, first.onset, rest, (NO_CAUSE,), is_old)
+    return {**verdict, "told": write_sentence(sentence)}
 
 
 def _add(

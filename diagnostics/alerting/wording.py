@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
+from diagnostics.alerting.evaluation import DetectorEvaluation
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import RATIOS, Signal, Slice
 from diagnostics.figures import count, duration, percent, rate_percent
@@ -90,6 +91,14 @@ def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
         return told
     low = f"; lower bound {percent(value)}" if abs(value - share) >= LEAST_GAP else ""
     return f"{told}{low}; limit {percent(bound)}"
+
+
+def found_words(signal: str, look: DetectorEvaluation) -> str:
+    """Write the share or the number that fired, beside its baseline."""
+    told = f"{count(look.k)} of {count(look.n)}" if look.n else count(look.k)
+    if signal in RATIOS and look.n:
+        told = f"{rate_percent(look.k / look.n)} of {count(look.n)}"
+    return told if look.baseline is None else f"{told} (baseline {rate_percent(look.baseline)})"
 
 
 def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool) -> str:

@@ -137,8 +137,8 @@ class Sentence:
         """Return what degraded from when to when, and what it looked like."""
         parts: list[str | datetime] = self.parts
         if self.since:
-            rest = self.rest.rstrip(".")
-            parts = ["Degraded from ", self.since, " to ", ended, rest]
+            lead = "Degraded" if self.lead.startswith("Degrading") else self.lead
+            parts = [f"{lead} from ", self.since, " to ", ended, self.rest.rstrip(".")]
         return parts, [
             part.replace("Looks like", "Looked like") if isinstance(part, str) else part
             for part in self.reason
@@ -270,6 +270,7 @@ def _rise_words(rise: RisingShare | None) -> str:
 
 
 UNSURE = Sentence("Not enough data", None, ".", ())
+NO_CAUSE = "Not enough data to name a cause."
 
 
 def calm_words(models: int) -> Sentence:
@@ -325,7 +326,7 @@ def _uncompared_words(finding: Finding) -> str:
 def cause_words(finding: Finding) -> str:
     """Say what it looks like, in one sentence."""
     if finding.cause is None or finding.cause not in CAUSE_WORDS:
-        return "Not enough data to name a cause."
+        return NO_CAUSE
     if not finding.is_compared:
         return _uncompared_words(finding)
     words = CAUSE_WORDS[finding.cause]

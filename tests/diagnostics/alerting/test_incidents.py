@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test import Client
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
@@ -30,6 +31,7 @@ from diagnostics.alerting.notification_wording import lead_of, subject_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
 from diagnostics.store.windows import floor
+from diagnostics.verdict.wording import sentence_of
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +61,22 @@ def incident(project: Project, now: datetime) -> Incident:
     degrade(project, now, 3)
     evaluate_project(project.pk, now)
     return Incident.objects.get()
+
+
+def test_an_incident_whose_verdict_names_nothing_says_what_its_rule_found(
+    incident: Incident, person: User, client: Client
+) -> None:
+    """Three degraded runs are too few for the verdict, and an alert all the same."""
+    sentence = sentence_of(incident.latest_verdict)
+    assert sentence
+    assert sentence.since == incident.onset
+    assert sentence.headline.endswith(": fake/fake-1, 3 of 3.")
+    assert sentence.why == "Not enough data to name a cause."
+    client.force_login(person)
+    for address in ("/", "/incidents/", f"/incidents/{incident.pk}/"):
+        html = client.get(address).content.decode()
+        assert f"{AlertRule.objects.get().name} since" in html
+        assert "Not enough data." not in html
 
 
 def state_of(incident: Incident) -> str:
