@@ -29,6 +29,8 @@ from diagnostics.verdict.wording import CAUSE_WORDS, sentence_of
 
 SAMPLES = 3
 MOST_SLICES = 10
+GO_ON = {Cause.SOURCE: " fail more", Cause.SERVED: "", Cause.PAIR: ""}
+"""Causes whose words go on with what it is put down to, and with what they end."""
 
 
 def facts_of(
@@ -99,7 +101,9 @@ def cause_of(incident: Incident) -> str:
 def _cause_words(told: Mapping[str, Any]) -> str:
     cause, value = told.get("cause"), told.get("cause_value")
     words = CAUSE_WORDS.get(Cause(cause), "") if cause in set(Cause) else ""
-    return f"{words} ({value})" if words and value else words
+    if not words or not value:
+        return words
+    return f"{words} {value}{GO_ON[cause]}" if cause in GO_ON else f"{words} ({value})"
 
 
 def _samples(incident: Incident, now: datetime) -> list[SampleRun]:

@@ -25,7 +25,7 @@ from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import rank
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
-from diagnostics.alerting.wording import found_words, slice_words
+from diagnostics.alerting.wording import found_words, name_slices, slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
@@ -326,7 +326,7 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     """Write name, onset and affected calls anew: a slice more may widen them."""
     known = IncidentSlice.objects.filter(incident=incident).order_by("pk")
     slices = [row.slice for row in known]
-    incident.title = title_of(map(slice_words, slices), {"subject": _subject(incident)})
+    incident.title = title_of(name_slices(slices), {"subject": _subject(incident)})
     if since_of(incident.verdict_now) is None:
         incident.onset = min(incident.onset, *(row.onset for row in new))
     shared = common(slices)

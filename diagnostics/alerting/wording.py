@@ -1,13 +1,13 @@
 """Rules, looks and incidents in the words of the pages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
 from diagnostics.alerting.evaluation import DetectorEvaluation
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import RATIOS, Signal, Slice
-from diagnostics.figures import count, duration, percent, rate_percent
+from diagnostics.figures import count, duration, listed, percent, rate_percent
 from diagnostics.selection.query_language import write_term
 from diagnostics.web.charts.marks import Tone
 
@@ -60,6 +60,8 @@ TOLD: Mapping[str, tuple[Tone, str]] = {
 }
 
 
+MOST_NODES = 3
+"""Nodes of one model that a name does not hold."""
 LEAST_GAP = 0.0005
 """By which the lower bound of a rate differs from the rate, as they are printed."""
 
@@ -76,6 +78,21 @@ def slice_words(values: Slice) -> str:
     place = f"in {values['environment'] or 'no environment'}" if "environment" in values else ""
     rest = " ".join(part for part in (node, place) if part)
     return ", ".join(part for part in (model, rest) if part) or "all calls"
+
+
+def name_slices(slices: Iterable[Slice]) -> list[str]:
+    """Name slices, the nodes of one model together: `acme/m-1, plan and next step in prod`."""
+    nodes: dict[tuple[tuple[str, str | None], ...], list[str]] = {}
+    for values in slices:
+        rest = tuple((name, value) for name, value in values.items() if name != "node")
+        known = nodes.setdefault(rest, [])
+        if (node := values.get("node") or "") not in known:
+            known.append(node)
+    return [slice_words({**dict(rest), "node": _joined(names)}) for rest, names in nodes.items()]
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(names) if len(names) < MOST_NODES else listed(names, MOST_NODES - 1)
 
 
 def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:

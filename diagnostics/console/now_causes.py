@@ -14,7 +14,7 @@ from diagnostics.alerting.incident_rows import is_quiet, quiet_stretches
 from diagnostics.alerting.incident_views import headline_of
 from diagnostics.alerting.notification_facts import AdviceLine, advice_of, rate_of
 from diagnostics.alerting.severity import rank
-from diagnostics.alerting.wording import STATES, slice_words
+from diagnostics.alerting.wording import STATES, name_slices
 from diagnostics.figures import listed, plural
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
@@ -56,8 +56,7 @@ class CauseCard:
     @property
     def affected(self) -> str:
         """The affected series."""
-        slices = (slice_words(one.slice) for one in self.incident.slices.all())
-        return listed(list(dict.fromkeys(slices)), MOST_NAMED)
+        return listed(name_slices(one.slice for one in self.incident.slices.all()), MOST_NAMED)
 
     @property
     def failures(self) -> str:

@@ -320,7 +320,7 @@ def _incident_entry(row: Incident) -> IncidentInPeriod:
     return IncidentInPeriod(
         title=name_of(row.title),
         severity=row.severity,
-        cause=name_of(_cause_told(row) or "no cause found", LONGEST_TEXT),
+        cause=name_of(_cause_told(row) or "No cause found", LONGEST_TEXT),
         onset=row.onset,
         ended_at=row.cleared_at,
         ending=_ending(row),
@@ -333,7 +333,7 @@ def _cause_told(row: Incident) -> str:
     told = row.resolution_cause
     if not told or told in NO_CAUSES:
         return cause_of(row)
-    return Incident.Cause(told).label
+    return f"Cause: {Incident.Cause(told).label}"
 
 
 def _ending(row: Incident) -> str:

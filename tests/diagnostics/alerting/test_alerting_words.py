@@ -2,7 +2,9 @@
 
 import pytest
 
-from diagnostics.alerting.wording import look_words, slice_words
+from diagnostics.alerting.incident_facts import cause_of
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.wording import look_words, name_slices, slice_words
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,33 @@ def test_a_slice_without_a_value_is_not_all_calls(
     values: dict[str, str | None], words: str
 ) -> None:
     assert slice_words(values) == words
+
+
+def test_the_nodes_of_one_model_are_named_together() -> None:
+    def one(node: str | None, model: str = "m-1") -> dict[str, str | None]:
+        return {"environment": "prod", "node": node, "provider": "acme", "model": model}
+
+    assert name_slices([one("plan"), one("next_step"), one("plan"), one("plan", "m-2")]) == [
+        "acme/m-1, plan and next step in prod",
+        "acme/m-2, plan in prod",
+    ]
+    assert name_slices(map(one, "abcd")) == ["acme/m-1, a, b and 2 more in prod"]
+    assert name_slices([{"provider": "acme", "model": "m-1"}]) == ["acme/m-1"]
+    assert name_slices([one("plan"), {**one("plan"), "environment": "staging"}]) == [
+        "acme/m-1, plan in prod",
+        "acme/m-1, plan in staging",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cause", "value", "words"),
+    [
+        ("model", "acme/m-1", "Looks like the model or provider, not us (acme/m-1)"),
+        ("pair", "crm with acme/m-1", "Only together they fail more: crm with acme/m-1"),
+        ("source", "crm", "Looks like us: only calls of crm fail more"),
+        ("mixed", "", "No single cause"),
+        ("", "", ""),
+    ],
+)
+def test_a_cause_is_a_sentence_with_its_name(cause: str, value: str, words: str) -> None:
+    assert cause_of(Incident(cause=cause, cause_value=value)) == words
