@@ -22,7 +22,8 @@ def demo_provider(name: str) -> str:
 
 def add_aftermath(project_id: int, moment: datetime) -> None:
     """Write it for a story that leads up to `moment`; nothing holds back a real call."""
-    for one in STORY.breakers:
+    # Their history is read in the order in which it was written.
+    for one in sorted(STORY.breakers, key=lambda one: -one.moves[0].hours_ago):
         _add_breaker(project_id, one, moment)
     _add_patterns(project_id, moment)
     for incident in STORY.incidents:

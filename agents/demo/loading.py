@@ -25,6 +25,7 @@ from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.backfill import backfill, forget
+from diagnostics.alerting.incident_models import Incident
 from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.ingest.deploys import record_deploy
 from diagnostics.ingest.models import Deploy
@@ -82,7 +83,10 @@ def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0)
     events = _write(project, moment, story_deploys(moment), runs)
     _add_goals(stories, models)
     _add_demo_prices(project.pk, moment)
-    backfill(project.pk, moment - WATCHED_STORY, moment)
+    watched = moment - WATCHED_STORY
+    backfill(project.pk, watched, moment)
+    # Rules without a past take a busy first day for an incident; the story tells of none.
+    Incident.objects.filter(project=project, is_backfilled=True, onset__lt=watched).delete()
     remove_aftermath(project.pk)
     add_aftermath(project.pk, moment)
     archive_last_days(project, moment)
