@@ -38,7 +38,7 @@ def plan_runs(request: ConsoleRequest) -> HttpResponse:
         "cap": COUNT_CAP,
         "chosen": {name: chosen.get(name, "") for name in CHOICES},
         "narrowed": any(chosen.get(name) for name in CHOICES),
-        "statuses": STATUSES,
+        "statuses": [(one, run_badge(one, None)[1]) for one in STATUSES],
         "runners": Run.Runner.values,
         "live": any(run.state in UNFINISHED for run in page["found"]),
         "section": "plan_runs",

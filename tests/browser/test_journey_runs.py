@@ -85,7 +85,7 @@ def test_from_an_id_to_its_attempts_the_parse_lab_and_a_replay(reader: Reader) -
     expect(
         page.get_by_text("changes from attempt 1").or_(page.get_by_text("since attempt 1"))
     ).to_be_visible()
-    clicks.on(page.get_by_role("link", name="Open in parse lab").first)
+    clicks.on(page.get_by_role("link", name="Open in Parse lab").first)
     expect(page.locator("#text")).to_have_value('{"steps": [')
     page.go_back()
     clicks.on(page.get_by_role("link", name="Replay").first)
