@@ -41,7 +41,9 @@ def path_of(url: str, settings: Any) -> str:
 
 
 def test_a_viewer_subscribes_changes_and_ends(signed_in: Client, project: Project) -> None:
-    assert "You get no reports" in signed_in.get("/reports/").content.decode()
+    page = signed_in.get("/reports/").content.decode()
+    assert "You get no reports" in page
+    assert "<span>0</span>" not in page
     assert signed_in.get("/reports/new/").status_code == 200
     # Whose zone nobody told gets the browser's.
     assert "data-own-zone" in signed_in.get("/reports/new/").content.decode()
