@@ -86,19 +86,20 @@ class RuleTotals:
 def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
     """Count the evaluations and fires of each rule of a project in the last 90 days.
 
-    What was found in the past, and nobody was told of, is not among them.
+    What was found in the past, and nobody was told of, is not counted; the last fire may be it.
     """
     since = now - JUDGED_SPAN
     false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
     days = RuleDay.objects.filter(rule__project_id=project_id, day__gt=since.date())
     evaluated = dict(days.values_list("rule_id").annotate(Sum("evaluations")).order_by())
     slices = IncidentSlice.objects.filter(
-        incident__project_id=project_id, incident__is_backfilled=False, fired_at__gte=since
+        incident__project_id=project_id, fired_at__gte=since
     ).values_list("rule_id")
+    told = Q(incident__is_backfilled=False)
     counted = slices.annotate(
-        fires=Count("pk"),
-        judged=Count("pk", filter=Q(incident__resolution_cause__isnull=False)),
-        false=Count("pk", filter=false),
+        fires=Count("pk", filter=told),
+        judged=Count("pk", filter=told & Q(incident__resolution_cause__isnull=False)),
+        false=Count("pk", filter=told & false),
         last=Max("fired_at"),
     ).order_by()
     fired = {rule: counts for rule, *counts in counted}

@@ -11,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, RuleDay
@@ -288,6 +289,18 @@ def test_a_rule_names_its_owner_and_when_it_fired(project: Project, client: Clie
     assert '<td data-label="owner">ann</td>' in page
     assert f"{incident.fired_at:%-d %b %H:%M} UTC</time>" in page
     assert "p95 latency above 20,000 ms" in page
+
+
+def test_what_was_found_in_the_past_is_no_fire_but_the_last_one(
+    project: Project, client: Client
+) -> None:
+    incident = make_incident(project, is_backfilled=True)
+    (rule,) = AlertRule.objects.all()
+    page = client.get("/alerts/rules/").content.decode()
+    last = re.search(r'data-label="last fired">(.*?)</td>', page)
+    assert last is not None
+    assert f"{incident.fired_at:%H:%M} UTC" in last[1]
+    assert totals_by_rule(project.pk, clock.now())[rule.pk].fires == 0
 
 
 def test_each_kind_of_channel_has_an_address_of_its_own(project: Project, client: Client) -> None:
