@@ -6,7 +6,8 @@ places along the width are percentages.
 1. Slots without a trial are gaps: the line ends before them and begins again behind.
 2. The axis of shares is linear from 0 to the smallest round top that holds every share
    and the baseline; intervals may leave it.
-3. Ticks of time lie on round hours or days (UTC); marks are numbered from the left.
+3. Ticks of time lie on round hours or days of the reader's zone; marks are numbered from
+   the left.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Protocol
+
+from django.utils.timezone import localtime
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import percent, plural
@@ -263,11 +266,13 @@ def _band(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
 
 
 def x_ticks(chart: OverTime) -> Iterator[Tick]:
-    span = chart.until - chart.since
+    """Yield round hours or days of the reader's zone, which the labels are in too."""
+    span, offset = chart.until - chart.since, localtime(chart.since).utcoffset() or timedelta()
     step = next((one for one in STEPS if span / one <= MOST_TICKS), STEPS[-1])
-    at = ceil(chart.since, step)
+    at = ceil(chart.since + offset, step) - offset
     while at <= chart.until:
-        yield Tick(round(x_of(chart, at) / WIDTH * 100, 2), _label(at, step), at)
+        label = _label(localtime(at), step)
+        yield Tick(round(x_of(chart, at) / WIDTH * 100, 2), label, at)
         at += step
 
 

@@ -1,8 +1,10 @@
 """The geometry of a share over time: places, gaps, intervals, ticks, marks, words."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 
 from diagnostics.store.windows import RunBucket
 from diagnostics.web.charts.marks import Mark
@@ -73,6 +75,15 @@ def test_ticks_of_time_are_few_and_round(hours: int) -> None:
     assert all(tick.at and not tick.at.second for tick in drawing.times)
     if hours <= 720:
         assert drawing.times
+
+
+def test_ticks_of_time_are_round_in_the_readers_zone() -> None:
+    with timezone.override(ZoneInfo("Asia/Kolkata")):
+        day = drawn((1, 0), since=NOON, width=24 * HOUR)
+        week = drawn((1, 0), since=NOON, width=7 * 24 * HOUR)
+    assert [tick.label for tick in day.times] == ["18:00", "00:00", "06:00", "12:00"]
+    assert day.times[0].at == NOON + HOUR / 2
+    assert {tick.at and tick.at.strftime("%H:%M") for tick in week.times} == {"18:30"}
 
 
 def test_marks_are_numbered_from_the_left_and_those_outside_are_left_out() -> None:
