@@ -220,7 +220,7 @@ def _worst(worse: list[MatrixRow], models: int, span: str) -> MatrixSummary:
     total = row.total
     kind = top_kind(row)
     sentence = (
-        f"{name_of(row.provider, row.model)} fails {percent(total.a.share, 0)} of"
+        f"{name_of(row.provider, row.model)} fails {percent(total.a.share)} of"
         f" {plural(total.a.trials, row.now.noun)}{f' in {span}' if span else ''}"
         f" ({points(total.difference)})"
         f"{f', mostly {kind}' if kind else ''}."

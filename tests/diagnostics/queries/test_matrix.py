@@ -94,7 +94,7 @@ def test_the_sentence_names_the_worst_model_and_its_kind() -> None:
     )
     assert line.tone == "bad"
     assert plain(line.sentence) == (
-        "anthropic/haiku fails 15 % of 500 calls (+10.0 pt), mostly truncated."
+        "anthropic/haiku fails 15.0 % of 500 calls (+10.0 pt), mostly truncated."
     )
     assert line.row is not None
 
