@@ -106,6 +106,30 @@ def test_the_list_is_worked_by_keyboard_alone(failures: list[FailureGroup], read
     reader.check()
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_message_beside_a_long_pointer_is_read_in_lines(
+    incident: Project, open_reader: Open, width: int
+) -> None:
+    pointer = "/steps/0/tool/args/" + "averylongname" * 8
+    error = {"path": pointer, "message": "Field required", "line": 122, "column": 40}
+    event = wire_event(
+        occurred_at=recently().isoformat(),
+        parse_error_type="schema_invalid",
+        validation_errors=[error],
+    )
+    record(incident.pk, [WireEvent.model_validate(event)])
+    aggregation.fold()
+    made = FailureGroup.objects.get(project=incident, error_type="schema_invalid")
+    reader = open_reader(width)
+    reader.sign_in()
+    page = reader.open(f"/failures/{made.pk}/")
+    box = page.locator(".faults .wrap").bounding_box()
+    assert box is not None
+    assert box["width"] >= 80
+    assert box["height"] < 60
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_dialog_tells_the_keys_and_switches_them_off(
     failures: list[FailureGroup], reader: Reader
 ) -> None:

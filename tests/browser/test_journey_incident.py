@@ -61,6 +61,14 @@ def test_paged_to_acknowledged_in_two_clicks_then_cause_silence_and_resolve(
     reader.check()
 
 
+def test_the_actions_of_an_incident_stay_in_sight(incident: Project, reader: Reader) -> None:
+    made = make_incident(incident)
+    page = reader.open(f"/incidents/{made.pk}/")
+    page.locator("#line-heading").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 4_000)
+    expect(page.get_by_role("button", name="Acknowledge")).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_two_incidents_are_two_cards_on_a_phone_and_at_a_desk(
     incident: Project, open_reader: Open, scheme: str

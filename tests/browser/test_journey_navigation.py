@@ -122,6 +122,16 @@ def test_enter_right_after_typing_an_id_leads_there(incident: Project, reader: R
     page.wait_for_url(f"**/incidents/{row.pk}/")
 
 
+@pytest.mark.parametrize("path", ["/", "/models/", "/compare/"])
+def test_a_question_mark_shows_the_shortcuts_of_pages_without_a_list(
+    incident: Project, reader: Reader, path: str
+) -> None:
+    page = reader.open(path)
+    page.keyboard.press("?")
+    expect(page.get_by_text("search or jump to anything")).to_be_visible()
+    reader.check()
+
+
 def test_search_without_javascript(incident: Project, open_reader: Open) -> None:
     row = open_incident(incident)
     reader = open_reader(java_script_enabled=False)

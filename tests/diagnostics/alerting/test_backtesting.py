@@ -152,7 +152,10 @@ def test_what_goes_on_at_the_end_of_the_past_is_taken_over(project: Project, now
     assert backfill(project.pk, begin, now) == 1
     assert AlertState.objects.get(rule__standard="change").state == "firing"
     count_calls(project, now, [0.03] * 120, 4, "m-1")
-    for minute in range(120):
+    evaluate_project(project.pk, now)
+    # Found in the past, judged in every minute from now on.
+    assert Incident.objects.get().verdict_at == now
+    for minute in range(1, 120):
         evaluate_project(project.pk, now + minute * MINUTE)
     incident = Incident.objects.get()
     assert incident.cleared_at is not None

@@ -130,6 +130,12 @@ def test_a_strict_reading_names_every_fault() -> None:
     assert "colour" in found.value.faults["q"]
 
 
+def test_times_that_do_not_follow_each_other_are_named_once() -> None:
+    wrong = read_selection({"from": "2026-11-20T12:00Z", "to": "2026-11-20T11:00Z"})
+    assert wrong.faults == {"to": "must be after From"}
+    assert not wrong.is_custom
+
+
 @given(st.dictionaries(st.sampled_from([*PARAMETERS, "other"]), st.text(max_size=30), max_size=6))
 def test_any_query_is_read_leniently_and_written_back(asked: dict[str, str]) -> None:
     selection = read_selection(asked)
