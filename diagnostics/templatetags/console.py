@@ -1,5 +1,6 @@
 """Words and figures of the console's templates."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,7 @@ from failsoft import VERSION
 
 register = template.Library()
 
+LATER_CAPITAL = re.compile(r"(?<=\w )[A-Z](?=[a-z])")
 OPEN_BANNER = "Local mode: MFA is off. Set FAILSOFT_REQUIRE_MFA=true to require it."
 
 
@@ -49,6 +51,12 @@ def moment(at: datetime | None, form: str = "day") -> SafeString | str:
 def in_zone(at: datetime, zone: str) -> str:
     """Write a time for readers of a mail, in their zone."""
     return write_moment(at, zone=ZoneInfo(zone))
+
+
+@register.filter
+def sentence_case(text: str) -> str:
+    """Write a label of a library that capitalises every word as ours are: abbreviations stay."""
+    return LATER_CAPITAL.sub(lambda found: found[0].lower(), text.strip())
 
 
 @register.simple_tag

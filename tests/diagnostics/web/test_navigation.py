@@ -145,3 +145,19 @@ def test_sign_in_has_one_link_to_a_new_password_and_plain_labels(db: None) -> No
     assert page.count("/accounts/password/reset/") == 1
     assert "Username or email" in page
     assert "create_admin" not in page
+
+
+@pytest.mark.parametrize(
+    ("path", "labels"),
+    [
+        ("/accounts/password/change/", ["Change password</h1>", "Current password</label>"]),
+        ("/accounts/2fa/", ["Security keys</h2>", "MFA</h1>"]),
+    ],
+)
+def test_pages_of_the_account_have_labels_in_sentence_case(
+    client: Client, path: str, labels: list[str]
+) -> None:
+    page = client.get(path).text
+    for label in labels:
+        assert label in page
+    assert "Change Password" not in page
