@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client, override_settings
+from django.urls import reverse
 
 from bench.database import running_database
 from bench.ingest.servers import start_web
@@ -53,13 +54,15 @@ def serving(
     once.
     """
     with ExitStack() as stack:
-        stack.enter_context(override_settings(STORAGES=PLAIN))
+        # Without MFA, which the administrator here has none of: Settings are pages, too.
+        stack.enter_context(override_settings(STORAGES=PLAIN, FAILSOFT_REQUIRE_MFA=False))
         url = stack.enter_context(running_database(folder, is_kept=is_kept))
         project, is_new = Project.objects.get_or_create(slug=NAME, name="Bench")
         if is_new:
             fill(project, url)
         client = Client(SERVER_NAME="127.0.0.1")
         client.force_login(_administrator(project))
+        client.post(reverse("dismiss_notice"))
         home = Path(stack.enter_context(TemporaryDirectory()))
         with override_settings(STATIC_ROOT=home / "static"):
             call_command("collectstatic", verbosity=0, interactive=False)
@@ -81,6 +84,7 @@ def _environment(url: str, home: Path) -> dict[str, str]:
         "DATABASE_URL": url,
         "BROKER_URL": "memory://",
         "FAILSOFT_DATA_DIR": str(home),
+        "FAILSOFT_REQUIRE_MFA": "false",
         "FAILSOFT_SECRET_KEY": settings.SECRET_KEY,
         "FAILSOFT_WORKING_KEY": b64encode(secrets.token_bytes(32)).decode(),
         "FAILSOFT_STATIC_HASHED": "false",
