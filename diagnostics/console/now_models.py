@@ -33,8 +33,10 @@ BARS = 48
 NO_ENVIRONMENT = "no environment"
 AXIS_WIDTH = 170
 LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
-ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 16
+ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 12
 """Models on a page, and on one that shows numbers alone; series of open models."""
+MOST_OPENED = 4
+"""The worst model opens by itself up to so many series: more would say the same."""
 NOTHING = RunBucket(0, 0)
 TOKENS = ("input_tokens", "output_tokens")
 
@@ -289,7 +291,7 @@ class TableQuestion:
     page: int = 1
     is_whole: bool = False
     opened: Sequence[str] | None = None
-    """The models that are open; None: the worst one, if it degrades."""
+    """The models that are open; None: the worst one, if it degrades and has few series."""
 
     @classmethod
     def read(cls, asked: QueryDict) -> "TableQuestion":
@@ -407,7 +409,7 @@ def table_of(rows: Sequence[NowRow], selection: Selection, asked: TableQuestion)
     pages = max(-(-len(ordered) // size), 1)
     page = min(asked.page, pages)
     shown = ordered[(page - 1) * size : page * size]
-    first = [row for row in shown[:1] if len(row.series) > 1]
+    first = [row for row in shown[:1] if 1 < len(row.series) <= MOST_OPENED]
     worst = [row.token for row in first if row.state is SeriesState.DEGRADING]
     is_first = page == 1 and asked.sort == "state" and not asked.is_whole
     opened = asked.opened if asked.opened is not None else worst if is_first else ()

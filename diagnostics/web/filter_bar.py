@@ -65,7 +65,10 @@ Choice = tuple[str, str, bool]
 
 @dataclass(frozen=True, slots=True)
 class FilterField:
-    """A list to pick from: (value, label, is it chosen)."""
+    """A list to pick from: (value, label, is it chosen).
+
+    A label that is its value is written once: what a list shows has no double spaces.
+    """
 
     name: str
     label: str
@@ -262,6 +265,7 @@ def _field(name: str, selection: Selection, known: Sequence[str | None]) -> Filt
 
 def _label(name: str, value: str) -> str:
     words = value.replace("_", " ") if name in {"kind", "outcome"} else value
+    words = " ".join(words.split())
     return shorten(words, LONGEST_LABEL)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import sqrt
 
 from diagnostics.figures import percent, plural
@@ -22,6 +23,8 @@ class Bars:
     is_grounded: bool = False
 
 
+STUB = 2
+"""The height of a bar of nothing."""
 APART = 2
 """Ticks that are nearer to each other (in the drawing's units) are drawn as one."""
 
@@ -48,6 +51,19 @@ def _strokes(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
         written += f"m{at - x} {y}v-{long}" if written else f"M{at} {height}v-{long}"
         x, y = at, long
     return written
+
+
+def _skyline(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
+    """Strokes, and one line along the ground for stubs that follow each other.
+
+    Most buckets of a healthy series are stubs: a stroke for each would be half of a page.
+    """
+    ground, place = "", begin
+    for is_stub, group in groupby(tall, lambda long: long == STUB):
+        length = len(list(group))
+        ground += f"M{place * pitch} {height - 1}h{length * pitch}" if is_stub else ""
+        place += length
+    return ground + _strokes([0 if one == STUB else one for one in tall], begin, pitch, height)
 
 
 def columns(counts: Sequence[int], hours: float, pitch: int = 5, height: int = 26) -> Bars:
@@ -95,13 +111,13 @@ def sparkline(
     each at its share of the whole stretch of time.
     """
     # Runs without a failure keep a stub: nothing went wrong is not nothing ran.
-    tall = [round(max(_rise(b.share, top, height), 2.0)) if b.runs else 0 for b in buckets]
+    tall = [round(max(_rise(b.share, top, height), STUB)) if b.runs else 0 for b in buckets]
     begun = len(buckets) if hot_from is None else hot_from
     return Bars(
         width=max(len(buckets) * pitch, 1),
         height=height,
-        bars=_strokes(tall[:begun], 0, pitch, height),
-        hot=_strokes(tall[begun:], begun, pitch, height),
+        bars=_skyline(tall[:begun], 0, pitch, height),
+        hot=_skyline(tall[begun:], begun, pitch, height),
         baseline_y=None if baseline is None else round(height - _rise(baseline, top, height), 1),
         ticks=draw_ticks(ticks, len(buckets) * pitch, height),
         text=_describe_sparkline(buckets, hours),

@@ -487,6 +487,8 @@ def test_240_series_stay_within_the_budgets(
     client: Client, project: Project, at: datetime, query: str
 ) -> None:
     post_nodes(project, at, 30, 8)
+    for model in ("m-1", "m-2"):
+        make_incident(project, model)
     html = page(client, query)
     assert "30 models, 240 series" in html
     assert len(html.encode()) <= 60_000

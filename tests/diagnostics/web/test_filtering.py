@@ -72,8 +72,8 @@ def sent(html: str) -> dict[str, str]:
     """Give what the form would send as it stands, boxes that are empty left out."""
     found = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]+)"', html))
     for name, options in re.findall(r'<select name="(\w+)".*?>(.*?)</select>', html, re.DOTALL):
-        if chosen := re.search(r'value="([^"]+)" selected', options):
-            found[name] = chosen[1]
+        if chosen := re.search(r'<option(?: value="([^"]+)")? selected>([^<]*)', options):
+            found[name] = chosen[1] or chosen[2]
     ours = {key: unescape(value) for key, value in found.items()}
     return {key: value for key, value in ours.items() if key not in {"page", "query"}}
 

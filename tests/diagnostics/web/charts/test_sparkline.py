@@ -27,6 +27,11 @@ def test_runs_without_failure_are_not_nothing() -> None:
     assert drawn.bars.count("M") == 1
 
 
+def test_a_calm_stretch_is_one_line_along_the_ground() -> None:
+    drawn = sparkline([RunBucket(10, 0)] * 3 + [RunBucket(10, 5)], None, top=0.5, hours=24)
+    assert drawn.bars == "M0 27h12M14 28v-28"
+
+
 def test_no_buckets_are_an_empty_drawing() -> None:
     drawn = sparkline([], None, top=0.5, hours=24)
     assert (drawn.bars, drawn.hot) == ("", "")
