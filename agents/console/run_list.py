@@ -127,7 +127,7 @@ def _rows(project_id: int, found: Sequence[AgentRun]) -> Sequence[Mapping[str, A
             "run": run,
             "url": run_path(run.correlation_id),
             "badge": outcome_badge(run.outcome),
-            "error": next((kind for kind in run.kinds if kind in ERRORS), ""),
+            "error": _error(run),
             "text": texts.get(run.correlation_id, ""),
             "tokens": run.input_tokens + run.output_tokens,
             "cost": costs.get(run.correlation_id),
@@ -135,6 +135,12 @@ def _rows(project_id: int, found: Sequence[AgentRun]) -> Sequence[Mapping[str, A
         }
         for run in found
     ]
+
+
+def _error(run: AgentRun) -> str:
+    """Return the kind of failure: how a provider failed, where that is known."""
+    found = [kind for kind in run.kinds if kind in ERRORS]
+    return min(found, key=lambda kind: kind == CallErrorType.PROVIDER_ERROR, default="")
 
 
 def _has_runs(project_id: int) -> bool:

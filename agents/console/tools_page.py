@@ -37,7 +37,7 @@ class ToolRow:
     def repeats(self) -> str:
         """What a call that may have happened leads to."""
         if not self.tool.side_effects:
-            return "only reads"
+            return "read-only"
         return "repeatable" if self.tool.idempotent else "changes things"
 
 

@@ -185,14 +185,14 @@ class PurgeForm(forms.Form):
     """What is deleted, and its name typed once more."""
 
     correlation_id = forms.CharField(
-        label="Reference",
+        label="Run ID",
         max_length=200,
         required=False,
         help_text="Empty: all recorded data of this project.",
     )
     typed = forms.CharField(
         label="Type it again to confirm",
-        help_text="The reference, or the project's name for everything.",
+        help_text="The run ID, or the project's name for everything.",
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's

@@ -18,7 +18,7 @@ from diagnostics.web.charts.marks import Tone
 class ChannelKind(models.TextChoices):
     """How it is reached."""
 
-    EMAIL = "email", "e-mail"
+    EMAIL = "email", "email"
     WEBHOOK = "webhook", "signed webhook"
     CHAT = "chat", "chat or paging service"
 
@@ -101,7 +101,7 @@ class Channel(models.Model):
             return "quiet", "off"
         if self.failing_since is not None:
             return "bad", "fails"
-        return ("good", "works") if self.last_sent_at else ("quiet", "not used")
+        return ("good", "works") if self.last_sent_at else ("quiet", "never sent")
 
 
 class NotificationReason(models.TextChoices):

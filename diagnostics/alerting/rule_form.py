@@ -67,7 +67,9 @@ class RuleForm(ScopeForm):
     detector = forms.ChoiceField(
         choices=[(name, words[:1].upper() + words[1:]) for name, (words, _) in DETECTORS.items()]
     )
-    limit = _figure("Limit (%; latency: ms)", "Empty: 5 % of failures, 60 % of repairs, 30,000 ms.")
+    limit = _figure(
+        "Limit (%; latency: ms)", "Empty: 5 % of calls, 60 % for repair success, 30,000 ms."
+    )
     count = _figure("Count (retry cost: US$)", "Empty: 3 degraded runs, 1 of anything else.")
     minutes = _figure("Window (min)")
     budget = _figure("Error budget (%)", "The share of calls that may fail.")

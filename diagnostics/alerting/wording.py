@@ -14,7 +14,7 @@ from diagnostics.web.charts.marks import Tone
 DETECTORS: Mapping[str, tuple[str, str]] = {
     "change": (
         "change detection",
-        "fires when it is significantly worse than the baseline of the last 14 days",
+        "fires when the signal is significantly worse than its baseline of the last 14 days",
     ),
     "threshold": (
         "threshold",

@@ -405,7 +405,7 @@ def _incident(one: IncidentInPeriod, document: ReportDocument) -> tuple[str, str
         end = f"resolved {one.ending} {moment_of(one.ended_at, document)}, after {lasted}"
     return (
         f"{one.title} · {one.severity}",
-        f"{one.cause.rstrip('.')}. Since {since}, {end}.",
+        f"{one.cause[:1].upper()}{one.cause[1:].rstrip('.')}. Since {since}, {end}.",
         one.url,
     )
 

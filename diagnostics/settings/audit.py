@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from diagnostics.accounts.audit_log import INSTALLATION, Head, details_of, verify_chain
 from diagnostics.accounts.models import AuditEntry
-from diagnostics.figures import read_number
+from diagnostics.figures import plural, read_number
 from diagnostics.rest.exporting import write_csv, write_json_lines
 from diagnostics.settings.frame import settings_view, show
 from diagnostics.web.access import ConsoleRequest
@@ -85,7 +85,7 @@ def _check(chain: int) -> tuple[str, str] | None:
         return None
     found = verify_chain(chain)
     if isinstance(found, Head):
-        return "good", f"chain intact: {found.number} entries"
+        return "good", f"chain intact: {plural(found.number, 'entry', 'entries')}"
     return "bad", f"chain broken at entry {found.number}: {found.reason}"
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import copysign, sqrt
 
+from diagnostics.figures import MINUS
+
 RATES = (0.0, 0.01, 0.02, 0.05, 0.10, 0.25, 0.50, 1.0)
 TOPS = (0.05, 0.10, 0.25, 0.50, 1.0)
 REACHES = (0.01, 0.02, 0.04, 0.08, 0.12, 0.20, 0.40, 0.60, 0.80, 1.0)
@@ -54,7 +56,7 @@ class Scale:
         """Return the ticks in percent or points; around zero they are signed."""
         for figure in self.marked or self.quarters():
             sign = "+" if self.low < 0 and figure else ""
-            yield Tick(self.position(figure), f"{figure * 100:{sign}g}")
+            yield Tick(self.position(figure), f"{figure * 100:{sign}g}".replace("-", MINUS))
 
     def quarters(self) -> list[float]:
         """Return both ends and three figures between them, equally far apart."""

@@ -64,7 +64,7 @@ def test_s0_58_rules_out_of_the_box_are_shown_and_explained(
     # Nothing was evaluated: a rule without a series is not ok.
     assert re.search(r"no data\s*</", page)
     assert not re.search(r">\s*ok\s*</", page)
-    assert "Built-in: fires when it is significantly worse than the baseline" in page
+    assert "Built-in: fires when the signal is significantly worse than its baseline" in page
     rule = AlertRule.objects.get(standard="change")
     client.post(f"/alerts/rules/{rule.pk}/switch/")
     rule.refresh_from_db()
