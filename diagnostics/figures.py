@@ -109,7 +109,11 @@ def write_usd(amount: Decimal | None) -> str:
         return f"${amount.quantize(CENT):,}"
     if amount < SMALLEST:
         return f"< ${SMALLEST}"
-    fine = amount.quantize(SMALLEST).normalize()
+    fine = amount.quantize(SMALLEST)
+    if amount < CENT:
+        # A column of these reads as one: $0.0010 below $0.0026.
+        return f"${fine:f}"
+    fine = fine.normalize()
     return f"${max(fine, amount.quantize(CENT), key=_decimals):f}"
 
 

@@ -165,7 +165,7 @@ class GoalForm(CheckForm):
         LanguageModel.objects.none(),
         label="Model",
         empty_label=None,
-        error_messages={"required": "No model is registered in this project yet."},
+        error_messages={"required": "No model is enabled in this project."},
     )
     mode = forms.ChoiceField(
         choices=[

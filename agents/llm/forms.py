@@ -55,10 +55,10 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
     class Meta:
         model = Provider
         fields = ["name", "adapter", "base_url", "credential", "enabled"]
-        labels = {"base_url": "Address", "adapter": "Speaks like"}
+        labels = {"base_url": "Base URL", "adapter": "API"}
         help_texts = {
-            "name": "As it is shown on every page and in events.",
-            "base_url": "Empty for the official one, e.g. http://host:8000/v1 otherwise.",
+            "name": "Shown on every page and in events.",
+            "base_url": "Empty: the official endpoint. Otherwise, for example, http://host:8000/v1.",
         }
 
     def __init__(
@@ -128,7 +128,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
     supported_output_modes = forms.MultipleChoiceField(
         choices=choices_of(LanguageModel.OutputMode),
         required=False,
-        label="It can",
+        label="Capabilities",
         widget=forms.CheckboxSelectMultiple,
     )
 
@@ -149,11 +149,11 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         ]
         labels = {
             "is_default": "Default of the project",
-            "output_mode": "Asked for",
-            "last_output_mode": "On the last attempt",
-            "max_output_tokens": "Tokens of an answer at most",
-            "attempt_timeout_seconds": "Seconds an attempt may take",
-            "streaming": "Read answers as they are written",
+            "output_mode": "Output mode",
+            "last_output_mode": "Output mode, final attempt",
+            "max_output_tokens": "Max output tokens",
+            "attempt_timeout_seconds": "Timeout per attempt (s)",
+            "streaming": "Streaming",
         }
 
     def __init__(self, *args: Any, provider: Provider, **kwargs: Any) -> None:  # noqa: ANN401 - Django's

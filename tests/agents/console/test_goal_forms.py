@@ -136,7 +136,7 @@ def test_models_of_other_projects_are_not_offered(
 
 
 def test_project_without_a_model_says_so(read: Read) -> None:
-    assert "No model is registered in this project" in read("/goals/new/")
+    assert "No model is enabled in this project" in read("/goals/new/")
 
 
 def test_waiting_goal_shows_its_question_and_goes_on_with_the_answer(
