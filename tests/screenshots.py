@@ -1,16 +1,16 @@
 """`make screenshots`: pictures of the console for the documentation, from the demo.
 
-    python -m tests.screenshots [--all DIR]
+    python -m tests.screenshots [--all DIR [--project demo|empty|large]]
 
 Writes docs/screenshots/; with --all every page, light and dark, wide and narrow, into a
-folder, for looking at.
+folder, for looking at: of the demo, of a project without data or of a large one.
 """
 
 import argparse
 import logging
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from django.urls import reverse
@@ -25,20 +25,35 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from tests.browser.conftest import ARGUMENTS
 from tests.console_pages import console_pages
+from tests.large_project import fill_large
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
-WIDE, NARROW = 1440, 360
+WIDE, NARROW = 1440, 390
 # Small enough to read in a column of text and to keep in a repository.
 PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 800
+
+
+def _fill_demo(project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(name="Support planner")
+    load(project, clock.now())
+
+
+FILLINGS: Mapping[str, Callable[[Project], object]] = {
+    "demo": _fill_demo,
+    "empty": lambda project: None,
+    "large": fill_large,
+}
 
 
 def main() -> int:
     """Take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", type=Path, default=None, metavar="DIR")
+    parser.add_argument("--project", choices=FILLINGS, default="demo")
     asked = parser.parse_args()
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
-    with serving(_fill, None) as served:
+    fill = FILLINGS[asked.project]
+    with serving(lambda project, _: fill(project), None) as served:
         # Asked before the browser comes: it brings a loop that queries may not run in.
         pages = (
             _named(console_pages(served.client, served.project))
@@ -55,11 +70,6 @@ def main() -> int:
                 _take(browser, served, pages, FOLDER, (PICTURE_WIDTH,), whole=False)
             browser.close()
     return 0
-
-
-def _fill(project: Project, _: str) -> None:
-    Project.objects.filter(pk=project.pk).update(name="Support planner")
-    load(project, clock.now())
 
 
 def _shown(project: Project) -> dict[str, str]:
