@@ -174,10 +174,13 @@ def _form(request: ConsoleRequest, asked: AskedComparison, known: KnownValues) -
     project_id, against, deploy = request.project.pk, asked.against, asked.parts.deploy
     models = known_models(project_id)
     chosen_b = _picked(request.GET, Selection(), "b")
-    deploys = told_deploys(project_id, until=clock.now())[:MOST_DEPLOYS]
+    now = clock.now()
+    deploys = told_deploys(project_id, until=now)[:MOST_DEPLOYS]
     is_by_deploy = against is Against.DEPLOY
     return {
         "parts": asked.parts,
+        # Whole hours are counted, and the last one has not ended.
+        "ends": [min(part.window.until, now) for part in (asked.parts.a, asked.parts.b)],
         "other": asked.other,
         "against": request.GET.get("with", "") and against,
         "presets": [("", f"{PRESETS[against]} (default)"), *PRESETS.items()],

@@ -17,7 +17,7 @@ from diagnostics.web.charts.marks import Tone, shape_of
 BOX_WIDTH, BOX_HEIGHT = 156, 42
 LAYER_GAP, ROW_GAP, MARGIN = 44, 12, 4
 VIA_HEIGHT = 10
-FIRST_FITS, SECOND_FITS = 16, 22
+FIRST_FITS, SECOND_FITS = 16, 19
 MOST_STEPS = 60
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from diagnostics.figures import MINUS
 from diagnostics.web.charts.intervals import difference_bar
 from diagnostics.web.charts.scales import difference_scale
 
@@ -16,7 +17,7 @@ def test_the_axis_holds_every_bound(bounds: list[float], reach: float) -> None:
 def test_zero_is_in_the_middle_and_ticks_are_signed() -> None:
     scale = difference_scale([0.2], 228)
     assert scale.position(0.0) == 114
-    assert [tick.label for tick in scale.ticks()] == ["-20", "-5", "0", "+5", "+20"]
+    assert [tick.label for tick in scale.ticks()] == [f"{MINUS}20", f"{MINUS}5", "0", "+5", "+20"]
     assert scale.position(-0.2) == 14
     assert scale.position(0.9) == 214
 
