@@ -33,12 +33,12 @@ class Guard:
         transport = BreakerScope(project_id, provider, model, operation, BreakerKind.TRANSPORT)
         return cls(transport, replace(transport, kind=BreakerKind.QUALITY))
 
-    def limit(self, policy: LadderPolicy, made: int) -> LadderPolicy:
+    def limit(self, policy: LadderPolicy, attempts_made: int) -> LadderPolicy:
         """Ask for a ladder; without leave to retry it ends with the attempts that were made."""
         self.ladder = ask(self.quality)
         if isinstance(self.ladder, Allowed) or settings.FAILSOFT_BREAKER_POLICY == DENY:
             return policy
-        retry = policy.retry.model_copy(update={"max_retries": max(made, 1)})
+        retry = policy.retry.model_copy(update={"max_retries": max(attempts_made, 1)})
         return replace(policy, retry=retry)
 
     def admit_call(self) -> Denied | None:

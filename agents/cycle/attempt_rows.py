@@ -1,6 +1,6 @@
-"""The rows of a ladder's attempts: begun before the call, ended with their event after it.
+"""Attempt rows: created before the call, completed together with their event after it.
 
-Every write is fenced by the claim, and a row that an earlier claim ended is remembered.
+Every write is fenced by the claim. A row that an earlier claim ended keeps its result.
 """
 
 import time
@@ -49,7 +49,7 @@ def call_model(
     guard: Guard,
     **answer: Any,  # noqa: ANN401 - the fields of a request about its answer
 ) -> Reply:
-    """Call a model once; while its breaker probes, transport does not try again."""
+    """Call a model once; no transport retries while its breaker is probing."""
     try:
         provider = open_provider(model.provider)
     except ProviderError as error:
@@ -67,9 +67,9 @@ def call_model(
     return call(provider, request, max_retries=0 if guard.is_probing else MAX_RETRIES)
 
 
-def note_reply(row: Attempt, reply: Reply, begun: float) -> None:
-    """Put on a row what its call, `begun` by the monotonic clock, took and how it ended."""
-    row.latency_ms = round((time.monotonic() - begun) * 1000)
+def note_reply(row: Attempt, reply: Reply, started: float) -> None:
+    """Copy latency, usage and finish reason to the row; `started` is a time of `time.monotonic`."""
+    row.latency_ms = round((time.monotonic() - started) * 1000)
     row.transport_retries = reply.retries
     if reply.completion is not None:
         row.finish_reason = clean_text(reply.completion.finish_reason or "")[:64] or None
@@ -78,11 +78,11 @@ def note_reply(row: Attempt, reply: Reply, begun: float) -> None:
         reasoning = reply.completion.reasoning_tokens
         row.reasoning_tokens = reasoning if type(reasoning) is int and reasoning >= 0 else None
         for name in ANSWERERS:
-            setattr(row, name, _told(getattr(reply.completion, name)))
+            setattr(row, name, _clean_name(getattr(reply.completion, name)))
 
 
-def _told(name: object) -> str | None:
-    """Return a name as a server sent it, whatever that was."""
+def _clean_name(name: object) -> str | None:
+    """Return a name that a server sent, redacted; None if it is no text or blank."""
     if not isinstance(name, str) or not name.strip():
         return None
     return redact_name(name.strip(), LONGEST_NAME)
@@ -90,7 +90,7 @@ def _told(name: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRows:
-    """The rows of one node in the goal's present cycle."""
+    """The attempt rows of one node in the goal's current cycle."""
 
     claim: GoalClaim
     node: str
@@ -101,19 +101,19 @@ class AttemptRows:
         return self.claim.goal
 
     def find(self, number: int) -> Attempt | None:
-        """The row of an attempt that was made before."""
-        return self.made().filter(attempt=number).first()
+        """Return the row of an attempt, if there is one."""
+        return self.stored().filter(attempt=number).first()
 
-    def made(self) -> models.QuerySet[Attempt]:
-        """The attempts that were made before."""
+    def stored(self) -> models.QuerySet[Attempt]:
+        """Return the attempts of this node and cycle."""
         return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
 
     def begin(
         self, attempt: PlannedAttempt, prompt: Prompt, withheld: Sequence[int] = ()
     ) -> Attempt:
-        """Store that a call is about to be made: a crash cannot spend the budget twice.
+        """Store the attempt before its call, so that a crash cannot spend the budget twice.
 
-        `withheld` are the fix patterns that the prompt would have told, were it not to be compared.
+        `withheld` are the fix patterns left out of this prompt to measure their effect.
         """
         takes_temperature = self.goal.planner_model.provider.takes_temperature
         with transaction.atomic():
@@ -139,13 +139,13 @@ class AttemptRows:
                 called_at=clock.now(),
             )
 
-    def end(self, row: Attempt, unknown: UnknownTools | None = None) -> None:
+    def end(self, row: Attempt, unknown_tools: UnknownTools | None = None) -> None:
         """Store the row and its event; the caller's transaction holds both and the fence."""
-        # Progress: the count of starts begins anew with this one.
+        # There was progress: reset the count of starts.
         self.claim.renew(starts=1)
         row.occurred_at = clock.now()
         row.save()
-        record_attempt(self.goal, row, unknown or [])
+        record_attempt(self.goal, row, unknown_tools or [])
         count_first_answer(row)
         log = logger.info if row.state == Attempt.State.VALID else logger.warning
         log(
@@ -159,24 +159,24 @@ class AttemptRows:
             state=row.state,
             error_type=row.error_type,
             error=row.errors[0]["message"] if row.state in FAILED_STATES else None,
-            # A later attempt made good what an earlier one got wrong.
+            # An earlier attempt was invalid.
             recovered=row.state == Attempt.State.VALID and row.attempt > 1,
         )
 
     def write_off(self, row: Attempt) -> Result:
-        """Spend the call of a worker that died: it may have been made, so it is not made again."""
+        """Count the call of a worker that died as spent: it may have been made."""
         lost: JSON = {"code": "lost", "message": LOST}
         self.fail(row, Attempt.State.CALL_FAILED, CallErrorType.TIMEOUT, [lost])
         return CallFailed(CallErrorType.TIMEOUT)
 
     def fail(self, row: Attempt, state: AttemptState, error_type: StrEnum, items: JSON) -> None:
-        """Store that a call brought no answer that can be used, and why."""
+        """Store that an attempt failed, and why."""
         row.state, row.error_type, row.errors = state, error_type.value, redact_json(items)
         with transaction.atomic():
             self.end(row)
 
     def recall(self, row: Attempt) -> Result:
-        """The result of an attempt that an earlier claim finished."""
+        """Return the result of an attempt that an earlier claim finished."""
         if row.state == Attempt.State.VALID:
             value = working_store.get(self.goal, self.answer_name(row))
             return Valid(value)
@@ -186,9 +186,9 @@ class AttemptRows:
         return Invalid(Feedback(row.preview, ParseErrorType(row.error_type or ""), errors))
 
     def keep(self, name: str, value: object) -> None:
-        """Keep a value of the goal in the working store."""
+        """Store a value of the goal in the working store."""
         working_store.put(self.goal, name, value)
 
     def answer_name(self, row: Attempt) -> str:
-        """The name under which a good answer is kept."""
+        """Return the name of a valid answer in the working store."""
         return f"answer:{row.cycle}:{row.node}"

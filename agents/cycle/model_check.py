@@ -1,7 +1,7 @@
 """A language model as a checker: one call a check, within the goal's budget and breakers.
 
-No ladder and no feedback: an answer that decides nothing is an undecidable check, and the
-loop goes round. The call has an attempt row as every call has.
+No retries and no feedback: an answer without a decision makes the check undecidable, and the
+loop continues. Like every call, it has an attempt row.
 """
 
 import json
@@ -46,7 +46,7 @@ def check_prompt(
     instructions: str | None,
     check_id: str,
 ) -> Prompt:
-    """The prompt of one check."""
+    """Return the prompt of one check."""
     lines = "\n".join(f"- {line}" for line in describe_results(iteration, results))
     blocks = [
         f"Task:\n{fenced(goal, MAX_GOAL_CHARACTERS)}",
@@ -63,7 +63,7 @@ def check_prompt(
 
 
 def decision_schema(check_id: str) -> dict[str, Any]:
-    """The JSON Schema of a decision, for providers that can be held to one."""
+    """Return the JSON Schema of a decision, for providers that enforce one."""
     texts = {"type": "array", "items": {"type": "string"}, "maxItems": 10}
     decisions = {"type": "string", "enum": ["complete", "incomplete"]}
     own_id = {"type": "string", "enum": [check_id]}
@@ -71,7 +71,7 @@ def decision_schema(check_id: str) -> dict[str, Any]:
     return closed_object(keys)
 
 
-# After these the text is not all that was to be said: it never says complete.
+# With these finish reasons the text is incomplete: it never counts as "complete".
 CUT_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
 LOST = [{"code": "lost", "message": "The worker stopped during this call."}]
 
@@ -80,13 +80,13 @@ class PutOffError(Exception):
     """a circuit breaker lets no call through for now"""
 
     def __init__(self, wait_seconds: float) -> None:
-        """Say how long it is closed."""
+        """`wait_seconds`: until the breaker may admit a call."""
         super().__init__(self.__doc__)
         self.wait_seconds = wait_seconds
 
 
 def ask_model(claim: GoalClaim) -> AskModel:
-    """The seam that checks of kind model use: the goal's model is asked."""
+    """Return the function that checks of kind `model` call: it asks the goal's model."""
 
     def ask(spec: CheckSpec, subject: CheckedWork, check_id: str) -> CheckerOutput:
         return _Question(claim, check_id).ask(_prompt_of(claim, spec, subject, check_id))
@@ -107,7 +107,7 @@ class _Question:
     check_id: str
 
     def ask(self, prompt: Prompt) -> CheckerOutput:
-        """Call once; CheckerFailedError without an answer, PutOffError before a breaker."""
+        """Call once; CheckerFailedError without an answer, PutOffError if a breaker denies it."""
         goal = self.claim.goal
         spent = spent_dimension(budget_of(goal), spent_by(goal))
         if spent:
@@ -117,26 +117,26 @@ class _Question:
         if denied := guard.admit_call():
             raise PutOffError(denied.retry_after_seconds or 0)
         attempt, row = self._begin(prompt)
-        begun = time.monotonic()
-        asked = {"schema_name": CHECK_SCHEMA, "json_schema": decision_schema(self.check_id)}
-        reply = call_model(goal.planner_model, attempt, prompt, guard, **asked)
+        started = time.monotonic()
+        answer_format = {"schema_name": CHECK_SCHEMA, "json_schema": decision_schema(self.check_id)}
+        reply = call_model(goal.planner_model, attempt, prompt, guard, **answer_format)
         guard.settle_call(reply)
-        note_reply(row, reply, begun)
+        note_reply(row, reply, started)
         return self._settle(row, reply)
 
     def _begin(self, prompt: Prompt) -> tuple[PlannedAttempt, Attempt]:
-        """Store that a call is about to be made; one whose worker died is spent."""
+        """Store the attempt before its call; count one whose worker died as failed."""
         model = self.claim.goal.planner_model
         rows = AttemptRows(self.claim, CHECK_NODE)
         has_schema = OutputMode.SCHEMA in model.supported_output_modes
         with transaction.atomic():
-            rows.made().filter(state=Attempt.State.CALLING).update(
+            rows.stored().filter(state=Attempt.State.CALLING).update(
                 state=Attempt.State.CALL_FAILED,
                 error_type=CallErrorType.TIMEOUT.value,
                 errors=LOST,
                 occurred_at=clock.now(),
             )
-            number = (rows.made().aggregate(last=Max("attempt"))["last"] or 0) + 1
+            number = (rows.stored().aggregate(last=Max("attempt"))["last"] or 0) + 1
             attempt = PlannedAttempt(
                 number=number,
                 total=number,
@@ -159,7 +159,7 @@ class _Question:
         completion = reply.completion
         row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
         is_cut = (completion.finish_reason or "").lower() in CUT_REASONS
-        # The same answer decides the same wherever it is asked.
+        # The rules of every other check: the same answer has the same verdict.
         verdict = resolve_completion_decision(
             None, completion.text, self.check_id, output_is_cut=is_cut
         )

@@ -38,60 +38,65 @@ _COMPLETE = {"status": Status.COMPLETED, "pdca_phase": Phase.ACT}
 
 
 def act(walk: Walk) -> None:
-    """Act on what was found in this cycle."""
-    found = walk.state.execution_eval or {}
+    """Finish, fail or begin the next cycle, as the check decided."""
+    evaluation = walk.state.execution_eval or {}
     if walk.checked is not None:
-        _follow_check(walk, walk.checked, found)
-    elif found.get("complete"):
-        walk.move(**_COMPLETE, execution_eval=found)
+        _follow_check(walk, walk.checked, evaluation)
+    elif evaluation.get("complete"):
+        walk.move(**_COMPLETE, execution_eval=evaluation)
     elif walk.batch is not None or walk.goal.cycle >= walk.goal.max_iterations:
-        _end_unfinished(walk, found)
+        _end_unfinished(walk, evaluation)
     else:
-        _begin_cycle(walk, found)
+        _begin_cycle(walk, evaluation)
 
 
-def _follow_check(walk: Walk, row: CompletionCheck, found: dict[str, Any]) -> None:
+def _follow_check(walk: Walk, row: CompletionCheck, evaluation: dict[str, Any]) -> None:
     turn = _turn_after(walk.goal, row)
-    told = {**found, "reason": turn.code, "message": turn.reason} if turn.code else found
+    explained = (
+        {**evaluation, "reason": turn.code, "message": turn.reason} if turn.code else evaluation
+    )
     match turn.move:
         case Move.FINISH | Move.END:
-            walk.move(**_COMPLETE, execution_eval=told)
+            walk.move(**_COMPLETE, execution_eval=explained)
         case Move.AGAIN:
-            _begin_cycle(walk, told)
+            _begin_cycle(walk, explained)
         case Move.FAIL if turn.code == "max_iterations_reached":
-            _end_unfinished(walk, told)
+            _end_unfinished(walk, explained)
         case Move.FAIL:
-            walk.state = walk.state.unfinished(told)
+            walk.state = walk.state.unfinished(explained)
 
 
-def _end_unfinished(walk: Walk, found: dict[str, Any]) -> None:
-    """No cycle is left; when the last one was cut short by its deadline, that is the reason."""
+def _end_unfinished(walk: Walk, evaluation: dict[str, Any]) -> None:
+    """Fail: no cycle is left. If the deadline cut the last run short, that is the reason."""
     run = walk.goal.current_run
     late = run is not None and run.steps.filter(reason="deadline_reached").exists()
-    walk.state = (walk.state.out_of_time if late else walk.state.unfinished)(found)
+    walk.state = (walk.state.out_of_time if late else walk.state.unfinished)(evaluation)
 
 
 def _turn_after(goal: Goal, row: CompletionCheck) -> NextMove:
     if row.state == CompletionCheck.State.FAILED:
         return NextMove(Move.FAIL, "checker_failed", row.reason)
     spec = CheckSpec.model_validate(goal.completion_check)
-    found = found_by(goal)
-    return next_turn(spec, found, goal.cycle, goal.max_iterations)
+    findings = found_by(goal)
+    return next_turn(spec, findings, goal.cycle, goal.max_iterations)
 
 
-def _begin_cycle(walk: Walk, found: dict[str, Any]) -> None:
+def _begin_cycle(walk: Walk, evaluation: dict[str, Any]) -> None:
     walk.goal.cycle += 1
     walk.goal.current_run = None
-    walk.state = TaskState(cycle=walk.goal.cycle, execution_eval=found)
+    walk.state = TaskState(cycle=walk.goal.cycle, execution_eval=evaluation)
     walk.decision = {}
     walk.checked = None
     walk.claim.renew(
-        cycle=walk.goal.cycle, current_run=None, pdca_phase=Goal.Phase.PLAN, execution_eval=found
+        cycle=walk.goal.cycle,
+        current_run=None,
+        pdca_phase=Goal.Phase.PLAN,
+        execution_eval=evaluation,
     )
 
 
 def execute(walk: Walk) -> None:
-    """Hand the plan over to the runner, which enqueues this goal when the run has ended."""
+    """Submit the plan to the runner, which enqueues this goal when the run has ended."""
     if walk.claim.is_cancelled():
         walk.cancel()
         return
@@ -125,7 +130,7 @@ def execute(walk: Walk) -> None:
 
 
 def _apply(walk: Walk) -> None:
-    """Apply what was decoded, once; what was done is what the person is told."""
+    """Apply the decoded actions once; their summary is the answer to the user."""
     with transaction.atomic():
         walk.claim.renew(pdca_phase=Goal.Phase.DO)
         walk.batch = apply_actions(walk.goal, ParseResult.from_json(walk.decision))
@@ -140,8 +145,8 @@ def respond(walk: Walk) -> None:
     goal = walk.goal
     outcome = outcome_of(walk)
     answer = walk.decision.get("answer") or None
-    said = redact(clean_text(answer), ANSWER_BYTES) if answer else None
-    message = compose(walk.state, outcome, goal.correlation_id, said)
+    shown_answer = redact(clean_text(answer), ANSWER_BYTES) if answer else None
+    message = compose(walk.state, outcome, goal.correlation_id, shown_answer)
     columns = walk.state.model_dump(mode="json", exclude={"cycle"})
     with transaction.atomic():
         if walk.state.status.is_terminal:
@@ -152,22 +157,22 @@ def respond(walk: Walk) -> None:
 
 
 def check(walk: Walk) -> None:
-    """Find what this cycle came to, and keep it as `execution_eval`."""
+    """Evaluate this cycle and store the result as `execution_eval`."""
     run = walk.goal.current_run
-    found: dict[str, Any] = {
+    evaluation: dict[str, Any] = {
         "cycle": walk.goal.cycle,
         "complete": walk.decision.get("kind") == "finish",
     }
     if walk.batch is not None:
-        found |= evaluate_actions(walk.batch)
+        evaluation |= evaluate_actions(walk.batch)
     if run is not None:
-        found |= _describe_run(walk, run)
+        evaluation |= _describe_run(walk, run)
     spec = _spec_of(walk, run)
     if spec is not None and walk.claim.is_cancelled():
         walk.cancel()
         return
     if spec is not None and spec.kind == "model" and is_time_over(walk.goal):
-        walk.state = walk.state.out_of_time(found)
+        walk.state = walk.state.out_of_time(evaluation)
         return
     if spec is not None:
         try:
@@ -175,13 +180,13 @@ def check(walk: Walk) -> None:
         except PutOffError as error:
             walk.is_suspended = put_off(walk, error.wait_seconds)
             if not walk.is_suspended:
-                walk.state = walk.state.unfinished({**found, "reason": "circuit_open"})
+                walk.state = walk.state.unfinished({**evaluation, "reason": "circuit_open"})
             return
-        found |= {
+        evaluation |= {
             "complete": walk.checked.decision == CompletionCheck.Decision.COMPLETE,
             "check": decision_record(walk.checked),
         }
-    walk.move(pdca_phase=Phase.CHECK, execution_eval=found)
+    walk.move(pdca_phase=Phase.CHECK, execution_eval=evaluation)
 
 
 def _describe_run(walk: Walk, run: Run) -> dict[str, Any]:
@@ -195,7 +200,7 @@ def _describe_run(walk: Walk, run: Run) -> dict[str, Any]:
 
 
 def _spec_of(walk: Walk, run: Run | None) -> CheckSpec | None:
-    """The check to be made now: after the run of a plan, or when the planner says finish."""
+    """Return the check that is due: after the run of a plan, or when the planner says finish."""
     goal = walk.goal
     is_due = walk.schema is PlannerSchema.PLAN if run else walk.decision.get("kind") == "finish"
     if goal.completion_check is None or not is_due:

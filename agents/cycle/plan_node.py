@@ -1,4 +1,4 @@
-"""`next_step_node`: climb the ladder of this cycle, or take the plan that came with the goal."""
+"""`next_step_node`: ask the model for a plan, or use the one submitted with the goal."""
 
 import secrets
 from datetime import timedelta
@@ -41,16 +41,16 @@ QUESTION_BYTES = 4 * 1024
 
 
 def plan(walk: Walk) -> None:
-    """Find what is to be done in this cycle, and settle what it means for the goal."""
+    """Get this cycle's plan and update the goal's state."""
     if walk.goal.plan_source == GIVEN:
-        _take_given(walk)
+        _use_submitted_plan(walk)
         return
     walk.ending = generate_plan_with_retry(walk.claim, request_of(walk.goal))
     match walk.ending:
         case Succeeded(value):
             _decide(walk, value)
         case Exhausted(attempts) if _may_stub(walk):
-            _stand_in(walk, attempts)
+            _use_stub(walk, attempts)
         case Exhausted():
             _degrade(walk, walk.ending)
         case Interrupted() if outcome_of_ending(walk.ending) is PlanningOutcome.CANCELLED:
@@ -68,24 +68,24 @@ def _stop(walk: Walk, reason: str) -> None:
 
 
 def put_off(walk: Walk, wait_seconds: float) -> bool:
-    """Come back when a breaker may let a call through; not when the time is over before.
+    """Requeue the goal until a breaker may admit a call; False if its deadline comes first.
 
-    Up to a quarter later, so that not everybody comes back at once.
+    The delay is up to a quarter longer, so that goals do not all return at once.
     """
     spread = 1 + JITTER_SHARE * _random.random()
     pause = timedelta(seconds=max(wait_seconds, SHORTEST_SECONDS) * spread)
     back_at, deadline = clock.now() + pause, deadline_of(walk.goal)
     if deadline is not None and back_at >= deadline:
         return False
-    waits = {"reason": PlanningOutcome.CIRCUIT_OPEN, "retry_at": back_at.isoformat()}
+    evaluation = {"reason": PlanningOutcome.CIRCUIT_OPEN, "retry_at": back_at.isoformat()}
     with transaction.atomic():
-        walk.claim.put_off(pause + MESSAGE_LEASE, execution_eval=waits)
+        walk.claim.put_off(pause + MESSAGE_LEASE, execution_eval=evaluation)
         arguments = {"goal_id": str(walk.goal.pk)}
         enqueue(RUN_TASK, arguments, QUEUE, walk.goal.project_id, delay=pause)
     return True
 
 
-def _take_given(walk: Walk) -> None:
+def _use_submitted_plan(walk: Walk) -> None:
     goal = walk.goal
     if walk.claim.is_cancelled():
         walk.cancel()
@@ -93,8 +93,8 @@ def _take_given(walk: Walk) -> None:
     if is_time_over(goal):
         _stop(walk, OUT_OF_BUDGET)
         return
-    given = working_store.get(goal, "plan")
-    _decide(walk, fill_plan(given, goal.cycle, feedback_of(goal)))
+    submitted = working_store.get(goal, "plan")
+    _decide(walk, fill_plan(submitted, goal.cycle, feedback_of(goal)))
 
 
 def _degrade(walk: Walk, ending: Exhausted) -> None:
@@ -111,7 +111,7 @@ def _degrade(walk: Walk, ending: Exhausted) -> None:
 
 
 def _keep_failed_calls(walk: Walk) -> None:
-    """Keep with the goal why none of the last answer's calls could be used."""
+    """Store why none of the last answer's calls could be applied."""
     if walk.schema is not PlannerSchema.ACTIONS:
         return
     name = f"{CALLS}:{walk.goal.cycle}"
@@ -121,8 +121,8 @@ def _keep_failed_calls(walk: Walk) -> None:
         apply_actions(walk.goal, ParseResult.from_json(stored))
 
 
-def _stand_in(walk: Walk, attempts: int) -> None:
-    """Take what stands in for a plan, with a warning in the log."""
+def _use_stub(walk: Walk, attempts: int) -> None:
+    """Use a stub in place of a plan, and log a warning."""
     record_ladder(walk, attempts, stubbed=True)
     walk.claim.renew(plan_source=STUB)
     walk.goal.plan_source = STUB
@@ -139,9 +139,9 @@ def _stand_in(walk: Walk, attempts: int) -> None:
 
 
 def _may_stub(walk: Walk) -> bool:
-    """Whether a stub may stand in; none stands in for actions, which would claim to be done."""
-    wanted = walk.goal.retry.get("use_stub_fallback", False)
-    return bool(wanted) and walk.schema is not PlannerSchema.ACTIONS
+    """Whether a stub may replace the plan; never for actions, which it would claim were applied."""
+    is_enabled = walk.goal.retry.get("use_stub_fallback", False)
+    return bool(is_enabled) and walk.schema is not PlannerSchema.ACTIONS
 
 
 def _decide(walk: Walk, value: dict[str, Any]) -> None:

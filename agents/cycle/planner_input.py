@@ -1,4 +1,4 @@
-"""What the planner of a goal is given, and the plan that came with the goal."""
+"""The planner's input, and the placeholders of a submitted plan."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from plans.runs.records import results_of
 
 
 def request_of(goal: Goal) -> Request:
-    """Build the request of the goal's present cycle; its raw text is in the working store."""
+    """Build the request of the goal's current cycle; its raw text is in the working store."""
     raw = working_store.get(goal, "goal")
-    wanted = [item["text"] for item in raw["constraints"] if not item["optional"]]
+    required = [item["text"] for item in raw["constraints"] if not item["optional"]]
     optional = [item["text"] for item in raw["constraints"] if item["optional"]]
     schema = schema_of(goal)
     hints = hints_for(goal, schema)
@@ -25,7 +25,7 @@ def request_of(goal: Goal) -> Request:
         schema=schema,
         goal=raw["text"],
         tools=offers_for(goal),
-        constraints=tuple(wanted),
+        constraints=tuple(required),
         optional_constraints=tuple(optional),
         context=tuple(_context_of(goal)),
         things=tuple(describe_things(goal)),
@@ -39,8 +39,8 @@ def _context_of(goal: Goal) -> list[str]:
     for run in runs_of(goal):
         lines += describe_results(run.cycle, results_of(run))
     for row in decided_checks(goal):
-        told = row.decision or "", row.reason, row.reasons
-        lines.append(describe_check(row.cycle, *told))
+        decision = row.decision or "", row.reason, row.reasons
+        lines.append(describe_check(row.cycle, *decision))
     answers = working_store.get_all(goal, "answers")
     return [*lines, *answers.get("answers", [])]
 
@@ -49,10 +49,10 @@ PLACES = ("${iteration}", "${feedback}")
 
 
 def fill_plan(plan: dict[str, Any], iteration: int, feedback: str) -> dict[str, Any]:
-    """Put the number of the cycle and the last check's reasons in the arguments of steps.
+    """Fill the number of the cycle and the last check's reasons into the arguments of steps.
 
-    `${iteration}` and `${feedback}` are replaced in texts, once and literally: what a check
-    says is never read as a place or as a reference to a step.
+    `${iteration}` and `${feedback}` are replaced in texts, once and literally: a check's
+    reasons are never read as a placeholder or as a reference to a step.
     """
     values = {"iteration": str(iteration), "feedback": feedback}
     steps = [_fill_step(step, values) for step in plan["steps"]]
@@ -80,6 +80,6 @@ def _fill_text(text: str, values: dict[str, str]) -> str:
     parts = text.split("${iteration}")
     parts = [part.replace("${feedback}", values["feedback"]) for part in parts]
     filled = values["iteration"].join(parts)
-    # What was put first could make a reference; a doubled sign stands for itself.
-    is_put = text.startswith(PLACES) and filled.startswith("$")
-    return f"${filled}" if is_put else filled
+    # A value at the beginning could be read as a reference; "$$" is a literal "$".
+    makes_reference = text.startswith(PLACES) and filled.startswith("$")
+    return f"${filled}" if makes_reference else filled

@@ -1,11 +1,11 @@
-"""The shell of the ladder: it calls, stores each attempt, and goes on after a crash.
+"""The attempts of a cycle: call the model, store each attempt, resume after a crash.
 
-1. Ask the pure ladder for the next attempt.
-2. An attempt that has a row was made before: its result is remembered, never asked for again. A row
-   still `calling` belongs to a worker that died: its call is spent.
-3. Otherwise: stop if the budget is spent or the goal cancelled; store the row; call; store
-   what came of it together with its event, in one transaction, fenced by the claim.
-4. Send the result to the ladder, until it ends.
+1. Get the next attempt from the generator `attempts`.
+2. An attempt that has a row was made before: its stored result is used. A row
+   still `calling` belongs to a worker that died: its call counts as spent.
+3. Otherwise: stop if the budget is spent or the goal cancelled; store the row; call; store the
+   result together with its event, in one transaction, fenced by the claim.
+4. Send the result to the generator, until it ends.
 """
 
 import time
@@ -69,7 +69,7 @@ CALLS = "calls"
 
 
 def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
-    """Climb the ladder of the goal's present cycle to its end; LeaseLostError when overtaken.
+    """Make the attempts of the goal's current cycle; LeaseLostError if the claim was lost.
 
     The only way from a goal to a plan, for every provider.
     """
@@ -100,15 +100,15 @@ class _Shell:
     rows: AttemptRows
 
     def limit(self, policy: LadderPolicy) -> LadderPolicy:
-        """The ladder that the breakers allow, given the attempts that were made before."""
-        return self.guard.limit(policy, self.rows.made().count())
+        """Return the policy that the breakers allow, given the attempts already stored."""
+        return self.guard.limit(policy, self.rows.stored().count())
 
     @property
     def goal(self) -> Goal:
         return self.claim.goal
 
     def settle(self, attempt: PlannedAttempt) -> Result:
-        """Remember, refuse or make one attempt."""
+        """Return the result of one attempt: stored, refused or made now."""
         row = self.rows.find(attempt.number)
         if row is None:
             return self._stop() or self._ask(attempt)
@@ -117,12 +117,12 @@ class _Shell:
         return self.rows.recall(row)
 
     def _stop(self) -> Result | None:
-        """Why no further call may be made, if so."""
+        """Return why no further call may be made; None if it may."""
         if self.claim.is_cancelled():
             return Halted(HaltReason.CANCELLED)
         spent = spent_dimension(budget_of(self.goal), spent_by(self.goal))
         if spent == "seconds" and was_put_off(self.goal) and not self.guard.calls:
-            # The time went by before a breaker: that is the reason, not the budget.
+            # The time was spent waiting for a breaker: that is the reason, not the budget.
             return CallFailed(CallErrorType.CIRCUIT_OPEN)
         if spent:
             return Halted(HaltReason.BUDGET_EXHAUSTED)
@@ -134,28 +134,28 @@ class _Shell:
         prompt = build_prompt(self.request, attempt)
         row = self.rows.begin(attempt, prompt, self.request.withheld_patterns)
         self.guard.renew()
-        begun = time.monotonic()
+        started = time.monotonic()
         reply = self._call(attempt, prompt)
         self.guard.settle_call(reply)
-        note_reply(row, reply, begun)
+        note_reply(row, reply, started)
         if reply.completion is None:
             return self._store_failure(row, reply.error)
-        found, written = self._read(reply.completion)
+        parsed, written = self._read(reply.completion)
         row.preview = redact(clean_text(written), PREVIEW_BYTES)
-        row.repairs = [item.model_dump() for item in found.repairs]
-        row.coerced = redact_json([item.model_dump() for item in found.coerced])
-        if isinstance(found, Understood):
-            return self._store_answer(row, found)
-        return self._store_invalid(row, found, written)
+        row.repairs = [item.model_dump() for item in parsed.repairs]
+        row.coerced = redact_json([item.model_dump() for item in parsed.coerced])
+        if isinstance(parsed, Understood):
+            return self._store_answer(row, parsed)
+        return self._store_invalid(row, parsed, written)
 
     def _read(self, completion: Completion) -> tuple[Understood | Misunderstood, str]:
-        """What an answer says, and the answer as it was written."""
+        """Return the parsed answer, and its text as written."""
         text, finish_reason = completion.text, completion.finish_reason
         if self.request.schema is not PlannerSchema.ACTIONS:
             return interpret(text, finish_reason, self.request.schema), text
         toolset = TOOLSETS[self.goal.toolset or ""]
         judged = judge_calls(completion.tool_calls, text, finish_reason, toolset)
-        # Kept also when nothing can be applied: the goal then tells what failed.
+        # Stored also when nothing can be applied: the goal then shows what failed.
         self.rows.keep(f"{CALLS}:{self.goal.cycle}", judged.result.to_json())
         return judged.verdict, judged.written
 
@@ -177,22 +177,22 @@ class _Shell:
                 streaming=model.streaming,
             )
 
-    def _store_answer(self, row: Attempt, found: Understood) -> Result:
+    def _store_answer(self, row: Attempt, parsed: Understood) -> Result:
         row.state = Attempt.State.VALID
         if self.request.schema is PlannerSchema.ACTIONS:
-            unknown = self._settle_actions(row, found)
+            unknown = self._settle_actions(row, parsed)
         else:
-            names = unknown_tools(found.value, self.request.schema, registered_tools().keys())
+            names = unknown_tools(parsed.value, self.request.schema, registered_tools().keys())
             unknown = [(name, nearest_tool(name)) for name in names]
         with transaction.atomic():
             self.rows.end(row, unknown)
-            self.rows.keep(self.rows.answer_name(row), found.value)
-            learn(self.goal, row, self.request.schema, found.value)
-        return Valid(found.value)
+            self.rows.keep(self.rows.answer_name(row), parsed.value)
+            learn(self.goal, row, self.request.schema, parsed.value)
+        return Valid(parsed.value)
 
-    def _settle_actions(self, row: Attempt, found: Understood) -> UnknownTools:
-        """Keep with a good answer which of its calls failed; return its unknown tools."""
-        result = ParseResult.from_json(found.value)
+    def _settle_actions(self, row: Attempt, parsed: Understood) -> UnknownTools:
+        """Store which calls of a valid answer failed; return its unknown tools."""
+        result = ParseResult.from_json(parsed.value)
         items = failure_items(result.failures)
         row.errors = redact_json([item.model_dump() for item in items])
         known = [tool.name for tool in self.request.tools]
@@ -201,10 +201,10 @@ class _Shell:
             for name in result.unknown_tools
         ]
 
-    def _store_invalid(self, row: Attempt, found: Misunderstood, text: str) -> Result:
-        items: JSON = [item.model_dump() for item in found.errors]
-        self.rows.fail(row, Attempt.State.INVALID, found.error_type, items)
-        return Invalid(Feedback(clean_text(text), found.error_type, found.errors))
+    def _store_invalid(self, row: Attempt, parsed: Misunderstood, text: str) -> Result:
+        items: JSON = [item.model_dump() for item in parsed.errors]
+        self.rows.fail(row, Attempt.State.INVALID, parsed.error_type, items)
+        return Invalid(Feedback(clean_text(text), parsed.error_type, parsed.errors))
 
     def _store_failure(self, row: Attempt, error: ProviderError | None) -> Result:
         error_type = error.error_type if error else CallErrorType.PROVIDER_ERROR

@@ -1,4 +1,4 @@
-"""Goals whose worker died or whose message is gone are taken up again."""
+"""Requeue goals whose worker died or whose message is gone."""
 
 from datetime import timedelta
 
@@ -13,15 +13,15 @@ from diagnostics.store.leases import UNFINISHED, silent, take_up
 from diagnostics.store.queue_marks import drained_until
 from plans.models.run import Run
 
-# A run's end is told through the outbox; only a message lost for good needs this.
+# The outbox announces a run's end; this is for a message that was lost.
 _RUN_ENDED_LONG_AGO = timedelta(seconds=60)
 _WORKING = Q(status=Goal.Status.RUNNING)
 
 
 def reconcile_goals() -> int:
-    """Queue again what should be under way and is not; return how many goals were found.
+    """Requeue goals that should be running and are not; return how many there were.
 
-    A goal that went silent too often is ended as poison instead.
+    A goal that went silent too often ends as poison instead.
     """
     return take_up(_silent_goals(), _WORKING, _queue_again, end_poisoned)
 

@@ -1,4 +1,4 @@
-"""One goal through plan, do, check and act: the routes of the graph decide what follows.
+"""One goal through plan, do, check and act, along the routes of a graph.
 
 1. Claim the goal; without a claim there is nothing to do.
 2. Enter the graph where the row says: at planning, or at the check of a run that has ended.
@@ -26,7 +26,7 @@ from plans.models.run import Run
 
 
 class CycleNode(StrEnum):
-    """Every node of the graph; `END` is not one that does anything."""
+    """Every node of the graph; `END` has no function."""
 
     NEXT_STEP = "next_step_node"
     EXECUTE_STEP = "execute_step_node"
@@ -53,7 +53,7 @@ def route_after_check(state: TaskState) -> CycleNode:
 
 
 def route_after_act(state: TaskState) -> CycleNode:
-    """Plan again while the goal runs; otherwise tell how it ended."""
+    """Plan again while the goal runs; otherwise respond."""
     return CycleNode.NEXT_STEP if state.status is Status.RUNNING else CycleNode.RESPOND
 
 
@@ -62,7 +62,7 @@ ROUTES: dict[CycleNode, Callable[[TaskState], CycleNode]] = {
     CycleNode.EXECUTE_STEP: route_after_execute_step,
     CycleNode.CHECK: route_after_check,
     CycleNode.ACT: route_after_act,
-    # Nothing follows the answer to the person.
+    # The response is the last node.
     CycleNode.RESPOND: lambda _: CycleNode.END,
 }
 logger = structlog.get_logger(__name__)
@@ -81,7 +81,7 @@ def run_goal(goal_id: UUID) -> None:
     if claim is None:
         return
     try:
-        _go_on(Walk.of(claim))
+        _walk_on(Walk.of(claim))
     except LeaseLostError:
         logger.warning("goal_lease_lost", goal_id=str(goal_id))
     except BaseException:
@@ -92,7 +92,7 @@ def run_goal(goal_id: UUID) -> None:
 
 
 def end_poisoned(goal_id: UUID) -> None:
-    """End a goal that killed its workers, without asking anybody."""
+    """End a goal that killed its workers, without calling a model."""
     claim = claim_poisoned(goal_id)
     if claim is None:
         return
@@ -102,7 +102,7 @@ def end_poisoned(goal_id: UUID) -> None:
     logger.error("goal_poisoned", goal_id=str(goal_id))
 
 
-def _go_on(walk: Walk) -> None:
+def _walk_on(walk: Walk) -> None:
     """Walk from the entry to the end, or to where the goal has to wait."""
     _settle_wait(walk)
     node = _entry(walk)

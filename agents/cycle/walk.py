@@ -1,4 +1,4 @@
-"""One claim at work: the goal's state, what nodes hand on, and the terminal event."""
+"""The state of one walk through the graph, and the terminal event."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ from plans.models.check import CompletionCheck
 
 @dataclass(slots=True)
 class Walk:
-    """Everything a walk knows; nodes change it and the row, fenced by the claim."""
+    """The state that nodes share; they change it and the row, fenced by the claim."""
 
     claim: GoalClaim
     goal: Goal
@@ -34,7 +34,7 @@ class Walk:
     ending: Ending | None = None
     decision: dict[str, Any] = field(default_factory=dict)
     batch: ActionBatch | None = None
-    # What the completion check of this cycle came to, where one was asked for.
+    # The completion check of this cycle, if one was made.
     checked: CompletionCheck | None = None
     is_suspended: bool = False
 
@@ -55,7 +55,7 @@ class Walk:
         self.state = self.state.model_copy(update=changes)
 
     def cancel(self) -> None:
-        """End because somebody asked for it."""
+        """End as cancelled."""
         self.move(status=Status.CANCELLED, next_user_question=None)
 
 
@@ -63,7 +63,7 @@ STUB = "stub"
 
 
 def record_end(walk: Walk) -> None:
-    """Store the terminal event when it is planning, or the check, that failed."""
+    """Store the terminal event if planning or the check failed."""
     if walk.state.status is not Status.FAILED:
         return
     if walk.checked is not None:
@@ -75,18 +75,18 @@ def record_end(walk: Walk) -> None:
 
 
 def record_ladder(walk: Walk, attempts: int, *, stubbed: bool) -> None:
-    """Store that the ladder of this cycle found no answer."""
+    """Store that the attempts of this cycle brought no valid answer."""
     assert walk.ending is not None  # noqa: S101 - it has just ended
     rows = walk.goal.attempts.filter(cycle=walk.goal.cycle).exclude(node=CHECK_NODE)
     last = rows.order_by("-attempt").first()
     reason = degraded_reason(walk.ending, parse_failure_reason(walk.schema))
-    # Before a breaker a goal ends when its time is over, not with its last attempt.
+    # At an open breaker a goal ends when its time is over, not with its last attempt.
     attempted = reason != PlanningOutcome.CIRCUIT_OPEN and last and last.occurred_at
     record_degraded(walk.goal, reason, attempts, attempted or clock.now(), stubbed=stubbed)
 
 
 def outcome_of(walk: Walk) -> PlanningOutcome | None:
-    """How planning went over the whole goal; None when nothing was planned."""
+    """Return the planning outcome of the whole goal; None if nothing was planned."""
     if walk.state.status is Status.CANCELLED:
         return PlanningOutcome.CANCELLED
     if spent_budget(walk.state) == TIME:

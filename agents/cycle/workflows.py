@@ -1,6 +1,6 @@
-"""A workflow in this very process: no database, nothing stored (docs/workflow-files.md).
+"""Run a workflow in this process: no database, nothing stored (docs/workflow-files.md).
 
-The same executor, checker and rules as a goal has, for workflows that bring their steps.
+Executor, checker and rules are those of a goal, for workflows that contain their steps.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class NeedsStackError(Exception):
 
 @dataclass(slots=True)
 class Ended:
-    """How a workflow ended, in the words of a goal's record."""
+    """The end of a workflow, with the field names of a goal's record."""
 
     status: str = FAILED
     cycle: int = 0
@@ -38,17 +38,17 @@ class Ended:
     results: list[dict[str, Any]] = field(default_factory=list)
 
 
-Tell = Callable[[str], None]
+ReportLine = Callable[[str], None]
 
 
-def run_here(workflow: Workflow, tell: Tell) -> Ended:
-    """Run a workflow to its end; `tell` is given a line for each iteration."""
-    order = workflow.order
-    if order.plan is None or order.asks_model:
+def run_here(workflow: Workflow, report: ReportLine) -> Ended:
+    """Run a workflow to its end; `report` is called with a line for each iteration."""
+    request = workflow.request
+    if request.plan is None or request.asks_model:
         raise NeedsStackError(NeedsStackError.__doc__)
     run = _Run(workflow, uuid4())
     try:
-        turn = run.to_the_end(order.plan, order.completion_check, tell)
+        turn = run.to_the_end(request.plan, request.completion_check, report)
     finally:
         remove_workspace(workspace_of(None, str(run.key)))
     run.ended.status = FAILED if turn.move is Move.FAIL else COMPLETED
@@ -61,13 +61,15 @@ class _Run:
     workflow: Workflow
     key: UUID
     ended: Ended = field(default_factory=Ended)
-    found: list[Found] = field(default_factory=list)
+    findings: list[Found] = field(default_factory=list)
     feedback: str = ""
 
-    def to_the_end(self, plan: dict[str, Any], check: CheckSpec | None, tell: Tell) -> NextMove:
+    def to_the_end(
+        self, plan: dict[str, Any], check: CheckSpec | None, report: ReportLine
+    ) -> NextMove:
         while True:
             turn = self.go_round(plan, check)
-            tell(self.last_line())
+            report(self.last_line())
             if turn.move is not Move.AGAIN:
                 return turn
 
@@ -80,7 +82,7 @@ class _Run:
         return self._without_check(status) if check is None else self._check(check, status)
 
     def last_line(self) -> str:
-        """One line about the iteration that has just ended."""
+        """Return one line about the iteration that has just ended."""
         line = f"iteration {self.ended.cycle}: {self.ended.results[-1]['task_status']}"
         if self.ended.decisions:
             last = self.ended.decisions[-1]
@@ -90,7 +92,7 @@ class _Run:
     def _without_check(self, status: str) -> NextMove:
         if status == TaskStatus.COMPLETED:
             return NextMove(Move.FINISH)
-        if self.ended.cycle < self.workflow.order.max_iterations:
+        if self.ended.cycle < self.workflow.request.max_iterations:
             return NextMove(Move.AGAIN)
         return NextMove(Move.FAIL, "max_iterations_reached", f"the steps are {status}")
 
@@ -98,7 +100,7 @@ class _Run:
         check_id = str(uuid4())
         subject = CheckedWork(
             workspace=str(self.key),
-            goal=redact(self.workflow.order.goal),
+            goal=redact(self.workflow.request.goal),
             iteration=self.ended.cycle,
             results=self.ended.results,
             task_status=status,
@@ -111,19 +113,19 @@ class _Run:
             self.ended.decisions.append(failed)
             return NextMove(Move.FAIL, "checker_failed", reason)
         self._note(checked, check_id)
-        iterations = self.ended.cycle, self.workflow.order.max_iterations
-        return next_turn(check, self.found, *iterations)
+        iterations = self.ended.cycle, self.workflow.request.max_iterations
+        return next_turn(check, self.findings, *iterations)
 
     def _note(self, checked: CheckOutcome, check_id: str) -> None:
         verdict, shown = checked.verdict, checked.shown()
-        self.found.append(Found(verdict.decision, verdict.fingerprints, shown["reason"]))
+        self.findings.append(Found(verdict.decision, verdict.fingerprints, shown["reason"]))
         self.feedback = "; ".join(shown["reasons"]) or shown["reason"] or shown["decision"]
         place = {"iteration": self.ended.cycle, "check_id": check_id}
         self.ended.decisions.append({**place, **shown})
 
 
 def decision_line(decision: dict[str, Any]) -> str:
-    """A completion decision in a few words."""
-    said = decision["decision"] or "checker failed"
+    """Return a completion decision as one line."""
+    verdict = decision["decision"] or "checker failed"
     why = "; ".join(decision.get("reasons") or ()) or decision["reason"]
-    return f"check: {said} ({decision['source']})" + (f" - {why}" if why else "")
+    return f"check: {verdict} ({decision['source']})" + (f" - {why}" if why else "")

@@ -106,15 +106,15 @@ class GoalsView(ListView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List goals, newest first; without a range of time, all of them."""
-        asked = request.query_params.dict()
-        found = _matching(project_of(request).pk, asked)
+        params = request.query_params.dict()
+        matching = _select_goals(project_of(request).pk, params)
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            goals, after = page_of(found, limit, read_key(cursor, UUID) if cursor else None)
+            goals, after = page_of(matching, limit, read_key(cursor, UUID) if cursor else None)
             return [goal_summary(goal) for goal in goals], after
 
         limit = read_list_limit(request, MOST_STREAMED)
-        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+        return self.answer_list(request, COLUMNS, read_page, limit, params.get("cursor"))
 
 
 class GoalView(KeyedView):
@@ -168,13 +168,13 @@ class CancelView(KeyedView):
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
 
 
-def _matching(project_id: int, asked: dict[str, str]) -> QuerySet[Goal]:
+def _select_goals(project_id: int, params: dict[str, str]) -> QuerySet[Goal]:
     """Read the filters; ValidationError (400) names what is wrong."""
-    selection = select(asked, FILTERS, also=CHOICES)
+    selection = select(params, FILTERS, also=CHOICES)
     since, until = selection.begin, selection.end
-    if "range" in asked:
+    if "range" in params:
         since, until = selection.window(clock.now())
-    choices = read_choices(asked, CHOICES)
+    choices = read_choices(params, CHOICES)
     return narrow_goals(goals_of(project_id), selection, since, until).filter(**choices)
 
 

@@ -1,4 +1,4 @@
-"""Bodies of requests about goals, and what is said when one is refused."""
+"""Bodies of requests about goals, and the responses that refuse them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,18 +15,18 @@ from diagnostics.rest.resources import Resource
 from failsoft.plans.violations import Violation
 from plans.bodies import read_json_body
 
-# Far above what a goal may have: who sends too long a text is told the field.
+# Far above what a goal may have, so that a text that is too long is refused by field.
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
 
 class ConflictError(InvalidBodyError):
-    """409: what is asked does not fit what is there."""
+    """409: the request conflicts with the stored state."""
 
     status_code = status.HTTP_409_CONFLICT
 
 
 def read_body(request: Request) -> dict[str, Any]:
-    """The JSON object of a request; 400 with line and column for what is no JSON."""
+    """Return the JSON object of a request; 400 with line and column if it is not JSON."""
     body, _ = read_json_body(request._request, MAX_BODY_BYTES)
     if not isinstance(body, dict):
         raise InvalidBodyError([asdict(NO_OBJECT)], NO_OBJECT.code)
@@ -35,7 +35,7 @@ def read_body(request: Request) -> dict[str, Any]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn what the app says about a request into an answer."""
+    """Turn the app's exceptions about a request into responses."""
     try:
         yield
     except RequestRefusedError as error:

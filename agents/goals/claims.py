@@ -1,4 +1,4 @@
-"""Claims of goals; while planning is stopped nobody takes one."""
+"""Claims of goals; none is taken while planning is stopped."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,23 +25,23 @@ class GoalClaim(Claim):
     taken_at: datetime
 
     def put_off(self, message_lease: timedelta, **changes: object) -> None:
-        """Put the goal back into the queue; its message is due before the lease ends."""
+        """Return the goal to the queue; its message is due before the lease ends."""
         until = DatabaseNow() + message_lease
         self.change(status=Goal.Status.QUEUED, lease_until=until, starts=0, **changes)
 
     def drop(self) -> None:
-        """Let the lease run out at once, so that the reconciler takes the goal up."""
+        """End the lease now, so that the reconciler requeues the goal."""
         self.held.update(lease_until=DatabaseNow())
 
     def is_cancelled(self) -> bool:
-        """Whether somebody has asked for the end of the goal."""
+        """Whether the goal's cancellation was requested."""
         return Goal.objects.filter(pk=self.goal.pk, cancel_requested_at__isnull=False).exists()
 
 
 def claim_goal(goal_id: UUID) -> GoalClaim | None:
-    """Take a goal that is queued, waits for nothing, or went silent; None when it is not free.
+    """Claim a goal that is queued, waits for nothing, or went silent; None if it is not free.
 
-    While planning is stopped nobody takes a goal, unless to end it because it was cancelled.
+    While planning is stopped, only a cancelled goal can be claimed, to end it.
     """
     idle = Q(lease_until__isnull=True) | Q(lease_until__lt=DatabaseNow())
     free = Q(status=Goal.Status.QUEUED) | Q(status=Goal.Status.RUNNING) & idle
@@ -51,13 +51,13 @@ def claim_goal(goal_id: UUID) -> GoalClaim | None:
 
 
 def is_stopped() -> Exists:
-    """Ask of a goal's row whether its planning is stopped, for its project or everywhere."""
-    mine = Q(project=OuterRef("project")) | Q(project=None)
-    return Exists(PlanningStop.objects.filter(mine))
+    """Condition on a goal's row: planning is stopped, in its project or everywhere."""
+    applies = Q(project=OuterRef("project")) | Q(project=None)
+    return Exists(PlanningStop.objects.filter(applies))
 
 
 def claim_poisoned(goal_id: UUID) -> GoalClaim | None:
-    """Take a goal whose workers died too often, to end it without asking anybody."""
+    """Claim a goal whose workers died too often, to end it without calling a model."""
     return _take(
         goal_id,
         Q(status=Goal.Status.RUNNING, lease_until__lt=DatabaseNow(), starts__gte=MAX_STARTS),

@@ -43,16 +43,16 @@ SAME_IN_EVENT = (
 
 
 def schema_of(goal: Goal) -> PlannerSchema:
-    """What the goal's planner is asked for."""
+    """Return the schema that the goal's planner has to follow."""
     return SCHEMAS[Goal.Mode(goal.mode)]
 
 
 def record_attempt(
     goal: Goal, attempt: Attempt, unknown_tools: Sequence[tuple[str, str | None]]
 ) -> None:
-    """Store the event of an attempt that has ended, and one for each tool nobody registered.
+    """Store the event of an attempt that has ended, and one for each unregistered tool.
 
-    `unknown_tools` gives each name with the nearest registered one.
+    `unknown_tools` has each name with the nearest registered one.
     """
     if attempt.occurred_at is None:
         raise ValueError("an attempt has no event before it has ended")
@@ -72,9 +72,9 @@ def record_attempt(
 def record_degraded(
     goal: Goal, reason: str, attempts: int, ended_at: datetime, *, stubbed: bool
 ) -> None:
-    """Store the terminal event of a ladder that found no answer.
+    """Store the terminal event of attempts that brought no valid answer.
 
-    `ended_at` is the time of its last attempt.
+    `ended_at` is the time of the last attempt.
     """
     status = "stubbed" if stubbed else "failed"
     fields = {"attempts": attempts, "reason": reason, "status": status}
@@ -82,13 +82,13 @@ def record_degraded(
 
 
 def provider_name(goal: Goal) -> str | None:
-    """The provider's name; None when there is none, never an empty text."""
+    """Return the provider's name; None if there is none, never an empty text."""
     model = goal.language_model
     return (model.provider.name or None) if model is not None else None
 
 
 def model_name(goal: Goal) -> str | None:
-    """The model's name; None when there is none."""
+    """Return the model's name; None if there is none."""
     model = goal.language_model
     return (model.name or None) if model is not None else None
 
@@ -140,7 +140,7 @@ def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
         },
     }
     if kind is EventKind.SUCCEEDED:
-        # What a good answer said is shown with the goal, not kept as a diagnosis.
+        # A valid answer is shown with the goal, not stored as a diagnosis.
         details["raw_output_preview"] = None
     if kind is EventKind.PARSE_INVALID:
         details["parse_error_type"] = attempt.error_type
@@ -150,12 +150,12 @@ def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
 
 
 def _patterns(attempt: Attempt) -> dict[str, str]:
-    """The fix patterns that a prompt told or that were withheld, by number."""
-    named = {
+    """Return the ids of the fix patterns that the prompt had, and of those withheld."""
+    ids_by_name = {
         "fix_patterns": attempt.told_patterns,
         "fix_patterns_withheld": attempt.withheld_patterns,
     }
-    return {name: " ".join(map(str, ids)) for name, ids in named.items() if ids}
+    return {name: " ".join(map(str, ids)) for name, ids in ids_by_name.items() if ids}
 
 
 CHECK_NODE = "completion_check"
@@ -178,8 +178,8 @@ _ERROR_TYPES: Mapping[str | None, ParseErrorType] = {
 
 
 def error_type_of(cause: str | None) -> ParseErrorType:
-    """Which parse failure an undecidable check is."""
-    # An enum of texts: its values are found by their text.
+    """Return the parse error type of an undecidable check."""
+    # A StrEnum: its members are keys by their text.
     return _ERROR_TYPES.get(cause, ParseErrorType.SCHEMA_INVALID)
 
 
@@ -222,12 +222,12 @@ def record_check_failed(goal: Goal, row: CompletionCheck, evaluation: dict[str, 
 
 def _record(goal: Goal, row: CompletionCheck, kind: EventKind, at: datetime, **fields: Any) -> None:  # noqa: ANN401 - event fields
     by_model = row.kind == CompletionCheck.Kind.MODEL
-    told = {"decision": row.decision, "check_id_match": row.check_id_match}
+    decided = {"decision": row.decision, "check_id_match": row.check_id_match}
     attributes = {
         "check_kind": row.kind,
         "decision_source": row.source,
         "iteration": row.iteration,
-        **{name: value for name, value in told.items() if value is not None},
+        **{name: value for name, value in decided.items() if value is not None},
     }
     if kind is not EventKind.DEGRADED:
         fields["attempt"] = row.number

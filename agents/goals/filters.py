@@ -1,4 +1,4 @@
-"""A selection as conditions on goals: every filter of the bar, and the words of `q`."""
+"""A selection as conditions on goals: every filter, and the words of `q`."""
 
 from datetime import datetime, timedelta
 
@@ -12,7 +12,7 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
 from failsoft.identifiers import first_id
 
-# Events and ids are looked for around the range: whole days are skipped.
+# Margin around the range for events and ids, which lets whole days be skipped.
 AROUND = timedelta(hours=1)
 COLUMNS = {
     "environment": "environment",
@@ -37,7 +37,7 @@ def narrow_goals(
 
 
 def _condition(term: Term, since: datetime | None) -> Q:
-    """Ask the goal and its attempts for what they have, its events for anything else."""
+    """Return the condition of a term: on the goal or its attempts, otherwise on its events."""
     if term.field in COLUMNS:
         return matches(COLUMNS[term.field], term)
     match term.field, term.value:
@@ -66,7 +66,7 @@ def _attempted(condition: Q) -> Q:
 
 
 def _event_exists(term: Term, since: datetime | None) -> Exists:
-    """Ask the events of the goal; what is turned round is turned round by the caller."""
+    """Return whether an event of the goal matches; the caller applies the negation."""
     events = Event.objects.filter(
         project_id=OuterRef("project_id"), correlation_id=OuterRef("correlation_id")
     )
@@ -77,5 +77,5 @@ def _event_exists(term: Term, since: datetime | None) -> Exists:
 
 
 def _condition_of_word(word: Word) -> Q:
-    said = Q(text_preview__icontains=word.text) | Q(correlation_id__icontains=word.text)
-    return said | _attempted(Q(preview__icontains=word.text))
+    in_goal = Q(text_preview__icontains=word.text) | Q(correlation_id__icontains=word.text)
+    return in_goal | _attempted(Q(preview__icontains=word.text))

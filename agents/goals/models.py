@@ -1,4 +1,4 @@
-"""Goals, their attempts, what came of their actions, and planning that is stopped."""
+"""Goals, their attempts, the results of their actions, and planning stops."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -19,7 +19,7 @@ from plans.models.run import Run
 class Goal(LeasedRow):
     """One goal run, found by its correlation id.
 
-    Text shown is redacted; the goal as asked lies in the working store under
+    Text shown is redacted; the goal as submitted is in the working store under
     `goal:<id>`.
     """
 
@@ -35,7 +35,7 @@ class Goal(LeasedRow):
     text_preview = models.TextField()
     status = models.CharField(max_length=16, choices=choices_of(Status), default=Status.QUEUED)
     outcome = models.CharField(max_length=20, choices=choices_of(Outcome), null=True, blank=True)
-    # `planner`, `stub` once a stub stood in for it, `given` when it came with the goal.
+    # `planner`, `stub` once a stub replaced it, `given` if it was submitted with the goal.
     plan_source = models.CharField(max_length=16, default="planner")
     pdca_phase = models.CharField(max_length=8, choices=choices_of(Phase), default=Phase.PLAN)
     cycle = models.PositiveIntegerField(default=1)
@@ -59,7 +59,7 @@ class Goal(LeasedRow):
     last_validation_error = models.JSONField(null=True, blank=True)
     execution_eval = models.JSONField(null=True, blank=True)
     next_user_question = models.TextField(null=True, blank=True)
-    # What the person is told at the end, and the statements beside it.
+    # The final message to the user, and the help shown beside it.
     user_text = models.TextField(blank=True, default="")
     help = models.JSONField(default=list, blank=True)
     current_run = models.ForeignKey(Run, models.SET_NULL, related_name="+", null=True, blank=True)
@@ -103,14 +103,14 @@ class Goal(LeasedRow):
 
     @property
     def planner_model(self) -> LanguageModel:
-        """The model that plans; a goal that brings its plan has none and asks none."""
+        """The model that plans; a goal submitted with its plan has none."""
         if self.language_model is None:
             raise ValueError("a goal that brings its plan asks no model")
         return self.language_model
 
 
 class Attempt(models.Model):
-    """An attempt of the ladder at one node in one cycle.
+    """A model call at one node in one cycle.
 
     The row exists before the call, so that a crash cannot spend the budget twice;
     events take their id and time from it. All text is redacted.
@@ -135,7 +135,7 @@ class Attempt(models.Model):
     timeout_seconds = models.PositiveIntegerField()
     # The feedback that went with the prompt, redacted; empty for the first attempt.
     feedback = models.TextField(blank=True, default="")
-    # Fix patterns that the prompt told, or that were withheld for comparison.
+    # Fix patterns in the prompt, or withheld from it for comparison.
     told_patterns = ArrayField(models.BigIntegerField(), default=list, blank=True)
     withheld_patterns = ArrayField(models.BigIntegerField(), default=list, blank=True)
     # A parse error type when invalid, a call error type when the call failed.
@@ -153,7 +153,7 @@ class Attempt(models.Model):
     served_model = models.CharField(max_length=200, null=True, blank=True)
     upstream = models.CharField(max_length=200, null=True, blank=True)
     system_fingerprint = models.CharField(max_length=200, null=True, blank=True)
-    # Transport retries beside the ladder; not attempts.
+    # Transport retries; they are not attempts.
     transport_retries = models.PositiveIntegerField(default=0)
     called_at = models.DateTimeField()
     occurred_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""Stopping planning, for a project or everywhere: goals stay queued until it is resumed."""
+"""Stop planning in a project or everywhere: goals stay queued until it is resumed."""
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -15,24 +15,24 @@ REASON_BYTES = 200
 
 def stops_of(project: Project) -> list[PlanningStop]:
     """Return what stops a project's planning: its own row, the installation's, both or none."""
-    mine = PlanningStop.objects.filter(Q(project=project) | Q(project=None))
-    return list(mine.select_related("by").order_by("project_id"))
+    stops = PlanningStop.objects.filter(Q(project=project) | Q(project=None))
+    return list(stops.select_related("by").order_by("project_id"))
 
 
 def stop_planning(project: Project | None, by: User, reason: str = "") -> bool:
-    """Let nobody claim goals; False when it was stopped already."""
-    told = redact(reason, REASON_BYTES)
+    """Prevent goals from being claimed; False if planning was stopped already."""
+    redacted = redact(reason, REASON_BYTES)
     try:
         with transaction.atomic():
-            PlanningStop.objects.create(project=project, by=by, reason=told)
-            note(_id(project), by, "planning.stopped", _name(project), {"why": told})
+            PlanningStop.objects.create(project=project, by=by, reason=redacted)
+            note(_id(project), by, "planning.stopped", _name(project), {"why": redacted})
     except IntegrityError:
         return False
     return True
 
 
 def resume_planning(project: Project | None, by: User) -> bool:
-    """Let goals be claimed again, those that wait within seconds; False if not stopped."""
+    """Let goals be claimed again, queued ones within seconds; False if not stopped."""
     with transaction.atomic():
         deleted, _ = PlanningStop.objects.filter(project=project).delete()
         if not deleted:

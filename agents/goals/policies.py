@@ -1,4 +1,4 @@
-"""What a goal's row and its model's say about how it is planned, and within what bounds."""
+"""How a goal is planned and within what bounds, by its row and its model's."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ WAITED, ANSWERED_AT, COUNTED_RUN = "waited_seconds", "answered_at", "counted_run
 
 
 def policy_of(goal: Goal, request: Request) -> LadderPolicy:
-    """The ladder's course as the goal and its model's row set it."""
+    """Return the attempt policy set by the goal and its model."""
     model = goal.planner_model
     first, last = _output_modes(model, request)
     return LadderPolicy(
@@ -36,7 +36,7 @@ def policy_of(goal: Goal, request: Request) -> LadderPolicy:
 
 
 def _output_modes(model: LanguageModel, request: Request) -> tuple[OutputMode, OutputMode]:
-    """The modes of the first attempts and of the last one."""
+    """Return the output mode of the first attempts and of the last one."""
     first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
     if request.schema is PlannerSchema.ACTIONS:
         first = _mode_of_calls(model)
@@ -45,7 +45,7 @@ def _output_modes(model: LanguageModel, request: Request) -> tuple[OutputMode, O
 
 
 def _mode_of_calls(model: LanguageModel) -> OutputMode:
-    """Native calls, unless the model is known to have none: then it writes them."""
+    """Return native tool calls, unless the model is known to lack them."""
     known = model.supported_output_modes
     if model.output_mode == OutputMode.SCHEMA:
         return OutputMode.SCHEMA
@@ -55,7 +55,7 @@ def _mode_of_calls(model: LanguageModel) -> OutputMode:
 
 
 def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
-    """The tools a goal's planner is told about: those it names, or all that are offered."""
+    """Return the tools in the planner's prompt: those the goal names, or all that are offered."""
     if goal.toolset is not None:
         return TOOLSETS[goal.toolset].offers()
     return tuple(
@@ -66,10 +66,10 @@ def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
 
 
 def without_wait(goal: Goal, taken_at: datetime) -> dict[str, Any]:
-    """Return the budget with the wait for a worker that ended at `taken_at` taken out of it.
+    """Return the budget without the time spent waiting for a worker until `taken_at`.
 
-    That is: for one to take up the run, for one to take up the goal after it, and for one to
-    take up the goal after an answer. Each is taken out once.
+    That is: until the run was claimed, until the goal was claimed after it, and until the
+    goal was claimed after an answer. Each is deducted once.
     """
     budget, run = dict(goal.budget), goal.current_run
     waited = timedelta(0)
@@ -91,23 +91,23 @@ def is_time_over(goal: Goal) -> bool:
 
 
 def spent_by(goal: Goal) -> Spent:
-    """What the goal has used so far, over all cycles; waiting is not counted."""
+    """Return what the goal has used so far, over all cycles; waiting is not counted."""
     rows = list(goal.attempts.values_list("input_tokens", "output_tokens"))
-    tokens = sum((given or 0) + (made or 0) for given, made in rows)
+    tokens = sum((input_tokens or 0) + (output_tokens or 0) for input_tokens, output_tokens in rows)
     waited = float(goal.budget.get(WAITED, 0))
     elapsed = (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
     return Spent(len(rows), tokens, elapsed - waited)
 
 
 def budget_of(goal: Goal) -> GoalBudget:
-    """The ceilings of a goal."""
+    """Return the ceilings of a goal."""
     return GoalBudget.model_validate(
         {key: goal.budget[key] for key in GoalBudget.model_fields if key in goal.budget}
     )
 
 
 def deadline_of(goal: Goal) -> datetime | None:
-    """When the goal's time is over; None before it has started."""
+    """Return when the goal's time is over; None before it has started."""
     if goal.started_at is None:
         return None
     waited = float(goal.budget.get(WAITED, 0))
@@ -115,5 +115,5 @@ def deadline_of(goal: Goal) -> datetime | None:
 
 
 def was_put_off(goal: Goal) -> bool:
-    """Whether a breaker stood in the goal's way when it was last tried."""
+    """Whether a breaker denied the goal's last call."""
     return (goal.execution_eval or {}).get("reason") == PlanningOutcome.CIRCUIT_OPEN

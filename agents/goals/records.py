@@ -1,4 +1,4 @@
-"""Reading goals back: the record that the API and the commands give."""
+"""Goals as records, for the API and the commands."""
 
 import re
 from collections.abc import Collection
@@ -26,13 +26,13 @@ from plans.runs.records import results_of
 
 STATE_FIELDS = tuple(TaskState.model_fields)
 AS_TEXT = ("event_id", "occurred_at", "received_at")
-# What is told of a row: all but whose it is, and what is told otherwise.
+# Columns left out of a row's record: its owner, and what the record has elsewhere.
 _PATTERNS = ("told_patterns", "withheld_patterns")
-_NOT_TOLD = frozenset({"id", "project", "goal", "owner", "correlation_id", "run", *_PATTERNS})
+_OMITTED = frozenset({"id", "project", "goal", "owner", "correlation_id", "run", *_PATTERNS})
 PLAN_GENERATION_FAILED = "PlanGenerationFailed"
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*(/[A-Za-z0-9][A-Za-z0-9._:@~-]*)*")
 BUDGET_FIELDS = (*GoalBudget.model_fields, WAITED)
-# Commands write records too: as text, like every answer.
+# Commands print records too: as text, like every response.
 Moment = Annotated[
     datetime,
     PlainSerializer(datetime.isoformat),
@@ -116,50 +116,50 @@ class GoalResource(GoalSummary, ActionsResource):
 
 
 def goals_of(project_id: int) -> QuerySet[Goal]:
-    """The goals of a project, newest first."""
+    """Return the goals of a project, newest first."""
     goals = Goal.objects.filter(project_id=project_id)
     return goals.select_related("language_model__provider").order_by("-id")
 
 
 def goal_path(goal: Goal) -> str:
-    """Return the page of a goal: by its correlation id where that can stand in a path."""
+    """Return the path of a goal's page: by its correlation id if a path can contain it."""
     reference = goal.correlation_id
     return run_path(reference if is_plain(reference) else str(goal.pk))
 
 
 def run_path(reference: str) -> str:
-    """Return the page of the run with this correlation id."""
+    """Return the path of the page of the run with this correlation id."""
     if is_plain(reference):
         return reverse("run", args=[reference])
     return f"{reverse('find_goal')}?{urlencode({'reference': reference})}"
 
 
 def is_plain(reference: str) -> bool:
-    """Whether a correlation id can stand in a path."""
+    """Whether a path can contain a correlation id."""
     return PLAIN.fullmatch(reference) is not None
 
 
 def page_of(
     goals: QuerySet[Goal], limit: int, cursor: UUID | None
 ) -> tuple[list[Goal], str | None]:
-    """One page and the cursor of the next: ids carry the time, so a page stays what it is."""
-    found = list((goals.filter(pk__lt=cursor) if cursor else goals)[: limit + 1])
-    if len(found) <= limit:
-        return found, None
-    return found[:limit], str(found[limit - 1].pk)
+    """Return one page and the next cursor; ids carry the time, so pages are stable."""
+    rows = list((goals.filter(pk__lt=cursor) if cursor else goals)[: limit + 1])
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], str(rows[limit - 1].pk)
 
 
 def find_goal(project_id: int, reference: str) -> Goal | None:
-    """The goal with this correlation id or id."""
+    """Return the goal with this correlation id or id."""
     goals = goals_of(project_id)
-    found = goals.filter(correlation_id=clean_text(reference)).first()
-    if found is None and (identity := _as_uuid(reference)) is not None:
-        found = goals.filter(pk=identity).first()
-    return found
+    goal = goals.filter(correlation_id=clean_text(reference)).first()
+    if goal is None and (identity := _as_uuid(reference)) is not None:
+        goal = goals.filter(pk=identity).first()
+    return goal
 
 
 def goal_record(goal: Goal) -> dict[str, Any]:
-    """Everything that is known of a goal, redacted (docs/http-api.md)."""
+    """Return the full record of a goal, redacted (docs/http-api.md)."""
     runs = list(runs_of(goal))
     last = runs[-1] if runs else None
     state = {name: getattr(goal, name) for name in STATE_FIELDS}
@@ -185,18 +185,18 @@ def goal_record(goal: Goal) -> dict[str, Any]:
 
 
 def decisions_of(goal: Goal) -> list[dict[str, Any]]:
-    """The completion checks of a goal, in their order, as the API and its page show them."""
+    """Return the records of a goal's completion checks, in order."""
     return [decision_record(row) for row in checks_of(goal)]
 
 
 def decided_checks(goal: Goal) -> list[CompletionCheck]:
-    """The checks that came to a decision, or found that there is none."""
+    """Return the checks that were decided or undecidable."""
     rows = checks_of(goal)
     return list(rows.filter(state=CompletionCheck.State.DECIDED))
 
 
 def feedback_of(goal: Goal) -> str:
-    """What the last check found missing, for the next cycle; empty before there was one."""
+    """Return what the last check found missing, for the next cycle; empty if there was none."""
     last = next(reversed(decided_checks(goal)), None)
     if last is None:
         return ""
@@ -204,20 +204,20 @@ def feedback_of(goal: Goal) -> str:
 
 
 def decision_record(row: CompletionCheck) -> dict[str, Any]:
-    """One completion check; `failed` is true only for a checker that crashed."""
-    shown = _row_record(row)
-    del shown["preview"]
-    return {**shown, "failed": row.state == CompletionCheck.State.FAILED}
+    """Return the record of one check; `failed` is true only for a checker that crashed."""
+    record = _row_record(row)
+    del record["preview"]
+    return {**record, "failed": row.state == CompletionCheck.State.FAILED}
 
 
 def owners_of_workspaces(folders: Collection[str]) -> dict[str, int]:
     """Return the project of each folder: of the goal of this id, or the first to name it."""
     checks = Goal.objects.filter(completion_check__has_key="workspace").order_by("-id")
-    named = checks.values_list("completion_check__workspace", "project_id")
-    owners = {(path or "").partition("/")[0]: project for path, project in named}
+    owned_paths = checks.values_list("completion_check__workspace", "project_id")
+    owners = {(path or "").partition("/")[0]: project for path, project in owned_paths}
     ids = [goal_id for name in folders if (goal_id := _as_uuid(name))]
-    own = Goal.objects.filter(pk__in=ids).values_list("pk", "project_id")
-    owners |= {str(goal_id): project for goal_id, project in own}
+    owned_ids = Goal.objects.filter(pk__in=ids).values_list("pk", "project_id")
+    owners |= {str(goal_id): project for goal_id, project in owned_ids}
     return {name: owners[name] for name in folders if name in owners}
 
 
@@ -237,7 +237,7 @@ def planning_error(goal: Goal) -> dict[str, Any] | None:
 
 
 def actions_record(goal: Goal) -> dict[str, Any]:
-    """What came of a goal's actions; nothing for a goal of another mode."""
+    """Return the results of a goal's actions; empty for a goal of another mode."""
     if goal.mode != Goal.Mode.ACTIONS:
         return {}
     batch = ActionBatch.objects.filter(goal=goal).first()
@@ -245,15 +245,15 @@ def actions_record(goal: Goal) -> dict[str, Any]:
 
 
 def goal_summary(goal: Goal) -> dict[str, Any]:
-    """One goal of a list."""
+    """Return the record of one goal of a list."""
     computed = {"provider": provider_name(goal), "model": model_name(goal), "url": goal_path(goal)}
     return GoalSummary.dump({**vars(goal), **computed})
 
 
 def runs_of(goal: Goal) -> QuerySet[Run]:
-    """The runs of a goal, in their order."""
-    mine = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
-    return mine.order_by("cycle", "id")
+    """Return the plan runs of a goal, in order."""
+    runs = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
+    return runs.order_by("cycle", "id")
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -269,8 +269,8 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def _row_record(row: Attempt | CompletionCheck) -> dict[str, Any]:
-    """Every column of a row that is told; times as text."""
-    names = [field.name for field in row._meta.concrete_fields if field.name not in _NOT_TOLD]
+    """Return every column of a row that is shown; times as text."""
+    names = [field.name for field in row._meta.concrete_fields if field.name not in _OMITTED]
     values = {name: getattr(row, name) for name in names}
     return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in values.items()}
 

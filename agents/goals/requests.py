@@ -1,4 +1,4 @@
-"""What may be asked for: the bodies that the API takes (docs/http-api.md)."""
+"""The request bodies of the API (docs/http-api.md)."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -39,7 +39,7 @@ NO_OBJECT = Violation("", "object_type", "expected a JSON object")
 
 
 class StateConflictError(Exception):
-    """What is asked does not fit the state of what it is asked of."""
+    """The request conflicts with the state of the goal."""
 
 
 class RequestRefusedError(Exception):
@@ -73,7 +73,7 @@ class GoalRequest(_Body):
     constraints: Annotated[list[Constraint], Field(max_length=100)] = []
     toolset: Name | None = None
     retry: dict[str, Any] = {}
-    # A plan of one's own, run in every cycle instead of asking a model for one.
+    # A plan that runs in every cycle instead of one from a model.
     plan: dict[str, Any] | None = None
     completion_check: CheckSpec | None = None
     max_iterations: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] = 3
@@ -94,7 +94,7 @@ class GoalRequest(_Body):
     @field_validator("retry")
     @classmethod
     def _retries_are_settled(cls, value: dict[str, Any]) -> dict[str, Any]:
-        # Kept as it was sent: only with the installation's defaults is it whole.
+        # Kept as sent: it is complete only with the installation's defaults.
         RetryConfig.model_validate(value)
         return value
 
@@ -126,12 +126,12 @@ class GoalRequest(_Body):
 
     @property
     def asks_model(self) -> bool:
-        """Whether a model plans it or checks it."""
+        """Whether a model plans or checks it."""
         check = self.completion_check
         return self.plan is None or (check is not None and check.kind == "model")
 
     def check_as_sent(self) -> JSON:
-        """Return the completion check without defaults; None when nobody checks."""
+        """Return the completion check without defaults; None if there is none."""
         check = self.completion_check
         return check.model_dump(exclude_unset=True) if check is not None else None
 
@@ -156,7 +156,7 @@ class AnswerRequest(_Body):
         return self
 
     def describe(self) -> str:
-        """The answer as the planner is told: a secret only as its reference."""
+        """Return the answer as the planner's prompt has it: a secret only as its reference."""
         if self.text is not None:
             return self.text
         if self.secret is not None:
@@ -187,11 +187,11 @@ class ReplayRequest(_Body):
     range: Literal["1h", "6h", "24h", "7d", "30d", "90d"] = "7d"
 
 
-Order = TypeVar("Order", GoalRequest, AnswerRequest, ParseRequest, ReplayRequest)
+RequestBody = TypeVar("RequestBody", GoalRequest, AnswerRequest, ParseRequest, ReplayRequest)
 
 
-def read_order(kind: type[Order], body: object) -> Order:
-    """Read what was sent; RequestRefusedError names every field that is refused."""
+def read_request(kind: type[RequestBody], body: object) -> RequestBody:
+    """Validate a body; RequestRefusedError names every field that is refused."""
     if not isinstance(body, Mapping):
         raise RequestRefusedError([NO_OBJECT])
     try:
@@ -209,7 +209,7 @@ def read_order(kind: type[Order], body: object) -> Order:
 
 
 def _refusal(field: str, code: str, message: str) -> PydanticCustomError:
-    """A refusal of the whole body that is about one field."""
+    """Return a refusal of one field, raised by a validator of the whole body."""
     return PydanticCustomError(code, "{message}", {"field": field, "message": message})
 
 

@@ -1,6 +1,6 @@
-"""What the person is told: fixed sentences, made without any model call.
+"""Messages to the user: fixed sentences, made without a model call.
 
-A reference, no question, no blame, no word about formats. What may help stands apart.
+They have a reference, no question, no blame and no word about formats. Help is separate.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """The text for the person, and the statements shown beside it."""
+    """The text for the user, and the help shown beside it."""
 
     text: str
     help: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class UserMessage:
 def respond(
     state: TaskState, outcome: PlanningOutcome | None, reference: str, answer: str | None = None
 ) -> UserMessage:
-    """The message for a state; `answer` is what a finished planner said, shown only on completion.
+    """Return the message for a state; `answer` is the planner's, shown only on completion.
 
     A failed goal's text never depends on `next_user_question`.
     """

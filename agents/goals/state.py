@@ -1,4 +1,4 @@
-"""A goal's state at each turn of its cycle: budget, outcome, what earlier cycles left."""
+"""A goal's state in each cycle: budget, outcome, results of earlier cycles."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -13,13 +13,13 @@ from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.engine import Ending, Exhausted, HaltReason, Interrupted, Unanswered
 from failsoft.retry.prompts import one_line
 
-# What `execution_eval` says of a goal that a budget has ended: the reason, and as `spent` which.
+# In `execution_eval` of a goal that a budget ended: the reason, and as `spent` which budget.
 OUT_OF_BUDGET = "budget_exhausted"
 TIME = "seconds"
 
 
 class Status(StrEnum):
-    """Where a goal is."""
+    """The status of a goal."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 
 class GoalMode(StrEnum):
-    """What the planner is asked for."""
+    """What the planner returns."""
 
     PLAN = "plan"
     NEXT_STEP = "next_step"
@@ -43,7 +43,7 @@ class GoalMode(StrEnum):
 
 
 class AttemptState(StrEnum):
-    """What became of the call."""
+    """The state of a call."""
 
     CALLING = "calling"
     VALID = "valid"
@@ -81,13 +81,13 @@ class TaskState(BaseModel):
     next_user_question: str | None = None
 
     def planned(self) -> "TaskState":
-        """A valid answer was found: nothing of an earlier failure is left."""
+        """Return the state after a valid answer: an earlier failure is cleared."""
         return self.model_copy(update={"last_validation_error": None, "pdca_phase": Phase.PLAN})
 
     def degraded(
         self, schema: PlannerSchema, attempts: int, provider: str | None, model: str | None
     ) -> "TaskState":
-        """Every answer was invalid: failed inside, with no question to anybody."""
+        """Return the state after only invalid answers: failed, with no question to the user."""
         reason = parse_failure_reason(schema)
         return self._failed(
             {"degraded": True, "reason": reason},
@@ -101,20 +101,20 @@ class TaskState(BaseModel):
         )
 
     def stopped(self, reason: str, spent: str | None = None) -> "TaskState":
-        """Planning ended without a parse failure: no answer, or the budget `spent` is used up."""
+        """Return the state when planning got no answer, or the budget `spent` is used up."""
         budget = {"spent": spent} if spent else {}
         return self._failed({"degraded": True, "reason": reason, **budget}, None)
 
     def out_of_time(self, evaluation: dict[str, Any]) -> "TaskState":
-        """The time budget ended the work; `evaluation` says how far it came."""
+        """Return the state when time ran out; `evaluation` says how far the goal came."""
         return self.unfinished({**evaluation, "reason": OUT_OF_BUDGET, "spent": TIME})
 
     def unfinished(self, evaluation: dict[str, Any]) -> "TaskState":
-        """The cycles are used up; `evaluation` says what the last run did."""
+        """Return the state when cycles ran out; `evaluation` says what the last run did."""
         return self._failed(evaluation, None).model_copy(update={"pdca_phase": Phase.ACT})
 
     def asking(self, question: str) -> "TaskState":
-        """Only the user can help."""
+        """Return the state that waits for the user's answer."""
         return self.planned().model_copy(
             update={"status": Status.WAITING_USER, "next_user_question": question}
         )
@@ -139,7 +139,7 @@ def spent_budget(state: TaskState) -> str | None:
 
 
 def parse_failure_reason(schema: PlannerSchema) -> str:
-    """The documented reason, `next_step_parse_failed` verbatim."""
+    """Return the documented reason, such as `next_step_parse_failed`."""
     return f"{NODES[schema]}_parse_failed"
 
 
@@ -158,7 +158,7 @@ class GoalBudget(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was used so far; tokens nobody reported count as none."""
+    """What was used so far; tokens that were not reported count as none."""
 
     calls: int = 0
     tokens: int = 0
@@ -166,7 +166,7 @@ class Spent:
 
 
 def spent_dimension(budget: GoalBudget, spent: Spent) -> str | None:
-    """The name of the first ceiling that is reached, or None while there is room for a call."""
+    """Return the name of the first ceiling that is reached; None if a call is allowed."""
     ceilings = GoalBudget.model_fields
     return next((n for n in ceilings if getattr(spent, n) >= getattr(budget, n)), None)
 
@@ -185,7 +185,7 @@ class PlanningOutcome(StrEnum):
 
 
 def outcome_of_good_ladders(attempts_used: Collection[int], *, stubbed: bool) -> PlanningOutcome:
-    """The outcome when every ladder found an answer: repaired as soon as one needed feedback."""
+    """Return the outcome if every cycle got a valid answer: repaired if one needed a retry."""
     if stubbed:
         return PlanningOutcome.STUBBED
     return (
@@ -196,7 +196,7 @@ def outcome_of_good_ladders(attempts_used: Collection[int], *, stubbed: bool) ->
 
 
 def outcome_of_ending(ending: Ending) -> PlanningOutcome:
-    """The outcome of the ladder that ended a goal."""
+    """Return the outcome of the attempts that ended a goal."""
     match ending:
         case Exhausted():
             return PlanningOutcome.DEGRADED
@@ -213,7 +213,7 @@ def outcome_of_ending(ending: Ending) -> PlanningOutcome:
 
 
 def degraded_reason(ending: Ending, parse_reason: str) -> str:
-    """The `reason` of the degraded event (docs/http-api.md)."""
+    """Return the `reason` of the degraded event (docs/http-api.md)."""
     match ending:
         case Unanswered(error_type=CallErrorType.TIMEOUT):
             return "timeout"
@@ -227,7 +227,7 @@ MAX_OUTPUT_CHARACTERS = 300
 
 
 def describe_results(cycle: int, results: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Say of each step of a run whether it worked and what came out."""
+    """Return a line for each step of a run: its state and its output."""
     return [
         f"cycle {cycle}, {row.get('step_id')} ({row.get('tool')}): {_describe_row(row)}"
         for row in results
@@ -236,14 +236,14 @@ def describe_results(cycle: int, results: Iterable[Mapping[str, Any]]) -> list[s
 
 
 def describe_check(cycle: int, decision: str, reason: str | None, reasons: Iterable[str]) -> str:
-    """Say what the completion check of a cycle decided, and why."""
-    told = "; ".join(one_line(text, MAX_OUTPUT_CHARACTERS) for text in reasons)
-    why = told or one_line(reason or "no reason given", MAX_OUTPUT_CHARACTERS)
+    """Return a line: what the completion check of a cycle decided, and why."""
+    joined = "; ".join(one_line(text, MAX_OUTPUT_CHARACTERS) for text in reasons)
+    why = joined or one_line(reason or "no reason given", MAX_OUTPUT_CHARACTERS)
     return f"cycle {cycle}, completion check: {decision} - {why}"
 
 
 def describe_answer(question: str, answer: str) -> str:
-    """Say what the user was asked and answered."""
+    """Return a line: the question to the user and the answer."""
     return f"asked the user: {one_line(question, 200)} - answered: {one_line(answer, 2_000)}"
 
 

@@ -1,4 +1,4 @@
-"""What people ask of goals: submit, answer, cancel; row and message in one transaction."""
+"""Submit, answer and cancel goals; row and message in one transaction."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from agents.goals.requests import (
     GoalRequest,
     RequestRefusedError,
     StateConflictError,
-    read_order,
+    read_request,
 )
 from agents.goals.responses import respond
 from agents.goals.state import PlanningOutcome, Status, TaskState, describe_answer
@@ -37,7 +37,7 @@ from plans.runs.submission import cancel_run
 from plans.tools.registry import find_tool, nearest_tool, offered_tools
 
 RUN_TASK = "agents.tasks.run_goal"
-# Where plans come from; the second came with its goal.
+# Where plans come from; a given one was submitted with its goal.
 PLANNER, GIVEN = "planner", "given"
 QUEUE = "plan"
 # How long a queued goal waits for its message before it is sent again.
@@ -66,17 +66,17 @@ def submit_goal(
     source: str | None = None,
     environment: str | None = None,
 ) -> Goal:
-    """Check and queue a goal; `body` is what docs/http-api.md documents for POST /api/v1/goals.
+    """Check and queue a goal; `body` is that of POST /api/v1/goals (docs/http-api.md).
 
     Raises RequestRefusedError naming the fields, IdempotencyConflictError for a key that was
     used for another body.
     """
-    order = read_order(GoalRequest, body)
+    request = read_request(GoalRequest, body)
     digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
     earlier = _find_earlier(project_id, idempotency_key, digest)
     if earlier is not None:
         return earlier
-    goal = _make_goal(project_id, order)
+    goal = _make_goal(project_id, request)
     goal.request_hash = digest
     if idempotency_key is not None:
         goal.idempotency_digest = digest_key(project_id, idempotency_key)
@@ -86,34 +86,34 @@ def submit_goal(
     try:
         with transaction.atomic():
             goal.save(force_insert=True)
-            working_store.put(goal, "goal", _raw_order(order))
-            if order.plan is not None:
-                working_store.put(goal, "plan", order.plan)
+            working_store.put(goal, "goal", _raw_request(request))
+            if request.plan is not None:
+                working_store.put(goal, "plan", request.plan)
             enqueue_goal(goal)
     except IntegrityError:
-        return _after_race(project_id, order, idempotency_key, digest)
+        return _after_race(project_id, request, idempotency_key, digest)
     return goal
 
 
 def digest_key(project_id: int, key: str) -> str:
-    """Return what is kept of an Idempotency-Key: 64 hexadecimal digits (SHA-256)."""
+    """Return the digest stored for an Idempotency-Key: 64 hexadecimal digits (SHA-256)."""
     return hashlib.sha256(f"{project_id}:{key}".encode()).hexdigest()
 
 
 def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
-    """Hand an answer to a waiting goal, which goes on with it.
+    """Store the answer to a waiting goal and requeue it.
 
-    Raises RequestRefusedError naming the fields, NotWaitingError when nobody waits.
+    Raises RequestRefusedError naming the fields, NotWaitingError if it waits for none.
     """
-    order = read_order(AnswerRequest, body)
+    request = read_request(AnswerRequest, body)
     now = clock.now()
     with transaction.atomic():
         row = Goal.objects.select_for_update().get(pk=goal.pk)
         if row.status != Goal.Status.WAITING_USER:
             raise NotWaitingError(NotWaitingError.__doc__)
-        given = describe_answer(row.next_user_question or "", clean_text(order.describe()))
+        exchange = describe_answer(row.next_user_question or "", clean_text(request.describe()))
         answers = working_store.get_all(row, "answers").get("answers", [])
-        working_store.put(row, "answers", [*answers, given])
+        working_store.put(row, "answers", [*answers, exchange])
         Goal.objects.filter(pk=row.pk).update(
             status=Goal.Status.QUEUED,
             next_user_question=None,
@@ -128,9 +128,9 @@ def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
 
 
 def cancel_goal(goal: Goal) -> None:
-    """Ask a goal to end: at once when nobody works on it, otherwise at the next chance.
+    """Cancel a goal: at once if no worker has it, otherwise at its next step.
 
-    Raises AlreadyEndedError when there is nothing to end; asking twice is fine.
+    Raises AlreadyEndedError if it has ended. Cancelling twice is allowed.
     """
     ended = [Goal.Status.COMPLETED, Goal.Status.FAILED]
     with transaction.atomic():
@@ -148,7 +148,7 @@ def cancel_goal(goal: Goal) -> None:
 
 
 def enqueue_goal(goal: Goal) -> None:
-    """Write the message that makes a worker move the goal."""
+    """Write the message that makes a worker run the goal."""
     enqueue(RUN_TASK, {"goal_id": str(goal.pk)}, QUEUE, goal.project_id)
 
 
@@ -158,82 +158,88 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
     if not 0 < len(key) <= MAX_KEY_CHARACTERS:
         message = f"Idempotency-Key has 1 to {MAX_KEY_CHARACTERS} characters"
         raise RequestRefusedError([Violation("", "idempotency_key", message)])
-    named = Goal.objects.filter(idempotency_digest=digest_key(project_id, key))
-    earlier = named.filter(project_id=project_id).first()
+    goals = Goal.objects.filter(idempotency_digest=digest_key(project_id, key))
+    earlier = goals.filter(project_id=project_id).first()
     if earlier is not None and bytes(earlier.request_hash or b"") != digest:
         raise IdempotencyConflictError(IdempotencyConflictError.__doc__)
     return earlier
 
 
-def _after_race(project_id: int, order: GoalRequest, key: str | None, digest: bytes) -> Goal:
-    """Two requests at once, or a correlation id that is taken: the row that is there decides."""
+def _after_race(project_id: int, request: GoalRequest, key: str | None, digest: bytes) -> Goal:
+    """Return the goal of a concurrent request, or refuse a correlation id that is taken."""
     earlier = _find_earlier(project_id, key, digest)
     if earlier is not None:
         return earlier
-    message = f"another goal has the correlation id {order.correlation_id}"
+    message = f"another goal has the correlation id {request.correlation_id}"
     raise RequestRefusedError([Violation("/correlation_id", "taken", message)])
 
 
-def _make_goal(project_id: int, order: GoalRequest) -> Goal:
-    language_model = _choose_model(project_id, order) if order.asks_model else None
-    _check_tools(project_id, order)
-    _check_plan(order)
-    _check_checker(order)
+def _make_goal(project_id: int, request: GoalRequest) -> Goal:
+    language_model = _choose_model(project_id, request) if request.asks_model else None
+    _check_tools(project_id, request)
+    _check_plan(request)
+    _check_checker(request)
     now = clock.now()
     identity = uuid7(now, secrets.token_bytes(10))
     return Goal(
         id=identity,
         project_id=project_id,
-        correlation_id=redact_name(order.correlation_id or str(identity)),
-        mode=order.mode,
-        text_preview=redact(clean_text(order.goal), PREVIEW_BYTES),
-        max_iterations=order.max_iterations,
+        correlation_id=redact_name(request.correlation_id or str(identity)),
+        mode=request.mode,
+        text_preview=redact(clean_text(request.goal), PREVIEW_BYTES),
+        max_iterations=request.max_iterations,
         language_model=language_model,
-        runner=order.runner,
-        tools=order.tools,
-        toolset=order.toolset,
-        plan_source=PLANNER if order.plan is None else GIVEN,
-        # Its arguments and instructions are somebody's words.
-        completion_check=redact_json(order.check_as_sent()),
-        constraints=redact_json([item.model_dump() for item in order.constraints]),
-        retry=RetryConfig.from_layers(settings.FAILSOFT_PLAN_RETRY, order.retry).model_dump(),
-        budget=order.budget.model_dump(),
+        runner=request.runner,
+        tools=request.tools,
+        toolset=request.toolset,
+        plan_source=PLANNER if request.plan is None else GIVEN,
+        # Its arguments and instructions are free text.
+        completion_check=redact_json(request.check_as_sent()),
+        constraints=redact_json([item.model_dump() for item in request.constraints]),
+        retry=RetryConfig.from_layers(settings.FAILSOFT_PLAN_RETRY, request.retry).model_dump(),
+        budget=request.budget.model_dump(),
         lease_until=now + MESSAGE_LEASE,
         created_at=now,
     )
 
 
-def _raw_order(order: GoalRequest) -> dict[str, Any]:
-    """What planning needs as it was written, beside the redacted row."""
+def _raw_request(request: GoalRequest) -> dict[str, Any]:
+    """Return what planning needs unredacted."""
     return {
-        "text": clean_text(order.goal),
+        "text": clean_text(request.goal),
         "constraints": [
-            {"text": clean_text(item.text), "optional": item.optional} for item in order.constraints
+            {"text": clean_text(item.text), "optional": item.optional}
+            for item in request.constraints
         ],
-        "completion_check": order.check_as_sent(),
+        "completion_check": request.check_as_sent(),
     }
 
 
-def _choose_model(project_id: int, order: GoalRequest) -> LanguageModel:
+def _choose_model(project_id: int, request: GoalRequest) -> LanguageModel:
     enabled = LanguageModel.objects.filter(
         project_id=project_id, enabled=True, provider__enabled=True
     ).select_related("provider")
-    if order.provider is not None and not enabled.filter(provider__name=order.provider).exists():
+    if (
+        request.provider is not None
+        and not enabled.filter(provider__name=request.provider).exists()
+    ):
         raise _refuse("/provider", "unknown_provider", "no enabled provider has this name")
-    named = {"provider__name": order.provider, "name": order.model}
-    wanted: dict[str, Any] = {key: name for key, name in named.items() if name is not None}
-    model = enabled.filter(**wanted or {"is_default": True}).order_by("-is_default", "pk").first()
-    if model is None and not wanted:
+    names = {"provider__name": request.provider, "name": request.model}
+    conditions: dict[str, Any] = {key: name for key, name in names.items() if name is not None}
+    model = (
+        enabled.filter(**conditions or {"is_default": True}).order_by("-is_default", "pk").first()
+    )
+    if model is None and not conditions:
         raise _refuse("/model", "no_default_model", "no default model is set up in this project")
     if model is None:
         raise _refuse("/model", "unknown_model", "no enabled model has this name")
     return model
 
 
-def _check_tools(project_id: int, order: GoalRequest) -> None:
+def _check_tools(project_id: int, request: GoalRequest) -> None:
     offered = {tool.name for tool in offered_tools(project_id)}
     errors = []
-    for index, name in enumerate(order.tools or ()):
+    for index, name in enumerate(request.tools or ()):
         if name not in offered:
             nearest = nearest_tool(name)
             hint = f"; the nearest is {nearest}" if nearest in offered else ""
@@ -243,8 +249,8 @@ def _check_tools(project_id: int, order: GoalRequest) -> None:
         raise RequestRefusedError(errors)
 
 
-def _check_plan(order: GoalRequest) -> None:
-    violations = validate_payload(order.plan) if order.plan is not None else []
+def _check_plan(request: GoalRequest) -> None:
+    violations = validate_payload(request.plan) if request.plan is not None else []
     errors = [
         Violation(f"/plan{item.path}", item.code, redact(item.message)) for item in violations
     ]
@@ -252,9 +258,9 @@ def _check_plan(order: GoalRequest) -> None:
         raise RequestRefusedError(errors)
 
 
-def _check_checker(order: GoalRequest) -> None:
-    """Whether there is the tool or command that is to check."""
-    check = order.completion_check
+def _check_checker(request: GoalRequest) -> None:
+    """Refuse a check whose tool or command is unknown."""
+    check = request.completion_check
     if check is None:
         return
     if check.tool is not None and find_tool(check.tool) is None:
@@ -271,14 +277,14 @@ def _refuse(path: str, code: str, message: str) -> RequestRefusedError:
 
 
 def _waited(row: Goal, now: datetime) -> float:
-    """Seconds spent waiting for the user so far: no part of the time budget."""
+    """Return the seconds spent waiting for the user so far, which the time budget excludes."""
     since = (row.execution_eval or {}).get("since")
-    here = (now - datetime.fromisoformat(since)).total_seconds() if since else 0.0
-    return float(row.budget.get(WAITED, 0)) + here
+    pause = (now - datetime.fromisoformat(since)).total_seconds() if since else 0.0
+    return float(row.budget.get(WAITED, 0)) + pause
 
 
 def _end_cancelled(row: Goal) -> dict[str, object]:
-    """The columns of a goal that nobody works on and that ends here."""
+    """Return the columns of a goal that ends without a worker."""
     state = TaskState(status=Status.CANCELLED)
     message = respond(state, PlanningOutcome.CANCELLED, row.correlation_id)
     working_store.expire(row)

@@ -1,7 +1,7 @@
 """Workflow files: a goal, its steps and its check as YAML (docs/workflow-files.md).
 
 The keys are those of POST /api/v1/goals, with `steps` in place of `plan`. Every refusal
-names its key and stands at a line and a column. Aliases, tags and repeated keys are refused.
+names its key, line and column. Aliases, tags and repeated keys are refused.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from agents.goals.requests import GoalRequest, RequestRefusedError, read_order
+from agents.goals.requests import GoalRequest, RequestRefusedError, read_request
 from failsoft.json_values import escape_pointer
 from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
@@ -24,7 +24,7 @@ Places = dict[str, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Located(Violation):
-    """A refusal and its place: line and column from 1."""
+    """A refusal with its line and column, from 1."""
 
     line: int
     column: int
@@ -40,18 +40,18 @@ class WorkflowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A workflow as it is run: its name, and the body of POST /api/v1/goals."""
+    """A checked workflow: its name, and the body of POST /api/v1/goals."""
 
     name: str
     body: dict[str, Any]
-    order: GoalRequest
+    request: GoalRequest
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain values only: a date stays the text it is."""
+    """Plain values only: a date stays a text."""
 
     yaml_implicit_resolvers = {
-        first: [found for found in resolvers if not found[0].endswith(":timestamp")]
+        first: [resolver for resolver in resolvers if not resolver[0].endswith(":timestamp")]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
@@ -63,17 +63,17 @@ def read_workflow(text: str) -> Workflow:
     places: Places = {}
     document = _load(text, places)
     errors = _check_keys(document)
-    order = None
+    request = None
     if not errors:
         body = _body_of(document)
         try:
-            order = read_order(GoalRequest, body)
+            request = read_request(GoalRequest, body)
         except RequestRefusedError as error:
             errors = error.errors
         errors += validate_payload(body["plan"]) if "plan" in body else []
-    if errors or order is None:
+    if errors or request is None:
         raise WorkflowError([_locate(error, places) for error in errors])
-    return Workflow(str(document.get("name") or "workflow"), body, order)
+    return Workflow(str(document.get("name") or "workflow"), body, request)
 
 
 def _load(text: str, places: Places) -> dict[str, Any]:
@@ -102,9 +102,9 @@ def _refuse_aliases(text: str) -> None:
 
 
 def _construct(node: yaml.Node, path: str, places: Places) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON value of a node, noting where each part stands."""
-    here = node.start_mark.line + 1, node.start_mark.column + 1
-    places.setdefault(path, here)
+    """Return the JSON value of a node, and note the position of each part."""
+    position = node.start_mark.line + 1, node.start_mark.column + 1
+    places.setdefault(path, position)
     if isinstance(node, yaml.SequenceNode):
         return [
             _construct(item, f"{path}/{index}", places) for index, item in enumerate(node.value)
@@ -116,29 +116,29 @@ def _construct(node: yaml.Node, path: str, places: Places) -> Any:  # noqa: ANN4
         value = loader.construct_object(node)
     except yaml.YAMLError:
         message = f"expected a plain value, not the tag {node.tag[:80]}"
-        raise WorkflowError([Located(path, "not_plain", message, *here)]) from None
+        raise WorkflowError([Located(path, "not_plain", message, *position)]) from None
     finally:
         loader.dispose()
     if value is not None and not isinstance(value, str | bool | int | float):
         message = "expected a text, a number, true, false or null"
-        raise WorkflowError([Located(path, "not_plain", message, *here)])
+        raise WorkflowError([Located(path, "not_plain", message, *position)])
     return value
 
 
 def _construct_mapping(node: yaml.MappingNode, path: str, places: Places) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        at = key_node.start_mark.line + 1, key_node.start_mark.column + 1
+        position = key_node.start_mark.line + 1, key_node.start_mark.column + 1
         key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
         if not isinstance(key, str):
-            raise WorkflowError([Located(path, "key_type", "expected a text as key", *at)])
+            raise WorkflowError([Located(path, "key_type", "expected a text as key", *position)])
         pointer = f"{path}/{escape_pointer(key)}"
-        if key in found:
+        if key in mapping:
             message = f"the key {key} stands here a second time"
-            raise WorkflowError([Located(pointer, "duplicate_key", message, *at)])
-        places[pointer] = at
-        found[key] = _construct(value_node, pointer, places)
-    return found
+            raise WorkflowError([Located(pointer, "duplicate_key", message, *position)])
+        places[pointer] = position
+        mapping[key] = _construct(value_node, pointer, places)
+    return mapping
 
 
 def _check_keys(document: dict[str, Any]) -> list[Violation]:
@@ -165,8 +165,8 @@ def _body_of(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _locate(error: Violation, places: Places) -> Located:
-    """Place a refusal at its value, or at the nearest that is there."""
-    # What the file calls steps stands below `plan` in the body.
+    """Return a refusal at its value, or at the nearest value that exists."""
+    # `steps` of the file is below `plan` in the body.
     inner = error.path.removeprefix("/plan/")
     path = error.path if inner == error.path else f"/{inner}"
     pointer = path

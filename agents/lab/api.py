@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.goals.bodies import RefusedGoal, read_body, refusing
-from agents.goals.requests import ParseRequest, ReplayRequest, read_order
+from agents.goals.requests import ParseRequest, ReplayRequest, read_request
 from agents.lab.parse_lab import ParseTarget, Settings
 from agents.lab.samples import Replay, UnknownTargetError, find_target, key_for, replay_group
 from diagnostics import clock
@@ -63,8 +63,10 @@ class ParseView(KeyedView):
     def post(self, request: Request) -> Response:
         """Read one answer; 200 whatever the verdict."""
         with refusing():
-            order = read_order(ParseRequest, read_body(request))
-        verdict = parse_answer(order.raw, order.expected, order.finish_reason)
+            parse_request = read_request(ParseRequest, read_body(request))
+        verdict = parse_answer(
+            parse_request.raw, parse_request.expected, parse_request.finish_reason
+        )
         return Response(ParsedResource.dump(verdict))
 
 
@@ -157,23 +159,23 @@ class ReplayView(KeyedView):
     def post(self, request: Request) -> Response:
         """Read the samples of a failure group against a schema, under settings."""
         with refusing():
-            order = read_order(ReplayRequest, read_body(request))
+            replay_request = read_request(ReplayRequest, read_body(request))
         project = project_of(request)
-        group = FailureGroup.objects.filter(project=project, pk=order.failure).first()
+        group = FailureGroup.objects.filter(project=project, pk=replay_request.failure).first()
         if group is None:
             raise Http404
-        target = _target(project, group, order)
+        target = _target(project, group, replay_request)
         until = clock.now()
-        since = until - RANGES[order.range]
-        settings = Settings(order.recover, order.lenient)
+        since = until - RANGES[replay_request.range]
+        settings = Settings(replay_request.recover, replay_request.lenient)
         replay = replay_group(group, since, until, target, settings)
         return Response(_describe(group, target, replay))
 
 
-def _target(project: Project, group: FailureGroup, order: ReplayRequest) -> ParseTarget:
-    key = order.expected or key_for(project.pk, group.schema, group.node)
+def _target(project: Project, group: FailureGroup, request: ReplayRequest) -> ParseTarget:
+    key = request.expected or key_for(project.pk, group.schema, group.node)
     try:
-        return find_target(project.pk, key, order.json_schema)
+        return find_target(project.pk, key, request.json_schema)
     except UnknownTargetError as error:
         raise _refused("/schema", "unknown_schema", str(error)) from error
     except SchemaFaultError as error:

@@ -133,7 +133,7 @@ def test_a_fault_of_the_database_leaves_the_lease_to_run_out(
     def fail(*given: object) -> None:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr("agents.cycle.running._go_on", fail)
+    monkeypatch.setattr("agents.cycle.running._walk_on", fail)
     monkeypatch.setattr(GoalClaim, "drop", fail)
 
     with pytest.raises(DatabaseError):

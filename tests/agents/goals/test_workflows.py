@@ -28,13 +28,13 @@ def test_s3_43_s3_44_the_samples_are_workflows(name: str) -> None:
     workflow = read_workflow((EXAMPLES / name).read_text(encoding="utf-8"))
 
     assert workflow.name == name.removesuffix(".yaml")
-    assert workflow.order.plan is not None
-    assert workflow.order.completion_check is not None
+    assert workflow.request.plan is not None
+    assert workflow.request.completion_check is not None
 
 
 def test_s3_43_the_sample_decides_by_a_structured_file() -> None:
     text = (EXAMPLES / "agent-pr-loop.yaml").read_text(encoding="utf-8")
-    check = read_workflow(text).order.completion_check
+    check = read_workflow(text).request.completion_check
 
     assert check is not None
     assert (check.decision_file or "").endswith(".json")
@@ -45,8 +45,8 @@ def test_s3_43_the_sample_decides_by_a_structured_file() -> None:
 def test_a_goal_alone_is_a_workflow() -> None:
     workflow = read_workflow(MINIMAL)
 
-    assert (workflow.name, workflow.order.goal) == ("workflow", "Say hello")
-    assert (workflow.order.plan, workflow.order.max_iterations) == (None, 3)
+    assert (workflow.name, workflow.request.goal) == ("workflow", "Say hello")
+    assert (workflow.request.plan, workflow.request.max_iterations) == (None, 3)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_every_refusal_is_told_at_once() -> None:
 
 def test_dates_and_words_stay_what_they_are() -> None:
     text = MINIMAL + STEPS + "    args:\n      day: 2026-01-02\n      on: yes\n"
-    plan = read_workflow(text).order.plan
+    plan = read_workflow(text).request.plan
 
     assert plan is not None
     assert plan["steps"][0]["args"] == {"day": "2026-01-02", "on": True}
