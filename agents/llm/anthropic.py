@@ -15,7 +15,7 @@ from failsoft.actions.streaming import assemble_anthropic
 from failsoft.retry.engine import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
-# Their words for why an answer ended, in the words the rest of the product uses.
+# Anthropic's stop reasons as the finish reasons of the product.
 FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -33,7 +33,7 @@ class AnthropicProvider:
         )
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Answer once; every fault of the SDK becomes a ProviderError."""
+        """Call once; every error of the SDK becomes a ProviderError."""
         try:
             if request.streaming:
                 return self._stream(request)
@@ -53,7 +53,7 @@ class AnthropicProvider:
 
 
 def _parameters(request: CompletionRequest) -> dict[str, Any]:
-    """The call; the interface knows no temperature any more, so none is sent."""
+    """Return the request; the API no longer has a temperature, so none is sent."""
     return {
         "model": request.model,
         "system": request.system,
@@ -92,7 +92,7 @@ def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK
 
 
 def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
-    """Put together what the events of a stream say."""
+    """Assemble the completion from the events of a stream."""
     deltas = [event.get("delta") or {} for event in events]
     texts = [delta.get("text") or "" for delta in deltas]
     used = assemble_anthropic(events)
@@ -113,12 +113,12 @@ def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
 
 
 def _arguments(call: Any) -> str:  # noqa: ANN401 - an envelope
-    """The arguments of a forced call as text; pieces are kept as they were written."""
-    given = call["function"]["arguments"]
-    return given if isinstance(given, str) else json.dumps(given)
+    """Return the arguments of a forced call as text; text pieces are kept as written."""
+    arguments = call["function"]["arguments"]
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _envelope(block: Any) -> dict[str, object]:  # noqa: ANN401 - whatever the server sent
-    """A tool use as OpenAI writes calls; what it lacks is counted by decoding."""
+    """Return a tool use in OpenAI's format; decoding reports what it lacks."""
     identity, name = getattr(block, "id", None), getattr(block, "name", None)
     return wrap_call(identity, name, getattr(block, "input", None))

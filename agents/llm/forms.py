@@ -15,7 +15,7 @@ from diagnostics.outbound.credentials import CredentialError, check_reference, n
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.store.choices import choices_of
 
-# What a project's administrator may name: never the settings of this installation itself.
+# References that a project's administrator may use: never this installation's own settings.
 PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)")
 
 
@@ -31,7 +31,7 @@ def is_for_providers(reference: str) -> bool:
 
 
 def without_secret(text: str) -> str:
-    """Return a text that is sent as it is, so that it cannot be masked; ValidationError."""
+    """Return a text that is sent unmasked; ValidationError if it contains a secret."""
     try:
         return refuse_secret(text)
     except SecretTypedError as error:
@@ -41,7 +41,7 @@ def without_secret(text: str) -> str:
 
 
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """An endpoint; its credential is named, never written down here."""
+    """An endpoint; its credential is a reference, never the secret."""
 
     credential = forms.RegexField(
         r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)?$",
@@ -68,14 +68,14 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         runs_installation: bool,
         **kwargs: Any,  # noqa: ANN401 - Django's
     ) -> None:
-        """Remember the project, and whether the person runs the whole installation."""
+        """`runs_installation`: the user is a superuser."""
         super().__init__(*args, **kwargs)
         self.project = project
         self.runs_installation = runs_installation
         if not settings.FAILSOFT_ALLOW_SCRIPTED:
             choices = Provider.Adapter.choices
-            kept = [choice for choice in choices if choice[0] != "scripted"]
-            self.fields["adapter"].choices = kept  # type: ignore[attr-defined]
+            allowed = [choice for choice in choices if choice[0] != "scripted"]
+            self.fields["adapter"].choices = allowed  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
         """Refuse a secret, and a name that another provider of the project has."""
@@ -86,7 +86,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         return name
 
     def clean_credential(self) -> str:
-        """Refuse what would send this installation's own secrets to an endpoint."""
+        """Refuse a reference that would send this installation's own secrets to an endpoint."""
         reference: str = self.cleaned_data["credential"]
         if reference == self.instance.credential or is_for_providers(reference):
             return reference
@@ -102,7 +102,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse to take a secret of this installation to another endpoint."""
+        """Refuse to send a secret of this installation to another endpoint."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         is_free = self.runs_installation or is_for_providers(self.instance.credential)
         moved = {"adapter", "base_url"} & set(self.changed_data)
@@ -115,7 +115,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         return cleaned
 
     def clean_base_url(self) -> str:
-        """Take http and https only; other schemes are no endpoints."""
+        """Accept http and https only, and `script:` for tests."""
         address: str = self.cleaned_data["base_url"].strip()
         if address and not address.startswith(("http://", "https://", "script:")):
             raise ValidationError("Must start with https:// or http://")
@@ -123,7 +123,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
 
 
 class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """A model, and how it is called."""
+    """A model and the settings of its calls."""
 
     supported_output_modes = forms.MultipleChoiceField(
         choices=choices_of(LanguageModel.OutputMode),
@@ -157,7 +157,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         }
 
     def __init__(self, *args: Any, provider: Provider, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
-        """Remember the provider: names are unique at it."""
+        """`provider`: names are unique within it."""
         super().__init__(*args, **kwargs)
         self.provider = provider
 
@@ -174,7 +174,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         return without_secret(self.cleaned_data["prompt_version"])
 
     def clean_temperature(self) -> float:
-        """Keep it where providers take it."""
+        """Refuse what providers do not accept."""
         value: float = self.cleaned_data["temperature"]
         if not 0 <= value <= 2:
             raise ValidationError("0 to 2")
@@ -182,7 +182,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
 
 
 class PurgeForm(forms.Form):
-    """What is deleted, and its name typed once more."""
+    """What to delete, and its name typed again."""
 
     correlation_id = forms.CharField(
         label="Run ID",
@@ -196,32 +196,32 @@ class PurgeForm(forms.Form):
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
-        """Remember the project: its name confirms the whole."""
+        """`project`: its name confirms that all its data is deleted."""
         super().__init__(*args, **kwargs)
         self.project = project
 
     def clean(self) -> dict[str, Any]:
-        """Refuse unless the very name was typed."""
-        found: dict[str, Any] = super().clean() or {}
-        wanted = found.get("correlation_id") or self.project.name
-        if found.get("typed") != wanted:
+        """Refuse unless the exact name was typed."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        expected = cleaned.get("correlation_id") or self.project.name
+        if cleaned.get("typed") != expected:
             self.add_error("typed", "This is not what will be deleted.")
-        return found
+        return cleaned
 
 
 class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # plain at run time
     """A choice among models, each named with its provider."""
 
     def label_from_instance(self, obj: Model) -> str:
-        """Name the provider too: two of them may serve models of one name."""
+        """Include the provider: two of them may serve models of the same name."""
         return f"{obj.provider.name}/{obj.name}" if isinstance(obj, LanguageModel) else ""
 
 
 def enabled_models(project: Project) -> QuerySet[LanguageModel]:
-    """Models of a project that may be asked, by provider and name."""
-    mine = LanguageModel.objects.filter(project=project, enabled=True)
+    """Return the enabled models of a project, by provider and name."""
+    models = LanguageModel.objects.filter(project=project, enabled=True)
     return (
-        mine.filter(provider__enabled=True)
+        models.filter(provider__enabled=True)
         .select_related("provider")
         .order_by("provider__name", "name")
     )

@@ -1,4 +1,4 @@
-"""Trying a model: one short call by a worker, its fault told by kind."""
+"""Test a model with one short call by a worker."""
 
 from time import monotonic
 
@@ -21,8 +21,8 @@ MOST_TOKENS = 16
 SAID_BYTES = 400
 
 
-def ask_for_check(model: LanguageModel, by: User) -> None:
-    """Ask a worker to try a model; the row says how it went."""
+def request_model_test(model: LanguageModel, by: User) -> None:
+    """Enqueue a test of a model; its row has the result."""
     with transaction.atomic():
         ModelCheck.objects.update_or_create(
             language_model=model,
@@ -41,23 +41,23 @@ def ask_for_check(model: LanguageModel, by: User) -> None:
 
 
 def try_model(model_id: int) -> None:
-    """Call the model once and store what came of it."""
-    found = LanguageModel.objects.select_related("provider").filter(pk=model_id)
-    model = found.first()
+    """Call the model once and store the result."""
+    rows = LanguageModel.objects.select_related("provider").filter(pk=model_id)
+    model = rows.first()
     if model is None:
         return
-    began, fault, said = monotonic(), "", ""
+    started, fault, text = monotonic(), "", ""
     try:
         answer = open_provider(model.provider).complete(_request(model))
-        said = answer.text
+        text = answer.text
     except ProviderError as error:
-        fault, said = error.error_type.value, str(error)
+        fault, text = error.error_type.value, str(error)
     ModelCheck.objects.filter(language_model=model).update(
         status=ModelCheck.Status.DONE,
         done_at=DatabaseNow(),
-        latency_ms=round((monotonic() - began) * 1000),
+        latency_ms=round((monotonic() - started) * 1000),
         fault=fault,
-        said=redact(said, SAID_BYTES),
+        said=redact(text, SAID_BYTES),
     )
 
 

@@ -27,7 +27,7 @@ class Provider(models.Model):
     name = models.CharField(max_length=100)
     adapter = models.CharField(max_length=16, choices=Adapter)
     base_url = models.CharField(max_length=500, blank=True, default="")
-    # `env:NAME` or `file:/path`; empty for an endpoint that wants none.
+    # `env:NAME` or `file:/path`; empty for an endpoint that needs none.
     credential = models.CharField(max_length=500, blank=True, default="")
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -49,7 +49,7 @@ class Provider(models.Model):
 
     @property
     def takes_temperature(self) -> bool:
-        """Whether a temperature is sent: Anthropic's SDK has no such parameter any more."""
+        """Whether a temperature is sent: Anthropic's SDK no longer has this parameter."""
         return self.adapter != self.Adapter.ANTHROPIC
 
 
@@ -63,7 +63,7 @@ class LanguageModel(models.Model):
     name = models.CharField(max_length=200)
     is_default = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)
-    # The mode of every attempt but the last, and of the last one of a ladder.
+    # The mode of every attempt but the last, and that of the last one.
     output_mode = models.CharField(
         max_length=8, choices=choices_of(OutputMode), default=OutputMode.TEXT
     )
@@ -75,7 +75,7 @@ class LanguageModel(models.Model):
     )
     max_output_tokens = models.PositiveIntegerField(default=1024)
     temperature = models.FloatField(default=0.2)
-    # Whether answers are taken as they are written; what is judged is the whole in any case.
+    # Whether answers are streamed; the whole answer is judged in any case.
     streaming = models.BooleanField(default=False)
     attempt_timeout_seconds = models.PositiveIntegerField(default=60)
     prompt_version = models.CharField(max_length=100, blank=True, default="")
@@ -100,7 +100,7 @@ class ModelCheck(models.Model):
     """The latest test of a model; `fault` is empty if it answered."""
 
     class Status(models.TextChoices):
-        """A worker has not answered yet, or has."""
+        """Requested, or done."""
 
         ASKED = "asked"
         DONE = "done"
@@ -126,7 +126,7 @@ class ModelCheck(models.Model):
 
     @property
     def badge(self) -> tuple[Tone, str]:
-        """Tone and words of how it went."""
+        """Tone and text of the result."""
         if self.status == self.Status.ASKED:
             return "live", "asking"
         if self.fault:

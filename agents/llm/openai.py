@@ -20,14 +20,14 @@ from failsoft.retry.prompts import ToolOffer
 
 PATH = "/chat/completions"
 OUTPUT_DETAILS = "completion_tokens_details"
-# Who answered, as the envelope has it; OpenRouter tells the provider behind it.
+# Who answered, as the envelope has it; OpenRouter adds the provider behind it.
 ANSWERERS = {
     "model": "served_model",
     "provider": "upstream",
     "system_fingerprint": "system_fingerprint",
 }
-# A LiteLLM proxy tells it beside the envelope: the address of the deployment that it chose,
-# or, of a provider's official address, the deployment's id.
+# A LiteLLM proxy has it in headers: the address of the deployment that it chose,
+# or, for a provider's official address, the deployment's id.
 API_BASE, MODEL_ID = "x-litellm-model-api-base", "x-litellm-model-id"
 
 
@@ -44,7 +44,7 @@ class OpenAIProvider:
         self._token_limit = "max_tokens" if base_url else "max_completion_tokens"
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Answer once; every fault of the SDK becomes a ProviderError."""
+        """Call once; every error of the SDK becomes a ProviderError."""
         try:
             return self._stream(request) if request.streaming else self._ask(request)
         except openai.OpenAIError as error:
@@ -83,7 +83,7 @@ class OpenAIProvider:
 
 
 def read_upstream(headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a proxy's headers tell of who answers, as an envelope would."""
+    """Return the provider that a proxy's headers name, as a part of the envelope."""
     try:
         host = httpx2.URL(headers.get(API_BASE) or "").host
     except httpx2.InvalidURL:
@@ -135,14 +135,14 @@ def _complete(
     envelope: Mapping[str, Any],
     request: CompletionRequest,
 ) -> Completion:
-    """The answer that a message is, whole or put together."""
-    found: Any = message.get("tool_calls") or ()
-    # As they came: a broken one must not take the others with it.
-    calls = tuple(found) if isinstance(found, list | tuple) else (found,)
+    """Return the completion of a message, received whole or assembled from chunks."""
+    tool_calls: Any = message.get("tool_calls") or ()
+    # Unchecked: a malformed call must not invalidate the others.
+    calls = tuple(tool_calls) if isinstance(tool_calls, list | tuple) else (tool_calls,)
     refusal, text = message.get("refusal"), message.get("content")
     if calls and not request.tools:
         text = calls[0]["function"]["arguments"]
-    # One call that was forced is the answer itself; others are the model's own.
+    # A forced call is the answer itself; any other is the model's choice.
     is_forced = request.output_mode is OutputMode.TOOLS and not request.tools
     reason = choice.get("finish_reason")
     usage = envelope.get("usage") or {}
@@ -158,7 +158,7 @@ def _complete(
 
 
 def _assemble(chunks: Sequence[dict[str, Any]], request: CompletionRequest) -> Completion:
-    """Put together what the chunks of a stream say."""
+    """Assemble the completion from the chunks of a stream."""
     choices = [choice for chunk in chunks for choice in chunk.get("choices") or ()]
     deltas = [choice.get("delta") or {} for choice in choices]
     calls = assemble_openai(call for delta in deltas for call in delta.get("tool_calls") or ())

@@ -2,9 +2,9 @@
 
 ProviderError
     CallTimeoutError        no answer within the attempt's time
-    RateLimitedError        429: the provider wants us to wait
-    UnavailableError        connection, 408, 5xx: worth another try
-    RefusedCallError        any other answer that is none: asking again is of no use
+    RateLimitedError        429: the provider asks us to wait
+    UnavailableError        connection, 408, 5xx: retry
+    RefusedCallError        any other failure: a retry would fail too
 """
 
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from failsoft.retry.prompts import ToolOffer
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One call; `timeout_seconds` bounds the wait for its answer.
+    """One call; `timeout_seconds` limits the wait for its answer.
 
-    With `tools` the model is made to call them, and `tool_calls` of the answer is what counts.
+    With `tools` the model has to call them, and the answer is in `tool_calls`.
     """
 
     model: str
@@ -32,16 +32,16 @@ class CompletionRequest:
     schema_name: str = "answer"
     json_schema: dict[str, Any] = field(default_factory=dict)
     tools: tuple[ToolOffer, ...] = ()
-    # Take the answer as it is written; what is given back is the whole in any case.
+    # Stream the answer; the whole answer is returned in any case.
     streaming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer; tokens are None when the provider did not count them.
+    """An answer; tokens are None if the provider did not report them.
 
     `served_model`, `upstream` (behind a gateway) and `system_fingerprint` say who answered.
-    `tool_calls` are envelopes as OpenAI writes them. All of it is as it came: nothing is checked.
+    `tool_calls` are envelopes in OpenAI's format. Nothing is checked yet.
     """
 
     text: str
@@ -56,10 +56,10 @@ class Completion:
 
 
 class CompletionProvider(Protocol):
-    """Anything that answers a prompt."""
+    """A client of a language model."""
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Answer once, without retries; ProviderError when there is no answer."""
+        """Call once, without retries; ProviderError if there is no answer."""
         ...
 
 

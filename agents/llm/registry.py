@@ -1,4 +1,4 @@
-"""From a provider's row to the thing that answers; SDKs are imported where they are first used."""
+"""Clients of providers' rows; SDKs are imported on first use."""
 
 import importlib
 from functools import lru_cache
@@ -17,7 +17,7 @@ class ProviderCredentialError(RefusedCallError):
 
 
 def read_credential(reference: str) -> str | None:
-    """Return the value behind a reference and have it masked everywhere; None for no reference."""
+    """Return the value of a reference and mask it everywhere; None for no reference."""
     if not reference:
         return None
     try:
@@ -26,17 +26,17 @@ def read_credential(reference: str) -> str | None:
         raise ProviderCredentialError(str(error)) from None
 
 
-# Imported by name, so that a process without goals to plan never loads an SDK.
+# Imported by name, so that a process that plans no goals never loads an SDK.
 SDKS = {
     Provider.Adapter.OPENAI: ("agents.llm.openai", "OpenAIProvider"),
     Provider.Adapter.ANTHROPIC: ("agents.llm.anthropic", "AnthropicProvider"),
 }
-# Clients that a process keeps; the longest unused one goes.
+# Clients that a process keeps; the least recently used one is dropped.
 CONNECTED = 32
 
 
 def open_provider(row: Provider) -> CompletionProvider:
-    """The provider of a row; RefusedCallError when it cannot be used as it is set up."""
+    """Return the client of a provider; RefusedCallError if its settings do not allow one."""
     if row.adapter == Provider.Adapter.SCRIPTED:
         if not settings.FAILSOFT_ALLOW_SCRIPTED:
             raise RefusedCallError("scripted providers are not allowed in this installation")
@@ -46,7 +46,7 @@ def open_provider(row: Provider) -> CompletionProvider:
 
 @lru_cache(CONNECTED)
 def _connect(adapter: str, base_url: str, secret: str | None) -> CompletionProvider:
-    """A client that keeps its connections: making one anew costs more than a call."""
+    """Return a client that keeps its connections: creating one costs more than a call."""
     module, name = SDKS[Provider.Adapter(adapter)]
-    made = getattr(importlib.import_module(module), name)
-    return cast("CompletionProvider", made(base_url, secret))
+    client_class = getattr(importlib.import_module(module), name)
+    return cast("CompletionProvider", client_class(base_url, secret))

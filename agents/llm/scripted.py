@@ -3,7 +3,7 @@
 In memory, `ScriptedProvider([...])`; or for worker processes a JSON Lines file, one reply a line:
 `{"text": "...", "finish_reason": "length"}`, `{"tool_calls": [...]}` or `{"error": "timeout"}`.
 A reply may carry `delay_seconds`, tokens and who answered, named as in `Completion`; a last reply
-with `"repeat": true` is given for ever. The place in the file stands in `<file>.cursor`, every
+with `"repeat": true` is repeated forever. The position is in `<file>.cursor`, every
 request in `<file>.calls`.
 """
 
@@ -72,26 +72,26 @@ class ScriptedReply(BaseModel):
 
 
 class ScriptedProvider:
-    """Replies from a list, in order; keeps every request it was given."""
+    """Replies from a list, in order; keeps every request."""
 
     def __init__(self, replies: Iterable[str | Mapping[str, Any]]) -> None:
         self._replies = [_read_reply(reply) for reply in replies]
         self.requests: list[CompletionRequest] = []
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Return the next reply; the last one again when it repeats."""
+        """Return the next reply; the last one again if it repeats."""
         self.requests.append(request)
         return _pick(self._replies, len(self.requests) - 1).play()
 
 
 class ScriptFile:
-    """The same from a file that several processes share."""
+    """Replies from a file that several processes share."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Return the next line that no process has had."""
+        """Return the next unused line."""
         with Path(f"{self._path}.cursor").open("a+", encoding="utf-8") as cursor:
             fcntl.flock(cursor, fcntl.LOCK_EX)
             cursor.seek(0)
@@ -110,7 +110,7 @@ SCRIPTS: dict[str, ScriptedProvider] = {}
 
 
 def open_script(address: str) -> ScriptedProvider | ScriptFile:
-    """The script at `file:/path` or `memory:<name>`; RefusedCallError for any other address."""
+    """Return the script at `file:/path` or `memory:<name>`; RefusedCallError otherwise."""
     kind, _, name = address.partition(":")
     if kind == "file":
         return ScriptFile(Path(name))

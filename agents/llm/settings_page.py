@@ -1,4 +1,4 @@
-"""Settings of providers and models: references to credentials, output modes, a test now."""
+"""Settings of providers and models: references to credentials, output modes, tests."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.llm.forms import LanguageModelForm, ProviderForm
-from agents.llm.model_test import ask_for_check
+from agents.llm.model_test import request_model_test
 from agents.llm.models import LanguageModel, ModelCheck, Provider
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
@@ -19,13 +19,13 @@ from diagnostics.web.access import ConsoleRequest, user_of
 @require_safe
 @settings_view
 def providers(request: ConsoleRequest) -> HttpResponse:
-    """Show providers, their models, and how the last test of each went."""
-    mine = Provider.objects.filter(project=request.project).order_by("name")
+    """Show providers, their models, and the latest test of each."""
+    rows = Provider.objects.filter(project=request.project).order_by("name")
     models = LanguageModel.objects.order_by("name").select_related("check_row")
-    asked = ModelCheck.objects.filter(project=request.project, status=ModelCheck.Status.ASKED)
+    requested = ModelCheck.objects.filter(project=request.project, status=ModelCheck.Status.ASKED)
     context = {
-        "providers": mine.prefetch_related(Prefetch("language_models", models)),
-        "waiting": asked.exists(),
+        "providers": rows.prefetch_related(Prefetch("language_models", models)),
+        "waiting": requested.exists(),
     }
     return show(request, "providers", context, "Providers and models")
 
@@ -76,8 +76,8 @@ def language_model(
 @require_POST
 @settings_view
 def test_model(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Let a worker call a model once."""
-    ask_for_check(_model(request, identity), user_of(request))
+    """Enqueue a test call of a model."""
+    request_model_test(_model(request, identity), user_of(request))
     return redirect("settings_providers")
 
 
@@ -88,15 +88,15 @@ def _open_tab() -> dict[str, str]:
 def _save(
     request: ConsoleRequest, form: ProviderForm | LanguageModelForm, action: str, target: str
 ) -> None:
-    """Save with an entry; a new default takes over from the one before."""
+    """Save with an audit entry; a new default replaces the previous one."""
     with transaction.atomic():
         if form.cleaned_data.get("is_default"):
             Project.objects.select_for_update().get(pk=request.project.pk)
-            mine = LanguageModel.objects.filter(project=request.project)
-            mine.filter(is_default=True).exclude(pk=form.instance.pk).update(is_default=False)
+            models = LanguageModel.objects.filter(project=request.project)
+            models.filter(is_default=True).exclude(pk=form.instance.pk).update(is_default=False)
         form.save()
-        told = {name: str(form.cleaned_data[name]) for name in form.changed_data}
-        note(request.project.pk, user_of(request), action, target, dict(told))
+        changes = {name: str(form.cleaned_data[name]) for name in form.changed_data}
+        note(request.project.pk, user_of(request), action, target, dict(changes))
     messages.success(request, f"{target} is saved.")
 
 
@@ -105,5 +105,5 @@ def _provider(request: ConsoleRequest, identity: int) -> Provider:
 
 
 def _model(request: ConsoleRequest, identity: int) -> LanguageModel:
-    mine = LanguageModel.objects.filter(project=request.project).select_related("provider")
-    return get_object_or_404(mine, pk=identity)
+    models = LanguageModel.objects.filter(project=request.project).select_related("provider")
+    return get_object_or_404(models, pk=identity)

@@ -1,4 +1,4 @@
-"""Retries of the transport, beside the ladder: at most two, never for an answer."""
+"""Transport retries, which are not attempts: at most two, never after an answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ FIRST_WAIT_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call ended in, answer or error, and how often it was sent again."""
+    """The answer or the error of a call, and how often it was retried."""
 
     completion: Completion | None
     error: ProviderError | None
     retries: int
-    # False when there was no provider to send it to.
+    # False if there was no provider to send it to.
     was_sent: bool = True
 
 
 def call(
     provider: CompletionProvider, request: CompletionRequest, *, max_retries: int = MAX_RETRIES
 ) -> Reply:
-    """Ask once, and again only after a fault of the transport; never raises ProviderError."""
+    """Call once, and retry only after a transport error; never raises ProviderError."""
     tries = 0
     try:
         for attempt in stamina.retry_context(
@@ -56,22 +56,22 @@ def call(
 
 
 def _wait_before_retry(error: Exception) -> bool | float:
-    """Whether to ask again, or after how many seconds when the provider named a time."""
+    """Whether to retry, or after how many seconds if the provider named a time."""
     if not isinstance(error, ProviderError) or not error.is_retryable:
         return False
     if error.retry_after_seconds is None:
         return True
-    # A longer wait would hold a worker; the attempt fails instead.
+    # A longer wait would block a worker; the attempt fails instead.
     return error.retry_after_seconds if error.retry_after_seconds <= MAX_WAIT_SECONDS else False
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds of `Retry-After`; None when it is absent or not a number of seconds."""
+    """Return the seconds of `Retry-After`; None if it is absent or not a number of seconds."""
     try:
         seconds = float(headers.get("retry-after", ""))
     except ValueError:
         return None
-    # A comparison is false for NaN; infinity is no time to wait either.
+    # The comparison is false for NaN, and excludes infinity.
     return seconds if 0 <= seconds < float("inf") else None
 
 
@@ -81,7 +81,7 @@ TOO_MANY = 429
 
 
 def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:
-    """The ProviderError that an error of `sdk` (openai or anthropic) is."""
+    """Return the ProviderError for an error of `sdk` (openai or anthropic)."""
     if isinstance(error, sdk.APITimeoutError):
         return CallTimeoutError("no answer in time")
     if isinstance(error, sdk.APIConnectionError):
@@ -92,11 +92,11 @@ def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:
 
 
 def translate_answer(response: httpx.Response) -> ProviderError:
-    """The ProviderError that an answer without success is, with the wait it asks for."""
+    """Return the ProviderError for an HTTP error response, with its Retry-After."""
     wait = read_retry_after(response.headers)
-    said = f"the provider answered {response.status_code}"
+    message = f"the provider answered {response.status_code}"
     if response.status_code == TOO_MANY:
-        return RateLimitedError(said, retry_after_seconds=wait)
+        return RateLimitedError(message, retry_after_seconds=wait)
     if response.status_code == REQUEST_TIMEOUT or response.status_code >= SERVER_ERROR:
-        return ProviderUnavailableError(said, retry_after_seconds=wait)
-    return RefusedCallError(said)
+        return ProviderUnavailableError(message, retry_after_seconds=wait)
+    return RefusedCallError(message)
