@@ -1,8 +1,8 @@
-"""Fix patterns: what has put answers right before, told to later prompts in our own words.
+"""Fix patterns: corrections that worked before, added to later prompts as hints.
 
-1. A ladder that recovers shows what was wrong, where, and what was different in the good answer.
-2. That is kept as names of closed sets: error class, code, pointer, change, kinds of values.
-3. Three distinct runs make it a hint; the words of a hint come from a table of ours.
+1. A recovered run shows what was wrong, where, and what the valid answer has instead.
+2. It is stored as names of closed sets: error class, code, pointer, change, kinds of values.
+3. After three distinct runs it becomes a hint; its text is generated from our own templates.
 
-Nothing a model writes gets through: a name that is not ours is a star.
+No model output is stored: a name that is not of our schemas becomes a star.
 """

@@ -1,4 +1,4 @@
-"""/api/v1/fix-patterns: what was learned from recoveries, and what is decided about it."""
+"""/api/v1/fix-patterns: the patterns learned from recoveries, and decisions about them."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.fix_patterns.models import FixPattern
-from agents.fix_patterns.records import known_pattern, known_patterns, rules_of
+from agents.fix_patterns.records import known_pattern, known_patterns, policy_of
 from agents.fix_patterns.status import PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
 from agents.goals.bodies import RefusedGoal, read_body
@@ -80,9 +80,9 @@ class FixPatternsView(KeyedView):
     def get(self, request: Request) -> Response:
         """List them: what waits for an approval first, then those that are used."""
         project_id = project_of(request).pk
-        rules = rules_of(project_id)
-        found = {"mode": rules.mode, "items": known_patterns(project_id, rules)}
-        return Response(FixPatternListResource.dump(found))
+        policy = policy_of(project_id)
+        listing = {"mode": policy.mode, "items": known_patterns(project_id, policy)}
+        return Response(FixPatternListResource.dump(listing))
 
 
 class FixPolicyView(KeyedView):
@@ -121,12 +121,12 @@ class FixDecisionView(KeyedView):
         row = get_object_or_404(FixPattern, project=project, pk=pattern_id)
         DECISIONS[verb](row, key_of(request))
         row.refresh_from_db()
-        known = known_pattern(row, rules_of(project.pk), clock.now())
+        known = known_pattern(row, policy_of(project.pk), clock.now())
         return Response(FixPatternResource.dump(known))
 
 
 def _read_mode(body: dict[str, Any]) -> PatternMode:
-    """The mode of a body that says nothing else."""
+    """Return the mode of a body; every other field is refused."""
     errors = [
         {"path": f"/{key}", "code": "unknown", "message": "there is no such field"}
         for key in body

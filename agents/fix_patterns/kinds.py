@@ -1,4 +1,4 @@
-"""What a fix pattern is made of: closed sets only."""
+"""The closed sets that a fix pattern is made of."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ from failsoft.retry.proposals import KINDS
 
 
 class FixChange(StrEnum):
-    """What the good answer has at a pointer that the broken one had not."""
+    """How the valid answer differs from the invalid one at a pointer."""
 
     ADDED = "added"
     REMOVED = "removed"
-    # It stood there under a name that is not ours.
+    # It was there under a name that is not of our schemas.
     RENAMED = "renamed"
     RETYPED = "retyped"
     REPLACED = "replaced"
-    # The broken answer could not be read, so nothing can be compared.
+    # The invalid answer could not be parsed, so there is nothing to compare.
     REWRITTEN = "rewritten"
 
 
 class ValueShape(StrEnum):
-    """What stands at a pointer, without what it says."""
+    """The type of the value at a pointer."""
 
     NOTHING = "nothing"
     NULL = "null"
@@ -41,7 +41,7 @@ class ValueShape(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class FixRule:
-    """One way in which answers are wrong and are put right."""
+    """A kind of error and its correction."""
 
     schema: PlannerSchema
     error_class: ParseErrorType
@@ -53,7 +53,7 @@ class FixRule:
 
 
 def shape_of(value: object) -> ValueShape:
-    """The shape of a JSON value."""
+    """Return the shape of a JSON value."""
     match value:
         case None:
             return ValueShape.NULL
@@ -70,12 +70,12 @@ def shape_of(value: object) -> ValueShape:
 
 
 _WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
-# Of a place in the answer.
+# Sentences about a place in the answer.
 RULES: Mapping[str, str] = _WORDS["rules"]
-# Of an answer as a whole.
+# Sentences about the answer as a whole.
 WHOLE: Mapping[str, str] = _WORDS["whole"]
 CODES: frozenset[str] = frozenset(RULES) | frozenset(_WORDS["plain_codes"]) | frozenset(WHOLE)
-# The key that a code says is not there, where the pointer stops before it.
+# The missing key of a code whose pointer ends before it.
 MISSING_KEYS: Mapping[str, str] = {
     "steps_missing": "steps",
     "step_id_missing": "step_id",
@@ -102,16 +102,16 @@ OWN_KEYS: dict[PlannerSchema, frozenset[str]] = {
 
 
 def parts_of(pointer: str) -> list[str]:
-    """The segments of a JSON pointer, unescaped."""
+    """Return the segments of a JSON pointer, unescaped."""
     if not pointer.startswith("/"):
         return []
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
 
 
 def own_pointer(parts: list[str], schema: PlannerSchema) -> str:
-    """The pointer with a star for each index and for each name that is not ours.
+    """Return the pointer with a star for each index and each name that is not of our schemas.
 
-    Arguments of a tool of a plan are the tool's: below them nothing is named.
+    The arguments of a plan's tool belong to the tool: every name below them is a star.
     """
     own = OWN_KEYS[schema]
     named: list[str] = []
@@ -122,5 +122,5 @@ def own_pointer(parts: list[str], schema: PlannerSchema) -> str:
 
 
 def own_code(code: str | None) -> str:
-    """The code of a broken rule, if it is one of ours."""
+    """Return the code of a violated rule; `other` if our validators do not have it."""
     return code if code is not None and code in CODES else OTHER

@@ -1,4 +1,4 @@
-"""Fix patterns: what has put answers right before, in our own terms only."""
+"""Fix patterns and the policy of a project."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,14 +29,14 @@ BADGES: dict[status.PatternStatus, Badge] = {
 
 @dataclass(frozen=True, slots=True)
 class FirstPassShare:
-    """First answers that were good, of so many, with the 95 % interval; no share without runs."""
+    """The share of runs with a valid first answer, and its 95 % interval; None without runs."""
 
     good: int
     runs: int
 
     @property
     def rate(self) -> float | None:
-        """The share itself."""
+        """Good runs of all runs."""
         return self.good / self.runs if self.runs else None
 
     @property
@@ -70,7 +70,7 @@ class FixPattern(models.Model):
     """
 
     class Decision(models.TextChoices):
-        """What an operator said."""
+        """An operator's decision."""
 
         APPROVED = "approved"
         REJECTED = "rejected"
@@ -78,22 +78,22 @@ class FixPattern(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="fix_patterns")
     schema = models.CharField(max_length=64)
     error_class = models.CharField(max_length=32)
-    # The rule that was broken, as our validators call it; `other` for any other code.
+    # The violated rule, as our validators call it; `other` for any other code.
     code = models.CharField(max_length=64)
     pointer = models.CharField(max_length=200, blank=True)
     change = models.CharField(max_length=16)
     before = models.CharField(max_length=16)
     after = models.CharField(max_length=16)
-    # Distinct runs since it was last unknown or expired.
+    # Distinct runs since it was first seen or last expired.
     successes = models.PositiveIntegerField(default=0)
     last_success_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     decision = models.CharField(max_length=8, choices=Decision, null=True, blank=True, default=None)
     decided_by = models.CharField(max_length=200, blank=True, default="")
     decided_at = models.DateTimeField(null=True, blank=True)
-    # By hand; a new success begins anew.
+    # Set manually; the next success restarts the count.
     expired_at = models.DateTimeField(null=True, blank=True)
-    # First answers of runs that were told, or from which it was withheld for comparison.
+    # First answers of runs that had it in their prompt, or not, for comparison.
     told_runs = models.PositiveIntegerField(default=0)
     told_good = models.PositiveIntegerField(default=0)
     withheld_runs = models.PositiveIntegerField(default=0)
@@ -111,7 +111,7 @@ class FixPattern(models.Model):
                 "change",
                 "added removed renamed retyped replaced rewritten",
             ),
-            # A second lock on the door: no blank space, no sentence, whatever came before.
+            # Defence in depth: no blank and no sentence can be stored.
             check(
                 "agents_fixpattern_holds_names_only",
                 Q(pointer__regex=r"^(/[a-z_*]{1,40}){0,12}$") & Q(code__regex=r"^[a-z_]{1,64}$"),
@@ -128,14 +128,14 @@ class FixPattern(models.Model):
     def __str__(self) -> str:
         return f"{self.schema} {self.code} {self.pointer}: {self.change}"
 
-    # Set by whoever reads patterns to show them: they follow from the policy and the time.
+    # Set by `known_pattern`: they follow from the policy and the time.
     standing: status.PatternStatus
     expires_at: datetime
     needed = status.NEEDED_SUCCESSES
 
     @property
     def rule(self) -> FixRule:
-        """What was wrong and how it was put right."""
+        """The error and its correction."""
         return FixRule(
             PlannerSchema(self.schema),
             ParseErrorType(self.error_class),
@@ -148,22 +148,22 @@ class FixPattern(models.Model):
 
     @property
     def says(self) -> str:
-        """The sentence that a prompt is told."""
+        """The sentence in the prompt."""
         return describe(self.rule)
 
     @property
     def told(self) -> FirstPassShare:
-        """First answers of runs that were told it."""
+        """First answers of runs that had it in their prompt."""
         return FirstPassShare(self.told_good, self.told_runs)
 
     @property
     def withheld(self) -> FirstPassShare:
-        """First answers of runs from which it was withheld."""
+        """First answers of runs that did not have it, for comparison."""
         return FirstPassShare(self.withheld_good, self.withheld_runs)
 
     @property
     def badge(self) -> Badge:
-        """Tone and word of where it stands."""
+        """Tone and text of its status."""
         return BADGES[self.standing]
 
     @property
@@ -178,7 +178,7 @@ class FixPattern(models.Model):
 
     @property
     def may_expire(self) -> bool:
-        """Whether it is in use or on its way there."""
+        """Whether it is in use or waits for approval."""
         return self.standing in (status.PatternStatus.ACTIVE, status.PatternStatus.WAITING)
 
 

@@ -1,4 +1,4 @@
-"""Fix patterns as they are told and shown."""
+"""Fix patterns as hints and as rows of lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from agents.fix_patterns.status import (
     PatternStatus,
     choose_hints,
     is_withheld,
-    standing_of,
+    status_of,
 )
 from agents.goals.models import Goal
 from diagnostics import clock
@@ -24,16 +24,16 @@ from failsoft.retry.prompts import Hint
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a ladder's first prompt is told, and the patterns that are withheld from it."""
+    """The hints of a first prompt, and the patterns that are withheld from it."""
 
     told: tuple[Hint, ...] = ()
     withheld: tuple[int, ...] = ()
 
 
-def rules_of(project_id: int) -> PatternPolicy:
-    """The project's policy."""
-    chosen = FixPolicy.objects.filter(project_id=project_id).values_list("mode")
-    (mode,) = chosen.first() or (FixPolicy.Mode.AUTO,)
+def policy_of(project_id: int) -> PatternPolicy:
+    """Return the project's policy."""
+    modes = FixPolicy.objects.filter(project_id=project_id).values_list("mode")
+    (mode,) = modes.first() or (FixPolicy.Mode.AUTO,)
     return PatternPolicy(
         PatternMode(mode),
         timedelta(days=settings.FAILSOFT_FIX_PATTERN_EXPIRY_DAYS),
@@ -42,14 +42,14 @@ def rules_of(project_id: int) -> PatternPolicy:
 
 
 def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
-    """The hints for a goal's next ladder."""
-    known = FixPattern.objects.filter(project_id=goal.project_id, schema=schema)
-    rows = list(known.exclude(decided_by=DEMO))
+    """Return the hints for the first prompt of a goal's cycle."""
+    patterns = FixPattern.objects.filter(project_id=goal.project_id, schema=schema)
+    rows = list(patterns.exclude(decided_by=DEMO))
     if not rows:
         return Hints()
-    rules = rules_of(goal.project_id)
-    chosen = choose_hints(rows, rules, clock.now())
-    if is_withheld(goal.correlation_id, rules):
+    policy = policy_of(goal.project_id)
+    chosen = choose_hints(rows, policy, clock.now())
+    if is_withheld(goal.correlation_id, policy):
         return Hints(withheld=tuple(hint.pattern_id for hint in chosen))
     return Hints(chosen)
 
@@ -59,15 +59,15 @@ ORDER = tuple(
 )
 
 
-def known_patterns(project_id: int, rules: PatternPolicy) -> Sequence[FixPattern]:
-    """Every pattern of a project as it stands: what waits for somebody first, then by successes."""
+def known_patterns(project_id: int, policy: PatternPolicy) -> Sequence[FixPattern]:
+    """Return a project's patterns with their status: waiting ones first, then by successes."""
     rows = FixPattern.objects.filter(project_id=project_id)
-    found = [known_pattern(row, rules, clock.now()) for row in rows]
-    return sorted(found, key=lambda row: (ORDER.index(row.standing), -row.successes, row.pk))
+    patterns = [known_pattern(row, policy, clock.now()) for row in rows]
+    return sorted(patterns, key=lambda row: (ORDER.index(row.standing), -row.successes, row.pk))
 
 
-def known_pattern(row: FixPattern, rules: PatternPolicy, now: datetime) -> FixPattern:
-    """One pattern as it stands at a time."""
-    row.standing = standing_of(row, rules, now)
-    row.expires_at = row.last_success_at + rules.expiry
+def known_pattern(row: FixPattern, policy: PatternPolicy, now: datetime) -> FixPattern:
+    """Return a pattern with its status at `now`."""
+    row.standing = status_of(row, policy, now)
+    row.expires_at = row.last_success_at + policy.expiry
     return row

@@ -1,11 +1,11 @@
-"""What a recovery teaches: the broken answer beside the good one of the same ladder.
+"""Patterns from a recovery: an invalid answer compared with the valid one after it.
 
-1. An answer that could not be read teaches its error class, as a whole.
-2. Otherwise each error is looked up in both answers, as deep as both go: what is there in the
-   good one that was not in the broken one, or stands there in another shape, is the change.
-3. At most a few patterns, in the order of the errors; a refusal teaches nothing.
+1. An answer that could not be parsed gives a pattern of its error class as a whole.
+2. Otherwise each error is located in both answers, as deep as both go. The change is what the
+   valid one has in addition, or has in another shape.
+3. There are at most `MAX_LEARNED` patterns, in the order of the errors; a refusal gives none.
 
-Total: never raises, for any answer. No text of an answer is kept.
+It never raises, for any answer. No text of an answer is stored.
 """
 
 from collections.abc import Sequence
@@ -28,17 +28,17 @@ from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import PlannerSchema
 
 MAX_LEARNED = 3
-# A model that declines is not in the wrong form; an unknown class has no words.
+# A refusal is no error of format; an unknown class has no sentence.
 UNTAUGHT = frozenset({ParseErrorType.REFUSAL, ParseErrorType.OTHER})
 _NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """An invalid answer and the valid one that followed it in the same ladder.
+    """An invalid answer and the valid one that followed it in the same cycle.
 
-    `broken` is the answer as it was softened, None when it cannot be read or compared;
-    `dropped` are the pointers of keys that it had and nobody knows.
+    `broken` is the answer after coercion, None if it cannot be parsed or compared;
+    `dropped` are the pointers of its unknown keys.
     """
 
     schema: PlannerSchema
@@ -50,13 +50,13 @@ class Recovery:
 
 
 def patterns_of(recovery: Recovery) -> list[FixRule]:
-    """The patterns that a recovery is a success of, each once."""
+    """Return the patterns of a recovery, each once."""
     if recovery.error_class in UNTAUGHT:
         return []
     if recovery.error_class is not ParseErrorType.SCHEMA_INVALID:
         return [_whole(recovery, recovery.error_class.value)]
-    found = [_of_error(recovery, error) for error in recovery.errors]
-    return list(dict.fromkeys(found))[:MAX_LEARNED]
+    rules = [_of_error(recovery, error) for error in recovery.errors]
+    return list(dict.fromkeys(rules))[:MAX_LEARNED]
 
 
 def _whole(recovery: Recovery, code: str) -> FixRule:
@@ -80,7 +80,7 @@ def _of_error(recovery: Recovery, error: ValidationErrorItem) -> FixRule:
 
 
 def _renamed(recovery: Recovery, pointer: str, kind: FixChange) -> FixChange:
-    """An added key was renamed when one that nobody knows stood beside it."""
+    """Return RENAMED for an added key if an unknown one was beside it."""
     if kind is not FixChange.ADDED:
         return kind
     beside = pointer.rpartition("/")[0]
@@ -102,7 +102,7 @@ class _Comparison:
     code: str
 
     def compare(self, parts: Sequence[str]) -> _Difference:
-        """Go down both answers along an error's pointer, to where they differ."""
+        """Follow an error's pointer in both answers to where they differ."""
         broken, good = self.recovery.broken, self.recovery.good
         walked: list[str] = []
         for part in parts:
@@ -129,7 +129,7 @@ class _Comparison:
         return _Difference(walked, FixChange.REPLACED, before, after)
 
     def _missing(self, broken: dict[str, Any], good: dict[str, Any]) -> str | None:
-        """The key of ours that only the good answer has, the one the error names first."""
+        """Return the schema key that only the valid answer has; the one the error names first."""
         own = OWN_KEYS[self.recovery.schema]
         added = [key for key in good if key in own and key not in broken]
         named = MISSING_KEYS.get(self.code)
@@ -143,11 +143,11 @@ def _appeared(parts: tuple[str, ...], broken: object, good: object) -> _Differen
 
 
 def _child(value: object, part: str) -> Any:  # noqa: ANN401 - any JSON
-    """What stands at a segment; of a list that is shorter, its last item stands for all."""
+    """Return the value at a segment; beyond the end of a list, its last item."""
     if isinstance(value, dict):
         return value.get(part, _NOTHING)
     if not isinstance(value, list) or not value or not part.isdecimal():
         return _NOTHING
-    # More digits than any list has items could be too many to convert.
+    # A very long number could fail to convert.
     index = int(part) if len(part) <= len(str(len(value))) else len(value)
     return value[min(index, len(value) - 1)]

@@ -1,7 +1,7 @@
-"""Which patterns are told to whom: after enough distinct successes, not for ever, never to all.
+"""Which patterns become hints: after enough distinct successes, until they expire.
 
-A share of runs is told nothing, by the hash of their correlation id, so that what the hints are
-worth can be seen: first answers with and without them.
+A share of runs, by the hash of the correlation id, gets no hints, so that their effect can be
+measured: first answers with and without them.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ BUCKETS = 100
 APPROVED = "approved"
 REJECTED = "rejected"
 DEMO = "demo data"
-"""Who decided on patterns of the demo: they are shown, and no real prompt has them."""
+"""`decided_by` of patterns of the demo: they are shown, and no real prompt has them."""
 
 
 class PatternMode(StrEnum):
-    """A project's policy: who decides that a pattern is used."""
+    """A project's policy: what decides that a pattern is used."""
 
-    # Nothing is learned and nothing is told.
+    # Nothing is learned and no hints are added.
     OFF = "off"
     # Enough successes decide.
     AUTO = "auto"
@@ -35,7 +35,7 @@ class PatternMode(StrEnum):
 
 
 class PatternStatus(StrEnum):
-    """Where a pattern stands."""
+    """The status of a pattern."""
 
     # Not enough distinct successes yet.
     LEARNING = "learning"
@@ -48,7 +48,7 @@ class PatternStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PatternPolicy:
-    """A project's policy with what the installation sets."""
+    """A project's policy with the settings of the installation."""
 
     mode: PatternMode = PatternMode.AUTO
     expiry: timedelta = timedelta(days=30)
@@ -56,7 +56,7 @@ class PatternPolicy:
 
 
 class PatternCounts(Protocol):
-    """What is kept of a pattern; `decision` is None, approved or rejected."""
+    """The stored fields of a pattern; `decision` is None, approved or rejected."""
 
     pk: Any
     successes: int
@@ -66,35 +66,35 @@ class PatternCounts(Protocol):
 
     @property
     def says(self) -> str:
-        """The sentence that a prompt is told."""
+        """The sentence in the prompt."""
 
 
-def standing_of(record: PatternCounts, rules: PatternPolicy, now: datetime) -> PatternStatus:
-    """Where a pattern stands at a time."""
+def status_of(record: PatternCounts, policy: PatternPolicy, now: datetime) -> PatternStatus:
+    """Return the status of a pattern at `now`."""
     if record.decision == REJECTED:
         return PatternStatus.REJECTED
-    if record.expired_at or is_stale(record.last_success_at, rules, now):
+    if record.expired_at or is_stale(record.last_success_at, policy, now):
         return PatternStatus.EXPIRED
     if record.successes < NEEDED_SUCCESSES:
         return PatternStatus.LEARNING
-    if rules.mode is PatternMode.APPROVE and record.decision != APPROVED:
+    if policy.mode is PatternMode.APPROVE and record.decision != APPROVED:
         return PatternStatus.WAITING
     return PatternStatus.ACTIVE
 
 
-def is_stale(last_success_at: datetime, rules: PatternPolicy, now: datetime) -> bool:
-    """Whether nobody was put right this way for too long."""
-    return now - last_success_at >= rules.expiry
+def is_stale(last_success_at: datetime, policy: PatternPolicy, now: datetime) -> bool:
+    """Whether the last success is too long ago."""
+    return now - last_success_at >= policy.expiry
 
 
 def choose_hints(
-    records: Iterable[PatternCounts], rules: PatternPolicy, now: datetime
+    records: Iterable[PatternCounts], policy: PatternPolicy, now: datetime
 ) -> tuple[Hint, ...]:
-    """The hints for a prompt: those with most successes, each sentence once."""
-    if rules.mode is PatternMode.OFF:
+    """Return the hints for a prompt: those with most successes, each sentence once."""
+    if policy.mode is PatternMode.OFF:
         return ()
     active = [
-        record for record in records if standing_of(record, rules, now) is PatternStatus.ACTIVE
+        record for record in records if status_of(record, policy, now) is PatternStatus.ACTIVE
     ]
     active.sort(key=lambda record: (-record.successes, record.pk))
     chosen: dict[str, Hint] = {}
@@ -103,7 +103,7 @@ def choose_hints(
     return tuple(chosen.values())[:MAX_HINTS]
 
 
-def is_withheld(correlation_id: str, rules: PatternPolicy) -> bool:
-    """Whether a run is of the share that is told nothing."""
+def is_withheld(correlation_id: str, policy: PatternPolicy) -> bool:
+    """Whether a run is in the share without hints."""
     digest = hashlib.blake2b(correlation_id.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest) % BUCKETS < rules.withheld_percent
+    return int.from_bytes(digest) % BUCKETS < policy.withheld_percent

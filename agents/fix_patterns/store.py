@@ -1,12 +1,12 @@
-"""The shell of the fix patterns: rows, counts, the database's clock.
+"""Store fix patterns: learn from recoveries, count first answers, record decisions.
 
-1. A good answer on a later attempt is compared with the ladder's invalid ones, in the transaction
-   that stores it; each run counts once a pattern, whatever is repeated.
-2. The first answer of each ladder that was told patterns, or from which they were withheld, is
-   counted, when it is stored.
+1. A valid answer on a later attempt is compared with the invalid ones before it, in the
+   transaction that stores it; each run counts once per pattern.
+2. The first answer of each cycle that had hints, or from which they were withheld, is
+   counted when it is stored.
 
-Rows of patterns are locked in the order of their ids, so that ladders that end together wait for
-each other and nothing more.
+Rows of patterns are locked in the order of their ids, so that concurrent transactions wait for
+each other and never deadlock.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from django.db.models import F, Q, QuerySet
 
 from agents.fix_patterns.kinds import FixRule
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
-from agents.fix_patterns.records import rules_of
+from agents.fix_patterns.records import policy_of
 from agents.fix_patterns.recoveries import Recovery, patterns_of
 from agents.fix_patterns.status import MAX_PATTERNS, PatternMode, PatternPolicy, is_stale
 from agents.goals.models import Attempt, Goal
@@ -36,31 +36,31 @@ logger = structlog.get_logger(__name__)
 
 
 def learn(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> None:  # noqa: ANN401 - any JSON
-    """Take in what a good answer after invalid ones teaches, within its transaction."""
+    """Learn from a valid answer after invalid ones, within its transaction."""
     if row.attempt == 1:
         return
-    rules = rules_of(goal.project_id)
-    if rules.mode is PatternMode.OFF:
+    policy = policy_of(goal.project_id)
+    if policy.mode is PatternMode.OFF:
         return
-    found = _recovered(goal, row, schema, good)
-    if found:
-        _count_successes(goal, found, rules, clock.now())
+    learned = _rules_learned(goal, row, schema, good)
+    if learned:
+        _count_successes(goal, learned, policy, clock.now())
 
 
-def _recovered(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> list[FixRule]:  # noqa: ANN401 - any JSON
+def _rules_learned(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> list[FixRule]:  # noqa: ANN401 - any JSON
     invalid = goal.attempts.filter(
         cycle=row.cycle, node=row.node, attempt__lt=row.attempt, state=Attempt.State.INVALID
     )
-    found = {
+    patterns = {
         pattern: None
         for earlier in invalid.order_by("attempt")
         for pattern in patterns_of(_recovery(earlier, schema, good))
     }
-    return sorted(found)
+    return sorted(patterns)
 
 
 def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  # noqa: ANN401 - any JSON
-    """What is kept of an invalid answer beside the good one; the preview is redacted."""
+    """Return an invalid answer with the valid one; the preview is redacted."""
     broken = reread(earlier.preview, schema)
     return Recovery(
         schema,
@@ -72,49 +72,51 @@ def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  
     )
 
 
-def _count_successes(goal: Goal, found: list[FixRule], rules: PatternPolicy, now: datetime) -> None:
-    mine = FixPattern.objects.filter(project_id=goal.project_id)
-    if _make_room(mine, len(found)):
+def _count_successes(
+    goal: Goal, learned: list[FixRule], policy: PatternPolicy, now: datetime
+) -> None:
+    patterns = FixPattern.objects.filter(project_id=goal.project_id)
+    if _make_room(patterns, len(learned)):
         same = {"project_id": goal.project_id, "last_success_at": now}
-        new = [FixPattern(**same, **asdict(rule)) for rule in found]
+        new = [FixPattern(**same, **asdict(rule)) for rule in learned]
         FixPattern.objects.bulk_create(new, ignore_conflicts=True)
-    either = reduce(or_, (Q(**asdict(rule)) for rule in found))
-    rows = list(mine.filter(either).select_for_update().order_by("pk"))
-    FixSuccess.objects.filter(pattern__in=rows, at__lte=now - rules.expiry).delete()
+    either = reduce(or_, (Q(**asdict(rule)) for rule in learned))
+    rows = list(patterns.filter(either).select_for_update().order_by("pk"))
+    FixSuccess.objects.filter(pattern__in=rows, at__lte=now - policy.expiry).delete()
     for row in rows:
-        _count_success(row, goal.correlation_id, rules, now)
+        _count_success(row, goal.correlation_id, policy, now)
 
 
 def _count_success(
-    row: FixPattern, correlation_id: str, rules: PatternPolicy, now: datetime
+    row: FixPattern, correlation_id: str, policy: PatternPolicy, now: datetime
 ) -> None:
-    """Count a run once; after an expiry the count begins anew."""
+    """Count a run once; after an expiry the count restarts."""
     _, is_new = FixSuccess.objects.get_or_create(
         pattern=row, correlation_id=correlation_id, defaults={"at": now}
     )
     if not is_new:
         return
-    begins = row.expired_at is not None or is_stale(row.last_success_at, rules, now)
+    begins = row.expired_at is not None or is_stale(row.last_success_at, policy, now)
     row.successes = 1 if begins else row.successes + 1
     row.last_success_at, row.expired_at = now, None
     row.save(update_fields=["successes", "last_success_at", "expired_at"])
     logger.info("fix_pattern_learned", pattern=row.pk, successes=row.successes, says=row.says)
 
 
-def _make_room(mine: QuerySet[FixPattern], needed: int) -> bool:
-    """Keep a project within its bound: what nobody needed for longest goes, never a decision."""
-    over = mine.count() + needed - MAX_PATTERNS
+def _make_room(patterns: QuerySet[FixPattern], needed: int) -> bool:
+    """Keep a project within its limit: delete the least recently used undecided patterns."""
+    over = patterns.count() + needed - MAX_PATTERNS
     if over <= 0:
         return True
-    oldest = mine.filter(decision__isnull=True).order_by("last_success_at", "pk")
-    going = mine.filter(pk__in=list(oldest.values_list("pk", flat=True)[:over]))
-    locked = _lock(going)
-    mine.filter(pk__in=locked).delete()
+    oldest = patterns.filter(decision__isnull=True).order_by("last_success_at", "pk")
+    expendable = patterns.filter(pk__in=list(oldest.values_list("pk", flat=True)[:over]))
+    locked = _lock(expendable)
+    patterns.filter(pk__in=locked).delete()
     return len(locked) >= over
 
 
 def count_first_answer(row: Attempt) -> None:
-    """Count the first answer of a ladder for what it was told, or not; within its transaction."""
+    """Count a first answer for the hints it had, or lacked; within its transaction."""
     if row.attempt != 1 or row.state not in (Attempt.State.VALID, Attempt.State.INVALID):
         return
     good = int(row.state == Attempt.State.VALID)
@@ -132,7 +134,7 @@ def _add(pattern_ids: list[int], counts: dict[str, int]) -> None:
 
 
 def _lock(rows: QuerySet[FixPattern]) -> list[int]:
-    """Lock rows in the order of their ids; gives the ids."""
+    """Lock rows in the order of their ids; return the ids."""
     ordered = rows.select_for_update().order_by("pk")
     return list(ordered.values_list("pk", flat=True))
 
@@ -141,42 +143,42 @@ ACTOR_CHARACTERS = 200
 
 
 def approve(row: FixPattern, actor: Actor) -> None:
-    """Let a pattern be told once it has successes enough."""
+    """Approve a pattern: it becomes a hint once it has enough successes."""
     _decide(row, FixPattern.Decision.APPROVED, actor, "approve")
 
 
 def reject(row: FixPattern, actor: Actor) -> None:
-    """Let a pattern never be told, whatever its successes."""
+    """Reject a pattern: it never becomes a hint."""
     _decide(row, FixPattern.Decision.REJECTED, actor, "reject")
 
 
 @transaction.atomic
 def _decide(row: FixPattern, decision: FixPattern.Decision, actor: Actor, verb: str) -> None:
     FixPattern.objects.filter(pk=row.pk).update(
-        decision=decision, decided_by=_named(actor), decided_at=clock.now()
+        decision=decision, decided_by=_actor_name(actor), decided_at=clock.now()
     )
     note(row.project_id, actor, f"fix_pattern.{verb}", str(row))
-    logger.info("fix_pattern_decided", pattern=row.pk, decision=decision, actor=_named(actor))
+    logger.info("fix_pattern_decided", pattern=row.pk, decision=decision, actor=_actor_name(actor))
 
 
 def expire(row: FixPattern, actor: Actor) -> None:
-    """Take a pattern out of use until it has proved itself anew; an approval ends with it."""
+    """Expire a pattern until it has enough new successes; this revokes an approval."""
     now = clock.now()
     with transaction.atomic():
-        held = FixPattern.objects.select_for_update().get(pk=row.pk)
-        held.expired_at, held.successes = now, 0
-        if held.decision == FixPattern.Decision.APPROVED:
-            held.decision = None
-        held.decided_by, held.decided_at = _named(actor), now
-        held.save()
+        locked = FixPattern.objects.select_for_update().get(pk=row.pk)
+        locked.expired_at, locked.successes = now, 0
+        if locked.decision == FixPattern.Decision.APPROVED:
+            locked.decision = None
+        locked.decided_by, locked.decided_at = _actor_name(actor), now
+        locked.save()
         note(row.project_id, actor, "fix_pattern.expire", str(row))
-    logger.info("fix_pattern_expired", pattern=row.pk, actor=_named(actor))
+    logger.info("fix_pattern_expired", pattern=row.pk, actor=_actor_name(actor))
 
 
 @transaction.atomic
 def set_mode(project_id: int, mode: PatternMode, actor: Actor) -> None:
     """Set the policy of a project."""
-    changed = {"mode": mode.value, "changed_by": _named(actor), "changed_at": clock.now()}
+    changed = {"mode": mode.value, "changed_by": _actor_name(actor), "changed_at": clock.now()}
     FixPolicy.objects.update_or_create(project_id=project_id, defaults=changed)
     note(project_id, actor, "fix_patterns.policy", mode.value)
     logger.info("fix_policy_set", project=project_id, **changed)
@@ -189,5 +191,5 @@ DECISIONS: Mapping[str, Callable[[FixPattern, Actor], None]] = {
 }
 
 
-def _named(actor: Actor) -> str:
+def _actor_name(actor: Actor) -> str:
     return clean_text(identity_of(actor)[1])[:ACTOR_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Fix patterns: what was learned from recovered runs, and what is decided about it."""
+"""Fix patterns learned from recovered runs, and decisions about them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.fix_patterns.models import FixPattern
-from agents.fix_patterns.records import known_patterns, rules_of
+from agents.fix_patterns.records import known_patterns, policy_of
 from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
 from diagnostics.failures.models import FailureGroup
@@ -29,17 +29,17 @@ MODES: Mapping[PatternMode, str] = {
 @require_safe
 @member_view
 def fix_patterns(request: ConsoleRequest) -> HttpResponse:
-    """Show the patterns of the project, what waits for somebody first."""
-    rules = rules_of(request.project.pk)
-    rows = known_patterns(request.project.pk, rules)
+    """Show the patterns of the project, waiting ones first."""
+    policy = policy_of(request.project.pk)
+    rows = known_patterns(request.project.pk, policy)
     context = {
         "rows": rows,
         "active": sum(row.standing is PatternStatus.ACTIVE for row in rows),
-        "rules": rules,
+        "rules": policy,
         "modes": MODES.items(),
-        "meaning": MODES[rules.mode],
+        "meaning": MODES[policy.mode],
         "most_hints": MAX_HINTS,
-        # The whole axis, always: shares with and without are to be compared across rows.
+        # Always the whole axis, so that shares can be compared across rows.
         "scale": rate_scale([1.0], AXIS_WIDTH),
         "section": "fix_patterns",
     }
@@ -72,7 +72,7 @@ def set_policy(request: ConsoleRequest) -> HttpResponse:
 
 
 def _back(request: ConsoleRequest) -> HttpResponse:
-    """Show the failure that asked, or all patterns."""
+    """Redirect to the failure that the form was on, or to all patterns."""
     if group := read_number(request.POST.get("failure")):
         return redirect("failure", group_id=group)
     return redirect("fix_patterns")
@@ -85,6 +85,6 @@ def patterns_of(project_id: int, group: FailureGroup) -> Sequence[FixPattern]:
     same = (group.schema, group.error_type, group.pointer)
     return [
         row
-        for row in known_patterns(project_id, rules_of(project_id))
+        for row in known_patterns(project_id, policy_of(project_id))
         if (row.schema, row.error_class, normalise_pointer(row.pointer)) == same
     ]

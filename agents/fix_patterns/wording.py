@@ -1,4 +1,4 @@
-"""Fix patterns in our own words, rendered from closed tables."""
+"""The sentences of fix patterns, generated from closed tables."""
 
 from collections.abc import Mapping
 
@@ -19,23 +19,23 @@ ANSWER = "The answer"
 
 
 def describe(pattern: FixRule) -> str:
-    """One sentence that a planner can follow; no word of it comes from an answer."""
+    """Return one sentence that a planner can follow; it contains no model output."""
     if not pattern.pointer and pattern.code in WHOLE:
         return WHOLE[pattern.code]
     place = describe_place(pattern.pointer)
     named = f"`{place}`" if place else ANSWER
-    return f"{named} {_say(pattern)}."
+    return f"{named} {_predicate(pattern)}."
 
 
 def describe_place(pointer: str) -> str:
-    """A pointer as a path: `/steps/*/tool` is `steps[*].tool`; nothing for the whole answer."""
-    said = ""
+    """Return a pointer as a path: `/steps/*/tool` is `steps[*].tool`; "" for the whole answer."""
+    path = ""
     for part in pointer.split("/")[1:]:
-        said += f"[{STAR}]" if part == STAR else f".{part}" if said else part
-    return said
+        path += f"[{STAR}]" if part == STAR else f".{part}" if path else part
+    return path
 
 
-def _say(pattern: FixRule) -> str:
+def _predicate(pattern: FixRule) -> str:
     match pattern.change:
         case FixChange.ADDED:
             return f"is never left out{_is(pattern.after)}"

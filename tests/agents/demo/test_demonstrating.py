@@ -11,7 +11,7 @@ from agents.breakers.models import Breaker, BreakerTransition
 from agents.demo.loading import DEMO_PRICES, DemoCounts, load, remove
 from agents.demo.story import STORY
 from agents.fix_patterns.models import FixPattern
-from agents.fix_patterns.records import Hints, hints_for, known_patterns, rules_of
+from agents.fix_patterns.records import Hints, hints_for, known_patterns, policy_of
 from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
@@ -223,7 +223,7 @@ def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> N
     assert {one.transitions.count() for one in breakers} == {3}
     moved = BreakerTransition.objects.filter(breaker__in=breakers).order_by("id")
     assert list(moved) == sorted(moved, key=lambda one: one.at)
-    (pattern,) = known_patterns(project.pk, rules_of(project.pk))
+    (pattern,) = known_patterns(project.pk, policy_of(project.pk))
     assert pattern.standing == "active"
     outside = AgentRun.objects.filter(project=project, source="demo-crm-agent")
     assert outside.count() > 500

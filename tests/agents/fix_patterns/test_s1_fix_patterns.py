@@ -13,7 +13,7 @@ from agents.fix_patterns.status import (
     PatternPolicy,
     PatternStatus,
     is_withheld,
-    standing_of,
+    status_of,
 )
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
@@ -53,7 +53,7 @@ def only_pattern(project: Project) -> FixPattern:
 
 
 def standing(project: Project) -> PatternStatus:
-    return standing_of(only_pattern(project), records.rules_of(project.pk), clock.now())
+    return status_of(only_pattern(project), records.policy_of(project.pk), clock.now())
 
 
 def test_s1_43_three_distinct_recoveries_make_one_active_pattern(
