@@ -14,7 +14,7 @@ FIELDS = ("provider", "model")
 
 
 def register() -> None:
-    """Let rules watch breakers."""
+    """Register breakers as a signal of alert rules."""
     add_source(Signal.BREAKER_OPEN, count_open)
 
 
@@ -22,12 +22,12 @@ def count_open(
     project_id: int, _since: datetime, _until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
     """Count the breakers that are not closed now, of each provider and model."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     rows = Breaker.objects.filter(project_id=project_id)
     for provider, model, state in rows.values_list(*FIELDS, "state"):
         if keeps_all(terms, {"provider": provider, "model": model}):
-            found[provider, model] += state != Breaker.State.CLOSED
+            counts[provider, model] += state != Breaker.State.CLOSED
     return [
         ({"provider": provider, "model": model}, count)
-        for (provider, model), count in found.items()
+        for (provider, model), count in counts.items()
     ]

@@ -1,4 +1,4 @@
-"""/api/v1/breakers: where the circuit breakers stand, what moved them, and moving them by hand."""
+"""/api/v1/breakers: states of circuit breakers, their transitions, and manual changes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -79,8 +79,8 @@ class BreakersView(KeyedView):
     @extend_schema(operation_id="breakers_list", responses=BreakerListSerializer)
     def get(self, request: Request) -> Response:
         """List breakers by provider, model and operation."""
-        found = with_latest(Breaker.objects.filter(project=project_of(request)))
-        return Response(BreakerListSerializer({"items": found}).data)
+        rows = with_latest(Breaker.objects.filter(project=project_of(request)))
+        return Response(BreakerListSerializer({"items": rows}).data)
 
 
 class ReasonSerializer(serializers.Serializer[Any]):
@@ -117,9 +117,9 @@ class MoveBreakerView(KeyedView):
 
 
 def _read_reason(body: dict[str, Any]) -> str:
-    given = ReasonSerializer(data=body)
-    if given.is_valid() and set(body) == {"reason"}:
-        reason: str = given.validated_data["reason"]
+    serializer = ReasonSerializer(data=body)
+    if serializer.is_valid() and set(body) == {"reason"}:
+        reason: str = serializer.validated_data["reason"]
         return reason
     message = f"expected a text of 1 to {REASON_CHARACTERS} characters, and nothing else"
     raise InvalidBodyError([{"path": "/reason", "code": "reason", "message": message}], "reason")

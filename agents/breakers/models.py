@@ -15,7 +15,7 @@ from diagnostics.store.choices import choices_of
 from failsoft.retry import breaker
 
 DENY = "deny"
-"""The policy that lets no attempt through while the breaker of quality is open."""
+"""The policy that admits no attempt while the breaker of quality is open."""
 BADGES: Mapping[str, Badge] = {
     "closed": ("good", "Closed"),
     "open": ("bad", "Open"),
@@ -60,7 +60,7 @@ class Breaker(models.Model):
     operation = models.CharField(max_length=64)
     kind = models.CharField(max_length=16, choices=choices_of(Kind))
     state = models.CharField(max_length=16, choices=choices_of(State), default=State.CLOSED)
-    # Why it is in this state; null until it first changed.
+    # Why it is in this state; null until its first change.
     cause = models.CharField(max_length=32, null=True, blank=True)
     epoch = models.PositiveBigIntegerField(default=0)
     faults_in_row = models.PositiveIntegerField(default=0)
@@ -69,7 +69,7 @@ class Breaker(models.Model):
     trips = models.PositiveIntegerField(default=0)
     good_probes = models.PositiveIntegerField(default=0)
     open_until = models.DateTimeField(null=True, blank=True)
-    # Grows with every probe; the probe that holds the newest one counts, while its lease lasts.
+    # Incremented by every probe; only the newest probe counts, while its lease lasts.
     probe_token = models.PositiveBigIntegerField(default=0)
     probe_until = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -96,17 +96,17 @@ class Breaker(models.Model):
 
     @property
     def badge(self) -> Badge:
-        """Tone and word of its state."""
+        """Tone and text of its state."""
         return BADGES[self.state]
 
     @property
     def watches(self) -> str:
-        """What it counts faults of."""
+        """What its faults are."""
         return WATCHED[self.kind]
 
     @property
     def meaning(self) -> str:
-        """What its state does to goals."""
+        """The effect of its state on goals."""
         denies = settings.FAILSOFT_BREAKER_POLICY == DENY
         if self.kind == "quality" and denies and self.state in ("open", "isolated"):
             return NO_CALLS
@@ -114,12 +114,12 @@ class Breaker(models.Model):
 
     @property
     def cause_words(self) -> str:
-        """Why it is where it is."""
+        """Why it is in this state."""
         return CAUSES.get(self.cause, "")
 
     @property
     def is_closed(self) -> bool:
-        """Whether it lets everything through."""
+        """Whether it admits every call."""
         return self.state == "closed"
 
     @property
@@ -136,9 +136,9 @@ class BreakerTransition(models.Model):
     to_state = models.CharField(max_length=16, choices=choices_of(Breaker.State))
     at = models.DateTimeField()
     cause = models.CharField(max_length=32)
-    # Who did it by hand; empty when it happened by the rules.
+    # Who changed it manually; empty if it changed automatically.
     actor = models.CharField(max_length=200, blank=True, default="")
-    # What they gave as their reason, redacted.
+    # Their reason, redacted.
     reason = RedactedCharField(max_length=500, blank=True, default="")
     epoch = models.PositiveBigIntegerField()
 
@@ -156,15 +156,15 @@ class BreakerTransition(models.Model):
 
     @property
     def before(self) -> Badge:
-        """Tone and word of the state it left."""
+        """Tone and text of the previous state."""
         return BADGES[self.from_state]
 
     @property
     def after(self) -> Badge:
-        """Tone and word of the state it reached."""
+        """Tone and text of the new state."""
         return BADGES[self.to_state]
 
     @property
     def cause_words(self) -> str:
-        """What moved it."""
+        """What changed it."""
         return CAUSES.get(self.cause, "")

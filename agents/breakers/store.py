@@ -1,9 +1,9 @@
-"""The shell of the circuit breakers: rows, leases, the database's clock.
+"""Store circuit breakers: rows, leases of probes, transitions.
 
-1. A breaker that is closed is believed to be so for a second: no query before most calls.
-2. A probe is taken by a conditional update: of any number of processes one finds the old row.
-3. What came of a ticket is taken in under a lock of the row, and only when it changes something.
-4. Every change of state is a transition, in the transaction that made it.
+1. A closed breaker is cached for a second: most calls need no query.
+2. A probe is taken by a conditional update: of concurrent processes only one succeeds.
+3. The result of a ticket is stored under a lock of the row, and only if it changes something.
+4. Every change of state is stored as a transition, in the same transaction.
 """
 
 import secrets
@@ -51,7 +51,7 @@ _random = secrets.SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class BreakerScope:
-    """What one breaker stands for."""
+    """The identity of a breaker."""
 
     project_id: int
     provider: str
@@ -60,16 +60,16 @@ class BreakerScope:
     kind: BreakerKind
 
     def columns(self) -> dict[str, Any]:
-        """The row's identity."""
+        """Return the identifying columns of the row."""
         return asdict(self)
 
 
-# When this process last saw a breaker closed, by its own steady clock, and in which epoch.
+# When this process last saw a breaker closed, by `monotonic`, and in which epoch.
 _seen_closed: dict[BreakerScope, tuple[float, int]] = {}
 
 
 def policy() -> BreakerPolicy:
-    """The installation's policy."""
+    """Return the installation's policy."""
     first = settings.FAILSOFT_BREAKER_COOL_DOWN_SECONDS
     return BreakerPolicy(
         threshold=settings.FAILSOFT_BREAKER_THRESHOLD,
@@ -78,60 +78,60 @@ def policy() -> BreakerPolicy:
     )
 
 
-def ask(line: BreakerScope) -> Admission:
-    """Decide whether one more call or ladder may pass; stores the probe that it lets through."""
-    seen_at, epoch = _seen_closed.get(line, (float("-inf"), 0))
+def acquire(scope: BreakerScope) -> Admission:
+    """Return whether one more call or cycle is admitted; store the probe if it is one."""
+    seen_at, epoch = _seen_closed.get(scope, (float("-inf"), 0))
     if monotonic() - seen_at < BELIEVED_SECONDS:
-        return Allowed(Ticket(epoch), Circuit(line.kind, epoch=epoch))
+        return Allowed(Ticket(epoch), Circuit(scope.kind, epoch=epoch))
     while True:
-        row = _find(line)
-        circuit = _circuit_of(row, line.kind)
+        row = _find(scope)
+        circuit = _circuit_of(row, scope.kind)
         admission = admit(circuit, row.now if row else clock.now(), policy())
         if circuit.state is BreakerState.CLOSED:
-            _seen_closed[line] = (monotonic(), circuit.epoch)
+            _seen_closed[scope] = (monotonic(), circuit.epoch)
         if row is None or not isinstance(admission, Allowed):
             return admission
         if admission.circuit == circuit or _take_probe(row, circuit, admission.circuit):
             return admission
 
 
-def tell(
-    line: BreakerScope,
+def report(
+    scope: BreakerScope,
     ticket: Ticket,
     verdict: CallVerdict,
     retry_after_seconds: float | None = None,
 ) -> None:
-    """Take in what came of a ticket; nothing is written when nothing changes."""
+    """Store the result of a ticket; write nothing if nothing changes."""
     jitter = _random.random()
 
     def settled(circuit: Circuit, now: datetime) -> Circuit:
         return settle(circuit, ticket, verdict, now, policy(), jitter, retry_after_seconds)
 
-    row = _find(line)
-    circuit = _circuit_of(row, line.kind)
+    row = _find(scope)
+    circuit = _circuit_of(row, scope.kind)
     if settled(circuit, row.now if row else clock.now()) == circuit:
         return
     if row is None:
-        Breaker.objects.bulk_create([Breaker(**line.columns())], ignore_conflicts=True)
+        Breaker.objects.bulk_create([Breaker(**scope.columns())], ignore_conflicts=True)
     with transaction.atomic():
-        held = Breaker.objects.select_for_update().get(**line.columns())
-        # The clock is read when the row is ours: the wait for it is not in the past.
-        _store(held, settled(_circuit_of(held, line.kind), clock.now()))
+        locked = Breaker.objects.select_for_update().get(**scope.columns())
+        # The clock is read under the lock, so that the wait for it does not count.
+        _store(locked, settled(_circuit_of(locked, scope.kind), clock.now()))
 
 
-def renew(line: BreakerScope, ticket: Ticket) -> None:
-    """Hold a probe for another lease; one that was lost stays lost."""
+def renew(scope: BreakerScope, ticket: Ticket) -> None:
+    """Renew the lease of a probe; a lost one stays lost."""
     if ticket.probe is None:
         return
     with transaction.atomic():
-        held = Breaker.objects.select_for_update().get(**line.columns())
-        circuit = _circuit_of(held, line.kind)
-        _store(held, renew_probe(circuit, ticket, clock.now(), policy()))
+        locked = Breaker.objects.select_for_update().get(**scope.columns())
+        circuit = _circuit_of(locked, scope.kind)
+        _store(locked, renew_probe(circuit, ticket, clock.now(), policy()))
 
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Who moved a breaker by hand, and the reason they gave; nobody when the rules did."""
+    """Who changed a breaker manually, and why; empty for an automatic change."""
 
     actor: Actor = ""
     reason: str = ""
@@ -141,40 +141,40 @@ BY_THE_RULES = Hand()
 
 
 def isolate_breaker(breaker_id: int, hand: Hand) -> bool:
-    """Open a breaker by hand until it is closed by hand; whether that changed anything."""
+    """Open a breaker until it is closed manually; return whether that changed anything."""
     return _move(breaker_id, isolate, hand)
 
 
-def isolate_line(line: BreakerScope, hand: Hand) -> bool:
-    """The same for a breaker that may never have seen a fault, and so has no row yet."""
-    Breaker.objects.bulk_create([Breaker(**line.columns())], ignore_conflicts=True)
-    return isolate_breaker(Breaker.objects.get(**line.columns()).pk, hand)
+def isolate_scope(scope: BreakerScope, hand: Hand) -> bool:
+    """Isolate a breaker that may have no row yet."""
+    Breaker.objects.bulk_create([Breaker(**scope.columns())], ignore_conflicts=True)
+    return isolate_breaker(Breaker.objects.get(**scope.columns()).pk, hand)
 
 
 def close_breaker(breaker_id: int, hand: Hand) -> bool:
-    """Close a breaker by hand; whether that changed anything."""
+    """Close a breaker manually; return whether that changed anything."""
     return _move(breaker_id, close, hand)
 
 
 @transaction.atomic
 def _move(breaker_id: int, move: Callable[[Circuit], Circuit], hand: Hand) -> bool:
-    """Write what a hand changed of a breaker, and in the audit log whose hand it was."""
-    held = Breaker.objects.select_for_update().get(pk=breaker_id)
-    after = move(_circuit_of(held, BreakerKind(held.kind)))
-    if not _store(held, after, hand):
+    """Store a manual change, with an entry in the audit log."""
+    locked = Breaker.objects.select_for_update().get(pk=breaker_id)
+    after = move(_circuit_of(locked, BreakerKind(locked.kind)))
+    if not _store(locked, after, hand):
         return False
-    target = f"{held.provider}/{held.model} {held.operation}"
-    note(held.project_id, hand.actor, f"breaker.{after.state}", target, {"why": hand.reason})
+    target = f"{locked.provider}/{locked.model} {locked.operation}"
+    note(locked.project_id, hand.actor, f"breaker.{after.state}", target, {"why": hand.reason})
     return True
 
 
 def forget_seen() -> None:
-    """Believe nothing: the next question is put to the database."""
+    """Clear the cache: the next call reads the database."""
     _seen_closed.clear()
 
 
-def _find(line: BreakerScope) -> Any:  # noqa: ANN401 - a row with its time
-    return Breaker.objects.filter(**line.columns()).annotate(now=DatabaseNow()).first()
+def _find(scope: BreakerScope) -> Any:  # noqa: ANN401 - a row with its time
+    return Breaker.objects.filter(**scope.columns()).annotate(now=DatabaseNow()).first()
 
 
 def _circuit_of(row: Breaker | None, kind: BreakerKind) -> Circuit:
@@ -200,32 +200,32 @@ def _columns_of(circuit: Circuit) -> dict[str, Any]:
     return asdict(circuit) | {"window": window}
 
 
-def _take_probe(row: Breaker, found: Circuit, probing: Circuit) -> bool:
-    """Store a probe if the row is still as it was found: token and epoch only ever grow."""
+def _take_probe(row: Breaker, circuit: Circuit, probing: Circuit) -> bool:
+    """Store a probe if the row is unchanged: token and epoch only grow."""
     with transaction.atomic():
         taken = Breaker.objects.filter(
-            pk=row.pk, state=found.state, epoch=found.epoch, probe_token=found.probe_token
+            pk=row.pk, state=circuit.state, epoch=circuit.epoch, probe_token=circuit.probe_token
         ).update(**_columns_of(probing))
         if taken == 1:
-            _note(row, found, probing, clock.now(), BY_THE_RULES)
+            _note(row, circuit, probing, clock.now(), BY_THE_RULES)
     return taken == 1
 
 
-def _store(held: Breaker, after: Circuit, hand: Hand = BY_THE_RULES) -> bool:
-    """Write what changed of a row that is locked."""
-    before = _circuit_of(held, after.kind)
+def _store(locked: Breaker, after: Circuit, hand: Hand = BY_THE_RULES) -> bool:
+    """Store a locked row; return whether it changed."""
+    before = _circuit_of(locked, after.kind)
     if after == before:
         return False
-    Breaker.objects.filter(pk=held.pk).update(**_columns_of(after))
-    _note(held, before, after, clock.now(), hand)
+    Breaker.objects.filter(pk=locked.pk).update(**_columns_of(after))
+    _note(locked, before, after, clock.now(), hand)
     return True
 
 
 def _note(row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Hand) -> None:
     if after.state is before.state:
         return
-    line = BreakerScope(row.project_id, row.provider, row.model, row.operation, after.kind)
-    _seen_closed.pop(line, None)
+    scope = BreakerScope(row.project_id, row.provider, row.model, row.operation, after.kind)
+    _seen_closed.pop(scope, None)
     BreakerTransition.objects.create(
         breaker=row,
         from_state=before.state,

@@ -1,4 +1,4 @@
-"""Circuit breakers: their state and history, and moving them manually."""
+"""Circuit breakers: their state and history, and manual changes."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents.breakers.api import REASON_CHARACTERS
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import BreakerScope, Hand, close_breaker, isolate_breaker, isolate_line
+from agents.breakers.store import BreakerScope, Hand, close_breaker, isolate_breaker, isolate_scope
 from agents.goals.state import NODES
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
@@ -29,7 +29,7 @@ MOST_TRANSITIONS = 50
 
 
 class ReasonForm(forms.Form):
-    """Why a person moves a breaker."""
+    """The reason for a manual change."""
 
     reason = forms.CharField(max_length=REASON_CHARACTERS)
 
@@ -64,21 +64,21 @@ def breakers(request: ConsoleRequest) -> HttpResponse:
 @require_POST
 @member_view
 def isolate(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
-    """Let nothing through until somebody closes it."""
+    """Admit nothing until it is closed manually."""
     return _move(request, breaker_id, close=False)
 
 
 @require_POST
 @member_view
 def close(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
-    """Forget all faults and let everything through."""
+    """Forget all faults and admit every call."""
     return _move(request, breaker_id, close=True)
 
 
 @require_POST
 @member_view
 def isolate_model(request: ConsoleRequest) -> HttpResponse:
-    """Isolate operations of a model, whether or not their breakers have ever moved."""
+    """Isolate operations of a model, whether or not their breakers have rows."""
     require_actor(request)
     form = IsolateForm(request.project, request.POST)
     if not form.is_valid():
@@ -88,10 +88,10 @@ def isolate_model(request: ConsoleRequest) -> HttpResponse:
     names = (request.project.pk, model.provider.name, model.name)
     hand = Hand(request.user, chosen["reason"])
     changed = [
-        isolate_line(BreakerScope(*names, operation, BreakerKind.TRANSPORT), hand)
+        isolate_scope(BreakerScope(*names, operation, BreakerKind.TRANSPORT), hand)
         for operation in chosen["operation"]
     ]
-    _tell(request, any(changed), "isolated")
+    _report(request, any(changed), "isolated")
     return redirect(_back(request))
 
 
@@ -104,16 +104,16 @@ def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpRespo
         return redirect(_back(request))
     move = close_breaker if close else isolate_breaker
     reason, word = form.cleaned_data["reason"], "closed" if close else "isolated"
-    _tell(request, move(row.pk, Hand(request.user, reason)), word)
+    _report(request, move(row.pk, Hand(request.user, reason)), word)
     return redirect(_back(request))
 
 
 def _back(request: ConsoleRequest) -> str:
-    """Return the page of this console that the form stood on."""
+    """Return the page of this console that the form was on."""
     return own_page(request, request.POST.get("next", ""), reverse("breakers"))
 
 
-def _tell(request: ConsoleRequest, changed: bool, word: str) -> None:
+def _report(request: ConsoleRequest, changed: bool, word: str) -> None:
     if changed:
         messages.success(request, f"Breaker {word}.")
     else:
@@ -141,6 +141,6 @@ def by_state(rows: Iterable[Breaker]) -> list[Breaker]:
 
 def newest_transitions(most: int, **of_breaker: object) -> QuerySet[BreakerTransition]:
     """Return the latest changes of state of the breakers with these columns."""
-    mine = {f"breaker__{name}": value for name, value in of_breaker.items()}
-    found = BreakerTransition.objects.filter(**mine).select_related("breaker")
-    return found.order_by("-id")[:most]
+    conditions = {f"breaker__{name}": value for name, value in of_breaker.items()}
+    transitions = BreakerTransition.objects.filter(**conditions).select_related("breaker")
+    return transitions.order_by("-id")[:most]

@@ -27,11 +27,11 @@ from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import (
     BreakerScope,
     Hand,
-    ask,
+    acquire,
     close_breaker,
     isolate_breaker,
     renew,
-    tell,
+    report,
 )
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -63,7 +63,7 @@ def line(project: Project) -> BreakerScope:
 
 
 def pass_through(line: BreakerScope) -> Ticket:
-    admission = ask(line)
+    admission = acquire(line)
     assert isinstance(admission, Allowed)
     return admission.ticket
 
@@ -74,13 +74,13 @@ def row_of(line: BreakerScope) -> Breaker:
 
 def open_it(line: BreakerScope) -> None:
     for _ in range(6):
-        tell(line, pass_through(line), BAD)
+        report(line, pass_through(line), BAD)
     assert row_of(line).state == "open"
 
 
 def test_a_good_ladder_at_rest_writes_no_row(line: BreakerScope) -> None:
     quality = BreakerScope(line.project_id, "fake", "fake-1", "plan", BreakerKind.QUALITY)
-    tell(quality, pass_through(quality), GOOD)
+    report(quality, pass_through(quality), GOOD)
     assert not Breaker.objects.exists()
 
 
@@ -93,7 +93,7 @@ def test_a_closed_breaker_is_believed_without_a_query(line: BreakerScope) -> Non
 
 def test_what_this_process_opened_it_knows_at_once(line: BreakerScope) -> None:
     open_it(line)
-    assert isinstance(ask(line), Denied)
+    assert isinstance(acquire(line), Denied)
 
 
 def test_c15_the_cool_down_ends_by_the_databases_clock(line: BreakerScope) -> None:
@@ -102,16 +102,16 @@ def test_c15_the_cool_down_ends_by_the_databases_clock(line: BreakerScope) -> No
     assert until is not None
     assert 10 <= (until - row_of(line).changed_at).total_seconds() <= 12.5
     let_time_pass(9)
-    assert isinstance(ask(line), Denied)
+    assert isinstance(acquire(line), Denied)
     let_time_pass(4)
     assert pass_through(line).probe == 1
 
 
 def test_what_the_provider_asks_for_wins(line: BreakerScope) -> None:
     for _ in range(6):
-        tell(line, pass_through(line), BAD, 120.0)
+        report(line, pass_through(line), BAD, 120.0)
     let_time_pass(100)
-    assert isinstance(ask(line), Denied)
+    assert isinstance(acquire(line), Denied)
     let_time_pass(21)
     assert pass_through(line).probe == 1
 
@@ -119,10 +119,10 @@ def test_what_the_provider_asks_for_wins(line: BreakerScope) -> None:
 def test_every_change_is_written_down_with_its_cause(line: BreakerScope) -> None:
     open_it(line)
     let_time_pass(13)
-    tell(line, pass_through(line), BAD)
+    report(line, pass_through(line), BAD)
     let_time_pass(26)
-    tell(line, pass_through(line), GOOD)
-    tell(line, pass_through(line), GOOD)
+    report(line, pass_through(line), GOOD)
+    report(line, pass_through(line), GOOD)
 
     history = BreakerTransition.objects.order_by("pk")
     assert [(t.from_state, t.to_state, t.cause, t.actor) for t in history] == [
@@ -135,11 +135,11 @@ def test_every_change_is_written_down_with_its_cause(line: BreakerScope) -> None
 
 
 def test_somebody_isolates_and_closes_and_is_named(line: BreakerScope) -> None:
-    tell(line, pass_through(line), GOOD)
+    report(line, pass_through(line), GOOD)
     assert isolate_breaker(row_of(line).pk, Hand("ada"))
     assert not isolate_breaker(row_of(line).pk, Hand("ada"))
     let_time_pass(100_000)
-    assert isinstance(ask(line), Denied)
+    assert isinstance(acquire(line), Denied)
     assert close_breaker(row_of(line).pk, Hand("grace", "the key was renewed"))
     pass_through(line)
 
@@ -151,10 +151,10 @@ def test_a_killed_prober_is_followed_by_another(line: BreakerScope) -> None:
     open_it(line)
     let_time_pass(13)
     dead = pass_through(line)
-    assert isinstance(ask(line), Denied)
+    assert isinstance(acquire(line), Denied)
     let_time_pass(61)
     second = pass_through(line)
-    tell(line, dead, BAD)
+    report(line, dead, BAD)
 
     assert (dead.probe, second.probe) == (1, 2)
     assert row_of(line).state == "half_open"
@@ -167,8 +167,8 @@ def test_a_renewed_probe_keeps_its_lease(line: BreakerScope) -> None:
     let_time_pass(50)
     renew(line, ticket)
     let_time_pass(50)
-    assert isinstance(ask(line), Denied)
-    tell(line, ticket, BAD)
+    assert isinstance(acquire(line), Denied)
+    report(line, ticket, BAD)
     assert row_of(line).state == "open"
 
 
@@ -176,7 +176,7 @@ def _ask_once(line: BreakerScope, barrier: Barrier, answers: "Queue[int | None]"
     """What one process does: wait for all the others, then ask."""
     connection.ensure_connection()
     barrier.wait(60)
-    admission = ask(line)
+    admission = acquire(line)
     answers.put(admission.ticket.probe if isinstance(admission, Allowed) else None)
     connections.close_all()
 
@@ -225,7 +225,7 @@ def test_a_prober_killed_in_its_call_does_not_stop_the_others() -> None:
     child.kill()
     child.join()
 
-    assert isinstance(ask(line), Denied)
+    assert isinstance(acquire(line), Denied)
     assert row_of(line).state == "half_open"
     Breaker.objects.update(probe_until=clock.now() - timedelta(seconds=1))
     assert pass_through(line).probe == 2
@@ -262,7 +262,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
     @rule()
     def somebody_asks(self) -> None:
         before, now = self.row, clock.now()
-        match ask(self.line):
+        match acquire(self.line):
             case Denied(seconds):
                 assert before.state != BreakerState.CLOSED
                 assert 0 < seconds <= store.policy().longest_wait_seconds
@@ -289,7 +289,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
     ) -> None:
         ticket = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
         before, now = self.row, clock.now()
-        tell(self.line, ticket, verdict, retry_after)
+        report(self.line, ticket, verdict, retry_after)
         lost = before.probe_until is None or before.probe_until <= now
         superseded = ticket.probe is not None and ticket.probe != before.probe_token
         if ticket.epoch != before.epoch or (ticket.probe is not None and (lost or superseded)):
