@@ -1,1 +1,1 @@
-"""The parse lab and replay: one answer, or stored samples, under other settings."""
+"""The parse lab and replay: parse one answer, or stored samples, with other settings."""

@@ -70,12 +70,12 @@ class ParseView(KeyedView):
         return Response(ParsedResource.dump(verdict))
 
 
-ASKED = OpenApiExample(
+REPLAY_REQUEST = OpenApiExample(
     "Plans that broke the schema, read as next steps",
     {"failure": 21, "schema": "next_step", "recover": True, "range": "7d"},
     request_only=True,
 )
-ANSWERED = OpenApiExample(
+REPLAY_RESPONSE = OpenApiExample(
     "One of two would have been read",
     {
         "failure": 21,
@@ -149,7 +149,7 @@ class ReplayView(KeyedView):
     @extend_schema(
         operation_id="lab_replay",
         request=ReplayRequest,
-        examples=[ASKED, ANSWERED],
+        examples=[REPLAY_REQUEST, REPLAY_RESPONSE],
         responses={
             200: ReplayResource,
             422: RefusedGoal,
@@ -200,5 +200,5 @@ def _describe(group: FailureGroup, target: ParseTarget, replay: Replay) -> dict[
         for row in replay.rows
     ]
     counts = {name: getattr(replay, name) for name in COUNTS}
-    told = {"failure": group.pk, "schema": target.label, "low": low, "high": high}
-    return ReplayResource.dump({**told, **counts, "samples": samples})
+    summary = {"failure": group.pk, "schema": target.label, "low": low, "high": high}
+    return ReplayResource.dump({**summary, **counts, "samples": samples})

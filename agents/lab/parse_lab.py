@@ -1,7 +1,7 @@
-"""The parse lab: one answer read under settings of one's own, everything told with its place.
+"""The parse lab: parse one answer with chosen settings; every finding has its position.
 
-The same parser and judges as the planner's, which may be switched off part by part: without
-recovery only strict JSON counts, without leniency every type must fit as it is.
+Parser and validation are the planner's. Parts of them can be disabled: without
+recovery only strict JSON is accepted, without leniency every type must match exactly.
 """
 
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ CALLS = "tool_calls"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How an answer is read."""
+    """How an answer is parsed."""
 
     recovers: bool = True
-    """Whether damaged JSON is put right where exactly one reading exists."""
+    """Whether damaged JSON is repaired if it has exactly one reading."""
     is_lenient: bool = True
-    """Whether types are softened; agents' own schemas are never softened."""
+    """Whether types are coerced; never for agents' own schemas."""
 
     @property
     def words(self) -> str:
-        """The settings as they are read."""
+        """The settings as text."""
         first = "recovering parser" if self.recovers else "strict JSON"
         return f"{first}, {'lenient' if self.is_lenient else 'exact'} types"
 
 
 @dataclass(frozen=True, slots=True)
 class ParseTarget:
-    """What an answer should be: one of our answers, tool calls, a schema, or anything."""
+    """What an answer is checked against: one of our answers, tool calls, a schema, or nothing."""
 
     label: str
     judge: AnswerJudge | None = None
@@ -47,7 +47,7 @@ class ParseTarget:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What became of an answer; `value` is None unless it was read as JSON."""
+    """The result of parsing an answer; `value` is None unless it is JSON."""
 
     error_type: ParseErrorType | None
     value: Any = None
@@ -57,38 +57,38 @@ class Reading:
 
     @property
     def ok(self) -> bool:
-        """Whether a planner would have gone on with it."""
+        """Whether a planner would accept it."""
         return self.error_type is None
 
 
 def read_answer(
     text: str, target: ParseTarget, settings: Settings, finish_reason: str | None = None
 ) -> Reading:
-    """Read an answer under settings; never raises, for any text."""
-    found = recover(text, finish_reason)
-    if isinstance(found, RefusedAnswer):
-        return Reading(found.error_type, errors=(found.reason,))
-    if found.repairs and not settings.recovers:
-        return _not_strict(found)
+    """Parse an answer with these settings; never raises, for any text."""
+    recovered = recover(text, finish_reason)
+    if isinstance(recovered, RefusedAnswer):
+        return Reading(recovered.error_type, errors=(recovered.reason,))
+    if recovered.repairs and not settings.recovers:
+        return _not_strict(recovered)
     if target.toolset is not None:
-        return _read_calls(found, target.toolset)
+        return _read_calls(recovered, target.toolset)
     if target.schema is not None:
-        return _check(found, target.schema)
+        return _check(recovered, target.schema)
     if target.judge is None:
-        return Reading(None, found.value, (), found.repairs)
-    judged = target.judge.judge(found, is_lenient=settings.is_lenient)
+        return Reading(None, recovered.value, (), recovered.repairs)
+    judged = target.judge.judge(recovered, is_lenient=settings.is_lenient)
     return Reading(
         ParseErrorType.SCHEMA_INVALID if judged.errors else None,
         judged.value,
         judged.errors,
-        found.repairs,
+        recovered.repairs,
         judged.coerced,
     )
 
 
-def _not_strict(found: Recovered) -> Reading:
-    """Refuse what would have needed a repair, at the first of them."""
-    first = found.repairs[0]
+def _not_strict(recovered: Recovered) -> Reading:
+    """Refuse an answer that needs repairs, at the first of them."""
+    first = recovered.repairs[0]
     error = ValidationErrorItem(
         path="",
         code=ParseErrorType.NOT_JSON.value,
@@ -99,21 +99,21 @@ def _not_strict(found: Recovered) -> Reading:
     return Reading(ParseErrorType.NOT_JSON, errors=(error,))
 
 
-def _check(found: Recovered, schema: CompiledSchema) -> Reading:
+def _check(recovered: Recovered, schema: CompiledSchema) -> Reading:
     try:
-        errors = faults_of(found, schema)
+        errors = faults_of(recovered, schema)
     except OverBudgetError as error:
         errors = (ValidationErrorItem(path="", code="too_large", message=str(error)),)
     bad = ParseErrorType.SCHEMA_INVALID if errors else None
-    return Reading(bad, found.value, errors, found.repairs)
+    return Reading(bad, recovered.value, errors, recovered.repairs)
 
 
-def _read_calls(found: Recovered, toolset: Toolset) -> Reading:
-    """Decode tool calls that were written down: a list, or an object that holds it."""
-    value: Any = found.value
+def _read_calls(recovered: Recovered, toolset: Toolset) -> Reading:
+    """Decode tool calls written as JSON: a list, or an object that contains it."""
+    value: Any = recovered.value
     is_held = isinstance(value, dict) and CALLS in value
     result = decode_tool_calls(value[CALLS] if is_held else value, toolset)
-    places, before = TextPlaces(found.text), f"/{CALLS}" if is_held else ""
+    places, before = TextPlaces(recovered.text), f"/{CALLS}" if is_held else ""
     errors = tuple(
         places.error(
             item.pointer,
@@ -131,6 +131,6 @@ def _read_calls(found: Recovered, toolset: Toolset) -> Reading:
         ParseErrorType.SCHEMA_INVALID if errors else None,
         [action.flat() for action in result.actions],
         errors,
-        found.repairs,
+        recovered.repairs,
         coerced,
     )

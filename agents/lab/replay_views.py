@@ -1,4 +1,4 @@
-"""Replay: a kind of failure's stored samples against another schema or parser setting."""
+"""Replay: parse a failure's stored samples with another schema or other settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,17 +37,17 @@ KEPT = ("target", "recover", "lenient", "asked")
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
-    """Show what would have been recovered; a schema is pasted by POST and not kept."""
-    mine = FailureGroup.objects.filter(project=request.project)
-    group = mine.filter(pk=group_id).first()
+    """Show what would have been recovered; a schema is pasted by POST and not stored."""
+    groups = FailureGroup.objects.filter(project=request.project)
+    group = groups.filter(pk=group_id).first()
     if group is None:
         raise Http404
     selection = read_filters(request)
-    asked, notice = read_question(selection, clock.now())
+    question, notice = read_question(selection, clock.now())
     sent = request.POST if request.method == "POST" else request.GET
     key = sent.get("target") or key_for(request.project.pk, group.schema, group.node)
     settings = _settings(sent)
-    found, fault = _replay(request, group, asked, selection, key, settings)
+    result, fault = _replay(request, group, question, selection, key, settings)
     context = {
         **filter_frame(request, selection, export=None, kept=KEPT),
         "group": group,
@@ -57,9 +57,9 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "settings": settings,
         "pasted": sent.get("pasted", ""),
         "targets": targets_of(request.project.pk),
-        "replay": found,
-        "rows": found.rows[:SHOWN_ROWS] if found else [],
-        "left_out": max(len(found.rows) - SHOWN_ROWS, 0) if found else 0,
+        "replay": result,
+        "rows": result.rows[:SHOWN_ROWS] if result else [],
+        "left_out": max(len(result.rows) - SHOWN_ROWS, 0) if result else 0,
         "fault": fault,
         "notice": notice,
         "section": "failures",
@@ -68,7 +68,7 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
 
 
 def _settings(sent: Mapping[str, str]) -> Settings:
-    """Read the switches; both are on until the form was sent once."""
+    """Read the settings; both are on until the form was submitted."""
     if sent.get("asked") != "1":
         return Settings()
     return Settings(sent.get("recover") == "1", sent.get("lenient") == "1")
@@ -77,7 +77,7 @@ def _settings(sent: Mapping[str, str]) -> Settings:
 def _replay(
     request: ConsoleRequest,
     group: FailureGroup,
-    asked: GroupQuestion,
+    question: GroupQuestion,
     selection: Selection,
     key: str,
     settings: Settings,
@@ -89,5 +89,5 @@ def _replay(
         target = find_target(request.project.pk, key, pasted)
     except (SchemaFaultError, UnknownTargetError) as error:
         return None, describe_refusal(error)
-    window = (asked.begin, asked.end)
+    window = (question.begin, question.end)
     return replay_group(group, *window, target, settings, selection), ""

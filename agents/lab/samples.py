@@ -1,4 +1,4 @@
-"""What the parse lab can check against, and what a group's stored samples would have been."""
+"""Targets of the parse lab, and the replay of a failure's stored samples."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class UnknownTargetError(ValueError):
 
 
 def targets_of(project_id: int) -> list[tuple[str, str]]:
-    """Return every schema to choose, with its label: ours, the agents' own, a pasted one."""
+    """Return every schema with its label: ours, the agents' own, a pasted one."""
     own = current_schemas(project_id).values_list("node", "version")[:MOST_NODES]
     return [
         *((key, target.label) for key, target in OURS.items()),
@@ -61,10 +61,10 @@ def find_target(project_id: int, key: str, pasted: object = None) -> ParseTarget
         return ParseTarget("the pasted schema", schema=read_schema(pasted))
     if key in OURS:
         return OURS[key]
-    found = current_schemas(project_id).filter(node=key.removeprefix(NODE)).first()
-    if not key.startswith(NODE) or found is None:
+    row = current_schemas(project_id).filter(node=key.removeprefix(NODE)).first()
+    if not key.startswith(NODE) or row is None:
         raise UnknownTargetError
-    return _target_of(found)
+    return _target_of(row)
 
 
 def read_pasted(text: str) -> Any:  # noqa: ANN401 - any JSON
@@ -76,7 +76,7 @@ def read_pasted(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def describe_refusal(error: ValueError) -> str:
-    """Say why a target cannot be had."""
+    """Return why a target is unavailable."""
     if isinstance(error, SchemaFaultError):
         where = error.path or "the schema"
         return f"The pasted schema is refused at {where}: {error.message}."
@@ -84,7 +84,7 @@ def describe_refusal(error: ValueError) -> str:
 
 
 def key_for(project_id: int, schema: str | None, node: str) -> str:
-    """Return the target that a failure was checked against, as far as it is known here."""
+    """Return the target that a failure was checked against; `none` if it is unknown."""
     if schema in OF_OUR_SCHEMAS:
         return OF_OUR_SCHEMAS[schema]
     known = current_schemas(project_id).filter(node=node).exists()
@@ -92,7 +92,7 @@ def key_for(project_id: int, schema: str | None, node: str) -> str:
 
 
 def event_of(project_id: int, event_id: str) -> Sample | None:
-    """Return a stored failure with its details, None where there is none."""
+    """Return a stored failure with its details; None if there is none."""
     payload = EventPayload.objects.filter(project_id=project_id, event_id=event_id).first()
     if payload is None:
         return None
@@ -104,7 +104,7 @@ def event_of(project_id: int, event_id: str) -> Sample | None:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One sample, read anew."""
+    """One sample, parsed again."""
 
     event: Event
     text: str
@@ -115,19 +115,19 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What would have been recovered of a group's samples; cut ones are counted apart."""
+    """How many samples of a failure would be recovered; cut ones are counted separately."""
 
     rows: Sequence[Replayed]
     without_text: int
 
     @property
     def whole(self) -> Sequence[Replayed]:
-        """The samples that were kept whole."""
+        """The samples that were stored whole."""
         return [row for row in self.rows if not row.is_cut]
 
     @property
     def total(self) -> int:
-        """How many samples were kept whole."""
+        """How many samples were stored whole."""
         return len(self.whole)
 
     @property
@@ -137,7 +137,7 @@ class Replay:
 
     @property
     def cut(self) -> int:
-        """How many samples may have lost their end when they were kept."""
+        """How many samples may have been cut when they were stored."""
         return len(self.rows) - self.total
 
     @property
@@ -147,7 +147,7 @@ class Replay:
 
     @property
     def share(self) -> float | None:
-        """Recovered of the whole ones."""
+        """The share recovered of the whole ones."""
         return self.recovered / self.total if self.total else None
 
     @property
@@ -164,9 +164,9 @@ def replay_group(
     settings: Settings,
     selection: Selection | None = None,
 ) -> Replay:
-    """Read a group's latest 200 samples of a window against a target, under settings.
+    """Parse a failure's latest 200 samples of a window with a target and settings.
 
-    Previews are redacted and cut at 8 KiB: what is read is what was kept.
+    Previews are stored redacted and cut at 8 KiB, and parsed as they are.
     """
     samples, _ = samples_of(group, since, until, LISTED_SAMPLES, selection=selection)
     rows = [
@@ -182,7 +182,7 @@ def _replay(sample: Sample, target: ParseTarget, settings: Settings) -> Replayed
     text = payload.raw_output_preview or ""
     reading = read_answer(text, target, settings, event.finish_reason)
     was = event.parse_error_type or event.call_error_type or event.kind
-    # A marker that did not fit was dropped whole.
+    # A redaction marker that did not fit was dropped.
     is_cut = len(text.encode()) > PREVIEW_BYTES - LONGEST_MARKER
     return Replayed(event, text, was, is_cut, reading)
 

@@ -1,4 +1,4 @@
-"""The parse lab: paste an answer, see what the parser makes of it. Nothing of it is kept."""
+"""The parse lab: paste an answer and see how it is parsed. Nothing is stored."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ LEFT_OF_NOTE = 60
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of a place; line and column are 1-based, in code points."""
+    """A message about a position; line and column are 1-based, in code points."""
 
     line: int
     column: int
@@ -51,7 +51,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class NotedLine:
-    """One line of the text; `gap` lines were left out before it."""
+    """One line of the text; `gap` lines before it are not shown."""
 
     number: int
     pieces: tuple[Piece, ...]
@@ -67,7 +67,7 @@ class NotedLine:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedText:
-    """The lines that are shown, and how many follow or have notes that are not."""
+    """The lines that are shown, how many follow, and how many notes are not shown."""
 
     lines: tuple[NotedLine, ...]
     below: int
@@ -75,17 +75,17 @@ class AnnotatedText:
 
 
 def annotate(text: str, notes: Sequence[Note]) -> AnnotatedText:
-    """Show a text with notes; without any, its beginning."""
+    """Return a text with notes; without any, its beginning."""
     rows = text.split("\n")
     shown = sorted(notes, key=lambda note: (note.line, note.column))[:MOST_NOTES]
     numbers = sorted(set(_numbers(len(rows), shown)))[:MOST_LINES]
     lines, before = [], 0
     for number in numbers:
-        mine = tuple(note for note in shown if note.line == number)
-        lines.append(_line(number, rows[number - 1], mine, number - before - 1))
+        own = tuple(note for note in shown if note.line == number)
+        lines.append(_line(number, rows[number - 1], own, number - before - 1))
         before = number
-    told = sum(len(line.notes) for line in lines)
-    return AnnotatedText(tuple(lines), len(rows) - before, len(notes) - told)
+    listed = sum(len(line.notes) for line in lines)
+    return AnnotatedText(tuple(lines), len(rows) - before, len(notes) - listed)
 
 
 def _numbers(rows: int, notes: Sequence[Note]) -> Iterator[int]:
@@ -118,14 +118,14 @@ def _line(number: int, row: str, notes: tuple[Note, ...], gap: int) -> NotedLine
 
 SHOWN_VALUE = 16_384
 ECHOED_BYTES = 32_768
-"""A longer text is read, and not written into its box again."""
+"""A longer text is parsed, but not shown in the form again."""
 LONGEST_KEY = 100
 FINISH_REASONS = ("stop", "length", "content_filter")
 
 
 @dataclass(frozen=True, slots=True)
 class LabForm:
-    """What the form says; the second settings are None unless two are compared."""
+    """The submitted form; `other` is None unless two settings are compared."""
 
     text: str = ""
     finish_reason: str = ""
@@ -139,22 +139,22 @@ class LabForm:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def lab(request: ConsoleRequest) -> HttpResponse:
-    """Show the form, and the readings of what was sent or of a stored failure."""
-    asked = _asked(request)
-    text, kinds, fault = _masked(request, asked)
-    shown = list[Mapping[str, Any]]()
+    """Show the form, and the readings of a submitted text or a stored failure."""
+    form = _read_form(request)
+    text, kinds, fault = _mask(request, form)
+    readings = list[Mapping[str, Any]]()
     if text:
         try:
-            shown = _read(request.project.pk, asked, text)
+            readings = _read(request.project.pk, form, text)
         except (SchemaFaultError, UnknownTargetError) as error:
             fault = describe_refusal(error)
     context = {
-        "asked": asked,
+        "asked": form,
         "echo": text if len(text.encode()) <= ECHOED_BYTES else "",
         "size": len(text),
         "masked": kinds,
         "fault": fault,
-        "shown": shown,
+        "shown": readings,
         "targets": targets_of(request.project.pk),
         "finish_reasons": FINISH_REASONS,
         "section": "lab",
@@ -162,15 +162,15 @@ def lab(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "lab/lab", context, "Parse lab")
 
 
-def _masked(request: ConsoleRequest, asked: LabForm) -> tuple[str, Sequence[str], str]:
-    """Mask secrets first: what is shown is what was read; gives what was masked and a fault."""
-    if len(asked.text.encode("utf-8", "replace")) > MAX_BYTES:
+def _mask(request: ConsoleRequest, form: LabForm) -> tuple[str, Sequence[str], str]:
+    """Return the text without secrets, the kinds of secrets masked, and a fault."""
+    if len(form.text.encode("utf-8", "replace")) > MAX_BYTES:
         return "", (), "The text is larger than 1 MiB."
-    found = redact_found(asked.text, own=own_rules_of(request.project.pk))
-    return found.text, sorted(found.found), ""
+    redacted = redact_found(form.text, own=own_rules_of(request.project.pk))
+    return redacted.text, sorted(redacted.found), ""
 
 
-def _asked(request: ConsoleRequest) -> LabForm:
+def _read_form(request: ConsoleRequest) -> LabForm:
     if request.method != "POST":
         return _of_event(request)
     sent = request.POST
@@ -191,35 +191,35 @@ def _settings(sent: Mapping[str, str], which: str) -> Settings:
 
 
 def _of_event(request: ConsoleRequest) -> LabForm:
-    """Fill the form with a stored failure; 404 for one of another project."""
-    wanted = request.GET.get("event", "")
-    if not wanted:
+    """Return the form filled with a stored failure; 404 for one of another project."""
+    event_id = request.GET.get("event", "")
+    if not event_id:
         return LabForm()
     try:
-        found = event_of(request.project.pk, str(UUID(wanted)))
+        sample = event_of(request.project.pk, str(UUID(event_id)))
     except ValueError as error:
         raise Http404 from error
-    if found is None:
+    if sample is None:
         raise Http404
-    event, payload = found
+    event, payload = sample
     key = key_for(request.project.pk, event.schema, event.node)
     text, ended = payload.raw_output_preview or "", event.finish_reason or ""
     return LabForm(text, ended, schema=key, other_schema=key)
 
 
-def _read(project_id: int, asked: LabForm, text: str) -> list[Mapping[str, Any]]:
-    pairs = [(asked.schema, asked.settings)]
-    if asked.other is not None:
-        pairs.append((asked.other_schema, asked.other))
-    return [_shown(project_id, asked, text, *pair) for pair in pairs]
+def _read(project_id: int, form: LabForm, text: str) -> list[Mapping[str, Any]]:
+    pairs = [(form.schema, form.settings)]
+    if form.other is not None:
+        pairs.append((form.other_schema, form.other))
+    return [_reading_context(project_id, form, text, *pair) for pair in pairs]
 
 
-def _shown(
-    project_id: int, asked: LabForm, text: str, key: str, settings: Settings
+def _reading_context(
+    project_id: int, form: LabForm, text: str, key: str, settings: Settings
 ) -> Mapping[str, Any]:
-    pasted = read_pasted(asked.pasted) if key == PASTED else None
+    pasted = read_pasted(form.pasted) if key == PASTED else None
     target = find_target(project_id, key, pasted)
-    reading = read_answer(text, target, settings, asked.finish_reason or None)
+    reading = read_answer(text, target, settings, form.finish_reason or None)
     value = json.dumps(reading.value, indent=2, ensure_ascii=False)
     return {
         "label": target.label,
@@ -231,14 +231,14 @@ def _shown(
 
 
 def _notes(reading: Reading) -> list[Note]:
-    told: list[tuple[ValidationErrorItem | Repair | Coercion, str, str, bool]] = [
+    findings: list[tuple[ValidationErrorItem | Repair | Coercion, str, str, bool]] = [
         *((item, item.code or "error", item.message, True) for item in reading.errors),
         *((item, item.kind, _repair_words(item.lossless), False) for item in reading.repairs),
         *((i, i.kind, f"coerced at {i.path}", False) for i in reading.coerced),
     ]
     return [
         Note(item.line, item.column or 1, kind, text, is_fault)
-        for item, kind, text, is_fault in told
+        for item, kind, text, is_fault in findings
         if item.line
     ]
 
