@@ -1,1 +1,1 @@
-"""Tool calls of a goal of mode actions: carried out, stored, taken back."""
+"""Tool calls of a goal of mode actions: applied, stored, undone."""

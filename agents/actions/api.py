@@ -88,21 +88,21 @@ class EntriesView(KeyedView):
     )
     def get(self, request: Request) -> Response:
         """List entries: P1 to P5, then those without a priority."""
-        asked = request.query_params.dict()
-        refuse_unknown(asked, FILTERS)
-        choices = read_choices(asked, CHOICES)
+        params = request.query_params.dict()
+        refuse_unknown(params, FILTERS)
+        choices = read_choices(params, CHOICES)
         entries = Entry.objects.of(project_of(request).pk).filter(**choices).by_importance()
-        if asked.get("cursor"):
-            entries = entries.after(_read_cursor(request, asked["cursor"]))
-        limit = read_limit(asked)
-        found = list(entries[: limit + 1])
-        after = found[limit - 1].pk if len(found) > limit else None
-        items = EntrySerializer(found[:limit], many=True).data
+        if params.get("cursor"):
+            entries = entries.after(_read_cursor(request, params["cursor"]))
+        limit = read_limit(params)
+        rows = list(entries[: limit + 1])
+        after = rows[limit - 1].pk if len(rows) > limit else None
+        items = EntrySerializer(rows[:limit], many=True).data
         return Response({"items": items, "next": after})
 
 
 def _read_cursor(request: Request, text: str) -> Entry:
-    """The entry after which the page begins."""
+    """Return the entry after which the page begins."""
     entry = Entry.objects.of(project_of(request).pk).filter(pk=clean_text(text)).first()
     if entry is None:
         raise BadCursorError

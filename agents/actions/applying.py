@@ -1,9 +1,9 @@
-"""Carrying out the actions of a goal, and taking them back.
+"""Apply the actions of a goal, and undo them.
 
-1. Each action is applied in a savepoint of its own: one that fails takes nothing else with it.
-2. What was applied, what failed in which layer, and the summary are one row, stored in the
-   caller's transaction, so that actions are applied once, whatever is delivered again.
-3. An undo takes back what was applied, the last first, and leaves what was changed again since.
+1. Each action is applied in its own savepoint: one that fails does not affect the others.
+2. Results, failures by layer, and the summary are one row, stored in the
+   caller's transaction, so that actions are applied once, even if a message is redelivered.
+3. An undo reverts what was applied, the last first, except what was changed since.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class UndoExpiredError(StateConflictError):
 
 
 def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
-    """Apply what was decoded, once; inside the caller's transaction."""
+    """Apply the decoded actions once, inside the caller's transaction."""
     stored = batch_of(goal)
     if stored is not None:
         return stored
@@ -75,7 +75,7 @@ def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
 
 
 def evaluate_actions(batch: ActionBatch) -> dict[str, Any]:
-    """What the check finds: complete as soon as anything was applied."""
+    """Return the evaluation of a batch: complete if anything was applied."""
     return {
         "complete": bool(batch.applied),
         "reason": None if batch.applied else ACTIONS_FAILED,
@@ -86,7 +86,7 @@ def evaluate_actions(batch: ActionBatch) -> dict[str, Any]:
 
 
 def undo_actions(goal: Goal) -> ActionBatch:
-    """Take back exactly what was applied.
+    """Undo what was applied.
 
     Raises NothingToUndoError, AlreadyUndoneError, UndoExpiredError.
     """
@@ -110,12 +110,12 @@ def undo_actions(goal: Goal) -> ActionBatch:
 
 
 def batch_of(goal: Goal) -> ActionBatch | None:
-    """What came of the goal's actions; None before they were applied."""
+    """Return the results of the goal's actions; None before they were applied."""
     return ActionBatch.objects.filter(goal_id=goal.pk).first()
 
 
 def describe_things(goal: Goal) -> list[str]:
-    """What the planner of a goal of mode actions may act upon, a line each."""
+    """Return a line for each entry that the planner of a goal of mode actions may change."""
     if goal.toolset is None:
         return []
     return EXECUTORS[goal.toolset].describe(goal.project_id)
@@ -148,13 +148,13 @@ def _undo_records(goal: Goal) -> list[dict[str, Any]]:
 
 
 def _describe_unparsed(failure: ParseFailure) -> dict[str, Any]:
-    """A parse failure as it is kept: redacted on the whole text, then cut."""
+    """Return a parse failure as it is stored: the text is redacted whole, then cut."""
     raw = redact(clean_text(failure.raw_arguments), RAW_BYTES)
-    return {**_kept(describe_failure(failure)), "raw_arguments": raw}
+    return {**_redact_texts(describe_failure(failure)), "raw_arguments": raw}
 
 
 def _describe_execution(failure: ExecutionFailure) -> dict[str, Any]:
-    return _kept(
+    return _redact_texts(
         {
             "tool_name": failure.action.tool_name,
             "tool_call_id": failure.action.tool_call_id,
@@ -166,8 +166,8 @@ def _describe_execution(failure: ExecutionFailure) -> dict[str, Any]:
     )
 
 
-def _kept(told: dict[str, Any]) -> dict[str, Any]:
+def _redact_texts(record: dict[str, Any]) -> dict[str, Any]:
     return {
         name: redact(clean_text(value)) if isinstance(value, str) else value
-        for name, value in told.items()
+        for name, value in record.items()
     }

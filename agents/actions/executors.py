@@ -1,4 +1,4 @@
-"""What carries out the actions of a toolset: the seam between decoding and rows."""
+"""Executors, which apply the actions of a toolset to rows."""
 
 import re
 import secrets
@@ -24,32 +24,32 @@ class ActionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was done: `shown` is redacted and kept, `undo` lies in the working store."""
+    """An applied action: `shown` is redacted and stored, `undo` goes to the working store."""
 
     shown: dict[str, Any]
     undo: dict[str, Any]
 
 
 class Executor(Protocol):
-    """Applies actions of one toolset, each inside a savepoint of its own."""
+    """Applies actions of one toolset, each inside its own savepoint."""
 
     def apply(self, project_id: int, action: Action, now: datetime) -> Applied:
-        """Apply one action; ActionError when it cannot be."""
+        """Apply one action; ActionError if it cannot be applied."""
         ...
 
     def undo(self, project_id: int, record: Mapping[str, Any]) -> bool:
-        """Take one action back; False when what it did has been changed since."""
+        """Undo one action; False if its result has been changed since."""
         ...
 
     def describe(self, project_id: int) -> list[str]:
-        """Tell a planner, a line each, what there is to act upon."""
+        """Return a line for each thing that a planner may change."""
         ...
 
 
 SHOWN_BYTES = 256 * 1024
 SHORT_ID_CHARACTERS = 8
-MAX_TOLD = 50
-MAX_TOLD_CHARACTERS = 160
+MAX_DESCRIBED = 50
+MAX_DESCRIBED_CHARACTERS = 160
 _HEXADECIMAL = re.compile(r"[0-9a-f]{1,32}")
 
 
@@ -57,7 +57,7 @@ class EntriesExecutor:
     """Creates and changes rows of `Entry`."""
 
     def apply(self, project_id: int, action: Action, now: datetime) -> Applied:
-        """Apply one action; ActionError when its entry is not there or not one."""
+        """Apply one action; ActionError if its entry is missing or ambiguous."""
         if action.type == "create":
             return _create(project_id, action, now)
         entry = _resolve(project_id, action.fields["id"])
@@ -70,16 +70,16 @@ class EntriesExecutor:
                 return _change(entry, action, {"status": Entry.Status.ARCHIVED})
 
     def undo(self, project_id: int, record: Mapping[str, Any]) -> bool:
-        """Take one action back; False when the entry has changed since, or is gone."""
+        """Undo one action; False if the entry has changed since, or is gone."""
         entry = Entry.objects.of(project_id).filter(pk=record["id"], revision=record["revision"])
         if record["before"] is None:
             return entry.delete()[0] == 1
         return entry.update(**record["before"], revision=record["revision"] - 1) == 1
 
     def describe(self, project_id: int) -> list[str]:
-        """Tell a planner what there is: short ids, the most important first."""
-        entries = Entry.objects.of(project_id).open().by_importance()[:MAX_TOLD]
-        return [_tell(entry) for entry in entries]
+        """Return a line for each open entry with its short id, the most important first."""
+        entries = Entry.objects.of(project_id).open().by_importance()[:MAX_DESCRIBED]
+        return [_describe_entry(entry) for entry in entries]
 
 
 def _create(project_id: int, action: Action, now: datetime) -> Applied:
@@ -93,7 +93,7 @@ def _create(project_id: int, action: Action, now: datetime) -> Applied:
         },
     )
     undo = {"id": entry.pk, "revision": entry.revision, "before": None}
-    return Applied(_shown(action, entry.pk), undo)
+    return Applied(_stored_action(action, entry.pk), undo)
 
 
 def _change(entry: Entry, action: Action, changes: Mapping[str, Any]) -> Applied:
@@ -108,11 +108,11 @@ def _change(entry: Entry, action: Action, changes: Mapping[str, Any]) -> Applied
             for column, value in before.items()
         },
     }
-    return Applied(_shown(action, entry.pk), undo)
+    return Applied(_stored_action(action, entry.pk), undo)
 
 
 def _changes(fields: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The columns that an action sets; null says nothing about a field."""
+    """Return the columns that an action sets; null leaves a field unchanged."""
     plain = ("category", "priority", "cadence", "status")
     texts = ("content", "summary", "source_text")
     changes = {name: fields[name] for name in plain if fields.get(name) is not None}
@@ -126,26 +126,26 @@ def _changes(fields: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _resolve(project_id: int, written: str) -> Entry:
-    """The one entry whose id begins so."""
+    """Return the only entry whose id has this prefix."""
     prefix = written.replace("-", "").lower()
-    found: list[Entry] = []
+    matches: list[Entry] = []
     if _HEXADECIMAL.fullmatch(prefix):
         entries = Entry.objects.of(project_id).beginning_with(prefix)
-        found = list(entries.select_for_update().order_by("pk")[:2])
-    shown = _redacted(written)
-    if not found:
-        raise ActionError("not_found", f"entry {shown} not found")
-    if len(found) > 1:
-        raise ActionError("ambiguous_id", f"entry {shown} is more than one")
-    return found[0]
+        matches = list(entries.select_for_update().order_by("pk")[:2])
+    redacted = _redacted(written)
+    if not matches:
+        raise ActionError("not_found", f"entry {redacted} not found")
+    if len(matches) > 1:
+        raise ActionError("ambiguous_id", f"entry {redacted} is more than one")
+    return matches[0]
 
 
 def _redacted(text: str) -> str:
     return redact(clean_text(text), SHOWN_BYTES)
 
 
-def _shown(action: Action, entry_id: str) -> dict[str, Any]:
-    """The action as it is kept: flat, redacted, with the whole id of its entry."""
+def _stored_action(action: Action, entry_id: str) -> dict[str, Any]:
+    """Return the action as it is stored: flat, redacted, with the full id of its entry."""
     flat = {
         name: _redacted(value) if isinstance(value, str) else value
         for name, value in action.flat().items()
@@ -153,7 +153,7 @@ def _shown(action: Action, entry_id: str) -> dict[str, Any]:
     return {**flat, "entry_id": entry_id}
 
 
-def _tell(entry: Entry) -> str:
+def _describe_entry(entry: Entry) -> str:
     priority = f" P{entry.priority}" if entry.priority else ""
-    text = " ".join((entry.summary or entry.content).split())[:MAX_TOLD_CHARACTERS]
+    text = " ".join((entry.summary or entry.content).split())[:MAX_DESCRIBED_CHARACTERS]
     return f"{entry.pk[:SHORT_ID_CHARACTERS]} {entry.category}{priority}: {text}"

@@ -1,4 +1,4 @@
-"""A note, todo or the like, which the toolset `entries` creates and changes."""
+"""Entries (notes, todos and the like), which the toolset `entries` creates and changes."""
 
 from typing import ClassVar, Self
 
@@ -11,18 +11,18 @@ from diagnostics.constraints import check, index, known
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
-    """Phrases about entries."""
+    """Queries of entries."""
 
     def of(self, project_id: int) -> Self:
         """The entries of a project."""
         return self.filter(project_id=project_id)
 
     def open(self) -> Self:
-        """Those that are still to be done, snoozed ones included."""
+        """Those that are not done, including snoozed ones."""
         return self.filter(status__in=[Entry.Status.ACTIVE, Entry.Status.SNOOZED])
 
     def by_importance(self) -> Self:
-        """The most important first; without a priority is after every real one."""
+        """The most important first; those without a priority last."""
         importance = Coalesce("priority", Entry.AFTER_EVERY_PRIORITY)
         ordered = self.annotate(importance=importance)
         return ordered.order_by("importance", "created_at", "id")
@@ -38,14 +38,14 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         )
 
     def beginning_with(self, prefix: str) -> Self:
-        """Those whose id begins so."""
+        """Those whose id has this prefix."""
         return self.filter(id__startswith=prefix)
 
 
 class Entry(models.Model):
     """One entry of a project.
 
-    It is made to be shown, so its text is redacted before it is stored, like all text
+    Its text is redacted before it is stored, like all text
     that is shown.
     """
 
@@ -79,7 +79,7 @@ class Entry(models.Model):
         COMPLETED = "completed"
         ARCHIVED = "archived"
 
-    # Random hexadecimal digits: a few of them already tell entries apart.
+    # Random hexadecimal digits: a few of them identify an entry.
     id = models.CharField(primary_key=True, max_length=32, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="entries")
     content = models.TextField()
@@ -88,13 +88,13 @@ class Entry(models.Model):
     category = models.CharField(max_length=16, choices=Category, default=Category.NOTE)
     # 1 is the most important, 5 the least.
     priority = models.PositiveSmallIntegerField(null=True, blank=True)
-    # As it was written, and the moment it means, if it means one.
+    # As it was written, and its time if it could be resolved.
     due_text = models.CharField(max_length=200, null=True, blank=True)
     due_at = models.DateTimeField(null=True, blank=True)
     cadence = models.CharField(max_length=16, choices=Cadence, null=True, blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.ACTIVE)
     snooze_until = models.DateTimeField(null=True, blank=True)
-    # Counts changes, so that an undo never tramples on a later one.
+    # Counts changes, so that an undo never overwrites a later one.
     revision = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
