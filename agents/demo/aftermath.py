@@ -1,4 +1,4 @@
-"""What the story left behind beside calls: breakers, fix patterns, what people said."""
+"""Demo data beside calls: breakers, fix patterns, resolutions of incidents."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -16,46 +16,46 @@ COOL_DOWN = timedelta(seconds=80)
 
 
 def demo_provider(name: str) -> str:
-    """Name a provider of the demo, so that breakers and models of a real one stay free."""
+    """Return the name of a demo provider, which never clashes with a real one."""
     return f"{name} (demo)"
 
 
 def add_aftermath(project_id: int, moment: datetime) -> None:
-    """Write it for a story that leads up to `moment`; nothing holds back a real call."""
+    """Write it for a story that ends at `moment`; it never affects a real call."""
     # Their history is read in the order in which it was written.
-    for one in sorted(STORY.breakers, key=lambda one: -one.moves[0].hours_ago):
-        _add_breaker(project_id, one, moment)
+    for breaker in sorted(STORY.breakers, key=lambda breaker: -breaker.moves[0].hours_ago):
+        _add_breaker(project_id, breaker, moment)
     _add_patterns(project_id, moment)
     for incident in STORY.incidents:
         if incident.resolved_as:
-            rows = _ended(project_id, incident.model)
-            _say(rows, incident.resolved_as, incident.note)
+            rows = _resolved_incidents(project_id, incident.model)
+            _resolve(rows, incident.resolved_as, incident.note)
 
 
 def remove_aftermath(project_id: int) -> None:
-    """Delete breakers and fix patterns of the demo; its incidents are forgotten apart."""
+    """Delete breakers and fix patterns of the demo; incidents are removed elsewhere."""
     names = {demo_provider(series.provider) for series in STORY.series}
     Breaker.objects.filter(project_id=project_id, provider__in=names).delete()
     FixPattern.objects.filter(project_id=project_id, decided_by=DEMO).delete()
 
 
-def _add_breaker(project_id: int, one: DemoBreaker, moment: datetime) -> None:
-    last = one.moves[-1]
+def _add_breaker(project_id: int, breaker: DemoBreaker, moment: datetime) -> None:
+    last = breaker.moves[-1]
     changed_at = moment - last.hours_ago * HOUR
     row = Breaker.objects.create(
         project_id=project_id,
-        provider=demo_provider(one.provider),
-        model=one.model,
-        operation=one.node,
-        kind=one.kind,
+        provider=demo_provider(breaker.provider),
+        model=breaker.model,
+        operation=breaker.node,
+        kind=breaker.kind,
         state=last.state,
         cause=last.cause,
-        epoch=len(one.moves),
-        trips=sum(move.state == BreakerState.OPEN for move in one.moves),
+        epoch=len(breaker.moves),
+        trips=sum(move.state == BreakerState.OPEN for move in breaker.moves),
         open_until=changed_at + COOL_DOWN if last.state == BreakerState.OPEN else None,
     )
     Breaker.objects.filter(pk=row.pk).update(changed_at=changed_at)
-    states = [BreakerState.CLOSED, *(move.state for move in one.moves)]
+    states = [BreakerState.CLOSED, *(move.state for move in breaker.moves)]
     BreakerTransition.objects.bulk_create(
         BreakerTransition(
             breaker=row,
@@ -65,7 +65,7 @@ def _add_breaker(project_id: int, one: DemoBreaker, moment: datetime) -> None:
             cause=move.cause,
             epoch=epoch,
         )
-        for epoch, (before, move) in enumerate(zip(states, one.moves, strict=False), start=1)
+        for epoch, (before, move) in enumerate(zip(states, breaker.moves, strict=False), start=1)
     )
 
 
@@ -79,19 +79,19 @@ def _add_patterns(project_id: int, moment: datetime) -> None:
                 decision=FixPattern.Decision.APPROVED,
                 decided_by=DEMO,
                 decided_at=moment - STORY.days * 24 * HOUR,
-                told_good=one.told[0],
-                told_runs=one.told[1],
-                withheld_good=one.withheld[0],
-                withheld_runs=one.withheld[1],
-                **one.model_dump(exclude={"told", "withheld"}),
+                told_good=pattern.told[0],
+                told_runs=pattern.told[1],
+                withheld_good=pattern.withheld[0],
+                withheld_runs=pattern.withheld[1],
+                **pattern.model_dump(exclude={"told", "withheld"}),
             )
-            for one in STORY.fix_patterns
+            for pattern in STORY.fix_patterns
         ),
         ignore_conflicts=True,
     )
 
 
-def _ended(project_id: int, model: str) -> Iterable[Incident]:
+def _resolved_incidents(project_id: int, model: str) -> Iterable[Incident]:
     return Incident.objects.filter(
         project_id=project_id,
         is_backfilled=True,
@@ -100,7 +100,7 @@ def _ended(project_id: int, model: str) -> Iterable[Incident]:
     ).distinct()
 
 
-def _say(rows: Iterable[Incident], cause: str, text: str) -> None:
+def _resolve(rows: Iterable[Incident], cause: str, text: str) -> None:
     for row in rows:
         row.acknowledged_at = row.fired_at + NOTICED
         row.resolution_cause = cause

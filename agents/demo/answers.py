@@ -1,6 +1,6 @@
-"""What the models of the demo write: good answers, and good ones spoiled in known ways.
+"""Answers of the demo's models: valid ones, and valid ones spoiled in known ways.
 
-Each text goes through the product's own parser; nothing here says where an error is.
+Each text goes through the product's own parser, which finds the errors.
 """
 
 import json
@@ -20,7 +20,7 @@ Spoil = Callable[[Value, Random], str]
 CHARACTERS_PER_TOKEN = 2.6
 OUTPUT_LIMIT_TOKENS = {PlannerSchema.PLAN: 512, PlannerSchema.NEXT_STEP: 192}
 CUT_SHARES = (0.93, 0.97, 1.0, 1.04)
-"""Where the limit falls: a token is not always the same number of characters."""
+"""Of the token limit: a token is not always the same number of characters."""
 WORDS = (
     "This matters because everything after it depends on what it returns, so it "
     "has to be done with care and its result has to be kept. It is also worth "
@@ -33,7 +33,7 @@ WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
-    """A model's text, why it stopped, and what the parser makes of it."""
+    """A model's text, its finish reason, and the parsed answer."""
 
     text: str
     finish_reason: str
@@ -68,7 +68,7 @@ def _repeated_key(value: Value, _: Random) -> str:
 
 
 def _wordy(value: Value) -> Value:
-    """Say everything at length, as a model does that runs into its limit."""
+    """Return a verbose answer, like that of a model that reaches its limit."""
     if "steps" not in value:
         return {"kind": value["kind"], "thought": f"{WORDS} {WORDS}", **value}
     steps = [{**step, "title": f"{step['title']}. {WORDS}"} for step in value["steps"]]
@@ -82,10 +82,10 @@ def _cut(share: float, value: Value, _: Random) -> str:
 
 
 def _cut_behind_a_token(value: Value, random: Random) -> str:
-    """Models like to write out what they were given: the redactor's daily bread."""
+    """Return a cut answer that leaks a token, for the redactor."""
     token = random.randbytes(20).hex()
-    shown = f'"args": {{\n "authorization": "Bearer {token}",'
-    return _cut(1.0, value, random).replace('"args": {', shown, 1)
+    leaked = f'"args": {{\n "authorization": "Bearer {token}",'
+    return _cut(1.0, value, random).replace('"args": {', leaked, 1)
 
 
 def _without_tool(value: Value, _: Random) -> str:
@@ -131,12 +131,12 @@ CUTS: tuple[Spoil, ...] = (*(partial(_cut, share) for share in CUT_SHARES), _cut
 
 
 def good_value(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Value:
-    """Return what a good model answers: the plan, or the next step of a cycle."""
+    """Return the valid answer: the plan, or the next step of a cycle."""
     return plan_of(scenario) if schema is PlannerSchema.PLAN else proposal_of(scenario, cycle)
 
 
 def good_answers(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Iterator[DemoAnswer]:
-    """Write the same good answer plainly, in a fence, and behind a sentence."""
+    """Yield the valid answer as plain JSON, in a fence, and after a sentence."""
     text = _dump(good_value(schema, scenario, cycle))
     for written in (text, f"```json\n{text}\n```", f"Here is the plan:\n\n{text}"):
         yield DemoAnswer(written, "stop", interpret(written, "stop", schema))
@@ -145,7 +145,7 @@ def good_answers(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> I
 def spoiled_answers(
     schema: PlannerSchema, scenario: Scenario, random: Random
 ) -> Iterator[DemoAnswer]:
-    """Write the good answer spoiled in every way that fits the schema."""
+    """Yield the valid answer spoiled in every way that fits the schema."""
     value = good_value(schema, scenario)
     own = SPOIL_PLAN if schema is PlannerSchema.PLAN else SPOIL_PROPOSAL
     for spoil in (*SPOIL_ANY, *own):
@@ -159,7 +159,7 @@ def spoiled_answers(
 def sort_spoiled(
     schema: PlannerSchema, scenarios: Iterable[Scenario], random: Random
 ) -> Mapping[ParseErrorType, list[DemoAnswer]]:
-    """Sort the spoiled answers of some scenarios by what the parser says of them."""
+    """Return the spoiled answers of some scenarios by their parse error type."""
     sorted_answers: dict[ParseErrorType, list[DemoAnswer]] = {}
     for scenario in scenarios:
         for written in spoiled_answers(schema, scenario, random):

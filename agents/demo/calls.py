@@ -1,4 +1,4 @@
-"""The calls of one run at one node: when, what came back, how it ended."""
+"""The calls of one run at one node: times, answers, outcome."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ TEMPERATURE = 0.2
 PROMPT_TOKENS = 760
 PAUSE = timedelta(milliseconds=40)
 GOOD_WEIGHTS = (90, 6, 4)
-"""Plain JSON, in a fence, behind a sentence."""
+"""Plain JSON, in a fence, after a sentence."""
 LOST_MS = {
     CallErrorType.TIMEOUT: 30_000,
     CallErrorType.PROVIDER_ERROR: 2_400,
     CallErrorType.RATE_LIMITED: 300,
 }
 Outcome = ParseErrorType | CallErrorType | None
-"""What a call brings: a kind of failure, or a good answer."""
+"""The outcome of a call: a kind of failure, or None for a valid answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoCall:
-    """One provider call; `written` is None when no answer came back."""
+    """One provider call; `written` is None if there was no answer."""
 
     number: int
     written: DemoAnswer | None
@@ -47,12 +47,12 @@ class DemoCall:
 
     @property
     def ended_at(self) -> datetime:
-        """When the call was over."""
+        """When the call ended."""
         return self.called_at + timedelta(milliseconds=self.latency_ms)
 
     @property
     def misreading(self) -> Misunderstood | None:
-        """Why the answer could not be used, or None."""
+        """Why the answer is invalid, or None."""
         reading = self.written.reading if self.written else None
         return reading if isinstance(reading, Misunderstood) else None
 
@@ -69,12 +69,12 @@ class Ladder:
 
     @property
     def schema(self) -> PlannerSchema:
-        """What the planner was asked for."""
+        """The schema of the planner's answer."""
         return SCHEMA_OF_NODE[self.place.node]
 
     @property
     def ended_at(self) -> datetime:
-        """When its last call was over."""
+        """When its last call ended."""
         return self.calls[-1].ended_at
 
     @property
@@ -89,7 +89,7 @@ class Ladder:
 
 @dataclass(frozen=True, slots=True)
 class Repertoire:
-    """Every answer a source's models can give, sorted once."""
+    """Every answer of a source's models, sorted once."""
 
     good: Mapping[PlannerSchema, Sequence[Sequence[DemoAnswer]]]
     spoiled: Mapping[PlannerSchema, Mapping[ParseErrorType, Sequence[DemoAnswer]]]
@@ -101,7 +101,7 @@ class Repertoire:
         random: Random,
         codes: frozenset[str] = frozenset(),
     ) -> DemoAnswer:
-        """Pick a good answer, mostly a plain one, or one of a kind, best with one of the codes."""
+        """Pick a valid answer, mostly a plain one, or one of a kind, if possible with a code."""
         if kind is None:
             return random.choices(random.choice(self.good[schema]), GOOD_WEIGHTS)[0]
         written = self.spoiled[schema][kind]
@@ -109,7 +109,7 @@ class Repertoire:
 
 
 def repertoires(random: Random) -> Mapping[str, Repertoire]:
-    """Write down all answers of each source."""
+    """Return all answers of each source."""
     return {
         source: _repertoire([item for item in STORY.scenarios if item.source == source], random)
         for source in STORY.sources
@@ -142,7 +142,7 @@ def make_calls(
     answer: Callable[[ParseErrorType | None], DemoAnswer],
     random: Random,
 ) -> tuple[DemoCall, ...]:
-    """Make calls one after the other; `answer` says what is written, good or bad."""
+    """Return consecutive calls; `answer` returns the answer of an outcome."""
     calls: list[DemoCall] = []
     for number, outcome in enumerate(outcomes, start=1):
         at = calls[-1].ended_at + PAUSE if calls else begin
@@ -156,7 +156,7 @@ def make_calls(
 def _answered(
     node: str, pace: RunPace, number: int, written: DemoAnswer, at: datetime, random: Random
 ) -> DemoCall:
-    """Make the call that brought an answer; later ones carry the errors before."""
+    """Return a call with an answer; later prompts contain the errors of earlier ones."""
     limit = OUTPUT_LIMIT_TOKENS[SCHEMA_OF_NODE[node]]
     tokens = min(limit, round(len(written.text) / CHARACTERS_PER_TOKEN))
     if written.finish_reason == "length":

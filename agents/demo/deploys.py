@@ -1,4 +1,4 @@
-"""What was changed when in the demo, as deploys that are marks on every axis of time."""
+"""Deploys of the demo."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,11 +7,11 @@ from agents.demo.story import HOUR, STORY, release_at
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 
 NOTE = "Demo data."
-"""How every note of the demo begins: removal looks for it."""
+"""The prefix of every note of the demo, by which it is removed."""
 
 
 def story_deploys(now: datetime) -> Iterator[PostedDeploy]:
-    """Tell the releases and prompt versions of the fortnight before `now`."""
+    """Yield the releases and prompt versions of the two weeks before `now`."""
     for hours in STORY.deployed_hours_ago:
         if hours < STORY.days * 24:
             for source in STORY.sources:

@@ -1,4 +1,4 @@
-"""From a seed to runs: when each began, where, and what came of its calls."""
+"""Random runs from a seed: start, series and outcome of each call."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ MOST_CALLS = 2
 
 @dataclass(frozen=True, slots=True)
 class DrawnRun:
-    """A run: what each of its calls brought (a kind of failure, or None), in order."""
+    """A run: the outcome of each call (a kind of failure, or None), in order."""
 
     at: datetime
     place: Dimensions
@@ -43,7 +43,7 @@ class DrawnRun:
 
 @dataclass(frozen=True, slots=True)
 class DrawnIncident:
-    """A week and what happened at its end; `since` is None where nothing degrades."""
+    """A week with an incident at its end; `since` is None if nothing degrades."""
 
     kind: str
     seed: int
@@ -59,14 +59,14 @@ class DrawnIncident:
 
     @property
     def changes(self) -> list[tuple[datetime, InjectedChange]]:
-        """What was changed when, if it was told."""
+        """The changes with their times, if deploys are reported."""
         if not self.shape.has_marks:
             return []
         return [(self.moment + change.after, change) for change in self.trouble.changes]
 
     @property
     def truth(self) -> dict[str, str | None]:
-        """What a verdict must find out."""
+        """What a verdict must find."""
         trouble = self.trouble
         return {
             "kind": self.kind,
@@ -79,13 +79,13 @@ class DrawnIncident:
         }
 
     def deploys(self) -> Iterator[PostedDeploy]:
-        """Tell the changes that lie before its end."""
+        """Yield the changes before its end."""
         for at, change in self.changes:
             if at < self.now:
                 yield demo_deploy(at, change.kind, change.version, change.source)
 
     def runs(self) -> Iterator[DrawnRun]:
-        """Draw every run of the week, hour by hour; the same ones each time."""
+        """Yield every run of the week, hour by hour; the same ones each time."""
         return _runs(self, _chance(self.kind, self.seed, "runs"))
 
 
@@ -99,18 +99,18 @@ def make_incident(
 ) -> DrawnIncident:
     """Make one incident of a kind that ends now; KeyError for another kind.
 
-    The seed decides its shape too, besides what is asked for; `weakest` is the least share
+    The seed also decides its shape, unless one is passed; `weakest` is the least share
     of calls that fail more.
     """
     random = _chance(kind, seed, "world")
     drawn = draw_shape(random, weakest)
-    used = shape or drawn
+    shape_used = shape or drawn
     if runs_per_hour is not None:
-        used = replace(used, runs_per_hour=runs_per_hour)
-    world = draw_world(used, random)
-    trouble = KINDS[kind](world, used, random)
-    ago = timedelta(hours=used.bad_hours, minutes=random.uniform(-30, 30))
-    return DrawnIncident(kind, seed, used, trouble, now - ago, now)
+        shape_used = replace(shape_used, runs_per_hour=runs_per_hour)
+    world = draw_world(shape_used, random)
+    trouble = KINDS[kind](world, shape_used, random)
+    ago = timedelta(hours=shape_used.bad_hours, minutes=random.uniform(-30, 30))
+    return DrawnIncident(kind, seed, shape_used, trouble, now - ago, now)
 
 
 def _chance(*parts: object) -> Random:
@@ -136,7 +136,7 @@ def _runs(incident: DrawnIncident, random: Random) -> Iterator[DrawnRun]:
 
 
 def _wheel(shares: Mapping[Dimensions, float], random: Random) -> Callable[[], Dimensions]:
-    """Return what draws a place by its share."""
+    """Return a function that draws a place by its share."""
     places, sums = list(shares), list(accumulate(shares.values()))
     return lambda: random.choices(places, cum_weights=sums)[0]
 
@@ -166,9 +166,9 @@ PACES = {"plan": RunPace(2_100, 310), "next_step": RunPace(1_000, 120)}
 
 
 def ladders_of(incident: DrawnIncident, random: Random) -> Iterator[Ladder]:
-    """Tell every run of an incident, in the order in which they began."""
+    """Yield every run of an incident, in order of their start."""
     answers = repertoires(random)
-    # A source without goals of its own answers like the first.
+    # A source without scenarios answers like the first.
     first, *_ = answers.values()
     for number, run in enumerate(incident.runs()):
         parts = f"{incident.kind} {incident.seed} {incident.now.isoformat()} {number}"

@@ -1,4 +1,4 @@
-"""From the runs of the story to events that can be told from all others."""
+"""Events of the demo's runs, with ids that mark them as demo data."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,7 +13,7 @@ from failsoft.identifiers import uuid7
 from failsoft.retry.answers import Misunderstood
 
 MARK = bytes.fromhex("de3057a1150f")
-"""The last 48 bits of every id of the demo: what carries them can be removed."""
+"""The last 48 bits of every id of the demo, by which its rows are removed."""
 NEAREST = {
     "orders.fetch": "orders.get",
     "ticket.search": "tickets.search",
@@ -31,7 +31,7 @@ def demo_id(at: datetime, *parts: object) -> UUID:
 
 
 def events_of(ladder: Ladder) -> Iterator[PostedEvent]:
-    """Tell a run: an event a call, then the degradation or the tool nobody knows."""
+    """Yield an event for each call, then the degradation or the unknown tool."""
     for call in ladder.calls:
         yield _event_of_call(ladder, call)
     after = ladder.ended_at + AFTER
@@ -45,7 +45,7 @@ def events_of(ladder: Ladder) -> Iterator[PostedEvent]:
 
 
 def details_of(ladder: Ladder, call: DemoCall) -> dict[str, Any]:
-    """Return how a call was made and what it cost, as events and attempts have it."""
+    """Return settings and usage of a call, as in events and attempts."""
     by_schema = call.number > 1 and ladder.place.provider == "openai"
     return {
         "attempt": call.number,
@@ -95,7 +95,7 @@ def _event(
         correlation_id=ladder.correlation_id,
         cycle=ladder.cycle,
         attributes={"demo": True, **(attributes or {})},
-        # The requested model answers all that is invented.
+        # In the demo the requested model always answers.
         **{k: value for k, value in ladder.place._asdict().items() if k != "served"},
         **fields,
     )

@@ -1,7 +1,7 @@
-"""Goals of the demo from the first call to the sentence at the end, as rows.
+"""Goals of the demo as rows, from the first call to the final message.
 
-The plans are run by the product's own executor, the states come from the product's own
-rules; only the models and the tools are made up. Text is redacted like all other.
+Plans are executed by the product's own executor; states come from the product's own
+rules. Only the models and the tools are fake. Text is redacted as always.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -69,12 +69,12 @@ FAULTS = (
     (ToolTimeoutError("no answer within 10 s"), timedelta(seconds=10)),
     (UpstreamError("answered 503 three times"), timedelta(seconds=1.7)),
 )
-"""How a tool fails, and after what time."""
+"""How a tool fails, and after which time."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoalStory:
-    """The rows of a goal that has ended, without its model; and the calls of its cycles."""
+    """The rows of a goal that has ended, without its model, and the calls of its cycles."""
 
     goal: Goal
     series: DemoSeries
@@ -85,18 +85,18 @@ class GoalStory:
 
 
 def goals(now: datetime, random: Random, project_id: int) -> Iterator[GoalStory]:
-    """Tell every goal of the story, as seen at `now`; ids differ from project to project."""
+    """Yield every goal of the story, as seen at `now`; ids differ from project to project."""
     answers = repertoires(random)
     for number, plot in enumerate(STORY.plots, start=1):
         series = next(s for s in STORY.series if (s.model, s.node) == (plot.model, plot.node))
         own = [item for item in STORY.scenarios if item.source == series.source]
         scenario = random.choice(own)
-        teller = _Teller(now, random, project_id, plot, scenario, answers[series.source])
-        yield teller.tell(series, f"demo-goal-{number:02d}")
+        builder = _StoryBuilder(now, random, project_id, plot, scenario, answers[series.source])
+        yield builder.build(series, f"demo-goal-{number:02d}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Teller:
+class _StoryBuilder:
     now: datetime
     random: Random
     project_id: int
@@ -104,7 +104,7 @@ class _Teller:
     scenario: Scenario
     answers: Repertoire
 
-    def tell(self, series: DemoSeries, correlation_id: str) -> GoalStory:
+    def build(self, series: DemoSeries, correlation_id: str) -> GoalStory:
         created_at = self.now - self.plot.hours_ago * HOUR
         goal = Goal(
             id=demo_id(created_at, self.project_id, correlation_id),
@@ -136,7 +136,7 @@ class _Teller:
     def _add_cycle(self, story: GoalStory, cycle: DemoCycle, number: int) -> None:
         begin = (story.goal.ended_at or self.now) + QUEUED_FOR
         series, age = story.series, self.now - begin
-        # The newest prompt of the time: last week that was the flawed one.
+        # The newest prompt at that time; last week that was the flawed one.
         prompt = prompts_in_use(series.source, self.plot.environment, age)[-1]
         odds = odds_of(series, prompt, age)
         schema = SCHEMA_OF_NODE[series.node]
@@ -233,7 +233,7 @@ class _Teller:
         return call
 
     def _conclude(self, story: GoalStory, last: DemoCycle) -> None:
-        """Work out how a goal ends, by the product's own rules."""
+        """Set how a goal ends, by the product's own rules."""
         goal = story.goal
         state, outcome = conclude(story, is_cancelled=last.cancelled_after is not None)
         message = respond(state, outcome, goal.correlation_id, self.scenario.answer)
@@ -245,29 +245,31 @@ class _Teller:
 
 
 def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, PlanningOutcome]:
-    """Return the state and outcome a goal ends in."""
-    last, begun = story.ladders[-1], TaskState(cycle=story.goal.cycle)
+    """Return the final state and outcome of a goal."""
+    last, initial = story.ladders[-1], TaskState(cycle=story.goal.cycle)
     if last.reason == "timeout":
-        return begun.stopped("timeout"), PlanningOutcome.PROVIDER_FAILED
+        return initial.stopped("timeout"), PlanningOutcome.PROVIDER_FAILED
     if last.reason is not None:
         series = story.series
-        state = begun.degraded(last.schema, len(last.calls), series.provider, series.model)
+        state = initial.degraded(last.schema, len(last.calls), series.provider, series.model)
         return state, PlanningOutcome.DEGRADED
     meta = story.runs[-1].meta or {}
     evaluation = {"task_status": meta["task_status"], "reason": meta["reason"]}
     outcome = outcome_of_good_ladders([len(item.calls) for item in story.ladders], stubbed=False)
     if not is_cancelled and not meta["ok"]:
-        return begun.unfinished(evaluation), outcome
+        return initial.unfinished(evaluation), outcome
     update = {
         "status": Status.CANCELLED if is_cancelled else Status.COMPLETED,
         "pdca_phase": Phase.ACT,
         "execution_eval": evaluation,
     }
-    return begun.model_copy(update=update), (PlanningOutcome.CANCELLED if is_cancelled else outcome)
+    return initial.model_copy(update=update), (
+        PlanningOutcome.CANCELLED if is_cancelled else outcome
+    )
 
 
 def payload_of(ladder: Ladder) -> dict[str, Any]:
-    """Return what the last call of a good ladder said, a single step as a plan of one."""
+    """Return the plan of the last call; a next step as a plan of one."""
     written = ladder.calls[-1].written
     value = written.reading.value if written and isinstance(written.reading, Understood) else {}
     if ladder.schema is PlannerSchema.PLAN:
@@ -277,12 +279,12 @@ def payload_of(ladder: Ladder) -> dict[str, Any]:
 
 
 def stopping_after(steps: int | None) -> Callable[[], str | None]:
-    """Build the stop of a run cancelled after so many steps, never when None."""
-    asked: list[None] = []
+    """Return the `stop` of a run that is cancelled after `steps` steps, or never."""
+    polls: list[None] = []
 
     def stop() -> str | None:
-        asked.append(None)
-        return "cancelled" if steps is not None and len(asked) > steps else None
+        polls.append(None)
+        return "cancelled" if steps is not None and len(polls) > steps else None
 
     return stop
 

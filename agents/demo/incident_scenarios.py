@@ -1,4 +1,4 @@
-"""What can happen, one function a kind: what changes, and what the truth is."""
+"""Incident scenarios, one function per kind: what changes, and the expected verdict."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ Worse = Callable[[Dimensions], Rates]
 
 @dataclass(frozen=True, slots=True)
 class InjectedChange:
-    """Something that was changed: when, relative to the onset."""
+    """A change and its time relative to the onset."""
 
     after: timedelta
     kind: str
@@ -30,7 +30,7 @@ class InjectedChange:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What happened: the world once it had, which calls fail how, and the truth."""
+    """An incident: the world after it, which calls fail how, and the expected verdict."""
 
     world: World
     cause: Cause | None
@@ -41,14 +41,14 @@ class Trouble:
     worse: Worse | None = None
     changes: tuple[InjectedChange, ...] = ()
     moved_after: timedelta = timedelta(0)
-    """When calls move to where the world says, relative to the onset."""
+    """When calls move to `world.moved`, relative to the onset."""
 
 
 Happen = Callable[[World, TrafficShape, Random], Trouble]
 
 
 def _raised(rates: Worse, kind: str, more: float, **where: str) -> Worse:
-    """Raise a kind of failure where the dimensions have these values, or everywhere."""
+    """Return rates with more of a kind of failure where the dimensions match, or everywhere."""
 
     def worse(place: Dimensions) -> Rates:
         usual = rates(place)
@@ -64,19 +64,22 @@ def _moved(world: World, name: str, value: str, part: float = 1.0, **version: st
     shares: dict[Dimensions, float] = {}
     for place, share in world.shares.items():
         went = part if getattr(place, name) == value else 0.0
-        for at, its in ((place, share * (1 - went)), (place._replace(**version), share * went)):
-            if its:
-                shares[at] = shares.get(at, 0.0) + its
+        for at, moved_share in (
+            (place, share * (1 - went)),
+            (place._replace(**version), share * went),
+        ):
+            if moved_share:
+                shares[at] = shares.get(at, 0.0) + moved_share
     return replace(world, moved=shares)
 
 
 def _at_once(random: Random) -> timedelta:
-    """A change is told when it begins, or some minutes before."""
+    """A change is reported at the onset, or some minutes before."""
     return timedelta(minutes=-random.uniform(0, 4))
 
 
 def _innocent(random: Random, source: str | None = None) -> InjectedChange:
-    """A release that is not to blame: near the onset, before or after."""
+    """Return a release that is not the cause: near the onset, before or after."""
     after = timedelta(minutes=random.choice((-1, 1)) * random.uniform(0, 40))
     return InjectedChange(after, "release", NEW_RELEASE, source)
 
@@ -90,7 +93,7 @@ def provider_outage(world: World, shape: TrafficShape, random: Random) -> Troubl
 
 
 def model(world: World, shape: TrafficShape, random: Random) -> Trouble:
-    """One model answers worse, whatever it is asked with."""
+    """One model fails more, whatever the prompt."""
     provider, name = random.choice(world.models)
     kind = random.choice(BAD_KINDS)
     worse = _raised(world.rates, kind, shape.strength, model=name)
@@ -99,7 +102,7 @@ def model(world: World, shape: TrafficShape, random: Random) -> Trouble:
 
 
 def prompt(world: World, shape: TrafficShape, random: Random) -> Trouble:
-    """A source gets a new prompt version, wholly or in part, and it is worse."""
+    """A source gets a new prompt version for all or a part of its calls, and it is worse."""
     source = random.choice(world.sources)
     stem, _, number = STORY.world.prompts[source][-1].rpartition("v")
     version = f"{stem}v{int(number) + 1}"
@@ -111,7 +114,7 @@ def prompt(world: World, shape: TrafficShape, random: Random) -> Trouble:
 
 
 def schema(world: World, shape: TrafficShape, random: Random) -> Trouble:
-    """A node asks for a new schema version, and answers do not meet it."""
+    """A node requires a new schema version, and answers do not match it."""
     node, kind = random.choice(world.nodes), "schema_invalid"
     version = f"{SCHEMA_OF_NODE[node]} 4"
     moved = _moved(world, "node", node, shape.part, schema_version="4")
@@ -132,7 +135,7 @@ def release(world: World, shape: TrafficShape, random: Random) -> Trouble:
 
 
 def validator(world: World, shape: TrafficShape, random: Random) -> Trouble:
-    """Answers of every model are refused for one reason: the fault is our own check."""
+    """Answers of every model are refused for one reason: our own validator is at fault."""
     kind = random.choice(("schema_invalid", "schema_invalid", "unknown_tool"))
     worse = _raised(world.rates, kind, shape.strength)
     change = InjectedChange(_at_once(random), "validator", "checks-12")
@@ -140,7 +143,7 @@ def validator(world: World, shape: TrafficShape, random: Random) -> Trouble:
 
 
 def two_causes(world: World, shape: TrafficShape, random: Random) -> Trouble:
-    """Two things at once: two models with two kinds, or a model and a source's release."""
+    """Two causes at once: two models with two kinds, or a model and a source's release."""
     (provider, name), (other_provider, other) = random.sample(world.models, 2)
     first, second = random.sample(BAD_KINDS[:4], 2)
     strength = max(shape.strength, 0.25)
@@ -159,7 +162,7 @@ def two_causes(world: World, shape: TrafficShape, random: Random) -> Trouble:
 
 
 def mix_shift(world: World, _: TrafficShape, random: Random) -> Trouble:
-    """More calls go to a model, or come from a source, that always was worse."""
+    """More calls go to a model, or come from a source, that was always worse."""
     if random.random() < 0.7:
         field, value = "model", random.choice(world.models)[1]
     else:
@@ -177,7 +180,7 @@ def mix_shift(world: World, _: TrafficShape, random: Random) -> Trouble:
 
 
 def innocent_deploy(world: World, shape: TrafficShape, random: Random) -> Trouble:
-    """One model got worse; near that moment something of ours was changed."""
+    """One model got worse; near that moment a release was deployed."""
     bad = model(world, shape, random)
     source = random.choice(world.sources)
     mark = _innocent(random, source)
@@ -190,7 +193,7 @@ def innocent_deploy(world: World, shape: TrafficShape, random: Random) -> Troubl
 
 
 def healthy(world: World, _: TrafficShape, random: Random) -> Trouble:
-    """Nothing happens, besides a deploy now and then."""
+    """Nothing happens, except for an occasional deploy."""
     mark = replace(_innocent(random), source=random.choice(world.sources))
     return Trouble(world, None, changes=(mark,) if random.random() < 0.5 else ())
 

@@ -1,4 +1,4 @@
-"""The demo data by one click: a row, a worker that loads or removes it, an audit entry."""
+"""Load or remove the demo data in a worker, with a row and an audit entry."""
 
 from datetime import timedelta
 
@@ -13,13 +13,13 @@ from diagnostics.accounts.models import Project
 from diagnostics.clock import DatabaseNow
 
 TASK = "agents.tasks.see_to_demo"
-# A worker that died leaves its order at work: after so long another may be given.
+# The order of a worker that died stays `running`: after this time it counts as failed.
 LOST = timedelta(minutes=15)
 Status = DemoOrder.Status
 
 
 def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
-    """Order the demo data to be loaded or removed; the order that is at work, if one is."""
+    """Enqueue loading or removing the demo data; return the running order if there is one."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         lost = DemoOrder.objects.filter(
@@ -27,26 +27,26 @@ def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
         )
         lost.update(status=Status.FAILED, finished_at=DatabaseNow())
         at_work = DemoOrder.objects.filter(project=project, status=Status.RUNNING)
-        if found := at_work.first():
-            return found
+        if running := at_work.first():
+            return running
         job = DemoOrder(project=project, verb=DemoOrder.Verb(verb))
         order(job, by, TASK, f"demo.{verb}_ordered", project.slug)
     return job
 
 
 def last_order(project: Project) -> DemoOrder | None:
-    """Return the newest order of a project."""
+    """Return the latest order of a project."""
     orders = DemoOrder.objects.filter(project=project).select_related("by")
     return orders.order_by("-at", "-pk").first()
 
 
 def has_demo(project: Project) -> bool:
-    """Whether there is demo data in the project."""
+    """Whether the project has demo data."""
     return loading.is_loaded(project)
 
 
 def carry_out(order_id: int) -> None:
-    """Load or remove as ordered; safe to repeat: what was interrupted is taken up again."""
+    """Load or remove as ordered; safe to repeat after an interruption."""
     orders = DemoOrder.objects.select_related("project")
     job = orders.filter(pk=order_id, status=Status.RUNNING).first()
     if job is None:

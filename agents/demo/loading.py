@@ -1,4 +1,4 @@
-"""Writes the demonstration data into a project, and removes it."""
+"""Write demo data into a project, and remove it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -45,15 +45,15 @@ from plans.models.run import Run, RunStep
 BATCH = 1000
 SEED = 4411
 WATCHED = timedelta(hours=12)
-"""How far back alert rules are asked about an incident at the end of a week."""
+"""How far back alert rules are evaluated for an incident at the end of a week."""
 WATCHED_STORY = timedelta(hours=60)
-"""How far back they are asked of the story: to before its two small incidents."""
+"""How far back they are evaluated for the story: to before its two small incidents."""
 WHOLE = 1_000
-"""Batches that are folded at most: all of what was loaded."""
+"""The maximum number of batches to aggregate: enough for all loaded events."""
 ADDRESS = "https://demo.invalid/"
-"""No such host can exist; a provider with this address belongs to the demo."""
+"""No such host can exist; every provider with this address is of the demo."""
 DEMO_PRICES = "demo price"
-"""Said as the source of a price that is made up."""
+"""The source of a demo price."""
 ADAPTERS = {"anthropic": Provider.Adapter.ANTHROPIC}
 Row = TypeVar("Row", bound=Model)
 
@@ -67,15 +67,15 @@ class DemoCounts:
 
 
 def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0) -> DemoCounts:
-    """Write the fortnight before `now` into a project; volume 1 is about 25,000 events.
+    """Write the two weeks before `now` into a project; volume 1 is about 25,000 events.
 
-    A project that has the demo keeps it as it is. A load that was interrupted is taken
-    up again from the moment it was begun at, and adds what is missing.
+    A project that has the demo keeps it unchanged. An interrupted load is
+    resumed with the time of its start, and adds what is missing.
     """
     if _goals(project).exists():
         return DemoCounts(0, 0)
-    begun = _providers(project).values_list("created_at", flat=True).first()
-    moment = begun or now
+    started_at = _providers(project).values_list("created_at", flat=True).first()
+    moment = started_at or now
     models = _add_models(project, moment)
     stories = list(goals(moment, _chance(seed), project.pk))
     of_goals = [ladder for story in stories for ladder in story.ladders]
@@ -94,20 +94,20 @@ def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0)
 
 
 def load_incident(project: Project, incident: DrawnIncident) -> int:
-    """Write the week and the incident at its end into a project; gives the events.
+    """Write the week and the incident at its end into a project; return the number of events.
 
-    Its truth is `incident.truth`. A project that has demo events keeps them: 0.
+    `incident.truth` is the expected verdict. A project that has demo events keeps them: 0.
     """
     if _marked(EventIdentity.objects.filter(project=project), "event_id").exists():
         return 0
     events = write_incident(project, incident)
-    # What the alert rules would have found lately: evaluations and incidents.
+    # Recent evaluations and incidents of alert rules.
     backfill(project.pk, incident.now - WATCHED, incident.now)
     return events
 
 
 def write_incident(project: Project, incident: DrawnIncident) -> int:
-    """Write an incident's events and deploys, without what alerts would have made of it."""
+    """Write an incident's events and deploys, without evaluations and incidents."""
     runs = ladders_of(incident, _chance(incident.seed))
     return _write(project, incident.now, incident.deploys(), runs)
 
@@ -115,7 +115,7 @@ def write_incident(project: Project, incident: DrawnIncident) -> int:
 def _write(
     project: Project, now: datetime, deploys: Iterable[PostedDeploy], runs: Iterable[Ladder]
 ) -> int:
-    """Record deploys and runs as their senders would, and count them; gives the new events."""
+    """Record deploys and runs as their senders would, and aggregate; return the new events."""
     ensure_partitions((now - timedelta(days=STORY.days)).date(), now.date())
     with transaction.atomic():
         for deploy in deploys:
@@ -131,8 +131,8 @@ def _write(
 
 
 def remove(project: Project) -> DemoCounts:
-    """Delete what `load` wrote into a project, and nothing else; its counts go too."""
-    begun = _providers(project).values_list("created_at", flat=True).first()
+    """Delete what `load` wrote into a project, counts included, and nothing else."""
+    started_at = _providers(project).values_list("created_at", flat=True).first()
     forget(project.pk)
     remove_aftermath(project.pk)
     Deploy.objects.filter(project=project, note__startswith=NOTE).delete()
@@ -140,10 +140,10 @@ def remove(project: Project) -> DemoCounts:
     events = purge_marked(project.pk, MARK.hex())
     with transaction.atomic():
         removed = _goals(project).count()
-        if begun is not None:
-            # The report that the load archived, unless it was sent to somebody as well.
+        if started_at is not None:
+            # The report that the load archived, unless it was also sent.
             reports = Report.objects.filter(project=project, deliveries__isnull=True, query="")
-            reports.filter(period_start__lt=begun, period_end__gt=begun).delete()
+            reports.filter(period_start__lt=started_at, period_end__gt=started_at).delete()
         _goals(project).delete()
         _marked(Run.objects.filter(project=project), "id").delete()
         _remove_models(project)
@@ -151,7 +151,7 @@ def remove(project: Project) -> DemoCounts:
 
 
 def is_loaded(project: Project) -> bool:
-    """Whether a project has the demo, or the beginning of it."""
+    """Whether a project has the demo, or a part of it."""
     return _providers(project).exists()
 
 
@@ -160,15 +160,17 @@ def _chance(seed: int) -> Random:
 
 
 def _add_models(project: Project, at: datetime) -> dict[tuple[str, str], LanguageModel]:
-    """Make sure of the models; their time says when the load was begun.
+    """Get or create the models; their creation time is the start of the load.
 
-    All are disabled, so that no goal is ever sent to them, and the names of providers leave
-    the plain ones free for real ones.
+    All are disabled, so that no goal is ever sent to them. Names of providers leave
+    the plain names to real ones.
     """
     models: dict[tuple[str, str], LanguageModel] = {}
     with transaction.atomic():
-        ours = [(one.provider, one.model) for one in STORY.series if not one.is_outside]
-        for name, model in dict.fromkeys(ours):
+        names = [
+            (series.provider, series.model) for series in STORY.series if not series.is_outside
+        ]
+        for name, model in dict.fromkeys(names):
             provider, _ = _providers(project).get_or_create(
                 name=demo_provider(name),
                 defaults={
@@ -199,7 +201,7 @@ def _add_models(project: Project, at: datetime) -> dict[tuple[str, str], Languag
 def _add_goals(
     stories: Iterable[GoalStory], models: Mapping[tuple[str, str], LanguageModel]
 ) -> None:
-    """Write all goals at once: where there is one, the load is complete."""
+    """Write all goals in one transaction: if there is one, the load is complete."""
     with transaction.atomic():
         for story in stories:
             Run.objects.bulk_create(story.runs)
@@ -210,17 +212,20 @@ def _add_goals(
 
 
 def _add_demo_prices(project_id: int, moment: datetime) -> None:
-    """Price the models of the story that neither the list nor the project has a price for."""
+    """Add prices for models of the story without a price in the list or the project."""
     look_up_prices()
     priced = prices_of(project_id)
     first_day = (moment - timedelta(days=STORY.days)).date()
     Price.objects.bulk_create(
         (
             Price(
-                project_id=project_id, edition=DEMO_PRICES, valid_from=first_day, **one.model_dump()
+                project_id=project_id,
+                edition=DEMO_PRICES,
+                valid_from=first_day,
+                **price.model_dump(),
             )
-            for one in STORY.prices
-            if (one.provider, one.model) not in priced
+            for price in STORY.prices
+            if (price.provider, price.model) not in priced
         ),
         ignore_conflicts=True,
     )
@@ -240,7 +245,7 @@ def _marked(rows: QuerySet[Row], id_field: str) -> QuerySet[Row]:
 
 
 def _remove_models(project: Project) -> None:
-    """Delete the providers; a model that a goal of one's own was given to stays."""
+    """Delete the providers; a model that a real goal used stays."""
     used = Goal.objects.filter(project=project).values("language_model")
     models = LanguageModel.objects.filter(provider__in=_providers(project))
     models.exclude(pk__in=used).delete()

@@ -1,4 +1,4 @@
-"""Demo data that somebody asked for, or wants gone: a worker sees to it and says how it went."""
+"""Orders to load or remove the demo data."""
 
 from django.db import models
 from django.db.models import Q
@@ -12,13 +12,13 @@ class DemoOrder(Job):
     """Load the demo data into a project, or remove it."""
 
     class Verb(models.TextChoices):
-        """What is to be done."""
+        """What to do."""
 
         LOAD = "load"
         REMOVE = "remove"
 
     class Status(models.TextChoices):
-        """Waiting or at work, ended, or given up."""
+        """Queued or running, done, or failed."""
 
         RUNNING = "running"
         DONE = "done"

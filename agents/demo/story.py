@@ -1,4 +1,4 @@
-"""Who plays and what happens to them, read from `story.toml`."""
+"""The demo's series, incidents and scenarios, read from `story.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ HOUR = timedelta(hours=1)
 
 
 class RunPace(NamedTuple):
-    """How long a series usually takes for how many tokens of an answer."""
+    """The usual latency and answer length of a series."""
 
     latency_ms: int
     output_tokens: int
@@ -29,7 +29,7 @@ class _StoryPart(BaseModel):
 
 
 class DemoSeries(_StoryPart):
-    """A series of the demo: a model at a node, its traffic and its usual luck.
+    """A series of the demo: a model at a node, its traffic and its usual failure rates.
 
     Shares are of all runs: `degraded` ends without a plan, `repaired` took two calls.
     """
@@ -43,7 +43,7 @@ class DemoSeries(_StoryPart):
     repaired: float
     latency_ms: int
     output_tokens: int
-    # Called by an agent that posts events: it is no model of the project's providers.
+    # Called by an agent that posts events: not a model of the project's providers.
     is_outside: bool = False
 
     @property
@@ -63,30 +63,30 @@ class UsagePeriod(_StoryPart):
 
 
 class Odds(_StoryPart):
-    """What to expect of a run: shares of all runs, and the kinds of failure."""
+    """The expected outcome of a run: shares of all runs, and the kinds of failure."""
 
     degraded: float
     repaired: float
     mix: Mix
-    # The error codes that mark an incident; empty when any will do.
+    # The error codes of an incident; empty for any.
     codes: frozenset[str] = frozenset()
 
 
 class DemoIncident(Odds):
-    """A stretch in which one model did worse than usual, with all prompts or one."""
+    """A period in which one model failed more than usual, with all prompts or one."""
 
     provider: str
     model: str
     since_hours: float
     until_hours: float
     prompt_version: str | None = None
-    # What a person said that it was, and the comment they left.
+    # The cause of its resolution, and a comment.
     resolved_as: str = ""
     note: str = ""
 
 
 class BreakerMove(NamedTuple):
-    """A change of a breaker's state so many hours ago, and why."""
+    """A change of a breaker's state, its time and its cause."""
 
     hours_ago: float
     state: BreakerState
@@ -94,7 +94,7 @@ class BreakerMove(NamedTuple):
 
 
 class DemoBreaker(_StoryPart):
-    """A breaker of a model of the demo, and what moved it, oldest first."""
+    """A breaker of a model of the demo, and its changes, oldest first."""
 
     provider: str
     model: str
@@ -104,7 +104,7 @@ class DemoBreaker(_StoryPart):
 
 
 class DemoPattern(_StoryPart):
-    """A fix pattern that was learned: (good, runs) of those it was told to and withheld from."""
+    """A learned fix pattern; `told` and `withheld` are (good, runs) with and without the hint."""
 
     error_class: ParseErrorType
     code: str
@@ -118,7 +118,7 @@ class DemoPattern(_StoryPart):
 
 
 class DemoPrice(_StoryPart):
-    """US dollars per 1M tokens of a model of the story, made up for it."""
+    """A fake price of a model of the story, in US dollars per 1M tokens."""
 
     provider: str
     model: str
@@ -127,7 +127,7 @@ class DemoPrice(_StoryPart):
 
 
 class ScriptedStep(_StoryPart):
-    """A step of a good plan, and what its tool returns."""
+    """A step of a valid plan, and the output of its tool."""
 
     title: str
     tool: str
@@ -137,7 +137,7 @@ class ScriptedStep(_StoryPart):
 
 
 class Scenario(_StoryPart):
-    """A goal, the steps that reach it, and the sentence that closes it."""
+    """A goal, the steps that reach it, and the final answer."""
 
     source: str
     goal: str
@@ -148,10 +148,10 @@ class Scenario(_StoryPart):
 
 
 class DemoCycle(_StoryPart):
-    """One cycle: what its calls bring, and what happens to the run of their plan.
+    """One cycle: the outcomes of its calls, and what happens to the run of their plan.
 
     `failing_step` is the 1-based step whose tool fails; `cancelled_after` the number of
-    steps after which somebody cancels.
+    steps after which it is cancelled.
     """
 
     calls: tuple[Literal["good", "bad", "lost"], ...]
@@ -160,7 +160,7 @@ class DemoCycle(_StoryPart):
 
 
 class Plot(_StoryPart):
-    """A goal that is told in full: how long ago, of which series, and the name of its cycles."""
+    """A goal with all its rows: its age, its series, and the name of its cycles."""
 
     hours_ago: float
     model: str
@@ -170,7 +170,7 @@ class Plot(_StoryPart):
 
 
 class DrawnWorld(_StoryPart):
-    """What the worlds of drawn incidents are made of; the newest prompt stands last."""
+    """The parts of random worlds; the newest prompt is the last."""
 
     release: str
     new_release: str
@@ -199,7 +199,7 @@ class Story(_StoryPart):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The agents of the story."""
+        """The sources of the story."""
         return tuple(dict.fromkeys(scenario.source for scenario in self.scenarios))
 
 
@@ -209,7 +209,7 @@ STORY = Story.model_validate(
 
 
 def prompts_in_use(source: str, environment: str, age: timedelta) -> list[str]:
-    """Name the prompt versions a source used so long ago, at least one."""
+    """Return the prompt versions that a source used `age` ago, at least one."""
     return [
         period.name
         for period in STORY.prompts
@@ -218,13 +218,13 @@ def prompts_in_use(source: str, environment: str, age: timedelta) -> list[str]:
 
 
 def release_at(now: datetime, age: timedelta) -> str:
-    """Name the release in use so long ago, after the day it was deployed."""
+    """Return the release in use `age` ago, named after the day of its deploy."""
     deployed = min(hours for hours in STORY.deployed_hours_ago if hours * HOUR >= age)
     return f"{now - min(deployed, (STORY.days + 1) * 24) * HOUR:%Y.%m.%d}-1"
 
 
 def odds_of(series: DemoSeries, prompt_version: str, age: timedelta) -> Odds:
-    """Return the odds of a run: those of the incident that hits it, or the usual ones."""
+    """Return the odds of a run: those of its incident, or the usual ones."""
     for incident in STORY.incidents:
         if (
             (series.provider, series.model) == (incident.provider, incident.model)
@@ -240,7 +240,7 @@ def _covers(period: UsagePeriod | DemoIncident, age: timedelta) -> bool:
 
 
 def plan_of(scenario: Scenario) -> dict[str, Any]:
-    """Write the good plan of a scenario as a payload of the contract."""
+    """Return the valid plan of a scenario as a payload of the contract."""
     return {
         "steps": [
             {
@@ -255,7 +255,7 @@ def plan_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def proposal_of(scenario: Scenario, cycle: int) -> dict[str, Any]:
-    """Write the good next step of a cycle; the end after the last step."""
+    """Return the valid next step of a cycle; `finish` after the last step."""
     if cycle > len(scenario.steps):
         return {"kind": "finish", "answer": scenario.answer}
     step = scenario.steps[cycle - 1]

@@ -1,4 +1,4 @@
-"""The background of the demonstration: two weeks of runs, hour by hour."""
+"""Background traffic of the demo: two weeks of runs, hour by hour."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ QUIETEST_SHARE = 0.45
 WEEKEND_SHARE = 0.7
 SATURDAY = 5
 SETTLED = timedelta(minutes=1)
-"""Nothing is younger: a run in the making looks like one without an end."""
+"""The minimum age of a run: an unfinished one would look incomplete."""
 LOST_SHARE = 0.004
 UNKNOWN_TOOL_SHARE = 0.005
 
 
 def traffic_share(at: datetime) -> float:
-    """Return the share of peak traffic at a moment (UTC), between 0.3 and 1."""
+    """Return the share of peak traffic at a time (UTC), between 0.3 and 1."""
     hour = at.hour + at.minute / 60
     swing = (1 + cos((hour - BUSIEST_HOUR) * 2 * pi / 24)) / 2
     share = QUIETEST_SHARE + (1 - QUIETEST_SHARE) * swing
@@ -42,9 +42,9 @@ def traffic_share(at: datetime) -> float:
 
 @dataclass(slots=True)
 class SteadyChance:
-    """A share that is met over any stretch of draws, at irregular distances.
+    """Draws that keep to a share over any stretch, at irregular intervals.
 
-    Plain chance would make a healthy series look ill now and then.
+    Independent draws would sometimes make a healthy series look degraded.
     """
 
     random: Random
@@ -62,14 +62,14 @@ class SteadyChance:
 
 
 def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladder]:
-    """Tell every run of the fortnight before `now`, oldest first in each series.
+    """Yield every run of the two weeks before `now`, oldest first in each series.
 
     `volume` scales the traffic: 1 makes about 25,000 events.
     """
     answers = repertoires(random)
     for series in STORY.series:
         for environment, share in STORY.environments.items():
-            # Rare things start out of step with each other.
+            # Rare outcomes start at different offsets.
             rare = [SteadyChance(random, random.uniform(-0.5, 0.5)) for _ in range(2)]
             luck = _Luck(random, SteadyChance(random), SteadyChance(random), *rare)
             starts = _starts(now, series.peak_runs_per_hour * share * volume, random)
@@ -85,7 +85,7 @@ def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladd
 def place_of(
     series: DemoSeries, environment: str, prompt: str, now: datetime, at: datetime
 ) -> Dimensions:
-    """Return where a series is called from at a moment of the story that ends now."""
+    """Return the dimensions of a series' call at a time of the story that ends now."""
     return Dimensions(
         series.provider,
         series.model,
@@ -100,7 +100,7 @@ def place_of(
 
 
 def _starts(now: datetime, peak: float, random: Random) -> Iterator[datetime]:
-    """Yield when runs begin: about as many each hour as the rhythm says."""
+    """Yield the starts of runs, following the hourly traffic."""
     owed = random.random()
     for hour in range(STORY.days * 24, 0, -1):
         begin = now - hour * HOUR
@@ -112,7 +112,7 @@ def _starts(now: datetime, peak: float, random: Random) -> Iterator[datetime]:
 
 @dataclass(slots=True)
 class _Luck:
-    """The chances of one series in one environment."""
+    """The random outcomes of one series in one environment."""
 
     random: Random
     degraded: SteadyChance
@@ -139,7 +139,7 @@ class _Luck:
         return ladder
 
     def _outcomes(self, odds: Odds) -> Iterator[Outcome]:
-        """Draw what the calls of a run bring, at most two."""
+        """Yield the outcomes of a run's calls, at most two."""
         if self.lost.happens(LOST_SHARE):
             yield self.random.choice((CallErrorType.TIMEOUT, CallErrorType.PROVIDER_ERROR))
             return

@@ -1,4 +1,4 @@
-"""The project something happens to: who calls which model how often, and how it goes."""
+"""A random project: which models are called how often, and how they fail."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from diagnostics.verdict.cells import Dimensions
 SILENT = ("call_timeout", "call_provider_error", "call_rate_limited")
 WEAKEST, STRONGEST = 0.15, 0.5
 HOURS = (2.0, 3.0, 6.0, 6.0, 12.0, 20.0)
-"""How long ago incidents began."""
+"""Possible ages of incidents."""
 NODES = ("plan", "next_step")
 
 Rates = Mapping[str, float]
-"""The chance of each kind of failure of one call."""
+"""The probability of each kind of failure of one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficShape:
-    """How large the project is, how long ago it happened, and how bad it is."""
+    """The size of the project, and the age and severity of the incident."""
 
     runs_per_hour: float
     bad_hours: float
@@ -32,12 +32,12 @@ class TrafficShape:
     part: float = 1.0
     """The share of calls that a new version goes to."""
     has_marks: bool = True
-    """Whether deploys are told."""
+    """Whether deploys are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Every place that is called, its share of the calls, and its usual failures."""
+    """Every series, its share of the calls, and its usual failure rates."""
 
     shares: Mapping[Dimensions, float]
     usual: Mapping[Dimensions, Rates]
@@ -45,10 +45,10 @@ class World:
     sources: tuple[str, ...]
     nodes: tuple[str, ...]
     moved: Mapping[Dimensions, float] = field(default_factory=dict)
-    """Shares of the calls once something happened, where they differ."""
+    """Shares of the calls after the incident, where they differ."""
 
     def rates(self, place: Dimensions) -> Rates:
-        """Return the usual failures of a place; a new version fails like the old one."""
+        """Return the usual failure rates of a series; a new version has those of the old one."""
         if usual := self.usual.get(place):
             return usual
         origins = (old for old in self.shares if (old.who, old.source) == (place.who, place.source))
@@ -56,7 +56,7 @@ class World:
 
 
 def draw_shape(random: Random, weakest: float = WEAKEST) -> TrafficShape:
-    """Draw how large and how bad: from 30 to 150 runs an hour, 2 to 20 hours."""
+    """Draw size and severity: from 30 to 150 runs an hour, 2 to 20 hours."""
     return TrafficShape(
         runs_per_hour=random.choice((30.0, 45.0, 60.0, 90.0, 150.0)),
         bad_hours=random.choice(HOURS),
@@ -71,7 +71,7 @@ def draw_shape(random: Random, weakest: float = WEAKEST) -> TrafficShape:
 
 
 def draw_world(shape: TrafficShape, random: Random) -> World:
-    """Draw who calls what: every source calls every model, most of them some more."""
+    """Draw the traffic: every source calls every model, with different weights."""
     cast = STORY.world
     models = tuple(random.sample(cast.models, shape.models))
     sources, nodes = tuple(cast.prompts)[: shape.sources], NODES[: shape.nodes]
@@ -97,7 +97,7 @@ def as_shares(weights: Mapping[Dimensions, float]) -> Mapping[Dimensions, float]
 
 
 def _usual(places: Mapping[Dimensions, float], random: Random) -> Mapping[Dimensions, Rates]:
-    """A level for each model and node; prompts and sources differ a little in it."""
+    """Return a level for each model and node; prompts and sources vary it slightly."""
     level = {(p.model, p.node): random.uniform(0.02, 0.08) for p in places}
     silent = {p.provider: random.uniform(0.001, 0.005) for p in places}
     taste = {

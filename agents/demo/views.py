@@ -1,4 +1,4 @@
-"""The demo data: load it or remove it by one click."""
+"""The page of the demo data: load or remove it."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -14,7 +14,7 @@ from diagnostics.web.access import ConsoleRequest, user_of
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def demo(request: ConsoleRequest) -> HttpResponse:
-    """Show how the last order went; give one."""
+    """Show the latest order; POST a new one."""
     if request.method == "POST":
         _order(request)
         return redirect("settings_demo")
