@@ -25,7 +25,7 @@ from diagnostics.console.comparison import (
 )
 from diagnostics.console.models_page import failures_url
 from diagnostics.figures import read_number, shorten
-from diagnostics.ingest.deploys import told_deploys
+from diagnostics.ingest.deploys import reported_deploys
 from diagnostics.queries.call_counts import cost_of, count_calls
 from diagnostics.queries.models import known_models, sums_between
 from diagnostics.rest.exporting import write_csv
@@ -175,7 +175,7 @@ def _form(request: ConsoleRequest, asked: AskedComparison, known: KnownValues) -
     models = known_models(project_id)
     chosen_b = _picked(request.GET, Selection(), "b")
     now = clock.now()
-    deploys = told_deploys(project_id, until=now)[:MOST_DEPLOYS]
+    deploys = reported_deploys(project_id, until=now)[:MOST_DEPLOYS]
     is_by_deploy = against is Against.DEPLOY
     return {
         "parts": asked.parts,

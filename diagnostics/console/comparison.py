@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, plural, points, shorten
-from diagnostics.ingest.deploys import told_deploys
+from diagnostics.ingest.deploys import reported_deploys
 from diagnostics.ingest.models import Deploy
 from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_filter
 from diagnostics.queries.events import window_for, window_of
@@ -191,7 +191,7 @@ def parts_of(
     window = window_of(selection, now)
     deploy = None
     if against is Against.DEPLOY:
-        known = told_deploys(project_id, until=min(window.until, now))
+        known = reported_deploys(project_id, until=min(window.until, now))
         deploy = (known.filter(pk=deploy_id).first() if deploy_id else None) or known.first()
     if deploy is not None:
         window = window_for(deploy.at, min(window.until, now), terms, now)

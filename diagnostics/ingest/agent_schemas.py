@@ -32,9 +32,9 @@ class TooManyNodesError(ValueError):
 def register_schema(
     project: Project, node: str, json_schema: JSON, version: str | None
 ) -> tuple[AgentSchema, CompiledSchema]:
-    """Make a schema the current one of its node; the same again changes nothing.
+    """Make a schema the current one of its node; repeating it changes nothing.
 
-    Without a version the next number is given, unless the current schema is the same.
+    Without a version it gets the next number, unless the current schema is the same.
     Raises SchemaFaultError, VersionTakenError, TooManyNodesError. Of a node's versions the
     newest 100 are kept.
     """
@@ -45,13 +45,13 @@ def register_schema(
             with transaction.atomic():
                 return _store(project, node, json_schema, version), schema
         except IntegrityError:
-            # Somebody registered the same node at the same moment: look again.
+            # Another request registered the same node at the same moment: read again.
             continue
     raise VersionTakenError(VersionTakenError.__doc__)
 
 
 def retire_schema(project: Project, node: str) -> bool:
-    """Stop checking a node's answers; False when there was nothing to stop."""
+    """Stop checking a node's answers; return False if it had no current schema."""
     current = current_schemas(project.pk).filter(node=node)
     return current.update(current_since=None) == 1
 
@@ -64,16 +64,16 @@ def current_schemas(project_id: int) -> QuerySet[AgentSchema]:
 
 def versions_of(project_id: int, node: str) -> QuerySet[AgentSchema]:
     """Return every kept version of a node's schema, newest first."""
-    known = AgentSchema.objects.filter(project_id=project_id, node=node)
-    return known.order_by("-created_at", "-pk")
+    rows = AgentSchema.objects.filter(project_id=project_id, node=node)
+    return rows.order_by("-created_at", "-pk")
 
 
 def schemas_for(
     project_id: int, nodes: Collection[str]
 ) -> dict[str, tuple[AgentSchema, CompiledSchema]]:
-    """Return the current schemas of some nodes, ready to be checked with."""
-    found = current_schemas(project_id).filter(node__in=nodes)
-    return {row.node: (row, _compiled(json.dumps(row.json_schema))) for row in found}
+    """Return the current schemas of some nodes, compiled."""
+    rows = current_schemas(project_id).filter(node__in=nodes)
+    return {row.node: (row, _compiled(json.dumps(row.json_schema))) for row in rows}
 
 
 @lru_cache(maxsize=64)
@@ -83,16 +83,16 @@ def _compiled(json_schema: str) -> CompiledSchema:
 
 
 def _store(project: Project, node: str, json_schema: JSON, version: str | None) -> AgentSchema:
-    known = list(versions_of(project.pk, node).select_for_update())
-    if not known:
+    versions = list(versions_of(project.pk, node).select_for_update())
+    if not versions:
         _check_room(project)
-    row = _same_one(known, json_schema, version)
+    row = _matching_version(versions, json_schema, version)
     if row is None:
         row = AgentSchema(project=project, node=node, json_schema=json_schema)
-        row.version = version or _next_version(known)
+        row.version = version or _next_version(versions)
     elif row.current_since is not None:
         return row
-    AgentSchema.objects.filter(pk__in=[item.pk for item in known]).filter(
+    AgentSchema.objects.filter(pk__in=[version_row.pk for version_row in versions]).filter(
         current_since__isnull=False
     ).update(current_since=None)
     row.current_since = clock.now()
@@ -102,13 +102,13 @@ def _store(project: Project, node: str, json_schema: JSON, version: str | None) 
     return row
 
 
-def _same_one(
-    known: list[AgentSchema], json_schema: JSON, version: str | None
+def _matching_version(
+    versions: list[AgentSchema], json_schema: JSON, version: str | None
 ) -> AgentSchema | None:
     if version is None:
-        current = [row for row in known if row.current_since is not None]
+        current = [row for row in versions if row.current_since is not None]
         return next((row for row in current if row.json_schema == json_schema), None)
-    row = next((row for row in known if row.version == version), None)
+    row = next((row for row in versions if row.version == version), None)
     if row is not None and row.json_schema != json_schema:
         raise VersionTakenError(VersionTakenError.__doc__)
     return row
@@ -131,7 +131,7 @@ def _forget_oldest(project: Project, node: str) -> None:
 
 
 def _refuse_secrets(value: Any, pointer: str) -> None:  # noqa: ANN401 - any JSON
-    """Refuse texts that would have to be masked: a masked schema checks something else."""
+    """Refuse texts that would be masked: a masked schema would check something else."""
     if isinstance(value, str) and redact_found(value).found:
         raise SchemaFaultError(pointer, "secret", SECRET)
     if isinstance(value, list):

@@ -1,10 +1,10 @@
-"""Answers of models checked within a budget, each against the schema it was asked to have.
+"""Answers of models, each checked within a time budget against its expected schema.
 
-1. A call of a tool is checked against the schema its request told for the tool, else against
+1. A tool call is checked against the schema its request gave for the tool, else against
    the one registered under the tool's name, else against the one of the node, if the call is
-   its answer: the tool bears the schema's title, or the two share a property.
-2. A text is checked against the schema of its node, else against the one its request told.
-3. Of several calls the first that is wrong decides.
+   its answer: the tool is named like the schema's title, or the two share a property.
+2. A text is checked against the schema of its node, else against the one in its request.
+3. Of several calls the first invalid one decides.
 """
 
 import json
@@ -34,7 +34,7 @@ from failsoft.events import ParseErrorType
 from failsoft.json_values import clean_json
 from failsoft.parsing.surroundings import CUT_OFF_REASONS
 
-# Of one request; what is left over is stored without being checked.
+# Per request; further answers are stored unchecked.
 JUDGING_SECONDS = 1.0
 NO_ARGUMENTS = "{}"
 
@@ -55,7 +55,7 @@ class UncheckedError(Exception):
 
 
 class AnswerVerdicts:
-    """Checks the answers of one request, until the time is spent."""
+    """Checks the answers of one request within a time budget."""
 
     def __init__(self, project_id: int, drafts: Iterable[Draft]) -> None:
         """Look up what is registered for the nodes and the tools of these drafts."""
@@ -64,7 +64,7 @@ class AnswerVerdicts:
         self._registered = schemas_for(project_id, nodes) if nodes else {}
 
     def judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
-        """Return the verdict on a draft's answer, None for one that nothing is expected of.
+        """Return the verdict on a draft's answer; None if nothing is expected of it.
 
         Raises UncheckedError.
         """
@@ -73,31 +73,31 @@ class AnswerVerdicts:
         if not draft.answer.calls:
             return self._judge_text(draft)
         verdicts = [(call, *self._judge_call(draft, call)) for call in draft.answer.calls]
-        wrong = [found for found in verdicts if found[2].error_type is not None]
+        wrong = [entry for entry in verdicts if entry[2].error_type is not None]
         call, expected, verdict = next(iter(wrong or verdicts))
-        # What is shown of the answer is the call that was wrong.
+        # The preview shows the call that failed.
         answer = draft.answer._replace(calls=(call,), text=None)
-        return _named(replace(draft, answer=answer), expected), verdict
+        return _with_schema_names(replace(draft, answer=answer), expected), verdict
 
     def lacks_answer(self, draft: Draft) -> bool:
-        """Whether an answer was expected of a call that succeeded, and none is told."""
-        is_silent = draft.kind is None and not (draft.answer.is_told or draft.is_error)
+        """Whether a successful call should have an answer and the telemetry has none."""
+        is_silent = draft.kind is None and not (draft.answer.is_known or draft.is_error)
         is_silent = is_silent and "parse_error_type" not in draft.fields
         return is_silent and self._text_expectation(draft) is not None
 
     def _judge_text(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
         expected = self._text_expectation(draft)
-        if not draft.has_failed and (expected is None or not draft.answer.is_told):
+        if not draft.has_failed and (expected is None or not draft.answer.is_known):
             return draft, None
         expected = expected or ANY_VALUE
         verdict = self._within_budget(draft.answer.text or "", draft, expected)
-        return _named(draft, expected), verdict
+        return _with_schema_names(draft, expected), verdict
 
     def _text_expectation(self, draft: Draft) -> ExpectedAnswer | None:
         if (expected := self._registered_for(draft.node)) is not None:
             return expected
-        if (told := _told(draft.answer_schema)) is not None:
-            return ExpectedAnswer(told, told.title)
+        if (schema := _compile_told(draft.answer_schema)) is not None:
+            return ExpectedAnswer(schema, schema.title)
         return ANY_VALUE if draft.expects_json else None
 
     def _judge_call(self, draft: Draft, call: CalledTool) -> tuple[ExpectedAnswer, SchemaVerdict]:
@@ -105,23 +105,23 @@ class AnswerVerdicts:
         text = call.arguments if call.arguments.strip() else NO_ARGUMENTS
         verdict = self._within_budget(text, draft, expected)
         if verdict.error_type and (draft.finish_reason or "").lower() in CUT_OFF_REASONS:
-            # Arguments that are told as an object are whole, whatever was left of them.
+            # Arguments sent as an object parse even if they were cut off.
             verdict = replace(verdict, error_type=ParseErrorType.TRUNCATED)
         return expected, verdict
 
     def _call_expectation(self, draft: Draft, call: CalledTool) -> ExpectedAnswer:
-        if (told := _told(draft.tools.get(call.name or ""))) is not None:
-            return ExpectedAnswer(told, call.name)
-        if (named := self._registered_for(slug(call.name) or "")) is not None:
-            return named
+        if (schema := _compile_told(draft.tools.get(call.name or ""))) is not None:
+            return ExpectedAnswer(schema, call.name)
+        if (registered := self._registered_for(slug(call.name) or "")) is not None:
+            return registered
         expected = self._registered_for(draft.node)
         return expected if expected is not None and _is_answer(call, expected) else ANY_VALUE
 
     def _registered_for(self, name: str) -> ExpectedAnswer | None:
-        found: tuple[AgentSchema, CompiledSchema] | None = self._registered.get(name)
-        if found is None:
+        registered: tuple[AgentSchema, CompiledSchema] | None = self._registered.get(name)
+        if registered is None:
             return None
-        row, schema = found
+        row, schema = registered
         return ExpectedAnswer(schema, schema.title or row.node, row.version)
 
     def _within_budget(self, text: str, draft: Draft, expected: ExpectedAnswer) -> SchemaVerdict:
@@ -140,15 +140,15 @@ def _names_of(draft: Draft) -> Iterator[str]:
             yield name
 
 
-def _named(draft: Draft, expected: ExpectedAnswer) -> Draft:
-    """Name the schema that was checked, unless the agent has named its own."""
-    named = {"schema": expected.name, "schema_version": expected.version}
-    known = {key: value for key, value in named.items() if value is not None}
-    return replace(draft, fields={**known, **draft.fields}) if known else draft
+def _with_schema_names(draft: Draft, expected: ExpectedAnswer) -> Draft:
+    """Return the draft with the name of the checked schema, unless the agent named its own."""
+    names = {"schema": expected.name, "schema_version": expected.version}
+    known_names = {key: value for key, value in names.items() if value is not None}
+    return replace(draft, fields={**known_names, **draft.fields}) if known_names else draft
 
 
 def _is_answer(call: CalledTool, expected: ExpectedAnswer) -> bool:
-    """Whether a call answers for its node, and is not one of the tools on the way there."""
+    """Whether a call is the answer of its node, rather than an intermediate tool."""
     if expected.schema is None:
         return False
     if slug(call.name) == slug(expected.schema.title) is not None:
@@ -161,8 +161,8 @@ def _is_answer(call: CalledTool, expected: ExpectedAnswer) -> bool:
     return any(f"/properties/{key}" in expected.schema.nodes for key in keys)
 
 
-def _told(document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON
-    """Read a schema that a request told; None for one that cannot be checked."""
+def _compile_told(document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON
+    """Compile a schema from a request; None if it cannot be checked."""
     if not isinstance(document, dict):
         return None
     _, fault = clean_json(document, MAX_NODES, MAX_DEPTH)

@@ -1,21 +1,21 @@
-"""When what answers the calls to a model has changed: pure rules over what was seen when."""
+"""Whether the answerer of a model has changed: pure rules over when each value was seen."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 KEPT_EXACT_TO = timedelta(hours=1)
-"""A stretch is extended no more often: the end of one is known to an hour."""
+"""A stretch is extended at most this often, so its end is known to an hour."""
 RETURN = timedelta(days=1)
-"""What was seen within it and comes back is no change: a gateway goes to and fro."""
+"""A value that returns within this time is no change: gateways alternate."""
 MOST_VALUES = 50
-"""Of one model: a sender that names each call's answerer anew fills no table."""
+"""Per model, so that a sender with a new answerer for every call cannot fill the table."""
 SKEW = timedelta(minutes=5)
 """A time further ahead is a wrong clock's: it would make all that follows late."""
 
 
 class SeenStretch(NamedTuple):
-    """When a value was seen first and last."""
+    """When a value was first and last seen."""
 
     first: datetime
     last: datetime
@@ -24,38 +24,38 @@ class SeenStretch(NamedTuple):
         """Return the stretch that holds both."""
         return SeenStretch(min(self.first, other.first), max(self.last, other.last))
 
-    def until(self, most: datetime) -> "SeenStretch | None":
-        """Return what of it is no later; None: nothing."""
-        if self.first > most:
+    def until(self, latest: datetime) -> "SeenStretch | None":
+        """Return the part up to `latest`; None if it begins later."""
+        if self.first > latest:
             return None
-        return self if self.last <= most else SeenStretch(self.first, self.first)
+        return self if self.last <= latest else SeenStretch(self.first, self.first)
 
 
 class Placed(NamedTuple):
-    """What is to be kept of a value that was seen, and what it came after if it is new."""
+    """The stretch to store for a value, and the previous value if it is a change."""
 
     stretch: SeenStretch | None
     previous: str | None = None
 
 
-def place(value: str, seen: SeenStretch, known: Mapping[str, SeenStretch]) -> Placed:
-    """Return what a value is among those that were known before of the same model.
+def place(value: str, observed: SeenStretch, known: Mapping[str, SeenStretch]) -> Placed:
+    """Compare an observed value with the known ones of the same model.
 
-    The first value is no change. One that is late, so that another was seen after it, is
-    none either and is not kept: it changes when it is seen again.
+    The first value is no change. A late one, after which another was seen, is none either
+    and is not stored: it counts as a change when it is seen again.
     """
-    own = known.get(value)
+    known_stretch = known.get(value)
     others = {other: stretch for other, stretch in known.items() if other != value}
     previous = max(others, key=lambda other: others[other].last, default=None)
-    is_latest = previous is None or seen.last > others[previous].last
-    if own is None:
+    is_latest = previous is None or observed.last > others[previous].last
+    if known_stretch is None:
         is_kept = is_latest and len(known) < MOST_VALUES
-        return Placed(seen, previous) if is_kept else Placed(None)
-    if previous is not None and is_latest and _is_back(seen, own, others[previous]):
-        return Placed(seen, previous)
-    is_due = seen.last - own.last >= KEPT_EXACT_TO
-    return Placed(own.joined(seen) if is_due else None)
+        return Placed(observed, previous) if is_kept else Placed(None)
+    if previous is not None and is_latest and _is_back(observed, known_stretch, others[previous]):
+        return Placed(observed, previous)
+    is_due = observed.last - known_stretch.last >= KEPT_EXACT_TO
+    return Placed(known_stretch.joined(observed) if is_due else None)
 
 
-def _is_back(seen: SeenStretch, own: SeenStretch, other: SeenStretch) -> bool:
-    return seen.first - own.last > RETURN and other.last > own.last
+def _is_back(observed: SeenStretch, own: SeenStretch, other: SeenStretch) -> bool:
+    return observed.first - own.last > RETURN and other.last > own.last

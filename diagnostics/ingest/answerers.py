@@ -1,7 +1,7 @@
-"""Who answers the calls to a model, watched: a change is a mark that nobody has to tell.
+"""The answerers of a model's calls: a change is recorded as a deploy without being reported.
 
-A batch is looked at once it is stored. What this process saw a few minutes ago costs it no
-statement, and a killed process loses nothing: the next event that tells it is looked at.
+A batch is checked once it is stored. What this process saw a few minutes ago costs it no
+statement, and a killed process loses nothing: the next such event is checked.
 """
 
 import hashlib
@@ -29,8 +29,8 @@ QUIET_SECONDS = 300.0
 MOST_QUIET = 10_000
 PURGE_BATCH = 5_000
 MOST_MARKS = 4
-"""A day and model: more of them say that it changes all the time."""
-# Of one moment the first that changed is the mark: what follows comes with it.
+"""Per day and model; with more, the answerer changes all the time."""
+# Of simultaneous changes the first in this order is recorded.
 FIELDS = {
     ObservedKind.MODEL: "served_model",
     ObservedKind.UPSTREAM: "upstream",
@@ -39,7 +39,7 @@ FIELDS = {
 TOLD = ("environment", "provider", "model", *FIELDS.values())
 
 
-class Asked(NamedTuple):
+class RequestedModel(NamedTuple):
     """The model that calls asked for."""
 
     environment: str | None
@@ -48,21 +48,21 @@ class Asked(NamedTuple):
 
 
 class AnswererSighting(NamedTuple):
-    """What answered calls to a model, in one regard."""
+    """One observed property of what answered calls to a model."""
 
-    asked: Asked
+    requested: RequestedModel
     kind: ObservedKind
     value: str
 
     @property
     def any(self) -> "AnswererSighting":
-        """Return what stands for all values of the same model in this regard."""
+        """Return the key for all values of this property of the model."""
         return self._replace(value="")
 
     @property
     def slot(self) -> UUID:
-        """What the row is found by: the names may be too long for an index."""
-        text = to_json([*self.asked, self.kind])
+        """The key of the row, hashed because names may be too long for an index."""
+        text = to_json([*self.requested, self.kind])
         return UUID(hashlib.md5(text, usedforsecurity=False).hexdigest())
 
 
@@ -71,67 +71,71 @@ _quiet: dict[tuple[int, AnswererSighting], float] = {}
 
 
 def watch_answerers(project_id: int, stored: Iterable[tuple[PostedEvent, Row]]) -> None:
-    """Look at who answered events, with their redacted rows, once they are committed."""
+    """Check who answered events, given their redacted rows, once they are committed."""
     now = monotonic()
-    seen = {
+    due = {
         sighting: stretch
         for sighting, stretch in _sightings(stored).items()
-        if max(_quiet.get((project_id, one), 0.0) for one in (sighting, sighting.any)) <= now
+        if max(_quiet.get((project_id, key), 0.0) for key in (sighting, sighting.any)) <= now
     }
-    if not seen:
+    if not due:
         return
 
-    # By name: what Django logs of a fault names the function, and a partial has none.
+    # A named function: Django's log of a failure names it, and a partial has no name.
     def keep() -> None:
-        _keep(project_id, seen)
+        _keep(project_id, due)
 
-    # A fault of it is no fault of the batch.
+    # A failure here must not fail the batch.
     transaction.on_commit(keep, robust=True)
 
 
 def _sightings(stored: Iterable[tuple[PostedEvent, Row]]) -> dict[AnswererSighting, SeenStretch]:
-    told: dict[tuple[str | None, ...], SeenStretch] = {}
+    stretches: dict[tuple[str | None, ...], SeenStretch] = {}
     for event, row in stored:
         names = tuple(map(row.get, TOLD))
         if names[2] is None or names[3:] == (None, None, None):
             continue
-        at, known = event.occurred_at, told.get(names)
+        at, known = event.occurred_at, stretches.get(names)
         if known is None:
-            told[names] = SeenStretch(at, at)
+            stretches[names] = SeenStretch(at, at)
         elif not known.first <= at <= known.last:
-            told[names] = known.joined(SeenStretch(at, at))
-    found: dict[AnswererSighting, SeenStretch] = {}
-    for (environment, provider, model, *values), stretch in told.items():
-        asked = Asked(environment, provider, model or "")
+            stretches[names] = known.joined(SeenStretch(at, at))
+    sightings: dict[AnswererSighting, SeenStretch] = {}
+    for (environment, provider, model, *values), stretch in stretches.items():
+        requested = RequestedModel(environment, provider, model or "")
         for kind, value in zip(FIELDS, values, strict=True):
             if value is not None:
-                sighting = AnswererSighting(asked, kind, value)
-                found[sighting] = found.get(sighting, stretch).joined(stretch)
-    return found
+                sighting = AnswererSighting(requested, kind, value)
+                sightings[sighting] = sightings.get(sighting, stretch).joined(stretch)
+    return sightings
 
 
 def forget_old_answerers() -> int:
-    """Forget what was last seen before any event that is kept; returns how many rows."""
+    """Delete answerers last seen before the oldest kept event; return how many rows."""
     before = clock.now() - timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS)
     return delete_before("diagnostics_answerer", "last_seen", before, PURGE_BATCH)
 
 
-def _keep(project_id: int, seen: Mapping[AnswererSighting, SeenStretch]) -> None:
-    """Extend what is known, mark what has changed, and ask no more of it for minutes."""
+def _keep(project_id: int, sightings: Mapping[AnswererSighting, SeenStretch]) -> None:
+    """Extend known stretches, record changes, then skip these values for some minutes."""
     with transaction.atomic():
-        # One batch of a project at a time: two that bring the same change mark it once.
+        # One batch of a project at a time, so that two batches record the same change once.
         locked = Project.objects.select_for_update(no_key=True).filter(pk=project_id)
         if not locked.values_list("pk", flat=True):
             return
-        known = _known(project_id, {sighting.slot for sighting in seen})
-        changes = list(_place_all(project_id, seen, known))
-        for _, together in groupby(changes, key=lambda one: (one[0].asked, one[1])):
-            _mark(project_id, *next(together))
-    full = {one.any for one in seen if len(known.get(one.slot, ())) >= MOST_VALUES}
+        known = _known(project_id, {sighting.slot for sighting in sightings})
+        changes = list(_place_all(project_id, sightings, known))
+        for _, simultaneous in groupby(
+            changes, key=lambda change: (change[0].requested, change[1])
+        ):
+            _mark(project_id, *next(simultaneous))
+    full = {
+        sighting.any for sighting in sightings if len(known.get(sighting.slot, ())) >= MOST_VALUES
+    }
     if len(_quiet) > MOST_QUIET:
         _quiet.clear()
     until = monotonic() + QUIET_SECONDS
-    _quiet.update({(project_id, sighting): until for sighting in (*seen, *full)})
+    _quiet.update({(project_id, sighting): until for sighting in (*sightings, *full)})
 
 
 def _known(project_id: int, slots: Collection[UUID]) -> KnownStretches:
@@ -142,24 +146,26 @@ def _known(project_id: int, slots: Collection[UUID]) -> KnownStretches:
 
 
 def _place_all(
-    project_id: int, seen: Mapping[AnswererSighting, SeenStretch], known: KnownStretches
+    project_id: int, sightings: Mapping[AnswererSighting, SeenStretch], known: KnownStretches
 ) -> Iterator[tuple[AnswererSighting, datetime, str]]:
-    """Keep what was seen, the earliest first; gives what changed, when and from what."""
-    most = clock.now() + SKEW
-    plausible = [(one, cut) for one, stretch in seen.items() if (cut := stretch.until(most))]
+    """Store what was seen, the earliest first; yield each change, its time and previous value."""
+    latest = clock.now() + SKEW
+    plausible = [
+        (sighting, cut) for sighting, stretch in sightings.items() if (cut := stretch.until(latest))
+    ]
     for sighting, stretch in sorted(plausible, key=_order):
-        mine = known.setdefault(sighting.slot, {})
-        placed = place(sighting.value, stretch, mine)
+        stretches = known.setdefault(sighting.slot, {})
+        placed = place(sighting.value, stretch, stretches)
         if placed.stretch is not None:
-            mine[sighting.value] = placed.stretch
+            stretches[sighting.value] = placed.stretch
             _write(project_id, sighting, placed.stretch)
         if placed.previous is not None:
             yield sighting, stretch.first, placed.previous
 
 
 def _order(item: tuple[AnswererSighting, SeenStretch]) -> tuple[object, ...]:
-    (asked, kind, value), stretch = item
-    names = [name or "" for name in asked]
+    (requested, kind, value), stretch = item
+    names = [name or "" for name in requested]
     return stretch.first, names, list(FIELDS).index(kind), value
 
 
@@ -170,7 +176,7 @@ def _write(project_id: int, sighting: AnswererSighting, stretch: SeenStretch) ->
         value=sighting.value,
         defaults={"first_seen": stretch.first, "last_seen": stretch.last},
         create_defaults={
-            **sighting.asked._asdict(),
+            **sighting.requested._asdict(),
             "kind": sighting.kind,
             "first_seen": stretch.first,
             "last_seen": stretch.last,
@@ -179,14 +185,14 @@ def _write(project_id: int, sighting: AnswererSighting, stretch: SeenStretch) ->
 
 
 def _mark(project_id: int, sighting: AnswererSighting, at: datetime, previous: str) -> None:
-    asked = sighting.asked._asdict()
-    lately = Deploy.objects.filter(project_id=project_id, kind__in=ObservedKind, **asked)
-    if lately.filter(at__gt=at - RETURN, at__lt=at + RETURN).count() < MOST_MARKS:
+    requested = sighting.requested._asdict()
+    recent = Deploy.objects.filter(project_id=project_id, kind__in=ObservedKind, **requested)
+    if recent.filter(at__gt=at - RETURN, at__lt=at + RETURN).count() < MOST_MARKS:
         Deploy.objects.create(
             project_id=project_id,
             at=at,
             kind=sighting.kind,
             version=sighting.value,
             previous=previous,
-            **asked,
+            **requested,
         )

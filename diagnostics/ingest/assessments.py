@@ -1,9 +1,9 @@
-"""Late outcomes: what users and evaluators say of answers, and which run is meant.
+"""Late outcomes: assessments of answers by users and evaluators, and the runs they belong to.
 
-1. Who names a run by its id is taken at the word, whether the run is known yet or not.
-2. An evaluation in telemetry names a span or a response. It is of the run whose call that
+1. An assessment with a run id belongs to that run, whether it is known yet or not.
+2. An evaluation in telemetry names a span or a response. It belongs to the run whose call that
    was; else of a run of the same trace, until the span itself has come.
-3. A call that failed is told by its own event: what is said of its answer is passed over.
+3. A failed call is reported by its own event: assessments of its answer are ignored.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ from failsoft.events import EventKind, PlausibleTime, Short
 from failsoft.json_values import clean_text
 
 REASON_BYTES = 1_000
-# An event stands within so much of the begin and end of its span.
+# The time of an event is this close to its span.
 AROUND = timedelta(minutes=1)
 Score = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class PostedAssessment(BaseModel):
-    """What is said later of a run's answer: the latest of each source counts."""
+    """A late assessment of a run's answer: the latest of each source counts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -45,55 +45,55 @@ class PostedAssessment(BaseModel):
 
 
 def record_assessments(project_id: int, posted: Sequence[PostedAssessment]) -> list[str]:
-    """Keep what is said of runs; a status each: created, duplicate or conflict.
+    """Store assessments of runs; return a status each: created, duplicate or conflict.
 
-    A later one of the same source replaces the earlier; an earlier one that comes late is a
-    duplicate, another verdict or score of the same moment a conflict.
+    A later one of the same source replaces the earlier. An earlier one that arrives late is a
+    duplicate; another verdict or score at the same time is a conflict.
     """
     rows = [
         Assessment(
-            correlation_id=one.correlation_id,
-            source=one.source,
-            verdict=one.verdict,
-            score=one.score,
-            reason=one.reason,
-            assessed_at=one.at,
+            correlation_id=item.correlation_id,
+            source=item.source,
+            verdict=item.verdict,
+            score=item.score,
+            reason=item.reason,
+            assessed_at=item.at,
         )
-        for one in posted
+        for item in posted
     ]
     return _record(project_id, rows)
 
 
 def record_evaluations(project_id: int, evaluations: Iterable[AnswerEvaluation]) -> list[str]:
-    """Keep what telemetry says of answers; a status of each that is kept."""
-    rows = [_row_of(one) for one in evaluations]
+    """Store evaluations from telemetry; return the status of each stored one."""
+    rows = [_row_of(evaluation) for evaluation in evaluations]
     return _record(project_id, list(_located(project_id, rows)))
 
 
 def link_assessments(project_id: int, traces: Collection[str], responses: Collection[str]) -> None:
-    """Find the runs of what came before its spans, in the transaction that stores these."""
-    replies = [UUID(key_of(one)) for one in responses]
-    mine = Assessment.objects.filter(project_id=project_id, is_linked=False)
-    found = mine.filter(Q(trace_id__in=traces) | Q(response__in=replies))
-    rows = list(found.order_by("pk").select_for_update())
+    """Link assessments that arrived before their spans, in the transaction that stores these."""
+    replies = [UUID(key_of(response_id)) for response_id in responses]
+    unlinked = Assessment.objects.filter(project_id=project_id, is_linked=False)
+    matching = unlinked.filter(Q(trace_id__in=traces) | Q(response__in=replies))
+    rows = list(matching.order_by("pk").select_for_update())
     if rows:
         Assessment.objects.filter(pk__in=[row.pk for row in rows]).delete()
         _record(project_id, list(_located(project_id, rows)))
 
 
-def _row_of(one: AnswerEvaluation) -> Assessment:
-    response = UUID(key_of(one.response_id)) if one.response_id else None
+def _row_of(evaluation: AnswerEvaluation) -> Assessment:
+    response = UUID(key_of(evaluation.response_id)) if evaluation.response_id else None
     return Assessment(
-        correlation_id=one.correlation_id or one.trace_id,
-        source=one.source,
-        subject=one.span_id or str(response or ""),
-        verdict=one.verdict,
-        score=one.score,
-        reason=one.reason,
-        assessed_at=one.at,
-        trace_id=one.trace_id,
+        correlation_id=evaluation.correlation_id or evaluation.trace_id,
+        source=evaluation.source,
+        subject=evaluation.span_id or str(response or ""),
+        verdict=evaluation.verdict,
+        score=evaluation.score,
+        reason=evaluation.reason,
+        assessed_at=evaluation.at,
+        trace_id=evaluation.trace_id,
         response=response,
-        is_linked=one.correlation_id is not None,
+        is_linked=evaluation.correlation_id is not None,
     )
 
 
@@ -101,7 +101,7 @@ def _record(project_id: int, rows: Sequence[Assessment]) -> list[str]:
     if not rows:
         return []
     redact = redactor_of(project_id)
-    said = [
+    records = [
         {
             "index": index,
             # As the ids of events, so that both are the same.
@@ -118,12 +118,12 @@ def _record(project_id: int, rows: Sequence[Assessment]) -> list[str]:
         }
         for index, row in enumerate(rows)
     ]
-    asked = {"project": project_id, "rows": to_json(said).decode()}
-    return [status for _, status in execute("record_assessments", asked)]
+    params = {"project": project_id, "rows": to_json(records).decode()}
+    return [status for _, status in execute("record_assessments", params)]
 
 
 def _located(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessment]:
-    """Say of each the run that it is of; what is said of a call that failed is left out."""
+    """Yield the assessments with their runs, without those of failed calls."""
     calls = _calls_of(project_id, [row for row in rows if not row.is_linked])
     events = _events_of(project_id, calls)
     by_span = {(call.trace_id, call.span_id): call.event_id for call in calls}
@@ -131,15 +131,15 @@ def _located(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessment
     by_trace = {call.trace_id: call.event_id for call in calls}
     for row in rows:
         if not row.is_linked:
-            own = by_span.get((row.trace_id, row.subject))
-            if own is None and row.response is not None:
-                own = by_reply.get(row.response)
-            event = events.get(own) if own else None
+            event_id = by_span.get((row.trace_id, row.subject))
+            if event_id is None and row.response is not None:
+                event_id = by_reply.get(row.response)
+            event = events.get(event_id) if event_id else None
             if event is not None and event.kind != EventKind.SUCCEEDED:
                 continue
             row.is_linked = event is not None
-            near = by_trace.get(row.trace_id)
-            event = event or (events.get(near) if near else None)
+            nearby_id = by_trace.get(row.trace_id)
+            event = event or (events.get(nearby_id) if nearby_id else None)
             row.correlation_id = event.correlation_id if event else row.correlation_id
         yield row
 
@@ -158,6 +158,6 @@ def _events_of(project_id: int, calls: Sequence[SpanCall]) -> Mapping[UUID, Even
         return {}
     begin = min(call.started_at for call in calls) - AROUND
     end = max(call.ended_at for call in calls) + AROUND
-    mine = Event.objects.filter(project_id=project_id, occurred_at__range=(begin, end))
-    found = mine.filter(event_id__in={call.event_id for call in calls})
-    return {event.event_id: event for event in found}
+    candidates = Event.objects.filter(project_id=project_id, occurred_at__range=(begin, end))
+    events = candidates.filter(event_id__in={call.event_id for call in calls})
+    return {event.event_id: event for event in events}

@@ -1,10 +1,10 @@
-"""Which attempt a call was, where no agent says so: told by when calls began and how they ended.
+"""Attempt numbers of calls without one, derived from when calls began and how they ended.
 
-1. Calls of one run belong together that one agent call made for one node (and one cycle, where
-   that is told). The agent call is the parent of the call, else the innermost one around it.
-2. In the order of their begin, a call is the next attempt of the oldest one that had failed and
-   ended before; without such a one it is a first attempt.
-3. A good call ends its attempts. Those that end otherwise found no answer: degraded.
+1. Calls of one run belong together if one agent call made them for one node (and one cycle, if
+   reported). The agent call is the parent of the call, else the innermost one around it.
+2. By start time, a call is the next attempt of the oldest one that had failed and
+   ended before; if there is none, it is a first attempt.
+3. A good call ends its attempts. Attempts without one are degraded.
 """
 
 from collections import defaultdict
@@ -44,7 +44,7 @@ class TimedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptLadder:
+class AnswerAttempts:
     """The attempts at one answer, in order; its calls are of one cycle."""
 
     cycle: int
@@ -63,34 +63,34 @@ class AttemptLadder:
 Agents = Mapping[AgentKey, AgentTime]
 
 
-def find_ladders(calls: Iterable[TimedCall], agents: Agents) -> Iterator[AttemptLadder]:
-    """Return the attempts of each answer that was asked for, by run."""
+def group_attempts(calls: Iterable[TimedCall], agents: Agents) -> Iterator[AnswerAttempts]:
+    """Yield the attempts at each requested answer, by run."""
     around: dict[str, list[AgentKey]] = defaultdict(list)
-    for key in sorted(agents, key=lambda one: (agents[one].started_at, one)):
+    for key in sorted(agents, key=lambda key: (agents[key].started_at, key)):
         around[key.trace_id].append(key)
     groups: dict[tuple[object, ...], list[TimedCall]] = defaultdict(list)
-    for call in sorted(calls, key=lambda one: (one.started_at, one.ended_at, one.event_id)):
+    for call in sorted(calls, key=lambda key: (key.started_at, key.ended_at, key.event_id)):
         agent = _agent_of(call, agents, around[call.parent.trace_id])
         groups[call.run, agent, call.node, call.cycle].append(call)
-    for together in groups.values():
-        yield from _ladders_of(together)
+    for group in groups.values():
+        yield from _attempts_of(group)
 
 
-def _ladders_of(calls: Sequence[TimedCall]) -> list[AttemptLadder]:
-    found: list[AttemptLadder] = []
+def _attempts_of(calls: Sequence[TimedCall]) -> list[AnswerAttempts]:
+    answers: list[AnswerAttempts] = []
     for call in calls:
-        before = [ladder for ladder in found if ladder.is_followed_by(call)]
+        before = [attempts for attempts in answers if attempts.is_followed_by(call)]
         if before:
             before[0].calls.append(call)
         else:
-            found.append(AttemptLadder(call.cycle + len(found), [call]))
-    return found
+            answers.append(AnswerAttempts(call.cycle + len(answers), [call]))
+    return answers
 
 
 def _is_after(call: TimedCall, earlier: TimedCall) -> bool:
-    """Whether a call began when an earlier one had ended, as exactly as its begin is told."""
+    """Whether a call began after an earlier one ended, at the precision of its start time."""
     ended_at = earlier.ended_at
-    # SDKs for JavaScript cut off begins to whole milliseconds, and ends not.
+    # JavaScript SDKs truncate start times to whole milliseconds, but not end times.
     if call.started_at.microsecond % 1000 == 0 and earlier.started_at < call.started_at:
         ended_at -= timedelta(microseconds=ended_at.microsecond % 1000)
     return ended_at <= call.started_at

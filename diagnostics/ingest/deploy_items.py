@@ -18,7 +18,7 @@ class DeployKind(StrEnum):
 
 
 class ObservedKind(StrEnum):
-    """What was seen to change of who answers a model's calls; nobody tells it."""
+    """Observed changes of what answers a model's calls; no agent reports them."""
 
     MODEL = "observed_model"
     UPSTREAM = "observed_upstream"
@@ -29,7 +29,7 @@ Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class PostedDeploy(BaseModel):
-    """One change; telling it twice changes nothing."""
+    """One change; reporting it again changes nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

@@ -1,4 +1,4 @@
-"""The page of deploys: what was reported, and a form that marks one."""
+"""The page of deploys: the list, and a form that adds one."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.profiles import is_zone
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
-from diagnostics.ingest.deploys import record_deploy, told_deploys
+from diagnostics.ingest.deploys import record_deploy, reported_deploys
 from diagnostics.ingest.models import Deploy
 from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
 from diagnostics.web.pages import respond
@@ -48,13 +48,13 @@ class DeployForm(forms.Form):
         """Read the fields as the API would: one definition of what a deploy is."""
         fields = self.cleaned_data
         try:
-            given = {name: fields.get(name) or None for name in ("source", "environment")}
+            optional = {name: fields.get(name) or None for name in ("source", "environment")}
             self.posted = PostedDeploy(
                 at=_read_time(fields.get("at", ""), fields.get("tz", "")),
                 kind=DeployKind(fields.get("kind", "")),
                 version=fields.get("version", ""),
                 note=fields.get("note", ""),
-                **given,
+                **optional,
             )
         except (ValidationError, ValueError):
             if not self.errors:
@@ -65,7 +65,7 @@ class DeployForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def deploys(request: ConsoleRequest) -> HttpResponse:
-    """Show the latest deploys; mark one."""
+    """Show the latest deploys; add one."""
     form = DeployForm(request.POST or None, initial={"tz": request.session.get("zone", "")})
     if request.method == "POST":
         require_actor(request)
@@ -76,7 +76,7 @@ def deploys(request: ConsoleRequest) -> HttpResponse:
         "section": "ingest",
         "tab": "deploys",
         "form": form,
-        "rows": told_deploys(request.project.pk)[:SHOWN],
+        "rows": reported_deploys(request.project.pk)[:SHOWN],
         "may_act": may_act(request),
     }
     return respond(request, "ingest/deploys", context, "Deploys")

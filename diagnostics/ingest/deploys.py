@@ -1,4 +1,4 @@
-"""Deploys: told by agents and pipelines, or observed; marks on every time axis."""
+"""Deploys, reported by agents and pipelines or observed; marks on every time axis."""
 
 from datetime import datetime
 from typing import Any
@@ -15,8 +15,8 @@ NOTE_BYTES = 2_000
 
 
 def record_deploy(project_id: int, posted: PostedDeploy) -> tuple[Deploy, bool]:
-    """Keep a deploy, redacted; the same one again changes nothing: (row, is_new)."""
-    what: dict[str, Any] = {
+    """Store a deploy, redacted; return the row and whether it is new."""
+    identity: dict[str, Any] = {
         "project_id": project_id,
         "at": posted.at,
         "kind": posted.kind.value,
@@ -25,30 +25,30 @@ def record_deploy(project_id: int, posted: PostedDeploy) -> tuple[Deploy, bool]:
         "version": _safe(posted.version),
     }
     note = redact(clean_text(posted.note), NOTE_BYTES)
-    return Deploy.objects.get_or_create(**what, defaults={"note": note})
+    return Deploy.objects.get_or_create(**identity, defaults={"note": note})
 
 
 def deploys_of(
     project_id: int, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[Deploy]:
-    """Return what was told or observed with since <= at < until, newest first."""
-    found = Deploy.objects.filter(project_id=project_id)
+    """Return reported and observed deploys with since <= at < until, newest first."""
+    deploys = Deploy.objects.filter(project_id=project_id)
     if since:
-        found = found.filter(at__gte=since)
+        deploys = deploys.filter(at__gte=since)
     if until:
-        found = found.filter(at__lt=until)
-    return found.order_by("-at", "-id")
+        deploys = deploys.filter(at__lt=until)
+    return deploys.order_by("-at", "-id")
 
 
-def told_deploys(
+def reported_deploys(
     project_id: int, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[Deploy]:
-    """Return the deploys of a project, without what was only observed."""
+    """Return the reported deploys of a project, newest first."""
     return deploys_of(project_id, since, until).filter(kind__in=DeployKind)
 
 
 def observed_changes(project_id: int, since: datetime, until: datetime) -> QuerySet[Deploy]:
-    """Return what was seen to change of who answers, newest first."""
+    """Return the observed changes of answerers, newest first."""
     return deploys_of(project_id, since, until).filter(kind__in=ObservedKind)
 
 

@@ -11,7 +11,7 @@ from failsoft.events import EventKind, ParseErrorType
 
 
 class EventResource(Resource):
-    """An event as kept: redacted, with its detail where there is one."""
+    """A stored event, redacted, with its detail if there is one."""
 
     event_id: UUID
     name: str
@@ -56,7 +56,7 @@ class EventResource(Resource):
 
 
 class EventPage(Paged[EventResource]):
-    """A page of events, newest first; `notes` say where filters narrowed the range."""
+    """A page of events, newest first; `notes` say how filters narrowed the range."""
 
     notes: list[str]
 
@@ -79,7 +79,7 @@ NO_DETAIL: Json = {
 
 def describe_event(event: Event, payload: EventPayload | None) -> Json:
     """Return an event and its detail in the wire format."""
-    # Not by the model, which would take a row's values apart once more: up to 10 million rows.
+    # Without the model's validation, which is too slow for up to 10 million rows.
     return {
         name: (getattr(payload, name) if payload else NO_DETAIL[name])
         if name in NO_DETAIL

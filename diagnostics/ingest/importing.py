@@ -1,10 +1,10 @@
-"""Exported telemetry into the tables, through the door that live telemetry takes.
+"""Import of exported telemetry, by the same path as live telemetry.
 
-1. Spans of all files first, then their log records: what these tell of an answer corrects
-   the call that its span told.
-2. Runs whose last call is long over are placed at once; nobody waits for more of them.
-3. Everything is counted before it ends. Whoever is killed begins again: no event is stored
-   twice.
+1. Spans of all files first, then their log records: the answers in these correct
+   the calls of the spans.
+2. Runs whose last call is long over are settled at once, without waiting for more spans.
+3. Everything is aggregated before the import ends. A killed import can be started again:
+   no event is stored twice.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from diagnostics.store.aggregation import fold, waiting
 from diagnostics.store.partitions import ensure_partitions
 from failsoft.identifiers import EPOCH
 
-# The answers of so many items share the time of one request.
+# The answers of this many items share the time budget of one request.
 BATCH = 200
 MICROSECOND_NS = 1000
 Item = TypeVar("Item", Span, LogRecord)
@@ -32,20 +32,20 @@ Item = TypeVar("Item", Span, LogRecord)
 
 @dataclass(slots=True)
 class ImportReport:
-    """What became of the items of an import."""
+    """The results of the items of an import."""
 
     items: int = 0
     created: int = 0
     known: int = 0
-    # Spans that are no call of a model, or another account of a call.
+    # Spans that are not a model call, or that report a known call.
     others: int = 0
     too_old: int = 0
     runs: set[str] = field(default_factory=set)
-    # Why items were not understood, and how many each time.
+    # Why items were refused, and how often.
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, receipt: Receipt) -> None:
-        """Add what became of a batch."""
+        """Add the results of a batch."""
         self.created += receipt.accepted
         self.known += receipt.duplicates + receipt.known
         self.others += receipt.ignored - receipt.not_understood + receipt.joined
@@ -67,80 +67,83 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
-    """Files to import into a project: of which format, since when, and who is told of it.
+class ImportJob:
+    """Files to import into a project: format, earliest time and callbacks.
 
-    `said` hears of what is refused, with its file and line, `moved` after every batch.
+    `on_refused` receives each refusal with its file and line; `on_progress` is called after
+    every batch.
     """
 
     project_id: int
     paths: Sequence[Path]
     format: ExportFormat | None
     since: datetime
-    said: Callable[[str], None]
-    moved: Callable[[Path, ImportReport], None]
+    on_refused: Callable[[str], None]
+    on_progress: Callable[[Path, ImportReport], None]
     report: ImportReport = field(default_factory=ImportReport)
 
 
-def import_files(asked: Import) -> ImportReport:
-    """Import files; UnreadableError for one that is none of the formats."""
-    ensure_partitions(asked.since.date())
-    with_logs = [path for path in asked.paths if _import_spans(asked, path)]
+def import_files(job: ImportJob) -> ImportReport:
+    """Import files; raises UnreadableError for an unknown format."""
+    ensure_partitions(job.since.date())
+    with_logs = [path for path in job.paths if _import_spans(job, path)]
     for path in with_logs:
-        _import_logs(asked, path)
-    end_past_runs(asked.project_id, clock.now() - PATIENCE)
+        _import_logs(job, path)
+    end_past_runs(job.project_id, clock.now() - PATIENCE)
     while settle_runs() or (waiting() and fold()):
-        asked.moved(asked.paths[-1], asked.report)
-    return asked.report
+        job.on_progress(job.paths[-1], job.report)
+    return job.report
 
 
-def _import_spans(asked: Import, path: Path) -> bool:
-    """Import the spans of a file; returns whether it has log records, too."""
+def _import_spans(job: ImportJob, path: Path) -> bool:
+    """Import the spans of a file; return whether it has log records, too."""
     has_logs = False
 
     def spans() -> Iterator[tuple[str, Span | None]]:
         nonlocal has_logs
-        for placed in read_file(path, asked.format, asked.said):
+        for placed in read_file(path, job.format, job.on_refused):
             if isinstance(placed.item, LogRecord):
                 has_logs = True
             else:
                 yield placed.place, placed.item
 
-    _store(asked, path, spans(), store_spans)
+    _store(job, path, spans(), store_spans)
     return has_logs
 
 
-def _import_logs(asked: Import, path: Path) -> None:
-    # What cannot be read was said the first time.
-    found = read_file(path, asked.format, lambda _said: None)
-    records = ((one.place, one.item) for one in found if isinstance(one.item, LogRecord))
-    _store(asked, path, records, store_logs)
+def _import_logs(job: ImportJob, path: Path) -> None:
+    # Unreadable items were reported by the first pass.
+    items = read_file(path, job.format, lambda _said: None)
+    records = (
+        (placed.place, placed.item) for placed in items if isinstance(placed.item, LogRecord)
+    )
+    _store(job, path, records, store_logs)
 
 
 def _store(
-    asked: Import,
+    job: ImportJob,
     path: Path,
     placed: Iterable[tuple[str, Item | None]],
     store: Callable[[Intake, Iterable[Item | None]], Receipt],
 ) -> None:
-    intake, recent = Intake(asked.project_id), _recent(asked, placed)
+    intake, recent = Intake(job.project_id), _recent(job, placed)
     while batch := list(islice(recent, BATCH)):
         receipt = store(intake, [item for _, item in batch])
         for refusal in receipt.refusals:
-            asked.said(f"{batch[refusal.index or 0][0]}: {refusal.message}")
-        asked.report.add(receipt)
-        asked.moved(path, asked.report)
+            job.on_refused(f"{batch[refusal.index or 0][0]}: {refusal.message}")
+        job.report.add(receipt)
+        job.on_progress(path, job.report)
 
 
 def _recent(
-    asked: Import, placed: Iterable[tuple[str, Item | None]]
+    job: ImportJob, placed: Iterable[tuple[str, Item | None]]
 ) -> Iterator[tuple[str, Item | None]]:
-    """Leave out what ended before the import begins, and count it."""
-    since_ns = (asked.since - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS
+    """Skip and count items that ended before the earliest time."""
+    since_ns = (job.since - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS
     for place, item in placed:
-        asked.report.items += 1
+        job.report.items += 1
         if item is not None and 0 < _ended(item) < since_ns:
-            asked.report.too_old += 1
+            job.report.too_old += 1
         else:
             yield place, item
 

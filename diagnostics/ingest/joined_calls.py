@@ -1,8 +1,8 @@
-"""One call is one event, whoever tells it: spans of two instrumentations, spans and log records.
+"""One call is one event, even if two instrumentations, or a span and a log record, report it.
 
-Which span told which event is kept for a day. What comes later and knows more (the answer, or
-an error of the client that read it) takes the place of a success that was stored before it;
-the rest adds nothing.
+Which span reported which event is kept for a day. A later report that knows more (the answer,
+or an error of the client that read it) replaces a success that was stored before it; any other
+adds nothing.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from failsoft.identifiers import EPOCH
 
 KEEP = timedelta(days=1)
 ANSWERED = 2
-# What a stored event knows of its call, whoever told it.
+# The fields of a stored event that describe its call.
 STORED_FIELDS = (
     *("correlation_id", "node", "cycle", "attempt", "provider", "model", "environment"),
     *("source", "release", "schema", "schema_version", "prompt_version", "finish_reason"),
@@ -40,7 +40,7 @@ MICROSECOND_NS = 1_000
 
 @dataclass(slots=True)
 class _Call:
-    """A call as far as it is told: by spans of this request, by spans that came before."""
+    """A call as reported by spans of this request and by earlier ones."""
 
     draft: Draft
     index: int
@@ -48,12 +48,12 @@ class _Call:
     new: list[CallPlace]
     stored_id: UUID | None = None
     stored_weight: int = 0
-    # Its event is known, or told by another span already.
+    # Its event is known, or reported by another span already.
     is_done: bool = False
 
 
 class _Calls:
-    """Calls by their responses, and by when in which trace they began: few are looked at."""
+    """Calls indexed by response, and by trace and start time, to compare few of them."""
 
     def __init__(self, known: Iterable[_Call]) -> None:
         self.all: list[_Call] = []
@@ -72,13 +72,13 @@ class _Calls:
                 self._by_key[key].append(call)
 
     def nearest(self, place: CallPlace) -> _Call | None:
-        """Return the call that a span tells too: the one that begins and ends closest to it."""
-        same = [
-            (min(_distance(one, place) for one in call.places), call)
+        """Return the call that a span also reports: the one closest in start and end."""
+        candidates = [
+            (min(_distance(other, place) for other in call.places), call)
             for call in self._near(place)
-            if any(is_same_call(one, place) for one in _comparable(call.places, place))
+            if any(is_same_call(other, place) for other in _comparable(call.places, place))
         ]
-        return min(same, key=lambda found: found[0])[1] if same else None
+        return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
     def _near(self, place: CallPlace) -> Iterator[_Call]:
         slot = place.started_ns // TOGETHER_NS
@@ -88,35 +88,37 @@ class _Calls:
 
 
 def _comparable(places: list[CallPlace], place: CallPlace) -> list[CallPlace]:
-    """Return the tellings by the same instrumentation: it decides by itself where it has any."""
-    return [one for one in places if one.scope == place.scope] or places
+    """Return the places of the same instrumentation if it has any, else all."""
+    return [known for known in places if known.scope == place.scope] or places
 
 
 @dataclass(slots=True)
 class Joined:
-    """The drafts that are left, by their places; how many spans told a known call."""
+    """The remaining drafts by index, and how many spans reported a known call."""
 
     drafts: dict[int, Draft] = field(default_factory=dict)
-    told_before: int = 0
+    repeated: int = 0
 
 
 def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
-    """Join the spans of one request with each other and with those before, in a transaction."""
-    told = [
-        (index, one, _keyed(one.place)) for index, one in enumerate(drafts) if one.place is not None
+    """Join the spans of one request with each other and earlier ones, in a transaction."""
+    placed = [
+        (index, draft, _keyed(draft.place))
+        for index, draft in enumerate(drafts)
+        if draft.place is not None
     ]
-    rows = _rows_of(project_id, [place for _, _, place in told])
+    rows = _rows_of(project_id, [place for _, _, place in placed])
     calls = _Calls(_known_calls(rows))
-    joined = Joined({index: one for index, one in enumerate(drafts) if one.place is None})
-    own = {(row.trace_id, row.span_id): row for row in rows}
-    for index, draft, place in told:
-        row = own.get((draft.trace_id, draft.span_id))
+    joined = Joined({index: draft for index, draft in enumerate(drafts) if draft.place is None})
+    row_of_span = {(row.trace_id, row.span_id): row for row in rows}
+    for index, draft, place in placed:
+        row = row_of_span.get((draft.trace_id, draft.span_id))
         if row is not None and row.is_joined:
-            joined.told_before += 1
+            joined.repeated += 1
         elif row is not None or draft.kind is not None:
             joined.drafts[index] = draft
         elif (call := calls.nearest(place)) is not None:
-            joined.told_before += 1
+            joined.repeated += 1
             _add(call, draft, place, index)
             calls.place(call, place)
         else:
@@ -127,35 +129,35 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
     return joined
 
 
-def spans_told(
+def known_spans(
     project_id: int, spans: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], SpanCall]:
-    """Return what is known of spans, by trace and span."""
+    """Return the stored calls of spans, by trace and span."""
     wanted = set(spans)
     rows = SpanCall.objects.filter(
         project_id=project_id, trace_id__in={trace_id for trace_id, _ in wanted}
     )
-    told = {(row.trace_id, row.span_id): row for row in rows}
-    return {span: row for span, row in told.items() if span in wanted}
+    found_rows = {(row.trace_id, row.span_id): row for row in rows}
+    return {span: row for span, row in found_rows.items() if span in wanted}
 
 
-def take_out_success(row: SpanCall) -> dict[str, Any] | None:
-    """Delete the success of a span whose answer is told later, in the caller's transaction.
+def delete_success(row: SpanCall) -> dict[str, Any] | None:
+    """Delete the success of a span whose answer arrived later, in the caller's transaction.
 
-    Returns its fields; None where the answer was known, or its event is no success.
+    Return its fields; None if the answer was known, or its event is no success.
     """
     if row.weight >= ANSWERED:
         return None
-    fields = _taken_out(row.project_id, row.event_id)
+    fields = _delete_stored(row.project_id, row.event_id)
     if fields is not None:
-        told = SpanCall.objects.filter(project_id=row.project_id, event_id=row.event_id)
-        told.update(weight=ANSWERED, is_joined=True)
+        calls = SpanCall.objects.filter(project_id=row.project_id, event_id=row.event_id)
+        calls.update(weight=ANSWERED, is_joined=True)
     return fields
 
 
 def weight_of(draft: Draft) -> int:
-    """Return how much a span knows of its answer: the text, an error, nothing."""
-    if draft.answer.is_told or "parse_error_type" in draft.fields:
+    """Return how much a span knows of its answer: the text, an error or nothing."""
+    if draft.answer.is_known or "parse_error_type" in draft.fields:
         return ANSWERED
     return 1 if draft.is_error else 0
 
@@ -175,24 +177,24 @@ def _rows_of(project_id: int, places: Sequence[CallPlace]) -> list[SpanCall]:
 
 
 def _known_calls(rows: Iterable[SpanCall]) -> Iterator[_Call]:
-    """Put rows together that tell one event."""
+    """Yield the calls of rows, grouped by event."""
     events: dict[UUID, list[SpanCall]] = {}
     for row in rows:
         events.setdefault(row.event_id, []).append(row)
-    for told in events.values():
-        places = [_place_of(row) for row in told]
+    for group in events.values():
+        places = [_place_of(row) for row in group]
         draft = Draft("", "", CALL, None, {})
-        weight = max(row.weight for row in told)
-        yield _Call(draft, -1, places, [], told[0].event_id, weight, is_done=True)
+        weight = max(row.weight for row in group)
+        yield _Call(draft, -1, places, [], group[0].event_id, weight, is_done=True)
 
 
-def _distance(one: CallPlace, other: CallPlace) -> int:
-    found = apart(one, other)
-    return 2 * TOGETHER_NS if found is None else found
+def _distance(first: CallPlace, second: CallPlace) -> int:
+    distance = apart(first, second)
+    return 2 * TOGETHER_NS if distance is None else distance
 
 
 def _add(call: _Call, draft: Draft, place: CallPlace, index: int) -> None:
-    """Add what another span tells; the one that knows more speaks, the other completes it."""
+    """Add another span to a call; the one that knows more wins, the other completes it."""
     call.places.append(place)
     call.new.append(place)
     if call.is_done:
@@ -205,7 +207,7 @@ def _add(call: _Call, draft: Draft, place: CallPlace, index: int) -> None:
 
 
 def completed(draft: Draft, other: dict[str, Any]) -> Draft:
-    """Fill what a draft does not know from the fields of another telling of its call."""
+    """Fill the missing fields of a draft from another report of its call."""
     fields = {**other, **draft.fields}
     if draft.fields.get("node") == DEFAULT_NODE:
         fields["node"] = other.get("node", DEFAULT_NODE)
@@ -214,21 +216,21 @@ def completed(draft: Draft, other: dict[str, Any]) -> Draft:
 
 
 def _replace_stored(project_id: int, calls: Iterable[_Call]) -> None:
-    """Take out successes that are told better now; what else was stored stays."""
+    """Delete stored successes that a new report replaces; other events stay."""
     for call in calls:
         if call.stored_id is None or call.is_done:
             continue
-        fields = _taken_out(project_id, call.stored_id)
+        fields = _delete_stored(project_id, call.stored_id)
         if fields is None:
             call.is_done = True
         else:
             call.draft = replace(completed(call.draft, fields), stored_id=call.stored_id)
 
 
-def _taken_out(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
-    """Delete a stored success and return its fields; None where it is none."""
-    found = Event.objects.filter(project_id=project_id, event_id=stored_id)
-    event = found.filter(kind=EventKind.SUCCEEDED).first()
+def _delete_stored(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
+    """Delete a stored success and return its fields; None if it is no success."""
+    events = Event.objects.filter(project_id=project_id, event_id=stored_id)
+    event = events.filter(kind=EventKind.SUCCEEDED).first()
     if event is None:
         return None
     if not forget_batch(project_id, OF_IDS, [stored_id], with_identities=True):

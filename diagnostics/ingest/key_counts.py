@@ -1,8 +1,8 @@
-"""What became of the items each key sent, by minute: a short statement a second and key.
+"""The results of the items of each key, by minute: a short statement per second and key.
 
-A statement of its own, behind the answer; it does not wait for the disk, and a fault in it
-is logged and nothing else. A web process gathers what a second brings and writes it from a
-thread of its own; others have no pool of connections and write at once. Kept for a week.
+It runs after the response and does not wait for the disk; a failure is only logged. A web
+process gathers the counts of a second and writes them from a thread of its own; other
+processes have no connection pool and write at once. Kept for a week.
 """
 
 import os
@@ -58,13 +58,13 @@ class ItemCounts:
 
 def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:
     """Count the items of a batch by source and outcome."""
-    named = (one if isinstance(one, str) else "" for one in sources)
-    pairs = zip(named, outcomes, strict=True)
+    names = (source if isinstance(source, str) else "" for source in sources)
+    pairs = zip(names, outcomes, strict=True)
     return Counter((source, NAMES.get(word, word)) for source, word in pairs)
 
 
 class _Gathered:
-    """What was not written yet, by project and key; whoever begins it starts the clock."""
+    """Counts not written yet, by project and key; the first one starts the timer."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -83,8 +83,8 @@ class _Gathered:
         with self._lock:
             counts, self._counts = self._counts, {}
         try:
-            for (project_id, key_id), found in counts.items():
-                _write(project_id, key_id, found)
+            for (project_id, key_id), key_counts in counts.items():
+                _write(project_id, key_id, key_counts)
         finally:
             connection.close()
 
@@ -104,7 +104,7 @@ def note_items(key: ApiKey, counts: Counts) -> None:
 
 def _write(project_id: int, key_id: int, counts: Counts) -> None:
     rows = _rows(counts)
-    told: dict[str, Any] = {
+    params: dict[str, Any] = {
         "project": project_id,
         "key": key_id,
         "slot": os.getpid() % SLOTS,
@@ -112,15 +112,15 @@ def _write(project_id: int, key_id: int, counts: Counts) -> None:
         **{name: [tally[place] for _, tally in rows] for place, name in enumerate(OUTCOMES)},
     }
     try:
-        execute("add_key_minute", told)
+        execute("add_key_minute", params)
     except DatabaseError as error:
         logger.warning("items_not_counted", error=type(error).__name__)
 
 
 def tallies_of(project_id: int, field: str, since: datetime) -> dict[object, ItemCounts]:
-    """Add up what was sent since a moment, by `api_key` or `source`."""
-    found = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
-    sums = found.order_by().values_list(field).annotate(*map(Sum, OUTCOMES))
+    """Sum the items sent since a time, by `api_key` or `source`."""
+    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
+    sums = minutes.order_by().values_list(field).annotate(*map(Sum, OUTCOMES))
     return {row[0]: ItemCounts(*row[1:]) for row in sums}
 
 
@@ -131,12 +131,12 @@ def forget_old_counts() -> int:
 
 
 def _rows(counts: Counts) -> Sequence[tuple[str, list[int]]]:
-    """Put counts side by side, one row a source; too many sources are one."""
+    """Return one row of counts per source; too many sources become one."""
     rows: dict[str, list[int]] = {}
     many = len({source for source, _ in counts}) > MOST_SOURCES
     for (source, word), number in counts.items():
         name = "" if many else redact_name(source, LONGEST_SOURCE)
         row = rows.setdefault(name, [0] * len(OUTCOMES))
         row[OUTCOMES.index(word)] += number
-    # In one order for everybody: two requests never wait for each other in a circle.
+    # In one order for all processes, to avoid deadlocks.
     return sorted(rows.items())

@@ -20,7 +20,7 @@ class AgentSchema(models.Model):
     version = models.CharField(max_length=200)
     json_schema = models.JSONField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    # Null: kept as history, nothing is checked against it.
+    # Null: history, nothing is checked against it.
     current_since = models.DateTimeField(null=True)
 
     class Meta:
@@ -41,8 +41,8 @@ class AgentSchema(models.Model):
 class SpanVerdict(models.Model):
     """A call's answer from a log record that arrived before the span of the call.
 
-    `content` is the redacted event as far as it is known; the text of the answer is not
-    kept. A row lives for minutes: the span takes it, or it becomes an event by itself.
+    `content` is the redacted event as far as it is known, without the text of the answer. A row
+    lives for minutes: its span takes it, or it becomes an event of its own.
     """
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
@@ -57,7 +57,7 @@ class SpanVerdict(models.Model):
             unique("diagnostics_spanverdict_once", "project trace_id span_id")
         ]
         indexes = [
-            # Read by the settling of what no span has asked for.
+            # Read by the settling of verdicts without a span.
             index("diagnostics_spanverdict_age", "received_at")
         ]
 
@@ -84,7 +84,7 @@ class SpanCall(models.Model):
     event_id = models.UUIDField()
     # How much was known of the answer: 2 its text, 1 an error, 0 nothing.
     weight = models.PositiveSmallIntegerField()
-    # Its event holds what another span, or a log record, told as well.
+    # Its event includes the report of another span or a log record.
     is_joined = models.BooleanField()
     received_at = models.DateTimeField()
 
@@ -118,9 +118,9 @@ class UnplacedCall(models.Model):
     started_at = models.DateTimeField()
     trace_id = models.CharField(max_length=32)
     parent_id = models.CharField(max_length=16, blank=True)
-    # As it was told; the event has that of its attempts.
+    # As reported; the event has the cycle of its attempts.
     cycle = models.IntegerField(default=1)
-    # The event says that no attempt was good: nobody told it, it follows from them.
+    # The event says that no attempt was good; it is derived, not reported.
     is_end = models.BooleanField(default=False)
 
     class Meta:
@@ -173,7 +173,7 @@ class Deploy(models.Model):
     )
     source = models.TextField(null=True, blank=True)
     environment = models.TextField(null=True, blank=True)
-    # Of what was observed: the model that calls asked for, and what answered it before.
+    # Of an observed change: the requested model, and its previous answerer.
     provider = models.TextField(null=True, blank=True)
     model = models.TextField(null=True, blank=True)
     version = models.TextField()
@@ -183,7 +183,7 @@ class Deploy(models.Model):
 
     class Meta:
         constraints = [
-            # The same deploy told twice is one.
+            # A deploy reported twice is one.
             unique(
                 "diagnostics_deploy_once",
                 "project at kind source environment version",
@@ -215,12 +215,12 @@ class Answerer(models.Model):
     )
     value = models.TextField()
     first_seen = models.DateTimeField()
-    # Known to an hour: it is not written more often.
+    # Known to an hour: it is not updated more often.
     last_seen = models.DateTimeField()
 
     class Meta:
         constraints = [
-            # Read where a batch tells what was not seen for some minutes.
+            # Read when a batch has values not seen for some minutes.
             unique("diagnostics_answerer_once", "project slot value"),
             known("diagnostics_answerer_kind_known", "kind", ObservedKind),
         ]
@@ -240,15 +240,15 @@ class KeyMinute(models.Model):
     api_key = models.ForeignKey(ApiKey, models.CASCADE, related_name="+", db_index=False)
     source = models.CharField(max_length=200, blank=True, default="")
     minute = models.DateTimeField()
-    # Processes write to different slots, so that they seldom wait for each other.
+    # Processes write to different slots, so that they rarely wait for each other.
     slot = models.PositiveSmallIntegerField(default=0)
     stored = models.BigIntegerField(default=0)
     duplicate = models.BigIntegerField(default=0)
     conflict = models.BigIntegerField(default=0)
     invalid = models.BigIntegerField(default=0)
     rejected = models.BigIntegerField(default=0)
-    # Of what was stored over OpenTelemetry: calls whose answer was expected and not told, and
-    # answers that were told and not checked. What names a model and is no call that is known.
+    # Of OpenTelemetry items: calls without the expected answer, answers that were not checked,
+    # and items that name a model but are not a known kind of call.
     unanswered = models.BigIntegerField(default=0, db_default=0)
     unchecked = models.BigIntegerField(default=0, db_default=0)
     not_understood = models.BigIntegerField(default=0, db_default=0)
@@ -317,7 +317,7 @@ class Reject(models.Model):
         ApiKey, models.SET_NULL, related_name="+", null=True, db_index=False
     )
     received_at = models.DateTimeField()
-    # The path that was posted to, without the query.
+    # The path of the request, without the query.
     endpoint = models.CharField(max_length=64)
     http_status = models.PositiveSmallIntegerField()
     source = models.TextField(null=True)

@@ -82,25 +82,25 @@ def make_outcome_row(
     """Return the row of one outcome; `texts` are its redacted texts, by wire name."""
     counts = {name: getattr(outcome, name) for name in COUNTS}
     row = {"minute": outcome.minute.isoformat(), "sequence": outcome.sequence, **texts, **counts}
-    written = json.dumps(row, sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(row, sort_keys=True, separators=(",", ":"))
     return row | {
         "index": index,
         "runs": outcome.runs,
-        "content_hash": sha256(written.encode()).hexdigest(),
+        "content_hash": sha256(canonical.encode()).hexdigest(),
     }
 
 
 def texts_of(outcome: PostedOutcome) -> dict[str, str | None]:
     """Return the texts of an outcome by their wire names."""
-    told = outcome.model_dump(by_alias=True)
-    return {name: told[name] for name in TEXTS}
+    fields = outcome.model_dump(by_alias=True)
+    return {name: fields[name] for name in TEXTS}
 
 
 def record_outcomes(project_id: int, outcomes: Sequence[PostedOutcome]) -> list[str]:
-    """Store outcomes in one statement; a status each: created, duplicate or conflict.
+    """Store outcomes in one statement; return a status each: created, duplicate or conflict.
 
-    The same (source, minute, sequence) with the same counts again is a duplicate, with
-    other counts a conflict that changes nothing.
+    The same (source, minute, sequence) with the same counts is a duplicate; with other
+    counts it is a conflict that changes nothing.
     """
     if not outcomes:
         return []
@@ -108,8 +108,8 @@ def record_outcomes(project_id: int, outcomes: Sequence[PostedOutcome]) -> list[
         make_outcome_row(index, outcome, _redacted(outcome))
         for index, outcome in enumerate(outcomes)
     ]
-    asked = {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)}
-    return [status for _, status in execute("record_outcomes", asked)]
+    params = {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)}
+    return [status for _, status in execute("record_outcomes", params)]
 
 
 def _redacted(outcome: PostedOutcome) -> dict[str, str | None]:

@@ -18,8 +18,8 @@ from failsoft.events import PostedEvent, describe_errors
 from failsoft.identifiers import EPOCH
 from failsoft.json_values import JSON
 
-# How a span tells what the request asked for.
-TOLD_AS = {
+# The span attributes with the same meaning.
+ATTRIBUTE_NAMES = {
     "tools": "gen_ai.tool.definitions",
     "answer_schema": "gen_ai.request.structured_output_schema",
 }
@@ -27,7 +27,7 @@ TOLD_AS = {
 
 @dataclass(slots=True)
 class JudgedAnswers:
-    """The events of answers, in order; a span for each that does not tell its attempt."""
+    """The events of answers, in order, and a span for each without an attempt number."""
 
     events: list[PostedEvent | RefusedItem] = field(default_factory=list)
     unplaced: dict[UUID, Span] = field(default_factory=dict)
@@ -35,10 +35,10 @@ class JudgedAnswers:
 
 
 def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAnswers:
-    """Check answers against the schemas of their nodes, and make an event of each."""
+    """Check answers against the schemas of their nodes; return an event for each."""
     judged = JudgedAnswers()
     answers = [_read(item) for item in items]
-    drafts = [draft_answer(one) for one in answers if isinstance(one, PostedAnswer)]
+    drafts = [draft_answer(answer) for answer in answers if isinstance(answer, PostedAnswer)]
     verdicts = AnswerVerdicts(project_id, drafts)
     unjudged = iter(drafts)
     for answer in answers:
@@ -53,12 +53,14 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
 
 
 def draft_answer(answer: PostedAnswer) -> Draft:
-    """Return an answer as spans tell theirs."""
+    """Return the draft of an answer, as for a span."""
     parts = answer.model_dump(include=set(ANSWER_PARTS), exclude_unset=True)
     left_out = {*ANSWER_PARTS, "event_id", "name", "error"}
     fields = answer.model_dump(by_alias=True, exclude_none=True, exclude=left_out)
     call = ModelCall(finish_reason=answer.finish_reason, answer=read_message(parts))
-    asked = {key: parts[name] for name, key in TOLD_AS.items() if parts.get(name)}
+    request_attributes = {
+        key: parts[name] for name, key in ATTRIBUTE_NAMES.items() if parts.get(name)
+    }
     return Draft(
         trace_id="",
         span_id="",
@@ -69,15 +71,15 @@ def draft_answer(answer: PostedAnswer) -> Draft:
         error=answer.error,
         is_error=answer.error is not None,
         stored_id=answer.event_id,
-        **expectations_of(call, asked),
+        **expectations_of(call, request_attributes),
     )
 
 
 def _read(item: Mapping[str, JSON]) -> PostedAnswer | RefusedItem:
-    """Read one item; the answer itself is bounded by its size, not by the values in it."""
+    """Read one item; the answer is bounded by its size, not by its number of values."""
     parts = {name: item[name] for name in ANSWER_PARTS & item.keys()}
-    rest = {name: value for name, value in item.items() if name not in parts}
-    return read_item(rest, PostedAnswer, parts)
+    others = {name: value for name, value in item.items() if name not in parts}
+    return read_item(others, PostedAnswer, parts)
 
 
 def _judge(

@@ -1,4 +1,4 @@
-"""Items as their senders shape them, in the wire format: log shippers add and rename keys.
+"""Posted items in the wire format: log shippers wrap them, add keys and rename keys.
 
 1. An item that wraps another as JSON text (`message`, `log`) is opened; what is inside wins.
 2. Without `occurred_at` its time is the first of `time`, `timestamp`, `@timestamp` and `date`.
@@ -27,10 +27,10 @@ EVENT_FIELDS = frozenset(info.alias or name for name, info in PostedEvent.model_
 ANSWER_FIELDS = frozenset(info.alias or name for name, info in PostedAnswer.model_fields.items())
 WRAPPINGS = ("message", "log")
 TIME_KEYS = ("time", "timestamp", "@timestamp", "date")
-# Logstash keeps the line that it has read: the answer once more.
+# Logstash keeps the line that it read, and with it a copy of the answer.
 DROPPED = frozenset({"event.original"})
 ATTRIBUTE_BYTES = 1_024
-# So much is looked at, so that nothing secret is cut before it is recognised.
+# Enough is read that no secret is cut before it is recognised.
 SEEN_CHARACTERS = 16_384
 # Seconds, milliseconds, microseconds and nanoseconds since 1970 do not meet before 2200.
 LATEST_SECONDS = 7_258_118_400
@@ -41,7 +41,7 @@ Item = dict[str, JSON]
 
 @dataclass(frozen=True, slots=True)
 class ShapedItem:
-    """An item in the wire format; which of its keys no event has, and which found no room."""
+    """An item in the wire format, with the keys unknown to us and those dropped for room."""
 
     item: JSON
     has_own_id: bool = True
@@ -50,7 +50,7 @@ class ShapedItem:
 
 
 def is_in_shape(item: JSON) -> bool:
-    """Whether an item is an event as it stands: most are."""
+    """Whether an item is an event already: most are."""
     return (
         isinstance(item, dict)
         and item.keys() <= EVENT_FIELDS
@@ -61,17 +61,17 @@ def is_in_shape(item: JSON) -> bool:
 
 
 def shape_item(item: JSON, redact: Redact, id_key: bytes) -> ShapedItem:
-    """Return an item in the wire format; `id_key` is what derived ids are made with."""
+    """Return an item in the wire format; `id_key` keys the derived ids."""
     if not isinstance(item, dict):
         return ShapedItem(item)
-    opened = _opened(item)
+    opened = _unwrap(item)
     fields = ANSWER_FIELDS if is_answered(opened.get("name")) else EVENT_FIELDS
     shaped = {name: opened[name] for name in opened.keys() & fields}
-    more = {name: value for name, value in opened.items() if name not in fields}
-    if (time := _take_time(shaped, more)) is not None:
+    extra = {name: value for name, value in opened.items() if name not in fields}
+    if (time := _take_time(shaped, extra)) is not None:
         shaped["occurred_at"] = time
     unknown = _Attributes(shaped.get("attributes"), redact)
-    unknown.add_all(more)
+    unknown.add_all(extra)
     if unknown.kept is not None:
         shaped["attributes"] = unknown.kept
     has_own_id = shaped.get("event_id") is not None
@@ -81,29 +81,29 @@ def shape_item(item: JSON, redact: Redact, id_key: bytes) -> ShapedItem:
 
 
 def describe_unknown(shaped: Mapping[int, ShapedItem]) -> list[dict[str, str]]:
-    """Return what a sender should know of the keys that no event has, one entry a key."""
-    dropped = {name for one in shaped.values() for name in one.dropped}
-    names = dict.fromkeys(name for one in shaped.values() for name in one.unknown)
-    return [_describe(name, name in dropped) for name in islice(names, MAX_ATTRIBUTES)]
+    """Return a warning for each unknown key."""
+    dropped = {name for shaped_item in shaped.values() for name in shaped_item.dropped}
+    names = dict.fromkeys(name for shaped_item in shaped.values() for name in shaped_item.unknown)
+    return [_describe_field(name, name in dropped) for name in islice(names, MAX_ATTRIBUTES)]
 
 
-def _describe(name: str, is_dropped: bool) -> dict[str, str]:
+def _describe_field(name: str, is_dropped: bool) -> dict[str, str]:
     shown = name[:MAX_KEY_CHARACTERS]
-    near = get_close_matches(shown, (EVENT_FIELDS | ANSWER_FIELDS) - {shown}, n=1, cutoff=0.8)
-    said = "unknown field, taken as an attribute"
+    matches = get_close_matches(shown, (EVENT_FIELDS | ANSWER_FIELDS) - {shown}, n=1, cutoff=0.8)
+    message = "unknown field, taken as an attribute"
     if is_dropped:
-        said = f"unknown field, dropped: an event has at most {MAX_ATTRIBUTES} attributes"
+        message = f"unknown field, dropped: an event has at most {MAX_ATTRIBUTES} attributes"
     path = "/" + shown.replace("~", "~0").replace("/", "~1")
-    asked = "".join(f"; did you mean {other}?" for other in near)
-    return {"path": path, "code": "unknown_field", "message": said + asked}
+    suggestions = "".join(f"; did you mean {other}?" for other in matches)
+    return {"path": path, "code": "unknown_field", "message": message + suggestions}
 
 
-def _opened(item: Item) -> Item:
-    """Open an item that holds another one as JSON text and is no event itself."""
+def _unwrap(item: Item) -> Item:
+    """Return the item that another one wraps as JSON text, merged; else the item."""
     if _is_named(item):
         return item
     for key in WRAPPINGS:
-        inner = _parsed(item.get(key))
+        inner = _parse_object(item.get(key))
         if inner is not None and _is_named(inner):
             return {**{name: value for name, value in item.items() if name != key}, **inner}
     return item
@@ -114,7 +114,7 @@ def _is_named(item: Item) -> bool:
     return is_answered(name) or (isinstance(name, str) and name.startswith("graph."))
 
 
-def _parsed(text: JSON) -> Item | None:
+def _parse_object(text: JSON) -> Item | None:
     # A million short keys in one text would become 85 MB.
     if not isinstance(text, str) or text.count('":') > MAX_NODES:
         return None
@@ -125,19 +125,19 @@ def _parsed(text: JSON) -> Item | None:
     return value if isinstance(value, dict) else None
 
 
-def _take_time(shaped: Item, more: Item) -> str | None:
-    """Take the time out of the keys it may have; None where it is told or no key holds one."""
+def _take_time(shaped: Item, extra: Item) -> str | None:
+    """Remove and return the time of an item without `occurred_at`; None if no key holds one."""
     if shaped.get("occurred_at") is not None:
         return None
     for key in TIME_KEYS:
-        if (at := _moment(more.get(key))) is not None:
-            del more[key]
+        if (at := _moment(extra.get(key))) is not None:
+            del extra[key]
             return at.isoformat()
     return None
 
 
 def _moment(value: JSON) -> datetime | None:
-    """Read a time: RFC 3339, or a number since 1970 whose unit its size tells."""
+    """Return a time: RFC 3339, or a number since 1970 whose unit follows from its size."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -152,19 +152,19 @@ def _moment(value: JSON) -> datetime | None:
 
 
 class _Attributes:
-    """The attributes of an item with what its unknown keys hold, as far as there is room."""
+    """The attributes of an item, with the values of its unknown keys while there is room."""
 
-    def __init__(self, told: JSON, redact: Redact) -> None:
+    def __init__(self, attributes: JSON, redact: Redact) -> None:
         self._redact = redact
-        # What is no object is left for the check to refuse.
-        self.kept: Item | None = dict(told) if isinstance(told, dict) else {}
-        if told is not None and not isinstance(told, dict):
+        # The check refuses anything but an object.
+        self.kept: Item | None = dict(attributes) if isinstance(attributes, dict) else {}
+        if attributes is not None and not isinstance(attributes, dict):
             self.kept = None
         self.names = list[str]()
         self.dropped = list[str]()
 
-    def add_all(self, more: Item) -> None:
-        for name, value in more.items():
+    def add_all(self, extra: Item) -> None:
+        for name, value in extra.items():
             if value is None:
                 continue
             self.names.append(name)
@@ -202,8 +202,8 @@ def _flattened(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:
 
 
 def _derive_id(item: Item, occurred_at: JSON, id_key: bytes) -> str:
-    """Derive the id from all of an item: a hash with a key, for a short secret could be guessed."""
-    written = json.dumps(item, sort_keys=True, separators=(",", ":"))
-    digest = hmac.digest(id_key, written.encode("utf-8", "surrogatepass"), "sha256")
+    """Return the id of an item: a keyed hash, since a short secret could be guessed."""
+    canonical = json.dumps(item, sort_keys=True, separators=(",", ":"))
+    digest = hmac.digest(id_key, canonical.encode("utf-8", "surrogatepass"), "sha256")
     at = _moment(occurred_at) if isinstance(occurred_at, str) else None
     return str(uuid7(at or EPOCH, digest))

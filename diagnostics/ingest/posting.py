@@ -1,4 +1,4 @@
-"""Posted items as events: brought into shape, answers checked, all stored once."""
+"""Posted items as events: normalised, answers checked, each stored once."""
 
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ UNCHECKED = "{} answers were stored unchecked: checking takes longer than one re
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item that became an event; the event of an answer says how it was classified."""
+    """An item that became an event; the event of an answer holds its classification."""
 
     event: PostedEvent
     status: RecordStatus
@@ -32,7 +32,7 @@ class StoredItem:
 
 @dataclass(frozen=True, slots=True)
 class PostedBatch:
-    """What became of the items of a request, in order, and what its sender should know."""
+    """The results of the items of a request, in order, and warnings for the sender."""
 
     items: list[StoredItem | RefusedItem]
     warnings: list[dict[str, str]]
@@ -42,20 +42,31 @@ class PostedBatch:
 def post_items(
     project_id: int, items: Sequence[JSON], body: bytes, keep_share: float
 ) -> PostedBatch:
-    """Check and store the items of a body, each once; committed when it returns."""
+    """Check and store the items of a body, each once; they are committed on return."""
     shaped = _shape(project_id, items)
-    told = [shaped[n].item if n in shaped else item for n, item in enumerate(items)]
-    answers = {n: item for n in shaped if isinstance(item := told[n], dict) and _is_answer(item)}
+    wire_items = [
+        shaped[index].item if index in shaped else item for index, item in enumerate(items)
+    ]
+    answers = {
+        index: item
+        for index in shaped
+        if isinstance(item := wire_items[index], dict) and _is_answer(item)
+    }
     judged = judge_answers(project_id, list(answers.values())) if answers else JudgedAnswers()
     classified = dict(zip(answers, judged.events, strict=True))
-    rest = iter(read_events([one for n, one in enumerate(told) if n not in answers], body))
-    checked = [classified[n] if n in classified else next(rest) for n in range(len(told))]
+    others = iter(
+        read_events([item for index, item in enumerate(wire_items) if index not in answers], body)
+    )
+    checked = [
+        classified[index] if index in classified else next(others)
+        for index in range(len(wire_items))
+    ]
     statuses = _record(project_id, checked, keep_share, judged)
     stored = [
-        StoredItem(one, _status(next(statuses), shaped.get(n)), n in answers)
-        if isinstance(one, PostedEvent)
-        else _refused(one, shaped.get(n))
-        for n, one in enumerate(checked)
+        StoredItem(item, _final_status(next(statuses), shaped.get(index)), index in answers)
+        if isinstance(item, PostedEvent)
+        else _without_derived_id(item, shaped.get(index))
+        for index, item in enumerate(checked)
     ]
     return PostedBatch(stored, _warnings(shaped, judged.unchecked), judged.unchecked)
 
@@ -66,49 +77,49 @@ def _record(
     keep_share: float,
     judged: JudgedAnswers,
 ) -> Iterator[RecordStatus]:
-    """Store the events; of each, in order, what became of it."""
-    events = [one for one in checked if isinstance(one, PostedEvent)]
-    # One statement is a transaction of its own: what it answers is committed.
+    """Store the events; return the status of each, in order."""
+    events = [item for item in checked if isinstance(item, PostedEvent)]
+    # One statement is a transaction of its own: its result is committed.
     with transaction.atomic() if judged.unplaced else nullcontext():
         recorded = record_calls(project_id, events, keep_share, judged.unplaced)
-    return (one.status for one in recorded)
+    return (item.status for item in recorded)
 
 
 def _shape(project_id: int, items: Sequence[JSON]) -> dict[int, ShapedItem]:
-    """Bring those items into shape that are not in it already, by their places."""
-    odd = {n: item for n, item in enumerate(items) if not is_in_shape(item)}
-    if not odd:
+    """Return the items that had to be normalised, by index."""
+    unshaped = {index: item for index, item in enumerate(items) if not is_in_shape(item)}
+    if not unshaped:
         return {}
     redact = redactor_of(project_id)
     purpose = f"ids of the events of project {project_id}".encode()
     id_key = hmac.digest(settings.SECRET_KEY.encode(), purpose, "sha256")
-    return {n: shape_item(item, redact, id_key) for n, item in odd.items()}
+    return {index: shape_item(item, redact, id_key) for index, item in unshaped.items()}
 
 
 def _is_answer(item: Mapping[str, JSON]) -> bool:
     return is_answered(item.get("name"))
 
 
-def _status(found: RecordStatus, shaped: ShapedItem | None) -> RecordStatus:
-    """Return what became of an item: one with the id of its content is in no conflict.
+def _final_status(status: RecordStatus, shaped: ShapedItem | None) -> RecordStatus:
+    """Return the status of an item; one whose id is derived from its content cannot conflict.
 
-    It may be classified otherwise by a schema that was registered meanwhile.
+    A schema registered in between may change its classification.
     """
-    if shaped is None or shaped.has_own_id or found is RecordStatus.CREATED:
-        return found
+    if shaped is None or shaped.has_own_id or status is RecordStatus.CREATED:
+        return status
     return RecordStatus.DUPLICATE
 
 
-def _refused(item: RefusedItem, shaped: ShapedItem | None) -> RefusedItem:
-    """Return a refusal that names no id which the sender does not know."""
+def _without_derived_id(item: RefusedItem, shaped: ShapedItem | None) -> RefusedItem:
+    """Return the refusal without an id that the sender does not know."""
     if shaped is None or shaped.has_own_id:
         return item
     return RefusedItem(None, item.errors)
 
 
 def _warnings(shaped: Mapping[int, ShapedItem], unchecked: int) -> list[dict[str, str]]:
-    found = describe_unknown(shaped)
+    warnings = describe_unknown(shaped)
     if unchecked:
         message = UNCHECKED.format(unchecked)
-        found.append({"path": "", "code": "unchecked", "message": message})
-    return found
+        warnings.append({"path": "", "code": "unchecked", "message": message})
+    return warnings

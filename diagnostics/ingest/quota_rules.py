@@ -1,6 +1,6 @@
-"""How much a project and its keys may send: a token bucket, a day, a month, a spike bound.
+"""Quotas of a project and its keys: a token bucket, a day, a month and a spike bound.
 
-Every process takes slices of the shared rows (`settle`), so that most requests ask nobody.
+Every process takes slices of the shared rows (`settle`), so most requests need no query.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuotaLimits:
-    """What is allowed, in events; 0 is no limit."""
+    """Limits in events; 0 is no limit."""
 
     key_events_per_second: int = 0
     key_burst_events: int = 0
@@ -41,7 +41,7 @@ class QuotaLimits:
 
     @property
     def are_none(self) -> bool:
-        """Whether nothing has to be counted at all."""
+        """Whether there are no limits, so that nothing has to be counted."""
         return replace(self, key_burst_events=0) == QuotaLimits()
 
 
@@ -66,7 +66,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a process got: events it may take, and the share of previews that is kept.
+    """The result of a settlement: the events granted, and the share of previews to keep.
 
     `bound` is None, or the limit that refused; then `wait_seconds` says for how long.
     """
@@ -82,30 +82,32 @@ class Grant:
 def settle(
     limits: QuotaLimits, bucket: TokenBucket, day: Day, now: datetime, *, wanted: int, returned: int
 ) -> Grant:
-    """Take back what a process did not use and give it what it wants and a slice.
+    """Return unused tokens and grant the wanted events with a slice more.
 
     1. Refill the bucket; the unused tokens return to it and to the day.
-    2. Less left than wanted: refuse, naming the bound and the wait.
+    2. If less remains than wanted, refuse, naming the bound and the wait.
     3. Grant the wanted events and at most a slice more; count both at once.
     """
     filled = _refill(limits, bucket, now, returned)
     today = replace(_roll(day, now), events=max(day.events - returned, 0))
     today = replace(today, minute_events=max(today.minute_events - returned, 0))
-    left = _left(limits, filled, today)
+    remaining = _remaining(limits, filled, today)
     need = min(wanted, max(limits.key_burst_events, LARGEST_BATCH))
-    bound = min(left, key=lambda name: left[name])
-    if left[bound] < need:
-        wait = _wait(limits, bound, need - left[bound], now)
+    bound = min(remaining, key=lambda name: remaining[name])
+    if remaining[bound] < need:
+        wait = _wait(limits, bound, need - remaining[bound], now)
         share = keep_share(limits, today, now)
         return Grant(0, share, filled, today, bound, wait)
-    given = min(int(left[bound]), wanted + _slice(limits))
-    given = max(given, wanted)
-    counted = replace(today, events=today.events + given, minute_events=today.minute_events + given)
-    taken = given if limits.key_events_per_second else 0
-    emptied = replace(filled, tokens=filled.tokens - taken)
-    # What was taken ahead has not been sent yet.
+    granted = min(int(remaining[bound]), wanted + _slice(limits))
+    granted = max(granted, wanted)
+    counted = replace(
+        today, events=today.events + granted, minute_events=today.minute_events + granted
+    )
+    charged = granted if limits.key_events_per_second else 0
+    emptied = replace(filled, tokens=filled.tokens - charged)
+    # The slice taken ahead has not been sent yet.
     sent = replace(today, minute_events=today.minute_events + wanted)
-    return Grant(given, keep_share(limits, sent, now), emptied, counted)
+    return Grant(granted, keep_share(limits, sent, now), emptied, counted)
 
 
 def _refill(limits: QuotaLimits, bucket: TokenBucket, now: datetime, returned: int) -> TokenBucket:
@@ -126,28 +128,28 @@ def _roll(day: Day, now: datetime) -> Day:
     return replace(day, minute_at=minute, minute_events=0, last_minute_events=last)
 
 
-def _left(limits: QuotaLimits, bucket: TokenBucket, day: Day) -> dict[Bound, float]:
-    """Return what each bound leaves; no bound leaves any number."""
-    left = {Bound.RATE: float("inf"), Bound.DAY: float("inf"), Bound.MONTH: float("inf")}
+def _remaining(limits: QuotaLimits, bucket: TokenBucket, day: Day) -> dict[Bound, float]:
+    """Return what remains of each bound; without a bound, any number."""
+    remaining = {Bound.RATE: float("inf"), Bound.DAY: float("inf"), Bound.MONTH: float("inf")}
     if limits.key_events_per_second:
-        left[Bound.RATE] = bucket.tokens
+        remaining[Bound.RATE] = bucket.tokens
     if limits.events_per_day:
-        left[Bound.DAY] = limits.events_per_day - day.events
+        remaining[Bound.DAY] = limits.events_per_day - day.events
     if limits.events_per_month:
-        left[Bound.MONTH] = limits.events_per_month - day.month_before - day.events
-    # No bound at all: any slice may be taken.
-    return {name: min(value, 2.0**40) for name, value in left.items()}
+        remaining[Bound.MONTH] = limits.events_per_month - day.month_before - day.events
+    # Finite, so that any slice can be taken without bounds.
+    return {name: min(value, 2.0**40) for name, value in remaining.items()}
 
 
 def _slice(limits: QuotaLimits) -> int:
-    """Return how much a process takes ahead: about a second of it, a hundredth of a day."""
+    """Return how much a process takes ahead: at most about a second, a hundredth of a day."""
     sizes = [LARGEST_SLICE]
     if limits.key_events_per_second:
         sizes.append(ceil(limits.key_events_per_second * SLICE_SECONDS))
     if limits.spike_events_per_minute:
         sizes.append(limits.spike_events_per_minute // SLICES_IN_A_MINUTE)
-    most = (limits.events_per_day, limits.events_per_month)
-    sizes += [events // SLICES_IN_A_DAY for events in most if events]
+    bounds = (limits.events_per_day, limits.events_per_month)
+    sizes += [events // SLICES_IN_A_DAY for events in bounds if events]
     return min(sizes)
 
 
@@ -192,8 +194,8 @@ LOW_BITS = 32
 def is_kept(event_id: UUID, share: float) -> bool:
     """Whether the preview of an event belongs to the share that is kept.
 
-    The same id gives the same answer wherever it is asked, and what a smaller share keeps
-    a larger one keeps too.
+    The same id gives the same result in every process, and a larger share keeps all that a
+    smaller one keeps.
     """
     return (event_id.int & ((1 << LOW_BITS) - 1)) < share * (1 << LOW_BITS)
 

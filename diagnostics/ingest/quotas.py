@@ -1,9 +1,9 @@
-"""Admitting events: buckets and counts lie in PostgreSQL, every process takes slices of them.
+"""Admission of events: buckets and counts are in PostgreSQL; processes take slices of them.
 
-A request that fits the slice in hand asks nobody. Otherwise one short transaction settles
-with the shared rows; it does not wait for the disk, since what a crash of the server can
-lose is a moment's counting. Together all processes never admit more than the limits, but
-for slices that a killed process had not used.
+A request that fits the current slice needs no query. Otherwise one short transaction settles
+with the shared rows; it does not wait for the disk, since a crash of the server loses only
+the latest counts. Together all processes never admit more than the limits, except for slices
+that a killed process had not used.
 """
 
 from dataclasses import dataclass, field, fields
@@ -33,7 +33,7 @@ from diagnostics.ingest.quota_rules import (
 
 # How long a slice, and the share of previews that came with it, is used.
 LEASE_SECONDS = 5.0
-# A refused key is refused again for this long without asking.
+# A refused key is refused for this long without a query.
 LONGEST_BLOCK_SECONDS = 1.0
 MOST_LEASES = 10_000
 LIMITS = "_known_limits"
@@ -55,7 +55,7 @@ class QuotaExceededError(Exception):
 
 @dataclass
 class _Lease:
-    """What this process holds of one key's quota."""
+    """The part of one key's quota that this process holds."""
 
     tokens: int = 0
     keep_share: float = 1.0
@@ -87,7 +87,7 @@ def refuse_blocked(key: ApiKey) -> None:
 
 
 def admit(key: ApiKey, count: int) -> float:
-    """Take `count` events from the quota; give the share of previews that is kept.
+    """Take `count` events from the quota; return the share of previews to keep.
 
     Raises QuotaExceededError. Call it outside the transaction that stores.
     """
@@ -103,13 +103,13 @@ def admit(key: ApiKey, count: int) -> float:
 
 
 def note_sampled_out(key: ApiKey, count: int) -> None:
-    """Count previews that were not kept; written with the next slice."""
+    """Count dropped previews; they are written with the next slice."""
     if count:
         _lease_of(key).sampled_out += count
 
 
-def standing_of(key: ApiKey) -> dict[str, Any]:
-    """Say what the key's project may send, has sent, and how much of it is kept."""
+def quota_status(key: ApiKey) -> dict[str, Any]:
+    """Return the limits and usage of the key's project, and the share of previews kept."""
     limits, now = limits_of(key), clock.now().astimezone(UTC)
     today = now.date()
     row = Usage.objects.filter(project_id=key.project_id, day=today).first()
@@ -124,16 +124,16 @@ def standing_of(key: ApiKey) -> dict[str, Any]:
 
 
 def forget_leases() -> None:
-    """Give up what this process holds; for tests."""
+    """Drop the slices of this process; for tests."""
     _leases.clear()
 
 
 def _known_limits(key: ApiKey) -> QuotaLimits:
-    """Read the limits once as long as this process knows the key."""
-    found: QuotaLimits | None = vars(key).get(LIMITS)
-    if found is None:
-        found = vars(key)[LIMITS] = limits_of(key)
-    return found
+    """Return the limits, read once per key object."""
+    limits: QuotaLimits | None = vars(key).get(LIMITS)
+    if limits is None:
+        limits = vars(key)[LIMITS] = limits_of(key)
+    return limits
 
 
 def _limit(own: Quota | None, name: str) -> int:
@@ -176,24 +176,24 @@ def _settle(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> Gra
 
 
 def _lock_usage(key: ApiKey, today: date) -> Usage:
-    """Lock the project's day first, then the bucket: one order for everybody."""
+    """Lock the project's day, always before the bucket, to avoid deadlocks."""
     rows = Usage.objects.select_for_update()
-    asked = {"project_id": key.project_id, "day": today}
-    found = rows.filter(**asked).first()
-    if found is None:
-        Usage.objects.bulk_create([Usage(**asked)], ignore_conflicts=True)
-        found = rows.get(**asked)
-    return found
+    identity = {"project_id": key.project_id, "day": today}
+    usage = rows.filter(**identity).first()
+    if usage is None:
+        Usage.objects.bulk_create([Usage(**identity)], ignore_conflicts=True)
+        usage = rows.get(**identity)
+    return usage
 
 
 def _lock_bucket(key: ApiKey, limits: QuotaLimits, now: datetime) -> KeyBucket:
     rows = KeyBucket.objects.select_for_update()
-    found = rows.filter(pk=key.pk).first()
-    if found is None:
-        full = KeyBucket(api_key_id=key.pk, tokens=limits.key_burst_events, refilled_at=now)
-        KeyBucket.objects.bulk_create([full], ignore_conflicts=True)
-        found = rows.get(pk=key.pk)
-    return found
+    bucket = rows.filter(pk=key.pk).first()
+    if bucket is None:
+        full_bucket = KeyBucket(api_key_id=key.pk, tokens=limits.key_burst_events, refilled_at=now)
+        KeyBucket.objects.bulk_create([full_bucket], ignore_conflicts=True)
+        bucket = rows.get(pk=key.pk)
+    return bucket
 
 
 def _day_of(usage: Usage, month_before: int = 0) -> Day:

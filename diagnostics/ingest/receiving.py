@@ -1,4 +1,4 @@
-"""Telemetry as events: drafted, its answers checked within a budget, stored, accounted for."""
+"""Telemetry as events: drafts, answer checks within a budget, storage, a receipt."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,10 +16,10 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts, UncheckedError
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
 from diagnostics.ingest.joined_calls import (
+    delete_success,
     forget_old_calls,
     join_calls,
-    spans_told,
-    take_out_success,
+    known_spans,
 )
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp.attributes import short
@@ -98,20 +98,20 @@ class Receipt:
     accepted: int = 0
     duplicates: int = 0
     known: int = 0
-    # Told by another span already: two instrumentations, one call.
+    # Another span reported the same call: two instrumentations.
     joined: int = 0
     waiting: int = 0
     ignored: int = 0
     rejected: int = 0
     not_judged: int = 0
-    # Calls whose answer would be checked, if it were told.
+    # Calls whose answer would have been checked, had the telemetry contained it.
     unanswered: int = 0
-    # What names a model and is no call that is known.
+    # Items that name a model but are not a known kind of call.
     not_understood: int = 0
-    # Evaluations of answers that say neither good nor bad.
+    # Evaluations whose label is neither good nor bad.
     unclear: int = 0
     dropped_attributes: int = 0
-    # Of the events, known or not.
+    # Runs of the events, whether new or known.
     runs: set[str] = field(default_factory=set)
     refusals: list[Refusal] = field(default_factory=list)
 
@@ -119,35 +119,35 @@ class Receipt:
         """Count a refused item and describe the first ones."""
         self.rejected += 1
         if len(self.refusals) < MOST_ITEMS:
-            self.refusals.append(_refuse(place, reason, item))
+            self.refusals.append(_describe_refusal(place, reason, item))
 
     @property
     def message(self) -> str:
-        """Say what the sender should know; empty when all went well."""
+        """Return what the sender should know; empty if nothing was wrong."""
         shown = self.refusals[:MAX_REASONS]
-        told = [f"item {refusal.index}: {refusal.message}" for refusal in shown]
+        sentences = [f"item {refusal.index}: {refusal.message}" for refusal in shown]
         if self.rejected > len(shown):
-            told.append(f"and {self.rejected - len(shown)} more rejected")
+            sentences.append(f"and {self.rejected - len(shown)} more rejected")
         if self.not_judged:
-            told.append(
+            sentences.append(
                 f"{self.not_judged} answers were stored without being checked: "
                 "they take more time than one request has"
             )
-        told += [
-            says.format(n)
-            for n, says in (
+        sentences += [
+            sentence.format(n)
+            for n, sentence in (
                 (self.unanswered, UNANSWERED),
                 (self.not_understood, NOT_UNDERSTOOD),
                 (self.unclear, UNCLEAR),
             )
             if n
         ]
-        return "; ".join(told)
+        return "; ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Whose telemetry it is: what a quota admits of it, and where left-out previews are counted."""
+    """The project that telemetry is for, its quota and its counter of dropped previews."""
 
     project_id: int
     admit: Callable[[int], float] = field(default=lambda _count: 1.0)
@@ -155,7 +155,7 @@ class Intake:
 
 
 def receive_spans(key: ApiKey, spans: Iterable[Span | None]) -> Receipt:
-    """Store the events of spans, each once, in one transaction; an answer after commit.
+    """Store the events of spans, each once, in one transaction; return after commit.
 
     Raises QuotaExceededError before anything is stored.
     """
@@ -163,7 +163,7 @@ def receive_spans(key: ApiKey, spans: Iterable[Span | None]) -> Receipt:
 
 
 def receive_logs(key: ApiKey, records: Iterable[LogRecord | None]) -> Receipt:
-    """Store what log records tell by themselves, and keep verdicts for spans to come.
+    """Store the events of log records, and keep verdicts for spans that have not arrived.
 
     Raises QuotaExceededError before anything is stored.
     """
@@ -175,34 +175,36 @@ def _intake_of(key: ApiKey) -> Intake:
 
 
 def store_spans(intake: Intake, spans: Iterable[Span | None]) -> Receipt:
-    """Store the events of spans as `receive_spans` does, whoever sends them."""
+    """Store the events of spans as `receive_spans` does, without a key."""
     receipt, agents, ended = Receipt(), list[Span](), set[str]()
-    found = list[AnswerEvaluation]()
-    drafts = list(_drafted(_watched(spans, agents, ended), draft_span, receipt, found))
-    keep_share = intake.admit(max(len(drafts) + len(found), 1))
-    places = [made.draft.place for made in drafts if made.draft.place is not None]
-    judging = _Judging(intake.project_id, drafts, receipt)
-    # Chunks of one transaction meet the rows of runs in one order.
-    drafts.sort(key=lambda made: made.correlation_id)
+    evaluations = list[AnswerEvaluation]()
+    drafts = list(
+        _draft_items(_note_agents(spans, agents, ended), draft_span, receipt, evaluations)
+    )
+    keep_share = intake.admit(max(len(drafts) + len(evaluations), 1))
+    places = [item.draft.place for item in drafts if item.draft.place is not None]
+    judging = _AnswerJudge(intake.project_id, drafts, receipt)
+    # Lock the rows of runs in one order, to avoid deadlocks.
+    drafts.sort(key=lambda item: item.correlation_id)
     with transaction.atomic():
         drafts = _join_calls(_join_verdicts(intake.project_id, drafts), intake.project_id, receipt)
         _store(intake, drafts, judging, keep_share)
         traces = {place.trace_id for place in places}
         responses = {place.response_id for place in places if place.response_id}
         link_assessments(intake.project_id, traces, responses)
-        _keep_evaluations(intake.project_id, found, receipt)
+        _keep_evaluations(intake.project_id, evaluations, receipt)
         keep_agent_calls(intake.project_id, agents)
-        over = {made.correlation_id for made in drafts if made.draft.trace_id in ended}
-        end_runs(intake.project_id, over | ended)
-    if receipt.unanswered and _tells_by_logs(intake.project_id):
+        ended_runs = {item.correlation_id for item in drafts if item.draft.trace_id in ended}
+        end_runs(intake.project_id, ended_runs | ended)
+    if receipt.unanswered and _has_log_verdicts(intake.project_id):
         receipt.unanswered = 0
     return receipt
 
 
-def _watched(
+def _note_agents(
     spans: Iterable[Span | None], agents: list[Span], ended: set[str]
 ) -> Iterator[Span | None]:
-    """Pass spans on; note agent calls, and the traces whose root span is among them."""
+    """Yield the spans; collect agent calls, and the traces whose root span is among them."""
     for span in spans:
         if span is not None:
             if not span.parent_id:
@@ -213,79 +215,81 @@ def _watched(
 
 
 def store_logs(intake: Intake, records: Iterable[LogRecord | None]) -> Receipt:
-    """Store what log records tell as `receive_logs` does, whoever sends them."""
-    receipt, found = Receipt(), list[AnswerEvaluation]()
-    drafts = list(_drafted(records, draft_log, receipt, found))
-    keep_share = intake.admit(max(len(drafts) + len(found), 1))
-    judging = _Judging(intake.project_id, drafts, receipt)
-    whole = [made for made in drafts if made.draft.slot != ANSWER]
-    answers = [made for made in drafts if made.draft.slot == ANSWER]
+    """Store the events of log records as `receive_logs` does, without a key."""
+    receipt, evaluations = Receipt(), list[AnswerEvaluation]()
+    drafts = list(_draft_items(records, draft_log, receipt, evaluations))
+    keep_share = intake.admit(max(len(drafts) + len(evaluations), 1))
+    judging = _AnswerJudge(intake.project_id, drafts, receipt)
+    complete = [item for item in drafts if item.draft.slot != ANSWER]
+    answers = [item for item in drafts if item.draft.slot == ANSWER]
     with transaction.atomic():
-        _store(intake, whole, judging, keep_share)
+        _store(intake, complete, judging, keep_share)
         _keep_verdicts(intake.project_id, answers, judging)
-        _keep_evaluations(intake.project_id, found, receipt)
+        _keep_evaluations(intake.project_id, evaluations, receipt)
     return receipt
 
 
-def _keep_evaluations(project_id: int, found: Sequence[AnswerEvaluation], receipt: Receipt) -> None:
-    clear = [one for one in found if one.verdict]
-    receipt.unclear += len(found) - len(clear)
-    said = record_evaluations(project_id, clear)
-    receipt.accepted += said.count(RecordStatus.CREATED)
-    receipt.duplicates += said.count(RecordStatus.DUPLICATE)
-    receipt.known += said.count(RecordStatus.CONFLICT)
-    receipt.ignored += len(clear) - len(said)
+def _keep_evaluations(
+    project_id: int, evaluations: Sequence[AnswerEvaluation], receipt: Receipt
+) -> None:
+    clear = [evaluation for evaluation in evaluations if evaluation.verdict]
+    receipt.unclear += len(evaluations) - len(clear)
+    statuses = record_evaluations(project_id, clear)
+    receipt.accepted += statuses.count(RecordStatus.CREATED)
+    receipt.duplicates += statuses.count(RecordStatus.DUPLICATE)
+    receipt.known += statuses.count(RecordStatus.CONFLICT)
+    receipt.ignored += len(clear) - len(statuses)
 
 
 def settle_verdicts() -> int:
-    """Make events of verdicts whose span has not come in 2 minutes; returns how many."""
+    """Turn verdicts whose span has not arrived within 2 minutes into events; return how many."""
     now = clock.now()
     forget_old_calls()
     SpanVerdict.objects.filter(received_at__lt=now - KEEP_TAKEN, content=TAKEN).delete()
     old = SpanVerdict.objects.filter(received_at__lt=now - PATIENCE)
-    left = old.exclude(content=TAKEN).order_by("pk")
+    unclaimed = old.exclude(content=TAKEN).order_by("pk")
     with transaction.atomic():
-        rows = list(left.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
+        rows = list(unclaimed.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
         for project_id in {row.project_id for row in rows}:
-            mine = [row for row in rows if row.project_id == project_id]
-            _record_told_later(project_id, list(_settled(project_id, mine)))
+            group = [row for row in rows if row.project_id == project_id]
+            _record_late(project_id, list(_due_events(project_id, group)))
         SpanVerdict.objects.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
 
 
-def _settled(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEvent]:
-    """Return the events of verdicts; one whose span was stored meanwhile replaces its event."""
-    known = spans_told(project_id, ((row.trace_id, row.span_id) for row in rows))
+def _due_events(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEvent]:
+    """Yield the events of verdicts; if the span has arrived since, its event is replaced."""
+    known = known_spans(project_id, ((row.trace_id, row.span_id) for row in rows))
     for row in rows:
         span = known.get((row.trace_id, row.span_id))
         if span is None:
             yield PostedEvent.model_validate(row.content)
-        elif (event := _replacing(span, row.content)) is not None:
+        elif (event := _corrected_event(span, row.content)) is not None:
             yield event
 
 
-def _replacing(span: SpanCall, content: dict[str, Any]) -> PostedEvent | None:
-    """Return the event of a span with what a log record tells of its answer."""
-    stored = take_out_success(span)
+def _corrected_event(span: SpanCall, content: dict[str, Any]) -> PostedEvent | None:
+    """Return the event of a span, corrected by the answer of a log record."""
+    stored = delete_success(span)
     if stored is None:
         return None
     kind = split_name(content["name"])[1]
-    told = {name: content[name] for name in ("attributes", *VERDICT_FIELDS)}
+    answer_fields = {name: content[name] for name in ("attributes", *VERDICT_FIELDS)}
     name = event_name(stored.pop("node"), kind)
-    # An attempt that is found out later is none yet.
-    wire = {"attempt": 1, **stored, **told, "name": name, "event_id": span.event_id}
+    # The attempt number is derived later.
+    wire = {"attempt": 1, **stored, **answer_fields, "name": name, "event_id": span.event_id}
     return PostedEvent.model_validate(wire)
 
 
-def _record_told_later(project_id: int, events: Sequence[PostedEvent]) -> None:
-    """Store events again; a run whose attempts were found out is due again."""
+def _record_late(project_id: int, events: Sequence[PostedEvent]) -> None:
+    """Store corrected events; a run whose attempts were derived becomes due again."""
     unplaced = unplaced_of(project_id, (event.event_id for event in events))
     record(project_id, events, unplaced=unplaced)
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """A draft, the item it was made of and where that stood."""
+class _DraftedItem:
+    """A draft with its item and the item's index in the request."""
 
     place: int
     item: Span | LogRecord
@@ -293,25 +297,25 @@ class _Made:
 
     @property
     def correlation_id(self) -> str:
-        """The run it is of."""
+        """The run of the draft."""
         return str(self.draft.fields.get("correlation_id", ""))
 
     @property
     def unplaced(self) -> Span | None:
-        """The span of a call that does not tell which attempt it was."""
+        """The span of a call without an attempt number."""
         if self.draft.slot != CALL or isinstance(self.item, LogRecord):
             return None
-        is_told = "attempt" in read_fields(self.item.attributes, self.item.resource)
-        return None if is_told else self.item
+        has_attempt = "attempt" in read_fields(self.item.attributes, self.item.resource)
+        return None if has_attempt else self.item
 
 
-def _drafted(
+def _draft_items(
     items: Iterable[Item | None],
     draft: Callable[[Item], list[Draft]],
     receipt: Receipt,
     evaluations: list[AnswerEvaluation],
-) -> Iterator[_Made]:
-    """Draft every item, and note what it says of answers; what is refused is counted and gone."""
+) -> Iterator[_DraftedItem]:
+    """Yield the drafts of every item; collect evaluations, and count refused items."""
     for place, item in enumerate(items):
         receipt.items += 1
         if item is None:
@@ -319,50 +323,50 @@ def _drafted(
             continue
         receipt.dropped_attributes += item.dropped + count_unknown(item.attributes)
         try:
-            drafts, said = draft(item), evaluations_of(item)
+            drafts, found_evaluations = draft(item), evaluations_of(item)
         except NoEventError as error:
             receipt.reject(place, str(error), item)
             continue
-        evaluations += said
-        receipt.ignored += not (drafts or said)
-        receipt.not_understood += not (drafts or said) and is_strange(item)
-        for made in drafts:
-            yield _Made(place, item, made)
+        evaluations += found_evaluations
+        receipt.ignored += not (drafts or found_evaluations)
+        receipt.not_understood += not (drafts or found_evaluations) and is_strange(item)
+        for drafted in drafts:
+            yield _DraftedItem(place, item, drafted)
 
 
-def _refuse(place: int, reason: str, item: Span | LogRecord | None) -> Refusal:
-    """Describe a refused item by what it tells of itself, without any answer of a model."""
+def _describe_refusal(place: int, reason: str, item: Span | LogRecord | None) -> Refusal:
+    """Describe a refused item by its ids and our own attributes, without any model output."""
     if item is None:
         return Refusal(ITEM, "", reason, "", 0, place)
-    told = {
+    details = {
         "trace_id": item.trace_id,
         "span_id": item.span_id,
         "name": item.name,
         **{name: value for name, value in item.attributes.items() if is_own(name)},
     }
-    seen = json.dumps(told, ensure_ascii=False)[:SEEN_BYTES]
+    text = json.dumps(details, ensure_ascii=False)[:SEEN_BYTES]
     source = short(item.resource, "service.name")
-    return Refusal(ITEM, "", reason, seen, len(seen), place, source=source)
+    return Refusal(ITEM, "", reason, text, len(text), place, source=source)
 
 
-class _Judging:
-    """Checks answers against the schemas of their nodes, until the time is spent."""
+class _AnswerJudge:
+    """Checks answers against the schemas of their nodes, within a time budget."""
 
-    def __init__(self, project_id: int, made: Sequence[_Made], receipt: Receipt) -> None:
-        self._verdicts = AnswerVerdicts(project_id, [one.draft for one in made])
+    def __init__(self, project_id: int, drafted: Sequence[_DraftedItem], receipt: Receipt) -> None:
+        self._verdicts = AnswerVerdicts(project_id, [item.draft for item in drafted])
         self.project_id = project_id
         self.receipt = receipt
 
-    def make_event(self, made: _Made) -> tuple[PostedEvent | None, SchemaVerdict | None]:
-        """Make the event of a draft; None when its fields are out of their bounds."""
-        draft, verdict = self._judge(made.draft)
+    def make_event(self, drafted: _DraftedItem) -> tuple[PostedEvent | None, SchemaVerdict | None]:
+        """Return the event of a draft; None if its fields are out of bounds."""
+        draft, verdict = self._judge(drafted.draft)
         try:
             return make_event(draft, self.project_id, verdict), verdict
         except ValidationError as error:
-            found = error.errors(include_input=False, include_url=False)
-            faults = describe_errors(list(found))
+            errors = error.errors(include_input=False, include_url=False)
+            faults = describe_errors(list(errors))
             reason = ", ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
-            self.receipt.reject(made.place, reason, made.item)
+            self.receipt.reject(drafted.place, reason, drafted.item)
             return None, verdict
 
     def _judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
@@ -374,13 +378,15 @@ class _Judging:
             return draft, None
 
 
-def _store(intake: Intake, drafts: Iterable[_Made], judging: _Judging, keep_share: float) -> None:
-    made = ((one, judging.make_event(one)[0]) for one in drafts)
-    events = ((one, event) for one, event in made if event is not None)
+def _store(
+    intake: Intake, drafts: Iterable[_DraftedItem], judging: _AnswerJudge, keep_share: float
+) -> None:
+    drafted = ((item, judging.make_event(item)[0]) for item in drafts)
+    events = ((item, event) for item, event in drafted if event is not None)
     while chunk := list(islice(events, CHUNK)):
         posted = [event for _, event in chunk]
         judging.receipt.runs.update(event.correlation_id for event in posted)
-        unplaced = {event.event_id: span for one, event in chunk if (span := one.unplaced)}
+        unplaced = {event.event_id: span for item, event in chunk if (span := item.unplaced)}
         for recorded in record_calls(intake.project_id, posted, keep_share, unplaced):
             _count(recorded, judging.receipt)
         if keep_share < 1.0:
@@ -393,28 +399,30 @@ def _count(recorded: Recorded, receipt: Receipt) -> None:
     receipt.known += recorded.status is RecordStatus.CONFLICT
 
 
-def _tells_by_logs(project_id: int) -> bool:
-    """Whether log records have told answers lately: the spans of those tell none."""
+def _has_log_verdicts(project_id: int) -> bool:
+    """Whether log records have recently carried answers, so that spans carry none."""
     return SpanVerdict.objects.filter(project_id=project_id).exists()
 
 
-def _join_calls(made: list[_Made], project_id: int, receipt: Receipt) -> list[_Made]:
-    """Leave one draft a call; what another span has told already adds no event."""
-    joined = join_calls(project_id, [one.draft for one in made])
-    receipt.joined += joined.told_before
+def _join_calls(
+    drafted: list[_DraftedItem], project_id: int, receipt: Receipt
+) -> list[_DraftedItem]:
+    """Return one draft per call; a call that another span reported adds no event."""
+    joined = join_calls(project_id, [item.draft for item in drafted])
+    receipt.joined += joined.repeated
     return [
-        replace(one, draft=joined.drafts[index])
-        for index, one in enumerate(made)
+        replace(item, draft=joined.drafts[index])
+        for index, item in enumerate(drafted)
         if index in joined.drafts
     ]
 
 
-def _join_verdicts(project_id: int, drafts: list[_Made]) -> list[_Made]:
-    """Join what log records hold of an answer to its span, once."""
+def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:
+    """Merge verdicts of log records into the drafts of their spans, once."""
     silent = {
-        (made.draft.trace_id, made.draft.span_id)
-        for made in drafts
-        if made.draft.slot == CALL and made.draft.kind is None
+        (item.draft.trace_id, item.draft.span_id)
+        for item in drafts
+        if item.draft.slot == CALL and item.draft.kind is None
     }
     waiting = SpanVerdict.objects.filter(
         project_id=project_id,
@@ -422,11 +430,12 @@ def _join_verdicts(project_id: int, drafts: list[_Made]) -> list[_Made]:
         span_id__in={span_id for _, span_id in silent},
     ).exclude(content=TAKEN)
     rows = {(row.trace_id, row.span_id): row for row in waiting.select_for_update().order_by("pk")}
-    # Kept empty for a day: log records that are exported again must not speak twice.
+    # Kept empty for a day, so that log records exported again are not counted twice.
     taken = [row.pk for row in rows.values()]
     SpanVerdict.objects.filter(pk__in=taken).update(content=TAKEN)
     return [
-        replace(made, draft=_joined(made.draft, rows.get(_span_of(made.draft)))) for made in drafts
+        replace(item, draft=_with_verdict(item.draft, rows.get(_span_of(item.draft))))
+        for item in drafts
     ]
 
 
@@ -434,46 +443,46 @@ def _span_of(draft: Draft) -> tuple[str, str]:
     return draft.trace_id, draft.span_id
 
 
-def _joined(draft: Draft, row: SpanVerdict | None) -> Draft:
+def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
     if (
         row is None
         or draft.slot != CALL
         or "parse_error_type" in draft.fields
-        or draft.answer.is_told
+        or draft.answer.is_known
     ):
         return draft
-    told = {name: row.content[name] for name in VERDICT_FIELDS}
-    known = {name: value for name, value in told.items() if value is not None}
+    verdict_fields = {name: row.content[name] for name in VERDICT_FIELDS}
+    known = {name: value for name, value in verdict_fields.items() if value is not None}
     return replace(draft, fields={**draft.fields, **known})
 
 
-def _keep_verdicts(project_id: int, drafts: list[_Made], judging: _Judging) -> None:
-    """Keep what answers tell until their spans come; those that came first are corrected."""
-    at, rows, late = clock.now(), list[SpanVerdict](), list[PostedEvent]()
-    known = spans_told(project_id, (_span_of(made.draft) for made in drafts))
-    right: Draft | None = None
-    for made in drafts:
-        event, verdict = judging.make_event(made)
-        span = known.get(_span_of(made.draft))
+def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judging: _AnswerJudge) -> None:
+    """Keep verdicts until their spans arrive; spans stored already are corrected."""
+    now, rows, late = clock.now(), list[SpanVerdict](), list[PostedEvent]()
+    known = known_spans(project_id, (_span_of(item.draft) for item in drafts))
+    valid: Draft | None = None
+    for item in drafts:
+        event, verdict = judging.make_event(item)
+        span = known.get(_span_of(item.draft))
         if verdict is None or not (verdict.error_type or verdict.repairs):
-            # A right answer is the span's to tell.
+            # A valid answer is reported by its span.
             judging.receipt.ignored += 1
-            right = made.draft
+            valid = item.draft
         elif event is not None:
             content, _ = redact_content(event, redactor_of(project_id))
             if span is not None:
-                replacing = _replacing(span, content)
+                replacing = _corrected_event(span, content)
                 late += [replacing] if replacing is not None else []
                 continue
-            row = SpanVerdict(project_id=project_id, received_at=at, content=content)
-            row.trace_id, row.span_id = _span_of(made.draft)
+            row = SpanVerdict(project_id=project_id, received_at=now, content=content)
+            row.trace_id, row.span_id = _span_of(item.draft)
             rows.append(row)
-    if right is not None and not rows and not _tells_by_logs(project_id):
-        # One row says for a day that log records tell answers here.
-        mark = SpanVerdict(project_id=project_id, received_at=at, content=TAKEN)
-        mark.trace_id, mark.span_id = _span_of(right)
-        mark.save()
+    if valid is not None and not rows and not _has_log_verdicts(project_id):
+        # One row marks for a day that log records carry the answers of this project.
+        marker = SpanVerdict(project_id=project_id, received_at=now, content=TAKEN)
+        marker.trace_id, marker.span_id = _span_of(valid)
+        marker.save()
     SpanVerdict.objects.bulk_create(rows, ignore_conflicts=True)
-    _record_told_later(project_id, late)
+    _record_late(project_id, late)
     judging.receipt.joined += len(late)
     judging.receipt.waiting += len(rows)

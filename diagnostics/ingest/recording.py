@@ -1,4 +1,4 @@
-"""The one door to the event tables: ours and every outside agent's events pass it."""
+"""The only writer of the event tables, for our own events and those of external agents."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -46,11 +46,11 @@ def record(
     """Store events redacted, each once, in the caller's transaction; outcomes in order.
 
     The same event again is a duplicate; the same id with other content is a conflict and
-    changes nothing. One statement, whatever the number of events. `keep_share` is
-    the share of previews that a project above its spike bound keeps; every event counts.
+    changes nothing. One statement for any number of events. `keep_share` is the share of
+    previews that a project above its spike bound keeps; every event counts.
     What is new is counted by delta rows and grouped by fingerprint in the same statement;
-    what is invented for a demonstration does not count in /metrics. Of the `unplaced`
-    calls nobody said which attempt they were: diagnostics.ingest.span_runs finds it out.
+    demo events do not count in /metrics. The `unplaced` calls have no attempt number:
+    diagnostics.ingest.span_runs derives it.
     """
     if len(events) > MOST_EVENTS:
         return _record_in_parts(project_id, events, keep_share, is_demo=is_demo, unplaced=unplaced)
@@ -61,19 +61,19 @@ def record(
         _row_of(index, event, redact, keep_share, event.event_id not in unplaced)
         for index, event in enumerate(events)
     ]
-    deciding = sorted(zip(events, rows, strict=True), key=_decides)
+    deciding = sorted(zip(events, rows, strict=True), key=_naming_order)
     for rank, (_, row) in enumerate(deciding):
         row["rank"] = rank
-    asked = {"project": project_id, "rows": to_json(rows).decode(), "is_demo": is_demo}
-    # What a part of a statement costs is its beginning, whether it finds rows or not.
-    without = "" if any("payload" in row for row in rows) else FAILURES
+    params = {"project": project_id, "rows": to_json(rows).decode(), "is_demo": is_demo}
+    # Each part of the statement has a fixed cost, even if it matches no rows.
+    left_out = "" if any("payload" in row for row in rows) else FAILURES
     recorded = [
         Recorded(index, events[index].event_id, RecordStatus(status))
-        for index, status in execute("record_events", asked, without)
+        for index, status in execute("record_events", params, left_out)
     ]
     if not is_demo:
-        new = (one.index for one in recorded if one.status is RecordStatus.CREATED)
-        watch_answerers(project_id, ((events[index], rows[index]) for index in new))
+        created = (item.index for item in recorded if item.status is RecordStatus.CREATED)
+        watch_answerers(project_id, ((events[index], rows[index]) for index in created))
     return recorded
 
 
@@ -86,18 +86,18 @@ def _record_in_parts(
     unplaced: Collection[UUID],
 ) -> list[Recorded]:
     parts = (
-        (place, events[place : place + MOST_EVENTS]) for place in range(0, len(events), MOST_EVENTS)
+        (start, events[start : start + MOST_EVENTS]) for start in range(0, len(events), MOST_EVENTS)
     )
     return [
-        replace(item, index=place + item.index)
-        for place, part in parts
+        replace(item, index=start + item.index)
+        for start, part in parts
         for item in record(project_id, part, keep_share, is_demo=is_demo, unplaced=unplaced)
     ]
 
 
-def _decides(told: tuple[PostedEvent, Row]) -> tuple[bool, datetime, int]:
-    """Of a run's events the last in this order gives the names: record_runs.sql sorts likewise."""
-    event, row = told
+def _naming_order(event_and_row: tuple[PostedEvent, Row]) -> tuple[bool, datetime, int]:
+    """Sort key: the last event of a run gives it its names. record_runs.sql sorts likewise."""
+    event, row = event_and_row
     return "model" in row, event.occurred_at, event.event_id.int
 
 
@@ -111,5 +111,5 @@ def _row_of(
         row |= {"attempt": None, "is_unplaced": True}
     row |= counted_by(event, row)
     row |= grouped_by(row)
-    # A column that is not told is null: most are, and each has a price in the server.
+    # Omitted columns are null: most are, and each one sent costs server time.
     return {name: value for name, value in row.items() if value is not None}

@@ -1,7 +1,7 @@
-"""The rejects inbox: what was refused at the door, redacted, bounded in number and rate.
+"""The rejects inbox: refused items, redacted, bounded in number and rate.
 
-It is written after the answer is decided and never stands in its way: a fault here is
-logged, a flood leaves the first few a second, and the oldest rows make room.
+It is written once the response is decided and never affects it: a failure here is logged, a
+flood is cut to a few requests per second, and the oldest rows are deleted.
 """
 
 import json
@@ -22,7 +22,7 @@ from diagnostics.redaction.redactor import redact, redact_name
 from failsoft.json_values import JSON, clean_text
 
 HEAD_BYTES = 2_048
-# So much is looked at, so that nothing secret is cut before it is recognised.
+# Enough is read that no secret is cut before it is recognised.
 SEEN_BYTES = 65_536
 MOST_ITEMS = 10
 MOST_ERRORS = 10
@@ -31,9 +31,9 @@ LONGEST_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One thing that was refused; `seen` is raw and must be redacted before it is kept.
+    """A refused item or request; `seen` is raw and must be redacted before it is stored.
 
-    `index` is the item's place in its batch, None for a whole request.
+    `index` is the item's index in its batch, None for a whole request.
     """
 
     code: str
@@ -49,8 +49,8 @@ class Refusal:
 
 def refuse_body(body: bytes, code: str, message: str) -> Refusal:
     """Describe a request that was refused as a whole."""
-    seen = body[:SEEN_BYTES].decode("utf-8", "replace")
-    return Refusal(code, "", message, seen, len(body))
+    text = body[:SEEN_BYTES].decode("utf-8", "replace")
+    return Refusal(code, "", message, text, len(body))
 
 
 def refuse_items(items: Sequence[JSON], results: Sequence[Mapping[str, Any]]) -> list[Refusal]:
@@ -77,27 +77,27 @@ def _refuse_item(item: JSON, result: Mapping[str, Any]) -> Refusal:
 
 
 logger = structlog.get_logger(__name__)
-# So many requests of a project are noted at once, then this many a second.
+# This many requests of a project are recorded at once, then `A_SECOND` per second.
 BURST = 20.0
 A_SECOND = 2.0
 MOST_PROJECTS = 10_000
-# The bound is looked at once in so many rows.
+# The bound is checked once in this many rows.
 TRIM_EVERY = 20
 
 
 class _Allowance:
-    """How many more requests of each project this process will note."""
+    """A rate limit for recorded requests, by project."""
 
     def __init__(self) -> None:
         self._left: dict[int, tuple[float, float]] = {}
 
     def takes(self, project_id: int) -> bool:
-        left, at = self._left.get(project_id, (BURST, monotonic()))
-        left = min(left + (monotonic() - at) * A_SECOND, BURST)
+        remaining, at = self._left.get(project_id, (BURST, monotonic()))
+        remaining = min(remaining + (monotonic() - at) * A_SECOND, BURST)
         if len(self._left) >= MOST_PROJECTS:
             self._left.clear()
-        self._left[project_id] = (left - (left >= 1.0), monotonic())
-        return left >= 1.0
+        self._left[project_id] = (remaining - (remaining >= 1.0), monotonic())
+        return remaining >= 1.0
 
     def clear(self) -> None:
         self._left.clear()
@@ -107,14 +107,14 @@ allowance = _Allowance()
 
 
 def note_refusals(key: ApiKey, endpoint: str, http_status: int, refusals: Sequence[Refusal]) -> int:
-    """Keep what was refused; returns how many rows were written, never raises."""
-    kept = settings.FAILSOFT_REJECTS_KEPT
-    if not refusals or not kept or not allowance.takes(key.project_id):
+    """Store refusals; return how many rows were written. Never raises."""
+    limit = settings.FAILSOFT_REJECTS_KEPT
+    if not refusals or not limit or not allowance.takes(key.project_id):
         return 0
     try:
         rows = [_row(key, endpoint, http_status, refusal) for refusal in refusals]
         with transaction.atomic():
-            _write(rows, kept)
+            _write(rows, limit)
     except (DatabaseError, ValueError) as error:
         logger.warning("refusals_not_kept", error=type(error).__name__)
         return 0
@@ -126,17 +126,17 @@ def rejects_of(project_id: int) -> QuerySet[Reject]:
     return Reject.objects.filter(project_id=project_id).order_by("-id")
 
 
-def _write(rows: Sequence[Reject], kept: int) -> None:
+def _write(rows: Sequence[Reject], limit: int) -> None:
     with connection.cursor() as cursor:
-        # What a crash of the server can lose here is a note, not an event.
+        # A crash of the server can lose only a refusal here, no event.
         cursor.execute("SET LOCAL synchronous_commit TO off")
     last = Reject.objects.bulk_create(rows)[-1]
     if any((row.pk or 0) % TRIM_EVERY == 0 for row in rows):
-        _trim(last.project_id, kept)
+        _trim(last.project_id, limit)
 
 
-def _trim(project_id: int, kept: int) -> None:
-    oldest = rejects_of(project_id).values_list("pk", flat=True)[kept : kept + 1]
+def _trim(project_id: int, limit: int) -> None:
+    oldest = rejects_of(project_id).values_list("pk", flat=True)[limit : limit + 1]
     for pk in oldest:
         Reject.objects.filter(project_id=project_id, pk__lte=pk).delete()
 
@@ -161,5 +161,5 @@ def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reje
 
 
 def _safe(text: str) -> str:
-    """Mask a text: names of unknown fields come from the sender too."""
+    """Redact a text: names of unknown fields come from the sender too."""
     return redact(clean_text(text), LONGEST_TEXT)

@@ -1,4 +1,4 @@
-"""Who sends: how much, how much of it failed, and who has fallen silent."""
+"""Sources: how much each sends, how much is invalid, and which have gone silent."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from diagnostics.web.charts.marks import Tone
 HOUR = timedelta(hours=1)
 LOOKED_AT = timedelta(days=7)
 DAY_HOURS = 24
-# An hour that has begun says little: silent is who sent nothing in it and the one before.
+# A source is silent if it sent nothing in the current hour and the one before.
 SILENT_HOURS = 2
 
 
@@ -33,12 +33,12 @@ def sources_of(project_id: int, now: datetime) -> list[Sender]:
     window = align_to(Grain.HOUR, now - LOOKED_AT, now)
     slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
     question = Question(window, ("source",), ("events", "invalid"), slots=slots)
-    found: dict[str | None, dict[int, tuple[int, int]]] = defaultdict(dict)
+    hours_by_source: dict[str | None, dict[int, tuple[int, int]]] = defaultdict(dict)
     for name, slot, events, invalid in sum_rollups(project_id, question):
         if events:
-            found[name][slot] = (events, invalid)
-    sources = [_source(name, hours, slots) for name, hours in found.items()]
-    return sorted(sources, key=lambda one: (not one.is_silent, -one.events))
+            hours_by_source[name][slot] = (events, invalid)
+    sources = [_source(name, hours, slots) for name, hours in hours_by_source.items()]
+    return sorted(sources, key=lambda sender: (not sender.is_silent, -sender.events))
 
 
 def lag_seconds(project_id: int) -> float | None:
@@ -60,7 +60,7 @@ def _source(name: str | None, hours: dict[int, tuple[int, int]], slots: Slots) -
 
 
 def key_state(key: ApiKey, now: datetime) -> tuple[Tone, str]:
-    """Say how a key stands, and how much that is to be worried about."""
+    """Return the state of a key and its tone."""
     if key.revoked_at is not None:
         return "quiet", "revoked"
     if key.expires_at is not None and key.expires_at <= now:

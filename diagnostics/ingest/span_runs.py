@@ -1,11 +1,11 @@
-"""Runs that spans tell: their attempts are numbered, and their ends told, once they are over.
+"""Runs reported by spans: once they are over, attempts are numbered and ends recorded.
 
-1. A call that does not say which attempt it was is stored and counted as a call, not as a run.
-2. A run is due when the root span of its trace has come, or 2 minutes after its last call.
-3. Its calls are placed (diagnostics.ingest.attempt_rules); what found no answer gets a
-   `degraded` event through the one door, as if the agent had told it.
-4. A span that comes later makes the run due again: all is placed anew, and the difference
-   is counted. Whoever is killed has done nothing, and twice is as once.
+1. A call without an attempt number is stored and counted as a call, not as a run.
+2. A run is due when the root span of its trace has arrived, or 2 minutes after its last call.
+3. Its calls are placed (diagnostics.ingest.attempt_rules); attempts without an answer get a
+   `degraded` event, recorded as if the agent had reported it.
+4. A later span makes the run due again: all calls are placed anew, and the difference is
+   counted. A killed settlement has changed nothing, and repeating one changes nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ from diagnostics import clock
 from diagnostics.ingest.attempt_rules import (
     AgentKey,
     AgentTime,
-    AttemptLadder,
+    AnswerAttempts,
     TimedCall,
-    find_ladders,
+    group_attempts,
 )
 from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.attributes import short
@@ -55,10 +55,10 @@ Events = Mapping[UUID, Event]
 
 
 def is_agent_call(span: Span) -> bool:
-    """Whether a span is the call of an agent or a workflow."""
-    bag = span.attributes
-    kind = (short(bag, "openinference.span.kind") or "").upper()
-    return short(bag, "gen_ai.operation.name") in AGENT_OPERATIONS or kind == AGENT_KIND
+    """Whether a span is a call of an agent or a workflow."""
+    attributes = span.attributes
+    kind = (short(attributes, "openinference.span.kind") or "").upper()
+    return short(attributes, "gen_ai.operation.name") in AGENT_OPERATIONS or kind == AGENT_KIND
 
 
 def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
@@ -81,30 +81,30 @@ def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
 def record_calls(
     project_id: int, events: Sequence[PostedEvent], keep_share: float, unplaced: Mapping[UUID, Span]
 ) -> list[Recorded]:
-    """Store events, and keep when those calls went on that do not tell their attempt.
+    """Store events, and the times of calls without an attempt number.
 
     In the caller's transaction; outcomes in order.
     """
     recorded = record(project_id, events, keep_share, unplaced=unplaced)
     if unplaced:
-        fresh = [events[one.index] for one in recorded if one.status is RecordStatus.CREATED]
-        # A span that stands twice in a request is one call.
-        calls = {event.event_id: event for event in reversed(fresh)}
-        kept = [(event, unplaced[key]) for key, event in calls.items() if key in unplaced]
-        keep_calls(project_id, kept)
+        created = [events[item.index] for item in recorded if item.status is RecordStatus.CREATED]
+        # A span sent twice in a request is one call.
+        calls = {event.event_id: event for event in reversed(created)}
+        new_calls = [(event, unplaced[key]) for key, event in calls.items() if key in unplaced]
+        keep_calls(project_id, new_calls)
     return recorded
 
 
 def keep_calls(project_id: int, calls: Iterable[tuple[PostedEvent, Span]]) -> None:
-    """Keep when calls began and where, whose events are new and do not tell their attempt."""
-    at, redact = clock.now(), redactor_of(project_id)
+    """Store the time and place of new calls without an attempt number."""
+    now, redact = clock.now(), redactor_of(project_id)
     rows = [
         UnplacedCall(
             project_id=project_id,
             correlation_id=redact(clean_text(event.correlation_id), None, is_name=True).text,
             event_id=event.event_id,
             occurred_at=event.occurred_at,
-            received_at=at,
+            received_at=now,
             started_at=_moment(span.started_ns) if span.started_ns else event.occurred_at,
             trace_id=span.trace_id,
             parent_id=span.parent_id,
@@ -112,7 +112,7 @@ def keep_calls(project_id: int, calls: Iterable[tuple[PostedEvent, Span]]) -> No
         )
         for event, span in calls
     ]
-    # An event that is told better takes the place of the one that was stored.
+    # A better report of an event replaces the stored one.
     UnplacedCall.objects.bulk_create(
         rows,
         update_conflicts=True,
@@ -122,9 +122,9 @@ def keep_calls(project_id: int, calls: Iterable[tuple[PostedEvent, Span]]) -> No
 
 
 def unplaced_of(project_id: int, event_ids: Iterable[UUID]) -> frozenset[UUID]:
-    """Return which of these events do not tell their attempt."""
-    known = UnplacedCall.objects.filter(project_id=project_id, event_id__in=list(event_ids))
-    return frozenset(known.values_list("event_id", flat=True))
+    """Return which of these events have no attempt number."""
+    calls = UnplacedCall.objects.filter(project_id=project_id, event_id__in=list(event_ids))
+    return frozenset(calls.values_list("event_id", flat=True))
 
 
 def _moment(nanoseconds: int) -> datetime:
@@ -132,32 +132,32 @@ def _moment(nanoseconds: int) -> datetime:
 
 
 def end_runs(project_id: int, correlation_ids: Collection[str]) -> None:
-    """Make runs due whose root span has come; one that is being written to waits its time."""
-    mine = AgentRun.objects.filter(project_id=project_id, settles_at__isnull=False)
-    rows = mine.filter(correlation_id__in=correlation_ids).order_by("correlation_id")
+    """Make runs due whose root span has arrived, unless another transaction holds them."""
+    unsettled = AgentRun.objects.filter(project_id=project_id, settles_at__isnull=False)
+    rows = unsettled.filter(correlation_id__in=correlation_ids).order_by("correlation_id")
     locked = list(rows.select_for_update(skip_locked=True).values_list("correlation_id", flat=True))
     if locked:
-        mine.filter(correlation_id__in=locked).update(settles_at=clock.now())
+        unsettled.filter(correlation_id__in=locked).update(settles_at=clock.now())
 
 
 def end_past_runs(project_id: int, before: datetime) -> None:
-    """Make runs due whose last call was over before a time: they were imported."""
-    mine = AgentRun.objects.filter(project_id=project_id, settles_at__isnull=False)
-    mine.filter(ended_at__lt=before).update(settles_at=clock.now())
+    """Make imported runs due whose last call ended before a time."""
+    unsettled = AgentRun.objects.filter(project_id=project_id, settles_at__isnull=False)
+    unsettled.filter(ended_at__lt=before).update(settles_at=clock.now())
 
 
 def settle_runs() -> int:
-    """Place the calls of runs that are due; returns how many runs."""
+    """Place the calls of due runs; return how many runs."""
     due = AgentRun.objects.filter(settles_at__lte=clock.now()).order_by("project", "correlation_id")
-    # An end that turns out wrong is taken out of its group: the group must be there.
+    # A wrong end is removed from its failure group, which must exist by then.
     fold()
     with transaction.atomic():
         rows = list(due.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
         for project_id in sorted({row.project_id for row in rows}):
             ids = [row.correlation_id for row in rows if row.project_id == project_id]
             _settle(project_id, ids)
-            mine = AgentRun.objects.filter(project_id=project_id, correlation_id__in=ids)
-            mine.update(settles_at=None)
+            settled = AgentRun.objects.filter(project_id=project_id, correlation_id__in=ids)
+            settled.update(settles_at=None)
     return len(rows)
 
 
@@ -172,30 +172,30 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     known = list(UnplacedCall.objects.filter(project_id=project_id, correlation_id__in=ids))
     events = _events_of(project_id, known)
     calls = [row for row in known if not row.is_end and row.event_id in events]
-    ladders = list(find_ladders(_timed(calls, events), _agents_of(project_id, calls)))
-    execute("place_calls", {"project": project_id, "rows": to_json(_places(ladders)).decode()})
+    answers = list(group_attempts(_timed(calls, events), _agents_of(project_id, calls)))
+    execute("place_calls", {"project": project_id, "rows": to_json(_places(answers)).decode()})
     ends = {row.event_id for row in known if row.is_end}
-    told = _told_ends(project_id, ids, ends)
+    reported = _runs_with_end(project_id, ids, ends)
     wanted = {
         event.event_id: event
-        for ladder in ladders
-        if ladder.is_degraded and ladder.calls[0].run not in told
-        for event in [_end_of(project_id, ladder, events)]
+        for answer in answers
+        if answer.is_degraded and answer.calls[0].run not in reported
+        for event in [_end_of(project_id, answer, events)]
     }
     _replace_ends(project_id, ends, wanted)
     rebuild_runs(project_id, ids)
 
 
-def _places(ladders: Iterable[AttemptLadder]) -> list[dict[str, object]]:
+def _places(answers: Iterable[AnswerAttempts]) -> list[dict[str, object]]:
     return [
         {
             "event_id": call.event_id,
             "occurred_at": call.ended_at,
-            "cycle": ladder.cycle,
+            "cycle": answer.cycle,
             "attempt": attempt,
         }
-        for ladder in ladders
-        for attempt, call in enumerate(ladder.calls, start=1)
+        for answer in answers
+        for attempt, call in enumerate(answer.calls, start=1)
     ]
 
 
@@ -203,12 +203,12 @@ def _events_of(project_id: int, calls: Sequence[UnplacedCall]) -> Events:
     times = [row.occurred_at for row in calls]
     if not times:
         return {}
-    mine = Event.objects.filter(
+    events = Event.objects.filter(
         project_id=project_id,
         event_id__in=[row.event_id for row in calls],
         occurred_at__range=(min(times), max(times)),
     )
-    return {event.event_id: event for event in mine}
+    return {event.event_id: event for event in events}
 
 
 def _timed(calls: Iterable[UnplacedCall], events: Events) -> Iterator[TimedCall]:
@@ -234,27 +234,29 @@ def _agents_of(project_id: int, calls: Iterable[UnplacedCall]) -> Mapping[AgentK
     }
 
 
-def _told_ends(project_id: int, ids: Sequence[str], ours: Collection[UUID]) -> frozenset[str]:
-    """Return the runs of which the agent has told an end itself: it knows better."""
+def _runs_with_end(
+    project_id: int, ids: Sequence[str], derived: Collection[UUID]
+) -> frozenset[str]:
+    """Return the runs whose end the agent has reported itself."""
     ends = Event.objects.filter(
         project_id=project_id, correlation_id__in=ids, kind=EventKind.DEGRADED
-    ).exclude(event_id__in=ours)
+    ).exclude(event_id__in=derived)
     return frozenset(ends.values_list("correlation_id", flat=True))
 
 
-def _end_of(project_id: int, ladder: AttemptLadder, events: Events) -> PostedEvent:
-    """Make the event that says that no attempt was good; the same attempts, the same id."""
-    last = events[ladder.calls[-1].event_id]
+def _end_of(project_id: int, answer: AnswerAttempts, events: Events) -> PostedEvent:
+    """Return the event that no attempt was good; the same attempts have the same id."""
+    last = events[answer.calls[-1].event_id]
     at = last.occurred_at + AFTER
-    seed = to_json([project_id, str(last.event_id), len(ladder.calls), ladder.cycle])
+    seed = to_json([project_id, str(last.event_id), len(answer.calls), answer.cycle])
     fields = {name: getattr(last, name) for name in SAME}
     return PostedEvent(
         event_id=uuid7(at, sha256(seed).digest()),
         name=event_name(last.node, EventKind.DEGRADED),
         occurred_at=at,
         correlation_id=last.correlation_id,
-        cycle=ladder.cycle,
-        attempts=len(ladder.calls),
+        cycle=answer.cycle,
+        attempts=len(answer.calls),
         reason=_reason_of(last),
         status="failed",
         **fields,
@@ -270,7 +272,7 @@ def _reason_of(last: Event) -> str:
 def _replace_ends(
     project_id: int, known: Collection[UUID], wanted: Mapping[UUID, PostedEvent]
 ) -> None:
-    """Take out the ends that are wrong by now, and tell those that are missing."""
+    """Delete the ends that are now wrong, and record the missing ones."""
     wrong = [identity for identity in known if identity not in wanted]
     if wrong:
         UnplacedCall.objects.filter(project_id=project_id, event_id__in=wrong).delete()

@@ -1,4 +1,4 @@
-"""The ingestion page: who sends what, what was refused, and whether anything is stuck."""
+"""The ingestion page: sources, rejects and the state of the pipeline."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,14 +30,14 @@ from diagnostics.web.pages import respond
 from failsoft.events import EventKind, PostedEvent, event_name
 from failsoft.identifiers import uuid7
 
-# A terminal takes a carriage return for the end of a line and obeys escapes.
+# A terminal treats a carriage return as the end of a line and obeys escapes.
 ENDS_OF_LINES = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 WORD = "END"
 
 
 class Heredoc(NamedTuple):
-    """What stands between `<<'end'` and `end`."""
+    """The text between `<<'end'` and `end`."""
 
     text: str
     end: str
@@ -95,7 +95,7 @@ LEFT_OUT = {
 
 @dataclass(frozen=True, slots=True)
 class PipelinePart:
-    """A part that has no page of its own: when it was seen, and what to make of it."""
+    """A part of the pipeline without a page of its own, and its state."""
 
     name: str
     tone: Tone
@@ -114,7 +114,7 @@ class KeyTraffic:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source as a line of the table; without `source` nothing of it was kept."""
+    """A row of the table of sources; without `source` nothing of it was stored."""
 
     name: str
     source: Sender | None
@@ -123,7 +123,7 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class RejectRow:
-    """A line of the inbox; `again` is its body where it can be sent once more."""
+    """A row of the inbox; `again` is its body if it can be sent again."""
 
     reject: Reject
     again: Heredoc | None
@@ -177,25 +177,25 @@ def send_test_event(request: ConsoleRequest) -> HttpResponse:
         source=TEST_SOURCE,
     )
     (stored,) = record(request.project.pk, [event])
-    told = f"Test event {stored.status.value}: {reference}"
-    messages.success(request, told)
+    message = f"Test event {stored.status.value}: {reference}"
+    messages.success(request, message)
     return redirect("setup" if request.POST.get("next") == "setup" else "ingest")
 
 
 def _heartbeats(now: datetime) -> list[PipelinePart]:
-    seen = {beat.name: beat.at for beat in Heartbeat.objects.all()}
+    times = {beat.name: beat.at for beat in Heartbeat.objects.all()}
     return [
-        _heartbeat(told, seen.get(name), now)
-        for name, told in (("worker", "Worker"), ("beat", "Scheduler"))
+        _heartbeat(label, times.get(name), now)
+        for name, label in (("worker", "Worker"), ("beat", "Scheduler"))
     ]
 
 
-def _heartbeat(told: str, at: datetime | None, now: datetime) -> PipelinePart:
+def _heartbeat(label: str, at: datetime | None, now: datetime) -> PipelinePart:
     if at is None:
-        return PipelinePart(told, "bad", "never seen")
+        return PipelinePart(label, "bad", "never seen")
     if now - at > STALE:
-        return PipelinePart(told, "bad", f"silent for {(now - at).total_seconds():.0f} s")
-    return PipelinePart(told, "good", "running")
+        return PipelinePart(label, "bad", f"silent for {(now - at).total_seconds():.0f} s")
+    return PipelinePart(label, "good", "running")
 
 
 def _queue(now: datetime) -> PipelinePart:
@@ -209,22 +209,22 @@ def _queue(now: datetime) -> PipelinePart:
 
 def _usage(project_id: int, now: datetime) -> Usage:
     """Return what the project has sent today (UTC)."""
-    found = Usage.objects.filter(project_id=project_id, day=now.date()).first()
-    return found or Usage(project_id=project_id, day=now.date())
+    usage = Usage.objects.filter(project_id=project_id, day=now.date()).first()
+    return usage or Usage(project_id=project_id, day=now.date())
 
 
 def _left_out(keys: Sequence[KeyTraffic]) -> list[LeftOut]:
-    """Return what telemetry left out today, and what to do about it; the most first."""
-    found = [
-        LeftOut(count, what, advice)
-        for name, (what, advice) in LEFT_OUT.items()
+    """Return what telemetry omitted today with advice, the most frequent first."""
+    rows = [
+        LeftOut(count, problem, advice)
+        for name, (problem, advice) in LEFT_OUT.items()
         if (count := sum(getattr(row.day, name) for row in keys))
     ]
-    return sorted(found, key=lambda row: -row.count)
+    return sorted(rows, key=lambda row: -row.count)
 
 
 def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
-    """Return the sources of the week, those of which nothing was kept today first."""
+    """Return the sources of the week, those with only refused items today first."""
     tallies = tallies_of(project_id, "source", now - DAY)
     kept = [
         SourceRow(source.name or "", source, tallies.pop(source.name or "", ItemCounts()))
@@ -232,14 +232,14 @@ def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
     ]
     refused = [
         SourceRow(str(name), None, day)
-        for name, day in sorted(tallies.items(), key=lambda found: str(found[0]))
+        for name, day in sorted(tallies.items(), key=lambda entry: str(entry[0]))
         if day.invalid or day.rejected
     ]
     return [*refused, *kept]
 
 
 def _reject_row(reject: Reject) -> RejectRow:
-    """Say how to send it again: what was packed or binary cannot be."""
+    """Return a reject with its body, unless it was compressed or binary."""
     is_item = reject.item_index is not None
     head = reject.head
     is_text = bool(head) and "\ufffd" not in head and reject.code != "otlp_item"

@@ -10,7 +10,7 @@ from django.db.models import Count, Min, Q, QuerySet
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploy_items import ObservedKind
-from diagnostics.ingest.deploys import observed_changes, told_deploys
+from diagnostics.ingest.deploys import observed_changes, reported_deploys
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.queries.events import payloads_of, window_for
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
@@ -200,7 +200,7 @@ class StoredCounts:
         """Return the deploys between two times."""
         return [
             ReportedDeploy(deploy.at, deploy.kind, deploy.version, deploy.source)
-            for deploy in told_deploys(self.project_id, since, until)
+            for deploy in reported_deploys(self.project_id, since, until)
         ]
 
     def _hours(self, since: datetime, until: datetime, dimensions: Sequence[str]) -> Question:
@@ -336,4 +336,4 @@ def observed_near(
 
 def last_change(project_id: int, until: datetime) -> datetime | None:
     """Return the time of the latest deploy before a time."""
-    return told_deploys(project_id, until=until).values_list("at", flat=True).first()
+    return reported_deploys(project_id, until=until).values_list("at", flat=True).first()

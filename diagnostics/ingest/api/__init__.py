@@ -1,1 +1,1 @@
-"""Endpoints that take telemetry in."""
+"""Endpoints that receive telemetry."""

@@ -34,7 +34,7 @@ NODE = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 
 
 class SchemaRequest(BaseModel):
-    """A JSON Schema (draft 2020-12) and, unless numbers are to be given, its version."""
+    """A JSON Schema (draft 2020-12) and its version; without one, versions are numbered."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -99,7 +99,7 @@ class AgentSchemasView(KeyedView):
 class AgentSchemaView(KeyedView):
     """The schema of one node."""
 
-    # An agent brings its schema when it starts, with the key it sends its events with.
+    # An agent registers its schema when it starts, with the key for its events.
     required_scopes = {"PUT": Scope.INGEST, "GET": Scope.READ, "DELETE": Scope.ADMIN}
 
     @extend_schema(
@@ -115,15 +115,15 @@ class AgentSchemaView(KeyedView):
         """Register a schema: answers of the node are checked against it from now on."""
         if not is_node(node):
             raise NotFound("a node has a lower-case name: a-z, 0-9, _ and -")
-        order = _read_order(read_object(request._request))
+        schema_request = _read_schema_request(read_object(request._request))
         try:
             row, schema = register_schema(
-                project_of(request), node, order.json_schema, order.version
+                project_of(request), node, schema_request.json_schema, schema_request.version
             )
         except SchemaFaultError as error:
             path = f"/json_schema{error.path}"
             fault = {"path": path, "code": error.code, "message": error.message}
-            raise InvalidBodyError([_told(fault)]) from error
+            raise InvalidBodyError([_redacted(fault)]) from error
         except (VersionTakenError, TooManyNodesError) as error:
             raise SchemaConflictError(str(error)) from error
         return Response({**AgentSchemaResource.dump(row), "ignored": list(schema.ignored)})
@@ -138,8 +138,8 @@ class AgentSchemaView(KeyedView):
         if row is None:
             raise NotFound
         versions = versions_of(project_id, row.node).defer("json_schema")
-        kept = [VersionResource.dump(version) for version in versions]
-        return Response({**AgentSchemaResource.dump(row), "versions": kept})
+        version_resources = [VersionResource.dump(version) for version in versions]
+        return Response({**AgentSchemaResource.dump(row), "versions": version_resources})
 
     @extend_schema(operation_id="schemas_delete", responses={204: None, 404: ProblemResource})
     def delete(self, request: Request, node: str) -> Response:
@@ -149,14 +149,16 @@ class AgentSchemaView(KeyedView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _read_order(body: JSON) -> SchemaRequest:
+def _read_schema_request(body: JSON) -> SchemaRequest:
     try:
         return SchemaRequest.model_validate(body)
     except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        raise InvalidBodyError([_told(fault) for fault in describe_errors(list(found))]) from error
+        errors = error.errors(include_input=False, include_url=False)
+        raise InvalidBodyError(
+            [_redacted(fault) for fault in describe_errors(list(errors))]
+        ) from error
 
 
-def _told(fault: Fault) -> Fault:
-    """Redact what a fault may repeat of the body: names of properties."""
+def _redacted(fault: Fault) -> Fault:
+    """Redact a fault: it may quote names of properties from the body."""
     return {name: redact(text) for name, text in fault.items()}

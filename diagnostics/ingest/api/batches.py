@@ -1,4 +1,4 @@
-"""What every endpoint that takes batches does: admit, store, answer, keep what was refused."""
+"""What every batch endpoint does: admit, store, respond, record what was refused."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,11 +26,11 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """One result per item, in order; what the sender should know beside them."""
+    """One result per item, in order, and warnings for the sender."""
 
     results: list[Result]
     warnings: Sequence[Mapping[str, str]] = ()
-    # Answers that were stored without being checked.
+    # Answers stored unchecked.
     unchecked: int = 0
 
 
@@ -44,7 +44,7 @@ NOT_COUNTED = frozenset({401, 403, 406, 429})
 
 
 class BatchView(KeyedView):
-    """Takes a batch: one parse, one statement, an answer after commit."""
+    """Takes a batch: one parse, one statement, a response after commit."""
 
     required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ, "OPTIONS": Scope.READ}
 
@@ -73,9 +73,9 @@ class BatchView(KeyedView):
         return answer
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer a refusal of the whole request, and keep what was refused."""
+        """Respond to a refusal of the whole request, and record what was refused."""
         answer = super().handle_exception(exc)
-        # Not `auth`: where the database is away it would be asked for again.
+        # Not `auth`: it would query the database again, which may be down.
         key = vars(self.request).get("_auth")
         if isinstance(exc, APIException) and isinstance(key, ApiKey):
             self._keep(key, exc, answer.status_code)
@@ -88,15 +88,15 @@ class BatchView(KeyedView):
         if http_status in NOT_KEPT:
             return
         detail: Any = error.detail
-        told = detail if isinstance(detail, Mapping) else {"detail": detail}
-        code = str(told.get("code", getattr(detail, "code", error.default_code)))
+        fields = detail if isinstance(detail, Mapping) else {"detail": detail}
+        code = str(fields.get("code", getattr(detail, "code", error.default_code)))
         body: bytes = getattr(error, "body", b"")
-        refusal = refuse_body(body, code, str(told.get("detail", error.default_detail)))
+        refusal = refuse_body(body, code, str(fields.get("detail", error.default_detail)))
         note_refusals(key, self.request.path, http_status, [refusal])
 
 
 def _count(batch: Batch, stored: StoredBatch) -> Counts:
-    """Count what became of the items, by the source each one names."""
+    """Count the results of the items by source."""
     sources = (item.get("source") if isinstance(item, dict) else None for item in batch.items)
     counts = count_items(sources, (result["status"] for result in stored.results))
     return {**counts, ("", "unchecked"): stored.unchecked} if stored.unchecked else counts
@@ -104,12 +104,12 @@ def _count(batch: Batch, stored: StoredBatch) -> Counts:
 
 @contextmanager
 def within_quota() -> Iterator[None]:
-    """Turn a quota that is used up into 429 with Retry-After."""
+    """Turn an exceeded quota into 429 with Retry-After."""
     try:
         yield
     except QuotaExceededError as error:
-        told = str(error), error.bound.value, error.wait_seconds
-        raise QuotaReachedError(*told) from error
+        details = str(error), error.bound.value, error.wait_seconds
+        raise QuotaReachedError(*details) from error
 
 
 def is_verbose(request: Request) -> bool:
@@ -123,10 +123,10 @@ def refused_result(index: int, item: RefusedItem) -> Result:
     return {**result, "errors": item.errors}
 
 
-def stored_result(index: int, event_id: str | None, said: str) -> Result:
+def stored_result(index: int, event_id: str | None, status: str) -> Result:
     """Return the result of an item that reached the database."""
-    result: Result = {"index": index, "event_id": event_id, "status": said}
-    return {**result, "errors": CONFLICT} if said == "conflict" else result
+    result: Result = {"index": index, "event_id": event_id, "status": status}
+    return {**result, "errors": CONFLICT} if status == "conflict" else result
 
 
 def answer_batch(stored: StoredBatch, shows_all: bool, keep_share: float) -> Response:

@@ -25,7 +25,7 @@ from diagnostics.rest.resources import Paged, Resource
 
 
 class DeployResource(Resource):
-    """A deploy as kept."""
+    """A stored deploy."""
 
     id: int
     at: datetime
@@ -54,7 +54,7 @@ MOST_STREAMED = 1_000_000
 
 
 class DeploysView(ListView):
-    """What was changed when."""
+    """The deploys of a project."""
 
     required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ}
 
@@ -65,7 +65,7 @@ class DeploysView(ListView):
         responses={201: DeployResource, 200: DeployResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
-        """Note a deploy: 201, or 200 when the same one was told before."""
+        """Record a deploy: 201, or 200 if it was reported before."""
         key = key_of(request)
         with within_quota():
             refuse_blocked(key)
@@ -83,22 +83,22 @@ class DeploysView(ListView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List deploys, newest first."""
-        asked = request.query_params.dict()
-        selection = select(asked, PARAMETERS, also=("version",))
-        found = deploys_of(project_of(request).pk, selection.begin, selection.end)
+        params = request.query_params.dict()
+        selection = select(params, PARAMETERS, also=("version",))
+        deploys = deploys_of(project_of(request).pk, selection.begin, selection.end)
         for name in SAME:
-            if asked.get(name):
-                found = found.filter(**{name: asked[name].replace("\0", "")})
+            if params.get(name):
+                deploys = deploys.filter(**{name: params[name].replace("\0", "")})
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            rows = list(found.filter(_before(cursor))[: limit + 1])
+            rows = list(deploys.filter(_before(cursor))[: limit + 1])
             last = rows[limit - 1] if len(rows) > limit else None
             after = write_cursor(last.at, last.pk) if last else None
             return [DeployResource.dump(row) for row in rows[:limit]], after
 
         limit = read_list_limit(request, MOST_STREAMED)
         return self.answer_list(
-            request, tuple(DeployResource.model_fields), read_page, limit, asked.get("cursor")
+            request, tuple(DeployResource.model_fields), read_page, limit, params.get("cursor")
         )
 
 

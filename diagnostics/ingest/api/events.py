@@ -57,18 +57,18 @@ class PostedItems(RootModel[list[PostedAnswer | PostedEvent]]):
 
 
 class EventListing:
-    """The events of a project under a selection; `notes` tells what was cut short."""
+    """The events of a project under a selection; `notes` say what was cut short."""
 
-    def __init__(self, project_id: int, selection: Selection, asked: dict[str, str]) -> None:
+    def __init__(self, project_id: int, selection: Selection, params: dict[str, str]) -> None:
         self.notes: list[str] = []
         self._project_id = project_id
         self._selection = selection
-        self._has_range = "range" in asked
+        self._has_range = "range" in params
 
     def page(self, limit: int, cursor: str | None) -> Page:
         """Return rows and the next cursor; raises BadCursorError.
 
-        A search may end before its page is full: the next page goes on from there.
+        A search may end before its page is full: the next page continues from there.
         """
         read = self._scan if self._selection.scans_events else self._read
         events, after = read(limit, cursor)
@@ -86,12 +86,12 @@ class EventListing:
 
     def _scan(self, limit: int, cursor: str | None) -> tuple[list[Event], str | None]:
         since, until = self._scanned_window()
-        found_in = matching(self._project_id, self._selection)
+        find_events = matching(self._project_id, self._selection)
         if cursor:
             place = read_cursor(cursor, UUID)
             until = min(until, place[0] + INSTANT)
-            found_in = _behind(found_in, *place)
-        scanned = scan(found_in, since, until, limit + 1)
+            find_events = _behind(find_events, *place)
+        scanned = scan(find_events, since, until, limit + 1)
         events, after = cut_page(scanned.rows, limit)
         if after is None and scanned.reached > since:
             self.notes.append(_searched_to(scanned.reached))
@@ -101,20 +101,20 @@ class EventListing:
     def _scanned_window(self) -> tuple[datetime, datetime]:
         selection = self._selection
         if not self._has_range:
-            # All there are was asked for: as far back as a scan goes, and it is said.
+            # No range was given: go back as far as a scan may, and note it.
             selection = replace(selection, range=WIDEST_RANGE)
-        since, until, said = selection.scanned_window(clock.now())
-        if said:
-            self.notes.append(said)
+        since, until, note = selection.scanned_window(clock.now())
+        if note:
+            self.notes.append(note)
         return since, until
 
 
-def _behind(found_in: "Matching[Event]", at: datetime, identifier: UUID) -> "Matching[Event]":
-    return lambda begin, end: before(found_in(begin, end), at, identifier)
+def _behind(find_events: "Matching[Event]", at: datetime, identifier: UUID) -> "Matching[Event]":
+    return lambda begin, end: before(find_events(begin, end), at, identifier)
 
 
 def _searched_to(reached: datetime) -> str:
-    # The end of the range came with whatever offset it was asked for.
+    # The end of the range has the offset of the request.
     at = reached.astimezone(UTC)
     return f"Searched back to {at:%Y-%m-%dT%H:%M:%SZ} so far; the next page continues."
 
@@ -123,7 +123,7 @@ MOST_STREAMED = 10_000_000
 
 
 class EventsView(BatchView, ListView):
-    """What agents report, and what was kept of it."""
+    """The events that agents report."""
 
     @extend_schema(
         operation_id="events_create",
@@ -144,15 +144,15 @@ class EventsView(BatchView, ListView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List events, newest first, with their details."""
-        asked = request.query_params.dict()
-        selection = select(asked, EVENT_PARAMETERS)
-        listing = EventListing(project_of(request).pk, selection, asked)
+        params = request.query_params.dict()
+        selection = select(params, EVENT_PARAMETERS)
+        listing = EventListing(project_of(request).pk, selection, params)
         return self.answer_list(
             request,
             ITEM_FIELDS,
             listing.page,
             read_list_limit(request, MOST_STREAMED),
-            asked.get("cursor"),
+            params.get("cursor"),
             {"notes": listing.notes},
         )
 
@@ -161,7 +161,7 @@ def store_events(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
     """Check and store the items of a batch; one result per item, in order, committed."""
     posted = post_items(key.project_id, batch.items, batch.body, keep_share)
     if keep_share < 1.0:
-        events = [one.event for one in posted.items if isinstance(one, StoredItem)]
+        events = [item.event for item in posted.items if isinstance(item, StoredItem)]
         note_sampled_out(key, count_sampled_out(events, keep_share))
     results = [
         refused_result(index, item) if isinstance(item, RefusedItem) else _result_of(index, item)

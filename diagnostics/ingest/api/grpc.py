@@ -15,6 +15,6 @@ SAYS = (
 
 @csrf_exempt
 def refuse_grpc(request: HttpRequest) -> HttpResponse:
-    """Answer without a message: a status in the headers is all that a client reads."""
-    told = {"grpc-status": UNIMPLEMENTED, "grpc-message": quote(SAYS, safe=" :=/,_")}
-    return HttpResponse(content_type="application/grpc", headers=told)
+    """Respond without a message: clients read only the status in the headers."""
+    headers = {"grpc-status": UNIMPLEMENTED, "grpc-message": quote(SAYS, safe=" :=/,_")}
+    return HttpResponse(content_type="application/grpc", headers=headers)

@@ -1,7 +1,7 @@
 """POST /v1/traces and /v1/logs: OTLP over HTTP, in protobuf or JSON.
 
-Every answer is in the encoding of the request: an export response with `partial_success`,
-or a `google.rpc.Status`. Overload is 503 with Retry-After: exporters take 429 as final.
+Every response is in the encoding of the request: an export response with `partial_success`,
+or a `google.rpc.Status`. Overload is 503 with Retry-After, since exporters treat 429 as final.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ PROTOBUF_TYPE = "application/x-protobuf"
 # Of google.rpc.Code, by the status of HTTP.
 RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 411: 3, 413: 3, 415: 3, 503: 14}
 RPC_UNKNOWN = 2
-# Short: an exporter that may not wait so long within its timeout gives up instead.
+# Short: an exporter gives up if the wait exceeds its timeout.
 RETRY_SECONDS = "2"
 # Of the sender's making: noted in the inbox of rejects, without the body.
 KEPT_STATUSES = frozenset({400, 411, 413, 415})
@@ -52,14 +52,14 @@ KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
 
 
 class StatusResource(Resource):
-    """A google.rpc.Status: why the whole request was refused."""
+    """A google.rpc.Status with the reason why the whole request was refused."""
 
     code: int = Field(description="google.rpc.Code")
     message: str
 
 
 class PartialResource(Resource):
-    """How many items were refused, and why; without them a remark."""
+    """How many items were refused, and why; a warning if none were."""
 
     rejectedSpans: str = ""  # noqa: N815 - OTLP's name
     rejectedLogRecords: str = ""  # noqa: N815 - OTLP's name
@@ -85,7 +85,7 @@ DESCRIBED: dict[str, Any] = {
 
 
 class AnyAccept(BaseContentNegotiation):
-    """Answers in the encoding of the request, whatever the client says it accepts."""
+    """Responds in the encoding of the request, whatever the client accepts."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:  # noqa: ANN401 - unused
         """Return the first."""
@@ -102,7 +102,7 @@ class AnyAccept(BaseContentNegotiation):
 
 
 class OtlpView(KeyedView):
-    """Takes export requests; a scope of ingest is enough."""
+    """Takes export requests from keys with the ingest scope."""
 
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AnyAccept
@@ -112,7 +112,7 @@ class OtlpView(KeyedView):
     rejected_name: ClassVar[str]
 
     def receive(self, key: ApiKey, items: Iterator[Any]) -> Receipt:
-        """Store what the items tell."""
+        """Store the items."""
         raise NotImplementedError
 
     def take(self, request: Request) -> HttpResponse:
@@ -134,20 +134,20 @@ class OtlpView(KeyedView):
         """Return every refusal as a Status in the encoding of the request."""
         answer = super().handle_exception(exc)
         code = answer.status_code
-        key, said = self.request.auth, _said(answer.data)
+        key, message = self.request.auth, _detail_of(answer.data)
         if isinstance(key, ApiKey) and code in KEPT_STATUSES:
             note_items(key, {("", "rejected"): 1})
-            refusal = Refusal(REFUSED_CODE, "", said, "", 0)
+            refusal = Refusal(REFUSED_CODE, "", message, "", 0)
             note_refusals(key, self.request.path, code, [refusal])
         if code == status.HTTP_503_SERVICE_UNAVAILABLE:
             answer.headers["Retry-After"] = RETRY_SECONDS
         if code == status.HTTP_429_TOO_MANY_REQUESTS:
             code = status.HTTP_503_SERVICE_UNAVAILABLE
-        told = _refusal(self.request._request, code, said)
+        response = _refusal(self.request._request, code, message)
         for name in KEPT_HEADERS:
             if name in answer.headers:
-                told.headers[name] = answer.headers[name]
-        return told
+                response.headers[name] = answer.headers[name]
+        return response
 
     def _answer(self, kind: str, receipt: Receipt) -> HttpResponse:
         answer = self.answer_kind()
@@ -177,7 +177,7 @@ class TracesView(OtlpView):
 
 
 class LogsView(OtlpView):
-    """Log records: answers that are told apart from the span of their call."""
+    """Log records: answers that are not on the span of their call."""
 
     readers = {PROTOBUF_TYPE: protobuf.read_logs, JSON_TYPE: json_encoding.read_logs}
     answer_kind = ExportLogsServiceResponse
@@ -189,7 +189,7 @@ class LogsView(OtlpView):
         return self.take(request)
 
     def receive(self, key: ApiKey, items: Iterator[LogRecord | None]) -> Receipt:
-        """Store what they tell of answers."""
+        """Store the answers in log records."""
         return receive_logs(key, items)
 
 
@@ -233,8 +233,8 @@ def _refusal(request: HttpRequest, code: int, message: str) -> HttpResponse:
     return JsonResponse({"code": rpc_code, "message": message}, status=code)
 
 
-def _said(answered: object) -> str:
-    detail = answered.get("detail", "") if isinstance(answered, dict) else ""
+def _detail_of(body: object) -> str:
+    detail = body.get("detail", "") if isinstance(body, dict) else ""
     return str(detail)
 
 

@@ -18,7 +18,7 @@ from failsoft.json_values import JSON
 
 
 class OutcomesView(BatchView):
-    """Runs that were counted where they ran, and what is said later of single ones."""
+    """Runs counted by their agent, and late assessments of single runs."""
 
     @extend_schema(
         operation_id="outcomes_create",
@@ -38,7 +38,7 @@ class OutcomesView(BatchView):
     def post(self, request: Request) -> Response:
         """Add pre-counted runs, each (source, minute, sequence) once, or late outcomes of runs.
 
-        An item with a `verdict` says later of one run whether its valid answer was good or bad.
+        An item with a `verdict` says whether the valid answer of one run was good or bad.
         """
         return self.take(request, store_outcomes)
 
@@ -49,13 +49,15 @@ def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
     counted = [item for item in checked if isinstance(item, PostedOutcome)]
     assessed = [item for item in checked if isinstance(item, PostedAssessment)]
     with transaction.atomic():
-        of_counts = iter(record_outcomes(key.project_id, counted))
-        of_runs = iter(record_assessments(key.project_id, assessed))
+        outcome_statuses = iter(record_outcomes(key.project_id, counted))
+        assessment_statuses = iter(record_assessments(key.project_id, assessed))
     results = [
         refused_result(index, item)
         if isinstance(item, RefusedItem)
         else stored_result(
-            index, None, next(of_counts if isinstance(item, PostedOutcome) else of_runs)
+            index,
+            None,
+            next(outcome_statuses if isinstance(item, PostedOutcome) else assessment_statuses),
         )
         for index, item in enumerate(checked)
     ]

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
-from diagnostics.ingest.quotas import standing_of
+from diagnostics.ingest.quotas import quota_status
 from diagnostics.ingest.rejects import rejects_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.examples import INGEST, REJECTS
@@ -52,7 +52,7 @@ class LimitsResource(Resource):
 
 
 class SentResource(Resource):
-    """What a project has sent on one day (UTC), to the last slice of each process."""
+    """What a project has sent on one day (UTC), up to the last slice of each process."""
 
     day: date
     events: int
@@ -61,7 +61,7 @@ class SentResource(Resource):
 
 
 class IngestResource(Resource):
-    """How ingestion of the project stands."""
+    """The ingestion status of a project."""
 
     limits: LimitsResource
     today: SentResource
@@ -94,27 +94,27 @@ class RejectsView(ListView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List what was refused, newest first, with its redacted head."""
-        asked = request.query_params.dict()
-        refuse_unknown(asked, PARAMETERS)
-        found = rejects_of(project_of(request).pk).annotate(
+        params = request.query_params.dict()
+        refuse_unknown(params, PARAMETERS)
+        rejects = rejects_of(project_of(request).pk).annotate(
             key_id=F("api_key__key_id"), key_name=F("api_key__name"), index=F("item_index")
         )
         for name in ("code", "source", "endpoint"):
-            if asked.get(name):
-                found = found.filter(**{name: asked[name].replace("\0", "")})
+            if params.get(name):
+                rejects = rejects.filter(**{name: params[name].replace("\0", "")})
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            after = found.filter(pk__lt=read_key(cursor, int)) if cursor else found
+            after = rejects.filter(pk__lt=read_key(cursor, int)) if cursor else rejects
             rows = list(after[: limit + 1])
             more = str(rows[limit - 1].pk) if len(rows) > limit else None
             return [RejectResource.dump(row) for row in rows[:limit]], more
 
         limit = read_list_limit(request, 100_000)
-        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+        return self.answer_list(request, COLUMNS, read_page, limit, params.get("cursor"))
 
 
 class IngestView(KeyedView):
-    """How ingestion of a project stands."""
+    """The ingestion status of a project, by key."""
 
     required_scopes = READ
 
@@ -124,7 +124,7 @@ class IngestView(KeyedView):
         responses={200: IngestResource, **dict.fromkeys((401, 403, 503), ProblemResource)},
     )
     def get(self, request: Request) -> Response:
-        """Show limits, what was sent, and the share of previews that is kept."""
+        """Show limits, usage and the share of previews that is kept."""
         key = key_of(request)
         rejects = rejects_of(key.project_id).count()
-        return Response(IngestResource.dump({**standing_of(key), "rejects": rejects}))
+        return Response(IngestResource.dump({**quota_status(key), "rejects": rejects}))

@@ -1,7 +1,7 @@
 """Files of telemetry, item by item: OTLP's JSON, exports of Langfuse and of Phoenix.
 
-A file is one JSON document or one value a line; CSV has a head. What cannot be read is told
-with its place, and the rest of the file goes on.
+A file is one JSON document or one value per line; CSV has a header. Unreadable parts are
+reported with their place, and the rest of the file is read.
 """
 
 import csv
@@ -22,7 +22,7 @@ from diagnostics.ingest.otlp.json_encoding import logs_in, spans_in
 from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span
 
 Record = Mapping[str, Any]
-# Of a text that is one line of a file.
+# jiter's position prefix for a text of one line.
 ONE_LINE = "line 1 "
 
 
@@ -35,12 +35,12 @@ class ExportFormat(StrEnum):
 
 
 class UnreadableError(ValueError):
-    """A file, or a part of it, is none of the formats; the text says where and why."""
+    """A file or a part of it has no known format; the text says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedItem:
-    """A span or a log record and its place in the file; None beyond the bounds of one."""
+    """A span or log record with its place in the file; None if it exceeds the bounds."""
 
     place: str
     item: Span | LogRecord | None
@@ -49,25 +49,27 @@ class PlacedItem:
 Unread = Callable[[str], None]
 
 
-def read_file(path: Path, said: ExportFormat | None, unread: Unread) -> Iterator[PlacedItem]:
-    """Read the items of a file in order; `unread` is told of what is none, with its place.
+def read_file(
+    path: Path, export_format: ExportFormat | None, unread: Unread
+) -> Iterator[PlacedItem]:
+    """Yield the items of a file in order; `unread` receives unreadable parts and their places.
 
-    Raises UnreadableError where the format is not said and cannot be told from the file.
+    Raises UnreadableError if the format is neither given nor recognised.
     """
     for place, record in _readable(path, unread):
-        said = said or guess_format(record)
-        if said is None:
+        export_format = export_format or guess_format(record)
+        if export_format is None:
             known = ", ".join(ExportFormat)
             raise UnreadableError(f"{path}:{place}: unknown format; supported: {known}")
         try:
-            for item in READERS[said](record):
+            for item in READERS[export_format](record):
                 yield PlacedItem(f"{path}:{place}", item)
         except (MalformedError, ValueError) as error:
             unread(f"{path}:{place}: {error}")
 
 
 def guess_format(record: Record) -> ExportFormat | None:
-    """Say who has written a record, by names that the others do not have."""
+    """Return the format of a record, recognised by names unique to it."""
     if any(f"resource{kind}" in record for kind in ("Spans", "Logs", "Metrics")):
         return ExportFormat.OTLP
     if phoenix.is_span(record):
@@ -91,8 +93,8 @@ def _readable(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
     try:
         yield from _records(path, unread)
     except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise UnreadableError(f"{path}: {why}") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnreadableError(f"{path}: {reason}") from error
 
 
 def _records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
@@ -106,11 +108,11 @@ def _records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
             first = file.readline()
         second = file.readline()
         if _parsed(first) is None or not second.strip():
-            whole = "".join(chain((first, second), file))
-            found = _values(path, whole)
+            text = "".join(chain((first, second), file))
+            values = _values(path, text)
         else:
-            found = _lines(path, chain((first, second), file), unread)
-        for place, value in found:
+            values = _lines(path, chain((first, second), file), unread)
+        for place, value in values:
             if isinstance(value, dict):
                 yield place, value
             else:
@@ -141,7 +143,7 @@ def _lines(path: Path, lines: Iterable[str], unread: Unread) -> Iterator[tuple[s
 
 
 def _values(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """Give the values of a document: a list of them, such an answer of an API, or itself."""
+    """Yield the values of a document: of a list, of an API response with a list, or itself."""
     try:
         document = jiter.from_json(text.encode("utf-8", "replace"))
     except ValueError as error:

@@ -22,7 +22,7 @@ from diagnostics.ingest.otlp.telemetry import Span
 
 NO_LETTER = re.compile(r"[^a-z0-9]")
 SCOPE = "langfuse-export"
-# What Langfuse calls the environment of those who name none.
+# Langfuse's name for the environment if none is set.
 UNNAMED = "default"
 TOKENS = {
     "input": ("inputtokens", "inputusage", "prompttokens", "usageinput"),
@@ -38,16 +38,18 @@ def is_observation(record: Mapping[str, Any]) -> bool:
 
 
 def read_record(record: Mapping[str, Any]) -> Iterator[Span]:
-    """Give the span of an observation, or those of a trace's; ValueError where it is none."""
-    told = {_plain(name): value for name, value in record.items()}
-    if isinstance(told.get("observations"), list):
-        for one in told["observations"]:
-            if isinstance(one, dict):
-                yield from read_record({"traceId": told.get("id"), **_context(told), **one})
+    """Yield the span of an observation, or the spans of a trace; raises ValueError otherwise."""
+    values = {_plain(name): value for name, value in record.items()}
+    if isinstance(values.get("observations"), list):
+        for observation in values["observations"]:
+            if isinstance(observation, dict):
+                yield from read_record(
+                    {"traceId": values.get("id"), **_context(values), **observation}
+                )
         return
-    if not (told.get("id") and told.get("traceid")):
+    if not (values.get("id") and values.get("traceid")):
         raise ValueError("an observation needs an id and a traceId")
-    yield _span_of(told)
+    yield _span_of(values)
 
 
 def _context(trace: Values) -> Values:
@@ -55,40 +57,42 @@ def _context(trace: Values) -> Values:
     return {name: trace[name] for name in names if trace.get(name)}
 
 
-def _span_of(told: Values) -> Span:
-    trace_id, started_ns = trace_id_of(str(told["traceid"])), read_time(told.get("starttime"))
-    metadata = decoded(told.get("metadata"))
+def _span_of(values: Values) -> Span:
+    trace_id, started_ns = trace_id_of(str(values["traceid"])), read_time(values.get("starttime"))
+    metadata = decoded(values.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
-    attributes = known_of({**_beneath(metadata, "attributes"), **dict(_attributes(told, metadata))})
-    if trace_id != str(told["traceid"]):
-        # People look for the id that they know.
-        attributes.setdefault("failsoft.correlation_id", str(told["traceid"]))
+    attributes = known_of(
+        {**_beneath(metadata, "attributes"), **dict(_attributes(values, metadata))}
+    )
+    if trace_id != str(values["traceid"]):
+        # Users search for the original id.
+        attributes.setdefault("failsoft.correlation_id", str(values["traceid"]))
     return Span(
         trace_id=trace_id,
-        span_id=span_id_of(str(told["id"])),
-        name=str(told.get("name") or ""),
+        span_id=span_id_of(str(values["id"])),
+        name=str(values.get("name") or ""),
         started_ns=started_ns,
-        ended_ns=max(read_time(told.get("endtime")), started_ns),
+        ended_ns=max(read_time(values.get("endtime")), started_ns),
         resource=known_of(_beneath(metadata, "resourceAttributes")),
         attributes=attributes,
-        is_error=told.get("level") == ERROR_LEVEL,
-        parent_id=span_id_of(str(told.get("parentobservationid") or "")),
+        is_error=values.get("level") == ERROR_LEVEL,
+        parent_id=span_id_of(str(values.get("parentobservationid") or "")),
         scope=SCOPE,
     )
 
 
 def _beneath(metadata: Values, name: str) -> dict[str, Any]:
-    """Return what the span told before Langfuse read it: kept in the metadata."""
-    found = decoded(metadata.get(name))
-    return dict(flat(found)) if isinstance(found, dict) else {}
+    """Return the original attributes of the span, which Langfuse keeps in the metadata."""
+    nested = decoded(metadata.get(name))
+    return dict(flat(nested)) if isinstance(nested, dict) else {}
 
 
-def _attributes(told: Values, metadata: Values) -> Iterator[tuple[str, Any]]:
-    kind = str(told.get("type") or "").lower()
+def _attributes(values: Values, metadata: Values) -> Iterator[tuple[str, Any]]:
+    kind = str(values.get("type") or "").lower()
     yield f"{OBSERVATION}type", kind
     if kind == "agent":
         yield "openinference.span.kind", "AGENT"
-    yield f"{OBSERVATION}model.name", told.get("model") or told.get("providedmodelname")
+    yield f"{OBSERVATION}model.name", values.get("model") or values.get("providedmodelname")
     for name, key in (
         ("modelparameters", "model.parameters"),
         ("output", "output"),
@@ -96,30 +100,30 @@ def _attributes(told: Values, metadata: Values) -> Iterator[tuple[str, Any]]:
         ("statusmessage", "status_message"),
         ("promptversion", "prompt.version"),
     ):
-        yield f"{OBSERVATION}{key}", _written(told.get(name))
-    yield f"{OBSERVATION}usage_details", json.dumps(_usage(told))
+        yield f"{OBSERVATION}{key}", _attribute_value(values.get(name))
+    yield f"{OBSERVATION}usage_details", json.dumps(_usage(values))
     for name in METADATA:
-        yield f"{OBSERVATION}metadata.{name}", _written(metadata.get(name))
-    if told.get("environment") != UNNAMED:
-        yield "langfuse.environment", told.get("environment")
-    yield "langfuse.release", told.get("release")
-    yield "langfuse.session.id", told.get("sessionid")
+        yield f"{OBSERVATION}metadata.{name}", _attribute_value(metadata.get(name))
+    if values.get("environment") != UNNAMED:
+        yield "langfuse.environment", values.get("environment")
+    yield "langfuse.release", values.get("release")
+    yield "langfuse.session.id", values.get("sessionid")
 
 
-def _usage(told: Values) -> Values:
+def _usage(values: Values) -> Values:
     for name in ("usagedetails", "usage"):
-        found = decoded(told.get(name))
-        if isinstance(found, dict) and found:
-            return found
+        usage = decoded(values.get(name))
+        if isinstance(usage, dict) and usage:
+            return usage
     numbers = {
-        part: next((told[name] for name in names if told.get(name) not in (None, "")), None)
+        part: next((values[name] for name in names if values.get(name) not in (None, "")), None)
         for part, names in TOKENS.items()
     }
     return {part: number for part, number in numbers.items() if number is not None}
 
 
-def _written(value: object) -> object:
-    """Write what is no text as its attribute would be: JSON."""
+def _attribute_value(value: object) -> object:
+    """Return a value as an attribute: JSON unless it is a text or an integer."""
     if value in (None, ""):
         return None
     is_plain = isinstance(value, str | int) and not isinstance(value, bool)

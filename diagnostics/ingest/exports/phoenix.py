@@ -24,13 +24,13 @@ def is_span(record: Mapping[str, Any]) -> bool:
 
 
 def read_record(record: Mapping[str, Any]) -> Iterator[Span]:
-    """Give the span of a record; ValueError where it is none."""
+    """Yield the span of a record; raises ValueError if it is none."""
     context = _context(record)
     if not (context.get("span_id") and context.get("trace_id")):
         raise ValueError("a span needs a context.span_id and a context.trace_id")
     started_ns = read_time(record.get("start_time"))
     kind = record.get("span_kind")
-    told = {} if kind in (None, "", UNNAMED) else {"openinference.span.kind": kind}
+    kind_attribute = {} if kind in (None, "", UNNAMED) else {"openinference.span.kind": kind}
     yield Span(
         trace_id=trace_id_of(str(context["trace_id"])),
         span_id=span_id_of(str(context["span_id"])),
@@ -38,7 +38,7 @@ def read_record(record: Mapping[str, Any]) -> Iterator[Span]:
         started_ns=started_ns,
         ended_ns=max(read_time(record.get("end_time")), started_ns),
         resource={},
-        attributes=known_of({**told, **_attributes(record)}),
+        attributes=known_of({**kind_attribute, **_attributes(record)}),
         is_error=record.get("status_code") == "ERROR",
         events=tuple(_events(record.get("events"))),
         parent_id=span_id_of(str(record.get("parent_id") or "")),
@@ -65,8 +65,8 @@ def _attributes(record: Values) -> dict[str, Any]:
     return dict(flat(columns))
 
 
-def _events(told: object) -> Iterator[SpanEvent]:
-    for event in told if isinstance(told, list) else ():
+def _events(events: object) -> Iterator[SpanEvent]:
+    for event in events if isinstance(events, list) else ():
         if isinstance(event, dict) and isinstance(event.get("name"), str):
             attributes = event.get("attributes")
             nested = dict(flat(attributes)) if isinstance(attributes, dict) else {}

@@ -13,21 +13,21 @@ from failsoft.identifiers import EPOCH
 HEX = re.compile(r"[0-9a-f]+")
 SECOND_NS = 1_000_000_000
 MICROSECOND_NS = 1_000
-# Of a whole number: what is larger than a time in this unit can be is one in the next finer.
+# Of a number: one too large for this unit is in the next finer one.
 UNITS = ((10**11, SECOND_NS), (10**14, 1_000_000), (10**17, MICROSECOND_NS))
 SCHEMA = ".json_schema"
 Values = Mapping[str, Any]
 
 
 def read_time(value: object) -> int:
-    """Return a time in nanoseconds, 0 where none is told; ValueError where it is no time.
+    """Return a time in nanoseconds, 0 if there is none; raises ValueError if it is invalid.
 
-    A text without an offset is UTC; the unit of a number is told by its size.
+    A text without an offset is UTC; the unit of a number follows from its size.
     """
     if value is None or value == "":
         return 0
     if isinstance(value, int | float) and not isinstance(value, bool):
-        nanoseconds = int(value * next((unit for most, unit in UNITS if abs(value) < most), 1))
+        nanoseconds = int(value * next((unit for limit, unit in UNITS if abs(value) < limit), 1))
         if not 0 < nanoseconds < LATEST_NS:
             raise ValueError(f"no time: {value}")
         return nanoseconds
@@ -35,12 +35,14 @@ def read_time(value: object) -> int:
         at = datetime.fromisoformat(str(value))
     except ValueError as error:
         raise ValueError(f"no time: {str(value)[:40]!r}") from error
-    since = (at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH
-    return (since.days * 86_400 + since.seconds) * SECOND_NS + since.microseconds * MICROSECOND_NS
+    elapsed = (at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH
+    return (
+        elapsed.days * 86_400 + elapsed.seconds
+    ) * SECOND_NS + elapsed.microseconds * MICROSECOND_NS
 
 
 def trace_id_of(text: str) -> str:
-    """Return a trace id: the one that is told or, of any other text, one that follows from it."""
+    """Return a trace id: the text if it is one, else one derived from it."""
     return _id_of(text, TRACE_DIGITS)
 
 
@@ -62,7 +64,7 @@ def known_of(values: Values) -> dict[str, Any]:
 
 
 def flat(values: Values, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Give nested attributes by their dotted names; those that are read whole stay whole."""
+    """Yield nested attributes under dotted names; attributes read as a whole stay nested."""
     for name, value in values.items():
         key = f"{prefix}{name}"
         if isinstance(value, list) and any(isinstance(item, dict) for item in value):

@@ -1,4 +1,4 @@
-"""What a model answered: a text, calls of tools or a refusal, out of every shape it is told in."""
+"""The answer of a model (a text, tool calls or a refusal) in every known encoding."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ class CalledTool(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One answer; without a text it was left out, or is nothing but calls of tools."""
+    """One answer; without a text it was omitted, or consists of tool calls only."""
 
     text: str | None = None
     calls: tuple[CalledTool, ...] = ()
@@ -34,8 +34,8 @@ class Answer(NamedTuple):
     is_refusal: bool = False
 
     @property
-    def is_told(self) -> bool:
-        """Whether what the model answered is known, be it nothing at all."""
+    def is_known(self) -> bool:
+        """Whether the answer is known, even if it is empty."""
         return self.text is not None or bool(self.calls)
 
 
@@ -53,16 +53,16 @@ class ProviderReply(NamedTuple):
 
 def first_answer(messages: object) -> Answer:
     """Read the first of a list of messages, structured or as JSON text."""
-    found = decoded(messages)
-    if isinstance(found, list):
-        found = found[0] if found else None
-    return read_message(found)
+    parsed = decoded(messages)
+    if isinstance(parsed, list):
+        parsed = parsed[0] if parsed else None
+    return read_message(parsed)
 
 
 def read_message(message: object) -> Answer:
     """Read one message: parts, a list of contents, plain content or a bare text.
 
-    `{"message": {...}, "finish_reason": ...}`, as choices are told, is opened.
+    `{"message": {...}, "finish_reason": ...}`, the shape of a choice, is unwrapped.
     """
     if isinstance(message, str):
         return Answer(shown(message))
@@ -70,12 +70,12 @@ def read_message(message: object) -> Answer:
         return NO_ANSWER
     reason = short(message, "finish_reason", "stop_reason")
     inner = decoded(message.get("message"))
-    told = inner if isinstance(inner, Mapping) else message
-    return _answer_of(told)._replace(finish_reason=reason)
+    content = inner if isinstance(inner, Mapping) else message
+    return _answer_of(content)._replace(finish_reason=reason)
 
 
 def tool_call(name: object, arguments: object) -> CalledTool:
-    """Return a call; arguments that are told as an object become a text."""
+    """Return a tool call; arguments sent as an object become a text."""
     text = arguments if isinstance(arguments, str) else to_json(arguments or {}).decode()
     return CalledTool(name if isinstance(name, str) else None, text)
 
@@ -111,29 +111,29 @@ def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
         return _of_parts(_flattened(output))
     if isinstance(candidate := _first(reply.get("candidates")), Mapping):
         content = candidate.get("content")
-        told = _answer_of(content) if isinstance(content, Mapping) else NO_ANSWER
-        return told._replace(finish_reason=short(candidate, "finishReason", "finish_reason"))
+        answer = _answer_of(content) if isinstance(content, Mapping) else NO_ANSWER
+        return answer._replace(finish_reason=short(candidate, "finishReason", "finish_reason"))
     return read_message(reply) if isinstance(reply.get("content"), list) else None
 
 
 def _read_generation(generation: Mapping[str, Any]) -> ProviderReply | None:
-    """Open LangChain's message; after a fault of its own it holds the provider's reply."""
+    """Read LangChain's message; after an error of its own it holds the provider's reply."""
     message = generation.get("message")
-    held = message.get("kwargs") if isinstance(message, Mapping) else None
-    if not isinstance(held, Mapping):
+    kwargs = message.get("kwargs") if isinstance(message, Mapping) else None
+    if not isinstance(kwargs, Mapping):
         return None
-    about = held.get("response_metadata")
-    about = about if isinstance(about, Mapping) else {}
-    if "body" in about:
-        return read_reply(about["body"])
-    more = held.get("additional_kwargs")
-    told = {**(more if isinstance(more, Mapping) else {}), **held}
-    answer = _answer_of(told)
+    metadata = kwargs.get("response_metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    if "body" in metadata:
+        return read_reply(metadata["body"])
+    extra = kwargs.get("additional_kwargs")
+    fields = {**(extra if isinstance(extra, Mapping) else {}), **kwargs}
+    answer = _answer_of(fields)
     # Calls whose arguments LangChain itself could not read.
-    calls = answer.calls + _calls_of(held.get("invalid_tool_calls"))
-    reason = short(about, "finish_reason", "stop_reason")
+    calls = answer.calls + _calls_of(kwargs.get("invalid_tool_calls"))
+    reason = short(metadata, "finish_reason", "stop_reason")
     text = answer.text if answer.text or not calls else None
-    return ProviderReply(Answer(text, calls, reason, answer.is_refusal), short(about, "id"))
+    return ProviderReply(Answer(text, calls, reason, answer.is_refusal), short(metadata, "id"))
 
 
 def _answer_of(message: Mapping[str, Any]) -> Answer:
@@ -141,20 +141,20 @@ def _answer_of(message: Mapping[str, Any]) -> Answer:
     if isinstance(refusal, str) and refusal:
         return Answer(refusal, is_refusal=True)
     calls = _calls_of(message.get("tool_calls"))
-    # Calls whose arguments were left out are an answer that nobody knows.
+    # Tool calls without their arguments are an unknown answer.
     is_called = bool(message.get("tool_calls"))
-    named = [message[name] for name in CONTENTS if name in message]
-    content = next((told for told in named if told is not None), None)
+    contents = [message[name] for name in CONTENTS if name in message]
+    content = next((value for value in contents if value is not None), None)
     if isinstance(content, list):
-        told = _of_parts(content)
-        return told._replace(calls=calls) if calls and not told.calls else told
+        answer = _of_parts(content)
+        return answer._replace(calls=calls) if calls and not answer.calls else answer
     if isinstance(content, str):
         return Answer(None if is_called and not content else shown(content), calls)
-    return Answer("" if named and content is None and not is_called else None, calls)
+    return Answer("" if contents and content is None and not is_called else None, calls)
 
 
 def _of_parts(parts: Iterable[object]) -> Answer:
-    """Put parts together; one whose content was left out leaves the text unknown."""
+    """Join parts; one without its content leaves the text unknown."""
     texts, calls, is_refusal = list[str | None](), list[CalledTool](), False
     for part in parts:
         kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
@@ -175,13 +175,13 @@ def _of_parts(parts: Iterable[object]) -> Answer:
 
 
 def _calls_of(calls: object) -> tuple[CalledTool, ...]:
-    """Read calls of tools; those whose arguments were left out are none."""
-    found = decoded(calls)
-    if not isinstance(found, list):
+    """Read tool calls, without those whose arguments were omitted."""
+    parsed = decoded(calls)
+    if not isinstance(parsed, list):
         return ()
     opened = [
         call["function"] if isinstance(call.get("function"), Mapping) else call
-        for call in found
+        for call in parsed
         if isinstance(call, Mapping)
     ]
     return tuple(

@@ -47,12 +47,12 @@ GENAI = frozenset(
         "langgraph_node",
         "llm.request.structured_output_schema",
         "llm.usage.reasoning_tokens",
-        # pydantic-ai's own account of its tools and of what it asks for.
+        # pydantic-ai's own description of its request.
         "model_request_parameters",
         "openai.response.system_fingerprint",
         "traceloop.association.properties.langgraph_node",
         "traceloop.prompt.version",
-        # As span events and log records of `gen_ai.choice` have them.
+        # Of span events and log records named `gen_ai.choice`.
         "finish_reason",
         "index",
         "message",
@@ -134,33 +134,33 @@ MAX_JSON = 1 << 20
 INTEGER = re.compile(r"[0-9]{1,10}")
 NO_SLUG = re.compile(r"[^a-z0-9_-]+")
 BEFORE_SLUG = re.compile(r"^[^a-z]+")
-Bag = Mapping[str, Any]
+AttributeMap = Mapping[str, Any]
 
 
-def short(bag: Bag, *keys: str) -> str | None:
-    """Return the first of these that is a text with something in it, cut to 200 characters."""
+def short(attributes: AttributeMap, *keys: str) -> str | None:
+    """Return the first of these that is a non-blank text, cut to 200 characters."""
     for key in keys:
-        value = bag.get(key)
+        value = attributes.get(key)
         if isinstance(value, str) and value.strip():
             return clean_text(value.strip())[:MAX_SHORT]
     return None
 
 
-def short_or_number(bag: Bag, *keys: str) -> str | None:
+def short_or_number(attributes: AttributeMap, *keys: str) -> str | None:
     """Return the first of these that is a text or a whole number, as a text."""
     for key in keys:
-        value = bag.get(key)
+        value = attributes.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)[:MAX_SHORT]
-        if (text := short(bag, key)) is not None:
+        if (text := short(attributes, key)) is not None:
             return text
     return None
 
 
-def count(bag: Bag, *keys: str) -> int | None:
+def count(attributes: AttributeMap, *keys: str) -> int | None:
     """Return the first of these that is a number from 0; resources have theirs as text."""
     for key in keys:
-        value = bag.get(key)
+        value = attributes.get(key)
         if isinstance(value, str) and INTEGER.fullmatch(value):
             value = int(value)
         if isinstance(value, float) and isfinite(value):
@@ -170,21 +170,21 @@ def count(bag: Bag, *keys: str) -> int | None:
     return None
 
 
-def temperature(bag: Bag, *keys: str) -> float | None:
+def temperature(attributes: AttributeMap, *keys: str) -> float | None:
     """Return the first of these that can be a temperature."""
     for key in keys:
-        value = bag.get(key)
+        value = attributes.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value) if 0 <= value <= 100 else None
     return None
 
 
 def slug(text: str | None) -> str | None:
-    """Make a node's name of a text: lower case, `_` for what a name may not hold."""
+    """Return a text as a node name: lower case, `_` for invalid characters."""
     if text is None:
         return None
-    made = BEFORE_SLUG.sub("", NO_SLUG.sub("_", text.lower())).strip("_-")[:63]
-    return made or None
+    name = BEFORE_SLUG.sub("", NO_SLUG.sub("_", text.lower())).strip("_-")[:63]
+    return name or None
 
 
 def decoded(value: object) -> Any:  # noqa: ANN401 - any JSON

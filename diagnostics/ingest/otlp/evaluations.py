@@ -1,7 +1,6 @@
-"""Evaluations in telemetry: what `gen_ai.evaluation.result` says of an answer.
+"""Evaluations of answers in telemetry: `gen_ai.evaluation.result`.
 
-As an event of the span that is evaluated, as a log record under it, or as a span of its own
-below it.
+They are an event of the evaluated span, a log record under it, or a span of their own below it.
 """
 
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import isfinite
 
-from diagnostics.ingest.otlp.attributes import Bag, short
+from diagnostics.ingest.otlp.attributes import AttributeMap, short
 from diagnostics.ingest.otlp.failsoft_attributes import VERDICT, read_fields
 from diagnostics.ingest.otlp.mapping import TRACE_DIGITS, NoEventError, moment_of
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span
@@ -35,7 +34,7 @@ LONGEST_REASON = 16_384
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvaluation:
-    """What was found of one answer, and by what it names the answer; `verdict` empty: unclear."""
+    """An evaluation of one answer, and the ids of the answer; an empty `verdict` is unclear."""
 
     source: str
     verdict: str
@@ -49,64 +48,70 @@ class AnswerEvaluation:
 
 
 def evaluations_of(item: Span | LogRecord) -> list[AnswerEvaluation]:
-    """Return the evaluations that an item tells; NoEventError where the run is not named."""
-    return [_read(*told) for told in _told(item) if short(told[0], "error.type") is None]
+    """Return the evaluations in an item; raises NoEventError if one names no run."""
+    return [
+        _read_evaluation(*source)
+        for source in _sources(item)
+        if short(source[0], "error.type") is None
+    ]
 
 
-def _told(item: Span | LogRecord) -> Iterator[tuple[Bag, Bag, int, str, str]]:
-    """Give the attributes of evaluations, those around them, when they were, trace and span."""
-    bag, trace_id = item.attributes, item.trace_id
-    around = {**item.resource, **bag}
+def _sources(item: Span | LogRecord) -> Iterator[tuple[AttributeMap, AttributeMap, int, str, str]]:
+    """Yield the attributes of evaluations, all those in scope, the time, trace and span."""
+    attributes, trace_id = item.attributes, item.trace_id
+    around = {**item.resource, **attributes}
     if isinstance(item, LogRecord):
-        if RESULT in (item.name, short(bag, "event.name")):
+        if RESULT in (item.name, short(attributes, "event.name")):
             body = item.body if isinstance(item.body, dict) else {}
-            yield {**body, **bag}, around, item.at_ns, trace_id, item.span_id
+            yield {**body, **attributes}, around, item.at_ns, trace_id, item.span_id
         return
     ended_ns = item.ended_ns or item.started_ns
-    if item.name == RESULT or NAME in bag:
-        yield bag, around, ended_ns, trace_id, item.parent_id
+    if item.name == RESULT or NAME in attributes:
+        yield attributes, around, ended_ns, trace_id, item.parent_id
     for event in item.events:
         if event.name == RESULT:
             at_ns = event.at_ns or ended_ns
             yield event.attributes, around, at_ns, trace_id, item.span_id
 
 
-def _read(bag: Bag, around: Bag, at_ns: int, trace_id: str, span_id: str) -> AnswerEvaluation:
+def _read_evaluation(
+    attributes: AttributeMap, around: AttributeMap, at_ns: int, trace_id: str, span_id: str
+) -> AnswerEvaluation:
     is_traced = len(trace_id) == TRACE_DIGITS and bool(trace_id.strip("0"))
-    run = read_fields(bag, around).get("correlation_id")
-    response_id = short(bag, "gen_ai.response.id")
+    run = read_fields(attributes, around).get("correlation_id")
+    response_id = short(attributes, "gen_ai.response.id")
     if not (is_traced or run or response_id):
         raise NoEventError("gen_ai.response.id is required outside a trace")
     return AnswerEvaluation(
-        short(bag, NAME) or UNNAMED,
-        read_verdict(bag),
+        short(attributes, NAME) or UNNAMED,
+        read_verdict(attributes),
         moment_of(at_ns),
         trace_id if is_traced else "",
         span_id if is_traced else "",
         response_id,
         run,
-        _score(bag),
-        _reason(bag),
+        _score(attributes),
+        _reason(attributes),
     )
 
 
-def read_verdict(bag: Bag) -> str:
-    """Return `good` or `bad`, as the agent tells it or by the label; else nothing.
+def read_verdict(attributes: AttributeMap) -> str:
+    """Return `good` or `bad`, by our own attribute or the label; else an empty text.
 
-    A score alone says neither: 1 is the best of one evaluator and the worst of another.
+    A score alone is not enough: 1 is the best of one evaluator and the worst of another.
     """
-    told = short(bag, VERDICT, "gen_ai.evaluation.score.label") or ""
-    return VERDICTS.get("_".join(told.lower().replace("-", " ").split()), "")
+    label = short(attributes, VERDICT, "gen_ai.evaluation.score.label") or ""
+    return VERDICTS.get("_".join(label.lower().replace("-", " ").split()), "")
 
 
-def _score(bag: Bag) -> float | None:
-    value = bag.get("gen_ai.evaluation.score.value")
+def _score(attributes: AttributeMap) -> float | None:
+    value = attributes.get("gen_ai.evaluation.score.value")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if isfinite(value) else None
 
 
-def _reason(bag: Bag) -> str | None:
-    """Return the explanation, as far as it can be kept after secrets were masked."""
-    value = bag.get("gen_ai.evaluation.explanation")
+def _reason(attributes: AttributeMap) -> str | None:
+    """Return the explanation, cut to a length that redaction can handle."""
+    value = attributes.get("gen_ai.evaluation.explanation")
     return value[:LONGEST_REASON] if isinstance(value, str) and value.strip() else None

@@ -1,4 +1,4 @@
-"""`failsoft.*`: what the conventions lack, told by the agent itself.
+"""`failsoft.*`: what the conventions lack, reported by the agent itself.
 
 On a span, a log record or, for all of them, on the resource.
 """
@@ -6,7 +6,7 @@ On a span, a log record or, for all of them, on the resource.
 from collections.abc import Mapping
 from typing import Any
 
-from diagnostics.ingest.otlp.attributes import Bag, count, short
+from diagnostics.ingest.otlp.attributes import AttributeMap, count, short
 from failsoft.events import EventKind
 
 PREFIX = "failsoft."
@@ -37,19 +37,19 @@ VERDICT = "failsoft.verdict"
 KNOWN = frozenset(PREFIX + name for name in (*TEXTS, *NUMBERS, "kind", "verdict"))
 
 
-def read_fields(bag: Bag, resource: Bag) -> dict[str, Any]:
-    """Return the event fields that are told; the resource speaks where the item is silent."""
-    both: Mapping[str, Any] = {**_of(resource), **_of(bag)}
+def read_fields(attributes: AttributeMap, resource: AttributeMap) -> dict[str, Any]:
+    """Return the reported event fields; those of the item override the resource's."""
+    both: Mapping[str, Any] = {**_own_attributes(resource), **_own_attributes(attributes)}
     if not both:
         return {}
-    told: dict[str, Any] = {name: short(both, PREFIX + name) for name in TEXTS}
-    told |= {name: count(both, PREFIX + name) for name in NUMBERS}
-    return {name: value for name, value in told.items() if value is not None}
+    fields: dict[str, Any] = {name: short(both, PREFIX + name) for name in TEXTS}
+    fields |= {name: count(both, PREFIX + name) for name in NUMBERS}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def told_kind(bag: Bag) -> EventKind | None:
-    """Return the kind an agent names for a span; None when it does not, or names none of ours."""
-    kind = short(bag, KIND)
+def reported_kind(attributes: AttributeMap) -> EventKind | None:
+    """Return the kind that an agent names for a span; None if there is none or it is unknown."""
+    kind = short(attributes, KIND)
     return EventKind(kind) if kind in frozenset(EventKind) else None
 
 
@@ -58,10 +58,10 @@ def is_own(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def count_unknown(bag: Bag) -> int:
-    """Count keys that begin with `failsoft.` and mean nothing."""
-    return sum(is_own(key) and key not in KNOWN for key in bag)
+def count_unknown(attributes: AttributeMap) -> int:
+    """Count unknown keys that begin with `failsoft.`."""
+    return sum(is_own(key) and key not in KNOWN for key in attributes)
 
 
-def _of(bag: Bag) -> dict[str, Any]:
-    return {key: value for key, value in bag.items() if is_own(key)}
+def _own_attributes(attributes: AttributeMap) -> dict[str, Any]:
+    return {key: value for key, value in attributes.items() if is_own(key)}

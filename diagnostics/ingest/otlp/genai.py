@@ -12,7 +12,7 @@ from diagnostics.ingest.otlp.answers import (
     tool_call,
 )
 from diagnostics.ingest.otlp.attributes import (
-    Bag,
+    AttributeMap,
     count,
     decoded,
     short,
@@ -61,117 +61,119 @@ SIGNS = (
 )
 
 
-def is_model_call(bag: Bag) -> bool:
-    """Whether a span calls a model: by its operation, or else by what only calls have."""
-    operation = short(bag, "gen_ai.operation.name")
+def is_model_call(attributes: AttributeMap) -> bool:
+    """Whether a span calls a model: by its operation, else by attributes that only calls have."""
+    operation = short(attributes, "gen_ai.operation.name")
     if operation is not None:
         return operation.lower() in MODEL_OPERATIONS
-    if short(bag, "gen_ai.request.model", "gen_ai.response.model") is None:
+    if short(attributes, "gen_ai.request.model", "gen_ai.response.model") is None:
         return False
-    request = short(bag, "llm.request.type")
+    request = short(attributes, "llm.request.type")
     if request is not None:
         return request.lower() in OLD_REQUESTS
-    return any(key in bag for key in SIGNS)
+    return any(key in attributes for key in SIGNS)
 
 
-def denies(bag: Bag) -> bool:
-    """Whether the operation is told and is none that calls a model."""
-    return short(bag, "gen_ai.operation.name") is not None and not is_model_call(bag)
+def denies(attributes: AttributeMap) -> bool:
+    """Whether the span names an operation that does not call a model."""
+    return short(attributes, "gen_ai.operation.name") is not None and not is_model_call(attributes)
 
 
-def read_call(bag: Bag, events: Iterable[SpanEvent] = ()) -> ModelCall:
+def read_call(attributes: AttributeMap, events: Iterable[SpanEvent] = ()) -> ModelCall:
     """Read a call from the attributes and events of its span or log record."""
-    answer = answer_of(bag, events)
-    asked = short(bag, "gen_ai.request.model")
-    gave = short(bag, "gen_ai.response.model")
-    more = {
-        "response_id": short(bag, "gen_ai.response.id"),
-        "conversation_id": short(bag, "gen_ai.conversation.id"),
+    answer = answer_of(attributes, events)
+    requested = short(attributes, "gen_ai.request.model")
+    served = short(attributes, "gen_ai.response.model")
+    extra = {
+        "response_id": short(attributes, "gen_ai.response.id"),
+        "conversation_id": short(attributes, "gen_ai.conversation.id"),
     }
     return ModelCall(
-        node=slug(short(bag, "gen_ai.agent.name", *GRAPH_NODES)),
-        provider=short(bag, "gen_ai.provider.name", "gen_ai.system"),
-        model=asked or gave,
-        finish_reason=_finish_reason(bag) or answer.finish_reason,
-        output_mode=OUTPUT_MODES.get(short(bag, "gen_ai.output.type") or ""),
-        max_output_tokens=count(bag, "gen_ai.request.max_tokens"),
-        temperature=temperature(bag, "gen_ai.request.temperature"),
-        input_tokens=count(bag, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-        output_tokens=count(bag, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-        reasoning_tokens=count(bag, *REASONING),
-        served_model=gave,
-        system_fingerprint=short(bag, *FINGERPRINTS),
-        prompt_version=short_or_number(bag, *PROMPT_VERSIONS),
-        answer=answer if answer.is_told or answer.is_refusal else None,
-        attributes={key: value for key, value in more.items() if value is not None},
+        node=slug(short(attributes, "gen_ai.agent.name", *GRAPH_NODES)),
+        provider=short(attributes, "gen_ai.provider.name", "gen_ai.system"),
+        model=requested or served,
+        finish_reason=_finish_reason(attributes) or answer.finish_reason,
+        output_mode=OUTPUT_MODES.get(short(attributes, "gen_ai.output.type") or ""),
+        max_output_tokens=count(attributes, "gen_ai.request.max_tokens"),
+        temperature=temperature(attributes, "gen_ai.request.temperature"),
+        input_tokens=count(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+        output_tokens=count(
+            attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"
+        ),
+        reasoning_tokens=count(attributes, *REASONING),
+        served_model=served,
+        system_fingerprint=short(attributes, *FINGERPRINTS),
+        prompt_version=short_or_number(attributes, *PROMPT_VERSIONS),
+        answer=answer if answer.is_known or answer.is_refusal else None,
+        attributes={key: value for key, value in extra.items() if value is not None},
     )
 
 
-def answer_of(bag: Bag, events: Iterable[SpanEvent] = ()) -> Answer:
+def answer_of(attributes: AttributeMap, events: Iterable[SpanEvent] = ()) -> Answer:
     """Find the first answer: in the attributes, else in the events of the span."""
-    if "gen_ai.output.messages" in bag:
-        told = first_answer(bag["gen_ai.output.messages"])
-        # LiteLLM tells calls of tools under the older names alone.
-        calls = () if told.text or told.calls else tuple(_indexed_calls(bag))
-        return told._replace(text=None, calls=calls) if calls else told
-    if any(key.startswith(FIRST) for key in bag):
-        return _indexed(bag)
-    if "gen_ai.completion" in bag:
-        return _completion(bag["gen_ai.completion"])
+    if "gen_ai.output.messages" in attributes:
+        answer = first_answer(attributes["gen_ai.output.messages"])
+        # LiteLLM reports tool calls under the older names only.
+        calls = () if answer.text or answer.calls else tuple(_indexed_calls(attributes))
+        return answer._replace(text=None, calls=calls) if calls else answer
+    if any(key.startswith(FIRST) for key in attributes):
+        return _indexed(attributes)
+    if "gen_ai.completion" in attributes:
+        return _completion(attributes["gen_ai.completion"])
     for event in events:
-        found = answer_of_event(event.name, event.attributes, None)
-        if found is not NO_ANSWER:
-            return found
+        event_answer = answer_of_event(event.name, event.attributes, None)
+        if event_answer is not NO_ANSWER:
+            return event_answer
     return NO_ANSWER
 
 
-def answer_of_event(name: str, bag: Bag, body: Value) -> Answer:
+def answer_of_event(name: str, attributes: AttributeMap, body: Value) -> Answer:
     """Find the answer in a span's event or in a log record of one."""
-    told = {**bag, **body} if isinstance(body, dict) else bag
-    if name == DETAILS and "gen_ai.output.messages" in told:
-        return first_answer(told["gen_ai.output.messages"])
-    if name == COMPLETION and "gen_ai.completion" in told:
-        return _completion(told["gen_ai.completion"])
-    if name == CHOICE and count(told, "index") in (None, 0):
-        return read_message(told)
+    fields = {**attributes, **body} if isinstance(body, dict) else attributes
+    if name == DETAILS and "gen_ai.output.messages" in fields:
+        return first_answer(fields["gen_ai.output.messages"])
+    if name == COMPLETION and "gen_ai.completion" in fields:
+        return _completion(fields["gen_ai.completion"])
+    if name == CHOICE and count(fields, "index") in (None, 0):
+        return read_message(fields)
     return NO_ANSWER
 
 
 def _completion(value: object) -> Answer:
     """Read the oldest form: messages as JSON, or the bare text."""
-    found = decoded(value)
-    if isinstance(found, list | dict) and first_answer(found) != NO_ANSWER:
-        return first_answer(found)
+    parsed = decoded(value)
+    if isinstance(parsed, list | dict) and first_answer(parsed) != NO_ANSWER:
+        return first_answer(parsed)
     return Answer(shown(value)) if isinstance(value, str) else NO_ANSWER
 
 
-def _indexed(bag: Bag) -> Answer:
-    """Read `gen_ai.completion.0.*`; a role and nothing else is an empty answer."""
-    calls, reason = tuple(_indexed_calls(bag)), short(bag, f"{FIRST}finish_reason")
+def _indexed(attributes: AttributeMap) -> Answer:
+    """Read `gen_ai.completion.0.*`; a role alone is an empty answer."""
+    calls, reason = tuple(_indexed_calls(attributes)), short(attributes, f"{FIRST}finish_reason")
     is_called = any(
-        key.startswith((f"{FIRST}tool_calls.", f"{FIRST}function_call.")) for key in bag
+        key.startswith((f"{FIRST}tool_calls.", f"{FIRST}function_call.")) for key in attributes
     )
-    text = bag.get(f"{FIRST}content")
+    text = attributes.get(f"{FIRST}content")
     if isinstance(text, str):
         return Answer(None if is_called and not text else shown(text), calls, reason)
-    is_empty = f"{FIRST}role" in bag and not is_called
+    is_empty = f"{FIRST}role" in attributes and not is_called
     return Answer("" if is_empty else None, calls, reason)
 
 
-def _indexed_calls(bag: Bag) -> Iterator[CalledTool]:
+def _indexed_calls(attributes: AttributeMap) -> Iterator[CalledTool]:
     for index in range(MAX_CALLS):
         key = f"{FIRST}tool_calls.{index}."
-        if f"{key}arguments" in bag:
-            yield tool_call(bag.get(f"{key}name"), bag[f"{key}arguments"])
-        elif f"{key}name" not in bag:
+        if f"{key}arguments" in attributes:
+            yield tool_call(attributes.get(f"{key}name"), attributes[f"{key}arguments"])
+        elif f"{key}name" not in attributes:
             break
-    if f"{FIRST}function_call.arguments" in bag:
-        name = bag.get(f"{FIRST}function_call.name")
-        yield tool_call(name, bag[f"{FIRST}function_call.arguments"])
+    if f"{FIRST}function_call.arguments" in attributes:
+        name = attributes.get(f"{FIRST}function_call.name")
+        yield tool_call(name, attributes[f"{FIRST}function_call.arguments"])
 
 
-def _finish_reason(bag: Bag) -> str | None:
-    reasons = decoded(bag.get("gen_ai.response.finish_reasons"))
+def _finish_reason(attributes: AttributeMap) -> str | None:
+    reasons = decoded(attributes.get("gen_ai.response.finish_reasons"))
     if isinstance(reasons, list) and reasons and isinstance(reasons[0], str):
         return short({"": reasons[0]}, "")
-    return short(bag, *FINISH_REASONS)
+    return short(attributes, *FINISH_REASONS)

@@ -39,9 +39,9 @@ def read_logs(body: bytes) -> Iterator[LogRecord | None]:
     return logs_in(_parsed(body), MAX_ITEMS)
 
 
-def spans_in(document: object, most: int | None = None) -> Iterator[Span | None]:
-    """Read the spans of a request that was parsed, at most so many; as `read_spans`."""
-    groups = _groups(document, most, "resource_spans", "scope_spans", "spans")
+def spans_in(document: object, limit: int | None = None) -> Iterator[Span | None]:
+    """Read the spans of a parsed request, at most `limit`, as `read_spans` does."""
+    groups = _groups(document, limit, "resource_spans", "scope_spans", "spans")
     return read_groups(groups, _same, _same, read_span)
 
 
@@ -56,7 +56,7 @@ def _same(message: "JsonMessage") -> "JsonMessage":
 
 
 def _parsed(body: bytes) -> object:
-    # Each is an object of 56 bytes at least, made of one byte or two.
+    # One or two bytes of JSON become an object of at least 56 bytes.
     if body.count(b"{") + body.count(b"[") > MAX_BRACKETS:
         raise TooManyError(TooManyError.__doc__)
     try:
@@ -83,9 +83,9 @@ def _groups(document: object, most: int | None, outer: str, middle: str, inner: 
 
 
 class JsonMessage:
-    """An object under the names of protobuf; what is missing or null has its default.
+    """A JSON object under protobuf's names; missing or null fields have their defaults.
 
-    `google.protobuf.json_format` wants base64 for ids, refuses 10^400 and names no place.
+    `google.protobuf.json_format` expects base64 ids, refuses 10^400 and names no place.
     """
 
     __slots__ = ("_at", "_json")

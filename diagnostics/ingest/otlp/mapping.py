@@ -1,12 +1,12 @@
 """From spans and log records to events: which ones, of what kind, under which id.
 
-1. A span that calls a model (GenAI conventions, OpenInference, or told by `failsoft.kind`)
+1. A span that calls a model (GenAI conventions, OpenInference or `failsoft.kind`)
    is one event; every other span is none.
-2. The kind is what the agent tells (`failsoft.kind`, `failsoft.parse_error_type`), else what
-   checking the answer found, else what ended the span, else a success.
-3. The attempt is what the agent tells, else 1, in the content that tells a repeated export by:
-   which one it was is found out when the run is over (diagnostics.ingest.span_runs).
-4. The id is derived from project, trace, span and what the span is taken as.
+2. The kind is the reported one (`failsoft.kind`, `failsoft.parse_error_type`), else the result
+   of checking the answer, else the error of the span, else a success.
+3. The attempt is the reported one, else 1, so that a repeated export has the same content: the
+   real one is derived when the run is over (diagnostics.ingest.span_runs).
+4. The id is derived from project, trace, span and slot.
 """
 
 import re
@@ -20,10 +20,10 @@ from uuid import UUID
 
 from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openinference
 from diagnostics.ingest.otlp.answers import REFUSAL, Answer
-from diagnostics.ingest.otlp.attributes import Bag, count, short, slug
+from diagnostics.ingest.otlp.attributes import AttributeMap, count, short, slug
 from diagnostics.ingest.otlp.model_call import ModelCall
+from diagnostics.ingest.otlp.request_schemas import answer_schema_of, is_structured, tools_of
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, SpanEvent
-from diagnostics.ingest.otlp.told_schemas import answer_schema_of, is_structured, tools_of
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import (
     MAX_INTEGER,
@@ -61,11 +61,11 @@ CODES = {
 STATUS = re.compile(r"(?:Error code|status_code): ([45][0-9]{2})\b")
 
 
-def error_of(bag: Bag, events: Iterable[SpanEvent]) -> str | None:
+def error_of(attributes: AttributeMap, events: Iterable[SpanEvent]) -> str | None:
     """Name the error of a call: `error.type`, else the last exception, else the HTTP status."""
-    told = short(bag, "error.type")
-    if told is not None and told != OTHER:
-        return told
+    error_type = short(attributes, "error.type")
+    if error_type is not None and error_type != OTHER:
+        return error_type
     raised = [
         name
         for event in events
@@ -73,36 +73,36 @@ def error_of(bag: Bag, events: Iterable[SpanEvent]) -> str | None:
     ]
     if raised:
         return raised[-1]
-    status = status_of(bag)
-    return status or told or short(bag, f"{langfuse.OBSERVATION}status_message")
+    status = status_of(attributes)
+    return status or error_type or short(attributes, f"{langfuse.OBSERVATION}status_message")
 
 
-def status_of(bag: Bag) -> str | None:
-    """Return the HTTP status a call failed with, where it is told."""
-    status = count(bag, "http.response.status_code")
+def status_of(attributes: AttributeMap) -> str | None:
+    """Return the HTTP status that a call failed with, if it is reported."""
+    status = count(attributes, "http.response.status_code")
     if status is not None and status >= 400:
         return str(status)
-    said = STATUS.match(short(bag, f"{langfuse.OBSERVATION}status_message") or "")
-    return said[1] if said else None
+    match = STATUS.match(short(attributes, f"{langfuse.OBSERVATION}status_message") or "")
+    return match[1] if match else None
 
 
 def call_error(name: str | None, status: str | None = None) -> CallErrorType:
-    """Say why a call gave no answer, from the name of its error and the status of HTTP."""
-    told = (name or "").lower()
-    for code in (told, status):
+    """Return why a call gave no answer, from the name of its error and the HTTP status."""
+    lowered = (name or "").lower()
+    for code in (lowered, status):
         if code in CODES:
             return CODES[code]
-    if any(part in told for part in TIMEOUTS):
+    if any(part in lowered for part in TIMEOUTS):
         return CallErrorType.TIMEOUT
-    if any(part in told for part in LIMITS):
+    if any(part in lowered for part in LIMITS):
         return CallErrorType.RATE_LIMITED
-    if any(part in told for part in BREAKERS):
+    if any(part in lowered for part in BREAKERS):
         return CallErrorType.CIRCUIT_OPEN
     return CallErrorType.PROVIDER_ERROR
 
 
 def parse_error(name: str | None) -> ParseErrorType | None:
-    """Say which parse failure an error is; None for one of the call itself."""
+    """Return the parse failure that an error names; None for an error of the call itself."""
     return PARSE_ERRORS.get((name or "").rpartition(".")[2])
 
 
@@ -111,21 +111,21 @@ TOOL_REASONS = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"
 DEFAULT_NODE = "chat"
 CALL = "call"
 ANSWER = "answer"
-# Told beside a call, not instead of it.
+# Reported beside a call, not instead of it.
 BESIDE = frozenset({EventKind.DEGRADED, EventKind.UNKNOWN_TOOL})
 TRACE_DIGITS, SPAN_DIGITS = 32, 16
 LATEST_NS = 1 << 62
 
 
 class NoEventError(ValueError):
-    """A span or log record is refused; the text says why, in words of its attributes."""
+    """A span or log record is refused; the text names the attribute at fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """Where and when a call was made, and by which instrumentation it is told.
+    """Where and when a call was made, and which instrumentation reported it.
 
-    `agent_call` names the call of the agent it belongs to, where the agent tells one.
+    `agent_call` is the agent call that it belongs to, if reported.
     """
 
     trace_id: str
@@ -151,13 +151,13 @@ class Draft:
     error: str | None = None
     http_status: str | None = None
     is_error: bool = False
-    # Where the call stands in its trace; None for what is told beside a call.
+    # Where the call stands in its trace; None for a draft beside a call.
     place: CallPlace | None = None
-    # Schemas the request told: of its tools by name, and of the answer it asked for.
+    # Schemas in the request: of its tools by name, and of the answer.
     tools: Mapping[str, Any] = field(default_factory=dict, repr=False)
     answer_schema: Any = field(default=None, repr=False)
     is_structured: bool = False
-    # The event that this one takes the place of.
+    # The event that this one replaces.
     stored_id: UUID | None = None
 
     @property
@@ -182,11 +182,11 @@ class Draft:
 
     @property
     def is_open(self) -> bool:
-        """Whether checking the answer can change what the event says."""
-        is_told = "parse_error_type" in self.fields or self.kind is not None
-        if is_told or (self.is_error and not (self.answer.text or self.answer.calls)):
+        """Whether checking the answer can change the event."""
+        is_reported = "parse_error_type" in self.fields or self.kind is not None
+        if is_reported or (self.is_error and not (self.answer.text or self.answer.calls)):
             return False
-        return self.answer.is_told or self.has_failed
+        return self.answer.is_known or self.has_failed
 
     @property
     def has_failed(self) -> bool:
@@ -198,21 +198,21 @@ class Draft:
 
 
 def draft_span(span: Span) -> list[Draft]:
-    """Return the events of a span: one for a call, one for what is told beside it, or none."""
-    bag = span.attributes
-    kind = failsoft_attributes.told_kind(bag)
-    if kind is None and failsoft_attributes.KIND in bag:
+    """Return the events of a span: one for a call, one for a report beside it, or none."""
+    attributes = span.attributes
+    kind = failsoft_attributes.reported_kind(attributes)
+    if kind is None and failsoft_attributes.KIND in attributes:
         raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
     is_call = _is_call(span)
     if not is_call and kind is None:
         return []
     _check_ids(span.trace_id, span.span_id)
     call = _read_call(span)
-    fields = _fields(call, bag, span.resource, span.trace_id)
+    fields = _fields(call, attributes, span.resource, span.trace_id)
     fields["occurred_at"] = moment_of(span.ended_ns or span.started_ns)
     fields["latency_ms"] = _milliseconds(span)
     fields["attributes"]["span_id"] = span.span_id
-    error = error_of(bag, span.events)
+    error = error_of(attributes, span.events)
     drafts = []
     if is_call or kind not in BESIDE:
         drafts.append(
@@ -224,19 +224,21 @@ def draft_span(span: Span) -> list[Draft]:
                 fields,
                 known_answer(call),
                 error,
-                status_of(bag),
-                span.is_error or langfuse.is_error(bag) or short(bag, "error.type") is not None,
+                status_of(attributes),
+                span.is_error
+                or langfuse.is_error(attributes)
+                or short(attributes, "error.type") is not None,
                 _place_of(span, call),
-                **expectations_of(call, bag),
+                **expectations_of(call, attributes),
             )
         )
     if kind in BESIDE:
-        drafts.append(_beside(span.trace_id, span.span_id, kind, fields))
+        drafts.append(_draft_beside(span.trace_id, span.span_id, kind, fields))
     return drafts
 
 
 def known_answer(call: ModelCall) -> Answer:
-    """Return the answer; nothing, after a call of a tool, is an answer that was left out."""
+    """Return the answer; an empty one after a tool call was omitted from the telemetry."""
     answer = call.answer or Answer()
     is_called = (call.finish_reason or "").lower() in TOOL_REASONS
     is_empty = not answer.calls and not (answer.text or "").strip()
@@ -256,16 +258,16 @@ def _place_of(span: Span, call: ModelCall) -> CallPlace:
     )
 
 
-def expectations_of(call: ModelCall, bag: Bag) -> dict[str, Any]:
-    """Return what the request told of the answer it expects; read where there is an answer."""
+def expectations_of(call: ModelCall, attributes: AttributeMap) -> dict[str, Any]:
+    """Return what the request says about the expected answer; schemas only for an answer."""
     return {
-        "tools": tools_of(bag) if call.answer is not None and call.answer.calls else {},
-        "answer_schema": answer_schema_of(bag) if call.answer is not None else None,
-        "is_structured": is_structured(bag),
+        "tools": tools_of(attributes) if call.answer is not None and call.answer.calls else {},
+        "answer_schema": answer_schema_of(attributes) if call.answer is not None else None,
+        "is_structured": is_structured(attributes),
     }
 
 
-# They name a model and are no call of one, or none whose answer is a plan.
+# Operations that name a model but do not call one, or not for a plan.
 OTHER_OPERATIONS = frozenset(
     {
         "embeddings",
@@ -293,32 +295,32 @@ MODEL_NAMES = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name"
 
 
 def is_strange(item: Span | LogRecord) -> bool:
-    """Whether something that became no event names a model, and is nothing that is known."""
-    bag = item.attributes
-    if short(bag, *MODEL_NAMES, f"{langfuse.OBSERVATION}model.name") is None:
+    """Whether an item without an event names a model and is of no known kind."""
+    attributes = item.attributes
+    if short(attributes, *MODEL_NAMES, f"{langfuse.OBSERVATION}model.name") is None:
         return False
-    operation = (short(bag, "gen_ai.operation.name") or "").lower()
-    kind = (short(bag, "openinference.span.kind") or "").upper()
-    request = (short(bag, "llm.request.type") or "").lower()
+    operation = (short(attributes, "gen_ai.operation.name") or "").lower()
+    kind = (short(attributes, "openinference.span.kind") or "").upper()
+    request = (short(attributes, "llm.request.type") or "").lower()
     is_known = operation in OTHER_OPERATIONS or kind in OTHER_KINDS or request == "embedding"
     return isinstance(item, Span) and not is_known and not openinference.is_step(item)
 
 
 def draft_log(record: LogRecord) -> list[Draft]:
-    """Return the events of a log record: what it tells of a model's answer, or by `failsoft.kind`.
+    """Return the events of a log record: a model's answer, or what `failsoft.kind` says.
 
-    Inside a span it speaks of the answer only: the call itself is the span's to tell.
+    Inside a span it is about the answer only: the span reports the call itself.
     """
-    bag = record.attributes
-    name = record.name or short(bag, "event.name") or ""
-    kind = failsoft_attributes.told_kind(bag)
-    if kind is None and failsoft_attributes.KIND in bag:
+    attributes = record.attributes
+    name = record.name or short(attributes, "event.name") or ""
+    kind = failsoft_attributes.reported_kind(attributes)
+    if kind is None and failsoft_attributes.KIND in attributes:
         raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
-    answer = genai.answer_of_event(name, bag, record.body)
-    if kind is None and not answer.is_told:
+    answer = genai.answer_of_event(name, attributes, record.body)
+    if kind is None and not answer.is_known:
         return []
     call = genai.read_call(_with_body(record))
-    fields = _fields(call, bag, record.resource, record.trace_id)
+    fields = _fields(call, attributes, record.resource, record.trace_id)
     fields["occurred_at"] = moment_of(record.at_ns)
     reason = fields.get("finish_reason") or answer.finish_reason
     fields |= {"finish_reason": reason} if reason else {}
@@ -330,10 +332,10 @@ def draft_log(record: LogRecord) -> list[Draft]:
     elif "correlation_id" not in fields:
         raise NoEventError("failsoft.correlation_id is required outside a trace")
     if kind in BESIDE:
-        return [_beside(record.trace_id, record.span_id, kind, fields)]
+        return [_draft_beside(record.trace_id, record.span_id, kind, fields)]
     slot = CALL if kind or not record.span_id else ANSWER
     draft = Draft(record.trace_id, record.span_id, slot, kind, fields, answer)
-    return [replace(draft, **expectations_of(call, bag))]
+    return [replace(draft, **expectations_of(call, attributes))]
 
 
 def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> PostedEvent:
@@ -365,17 +367,17 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
 
 
 def event_id(draft: Draft, project_id: int) -> UUID:
-    """Derive the id: the same span, exported again, has the same one."""
+    """Return the derived id: a span exported again has the same one."""
     if draft.stored_id is not None:
         return draft.stored_id
-    told: tuple[object, ...] = (project_id, draft.trace_id, draft.span_id, draft.slot)
+    identity: tuple[object, ...] = (project_id, draft.trace_id, draft.span_id, draft.slot)
     if not draft.span_id:
-        told += tuple(
+        identity += tuple(
             str(draft.fields.get(name, ""))
             for name in ("correlation_id", "node", "cycle", "attempt", "occurred_at")
         )
     digest = sha256()
-    for part in told:
+    for part in identity:
         encoded = str(part).encode()
         digest.update(len(encoded).to_bytes(4, "big") + encoded)
     return uuid7(draft.fields["occurred_at"], digest.digest())
@@ -393,32 +395,34 @@ def _find_kind(draft: Draft, verdict: SchemaVerdict | None) -> EventKind:
 
 
 def _calls_text(answer: Answer) -> str | None:
-    """Return the arguments that were found wrong, or else those of the first call."""
+    """Return the invalid arguments, else those of the first call."""
     return answer.calls[0].arguments if answer.calls else answer.text
 
 
 def _is_call(span: Span) -> bool:
-    bag = span.attributes
-    if genai.is_model_call(bag):
+    attributes = span.attributes
+    if genai.is_model_call(attributes):
         return True
-    if genai.denies(bag) or openinference.is_step(span):
+    if genai.denies(attributes) or openinference.is_step(span):
         return False
-    return openinference.is_model_call(bag) or langfuse.is_model_call(bag)
+    return openinference.is_model_call(attributes) or langfuse.is_model_call(attributes)
 
 
 def _read_call(span: Span) -> ModelCall:
-    """Read what all conventions tell; some instrumentations write several."""
-    bag = span.attributes
-    call = genai.read_call(bag, span.events)
-    if openinference.is_spoken(bag):
-        call = call.completed_by(openinference.read_call(bag))
-    if langfuse.is_model_call(bag):
-        call = call.completed_by(langfuse.read_call(bag))
+    """Read all conventions: some instrumentations write several."""
+    attributes = span.attributes
+    call = genai.read_call(attributes, span.events)
+    if openinference.has_attributes(attributes):
+        call = call.completed_by(openinference.read_call(attributes))
+    if langfuse.is_model_call(attributes):
+        call = call.completed_by(langfuse.read_call(attributes))
     return call
 
 
-def _fields(call: ModelCall, bag: Bag, resource: Bag, trace_id: str) -> dict[str, Any]:
-    """Return the wire fields that are known; what the agent tells of itself comes first."""
+def _fields(
+    call: ModelCall, attributes: AttributeMap, resource: AttributeMap, trace_id: str
+) -> dict[str, Any]:
+    """Return the known wire fields; `failsoft.*` attributes override the others."""
     service = short(resource, "service.name")
     known = {
         "correlation_id": trace_id or None,
@@ -434,25 +438,25 @@ def _fields(call: ModelCall, bag: Bag, resource: Bag, trace_id: str) -> dict[str
         "output_tokens": call.output_tokens,
         "reasoning_tokens": call.reasoning_tokens,
         "served_model": call.served_model,
-        "upstream": _host(bag),
+        "upstream": _host(attributes),
         "system_fingerprint": call.system_fingerprint,
         "prompt_version": call.prompt_version,
         "source": None if (service or "").startswith("unknown_service") else service,
-        "release": short(resource, "service.version") or short(bag, "langfuse.release"),
+        "release": short(resource, "service.version") or short(attributes, "langfuse.release"),
         "environment": short(resource, "deployment.environment.name", "deployment.environment")
-        or short(bag, "langfuse.environment"),
+        or short(attributes, "langfuse.environment"),
     }
-    told = failsoft_attributes.read_fields(bag, resource)
-    if "node" in told:
-        told["node"] = slug(told["node"]) or DEFAULT_NODE
-    fields = {name: value for name, value in known.items() if value is not None} | told
-    fields["attributes"] = dict(_more(call, bag))
+    reported = failsoft_attributes.read_fields(attributes, resource)
+    if "node" in reported:
+        reported["node"] = slug(reported["node"]) or DEFAULT_NODE
+    fields = {name: value for name, value in known.items() if value is not None} | reported
+    fields["attributes"] = dict(_extra_attributes(call, attributes))
     return fields
 
 
-def _host(bag: Bag) -> str | None:
-    """Name the server that was called; an address of a pool would be another one each time."""
-    server = short(bag, "server.address")
+def _host(attributes: AttributeMap) -> str | None:
+    """Return the name of the called server; not an address, which varies within a pool."""
+    server = short(attributes, "server.address")
     try:
         ip_address(server or "")
     except ValueError:
@@ -460,15 +464,15 @@ def _host(bag: Bag) -> str | None:
     return None
 
 
-def _more(call: ModelCall, bag: Bag) -> Iterator[tuple[str, str]]:
+def _extra_attributes(call: ModelCall, attributes: AttributeMap) -> Iterator[tuple[str, str]]:
     yield from call.attributes.items()
-    server = short(bag, "server.address")
+    server = short(attributes, "server.address")
     if server is not None:
         yield "server_address", server
 
 
-def _beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str, Any]) -> Draft:
-    """Return the draft of a run's end, or of a tool that nobody registered."""
+def _draft_beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str, Any]) -> Draft:
+    """Return the draft of a run's end, or of an unregistered tool."""
     dropped = {"parse_error_type", "latency_ms", "finish_reason"}
     if kind is EventKind.DEGRADED:
         dropped |= {"attempt", "input_tokens", "output_tokens", "reasoning_tokens"}
@@ -477,7 +481,7 @@ def _beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str, Any]
     return Draft(trace_id, span_id, slot, kind, kept)
 
 
-def _with_body(record: LogRecord) -> Bag:
+def _with_body(record: LogRecord) -> AttributeMap:
     body = record.body if isinstance(record.body, dict) else {}
     return {**body, **record.attributes}
 

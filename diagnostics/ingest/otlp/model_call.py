@@ -1,4 +1,4 @@
-"""What is known of one call of a model, whichever convention tells it."""
+"""One model call, read from any convention."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -8,7 +8,7 @@ from diagnostics.ingest.otlp.answers import Answer
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What is known of one call; without an `answer` the telemetry leaves it out."""
+    """One model call; `answer` is None if the telemetry omits it."""
 
     node: str | None = None
     provider: str | None = None
@@ -27,11 +27,11 @@ class ModelCall:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     def completed_by(self, other: "ModelCall") -> "ModelCall":
-        """Fill what is not known from what another convention tells of the same call."""
+        """Return the call with missing fields filled from another convention."""
         missing = {
             item.name: getattr(other, item.name)
             for item in fields(self)
             if getattr(self, item.name) is None
         }
-        more = {**other.attributes, **self.attributes}
-        return replace(self, **missing, attributes=more)
+        merged = {**other.attributes, **self.attributes}
+        return replace(self, **missing, attributes=merged)

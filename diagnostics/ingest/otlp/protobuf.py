@@ -1,4 +1,4 @@
-"""Export requests in protobuf, split by hand and unpacked by OpenTelemetry's own messages.
+"""Export requests in protobuf, split by hand and unpacked by OpenTelemetry's messages.
 
 An export request holds resources, a resource holds scopes, a scope holds items. Splitting
 them first bounds the work and the memory: one item is unpacked at a time.
@@ -60,7 +60,7 @@ def _unpack(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - a message class 
 
 
 class WireField(NamedTuple):
-    """A field whose value has a length: its number and where it stands."""
+    """A length-delimited field: its number and position."""
 
     number: int
     start: int
@@ -87,7 +87,7 @@ class _Splitter:
         self.left = MAX_FIELDS
 
     def group_of(self, resources: WireField) -> tuple[bytes, list[tuple[str, bytes]]]:
-        """A resource may stand behind its scopes."""
+        """Return a resource, which may follow its scopes, and its items."""
         parts = list(self.parts(resources.start, resources.end))
         resource = b"".join(
             self.body[part.start : part.end] for part in parts if part.number == RESOURCE
@@ -109,7 +109,7 @@ class _Splitter:
         return [(name, self.body[item.start : item.end]) for item in parts if item.number == ITEMS]
 
     def parts(self, at: int, end: int) -> Iterator[WireField]:
-        """Walk the fields between two places; those without a length are passed over."""
+        """Yield the length-delimited fields between two positions."""
         while at < end:
             self.left -= 1
             if self.left < 0:
@@ -132,7 +132,7 @@ class _Splitter:
             raise MalformedError(f"cut off at byte {end}")
 
     def varint(self, at: int, end: int) -> tuple[int, int]:
-        """Read a number of at most 64 bits; give it and where the next thing begins."""
+        """Return a number of at most 64 bits, and the position after it."""
         value = shift = 0
         while at < end and shift < 70:
             byte = self.body[at]

@@ -28,7 +28,7 @@ def read_groups(
     unpack_item: Callable[[Any], Any],
     read: Callable[[Any, Attributes, str], Item],
 ) -> Iterator[Item | None]:
-    """Read item by item, a resource once; None stands for an item beyond the bounds."""
+    """Yield item by item, reading a resource once; None for an item beyond the bounds."""
     for resource, items in groups:
         attributes: Attributes | None = None
         for scope, item in items:
@@ -47,9 +47,9 @@ def read_span(message: Any, resource: Attributes, scope: str) -> Span:  # noqa: 
     attributes, dropped = _attributes(message.attributes, budget)
     events = []
     for event in message.events[:MAX_EVENTS]:
-        kept, more = _attributes(event.attributes, budget)
-        dropped += more
-        events.append(SpanEvent(event.name, kept, event.time_unix_nano))
+        known, more_dropped = _attributes(event.attributes, budget)
+        dropped += more_dropped
+        events.append(SpanEvent(event.name, known, event.time_unix_nano))
     return Span(
         trace_id=message.trace_id.hex(),
         span_id=message.span_id.hex(),

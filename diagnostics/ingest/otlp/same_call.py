@@ -1,43 +1,47 @@
-"""Whether two spans tell the same call of a model: pure rules, from when and where they stand.
+"""Whether two spans report the same model call: pure rules on their times and places.
 
 Two instrumentations (of a framework and of a provider's SDK, say) write a span each:
 
-1. One instrumentation tells a call twice only where a method of a framework calls that of its
-   base: one span is the other's parent, and both begin and end together.
+1. One instrumentation reports a call twice only if a method of a framework calls that of its
+   base class: one span is the other's parent, and both begin and end together.
 2. Both name the provider's response: it must be the same one, at the same time. The traces
    may differ.
-3. Otherwise they stand in one trace, and begin and end together.
+3. Otherwise they are in one trace, and begin and end together.
 """
 
 from diagnostics.ingest.otlp.mapping import CallPlace
 
 MILLISECOND_NS = 1_000_000
-# Spans of one call lie within each other, as exactly as two clocks of one process agree.
+# Spans of one call are nested, up to the difference of two clocks of one process.
 SLACK_NS = 100 * MILLISECOND_NS
-# What one instrumentation does before the other one begins, and after it has ended.
+# The time one instrumentation takes before the other begins, and after it ends.
 TOGETHER_NS = 250 * MILLISECOND_NS
 
 
-def is_same_call(one: CallPlace, other: CallPlace) -> bool:
-    """Whether two spans tell the same call."""
-    if one.scope == other.scope:
-        return _is_nested(one, other) and apart(one, other) is not None
-    if one.response_id is not None and other.response_id is not None:
-        return one.response_id == other.response_id and _overlap(one, other)
-    return one.trace_id == other.trace_id and _overlap(one, other) and apart(one, other) is not None
+def is_same_call(first: CallPlace, second: CallPlace) -> bool:
+    """Whether two spans report the same call."""
+    if first.scope == second.scope:
+        return _is_nested(first, second) and apart(first, second) is not None
+    if first.response_id is not None and second.response_id is not None:
+        return first.response_id == second.response_id and _overlap(first, second)
+    return (
+        first.trace_id == second.trace_id
+        and _overlap(first, second)
+        and apart(first, second) is not None
+    )
 
 
-def apart(one: CallPlace, other: CallPlace) -> int | None:
-    """Return how far two spans begin and end apart, None for too far; nanoseconds."""
-    begin, end = abs(one.started_ns - other.started_ns), abs(one.ended_ns - other.ended_ns)
+def apart(first: CallPlace, second: CallPlace) -> int | None:
+    """Return how far apart two spans begin and end, in nanoseconds; None if too far."""
+    begin, end = abs(first.started_ns - second.started_ns), abs(first.ended_ns - second.ended_ns)
     return begin + end if max(begin, end) <= TOGETHER_NS else None
 
 
-def _is_nested(one: CallPlace, other: CallPlace) -> bool:
-    is_parent = one.span_id == other.parent_id or other.span_id == one.parent_id
-    return is_parent and one.trace_id == other.trace_id
+def _is_nested(first: CallPlace, second: CallPlace) -> bool:
+    is_parent = first.span_id == second.parent_id or second.span_id == first.parent_id
+    return is_parent and first.trace_id == second.trace_id
 
 
-def _overlap(one: CallPlace, other: CallPlace) -> bool:
-    begin, end = max(one.started_ns, other.started_ns), min(one.ended_ns, other.ended_ns)
+def _overlap(first: CallPlace, second: CallPlace) -> bool:
+    begin, end = max(first.started_ns, second.started_ns), min(first.ended_ns, second.ended_ns)
     return begin <= end + SLACK_NS

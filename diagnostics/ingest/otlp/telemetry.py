@@ -12,7 +12,7 @@ MAX_VALUES = 20_000
 
 
 class MalformedError(ValueError):
-    """The body is not what OTLP says it is; the text says where and what is wrong."""
+    """The body is not valid OTLP; the text says where and why."""
 
 
 class TooManyError(ValueError):
@@ -25,7 +25,7 @@ class TooManyValuesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """Something that happened within a span: exceptions and answers are told this way."""
+    """An event of a span, such as an exception or an answer."""
 
     name: str
     attributes: Attributes
@@ -72,12 +72,12 @@ Item: TypeAlias = Span | LogRecord
 
 @dataclass(slots=True)
 class ValueBudget:
-    """How many values an item may still bring."""
+    """How many more values an item may have."""
 
     left: int = field(default=MAX_VALUES)
 
     def spend(self) -> None:
-        """Take one."""
+        """Count one value."""
         self.left -= 1
         if self.left < 0:
             raise TooManyValuesError(TooManyValuesError.__doc__)

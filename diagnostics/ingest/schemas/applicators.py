@@ -111,24 +111,26 @@ def _any_of(check: Check, node: SchemaNode, value: object, place: ValuePlace) ->
 
 
 def _one_of(check: Check, node: SchemaNode, value: object, place: ValuePlace) -> Faults:
-    tried = [check.faults(inner, value, place) for inner in node.arguments["oneOf"]]
-    fitting = sum(not faults for faults in tried)
+    faults_by_form = [check.faults(inner, value, place) for inner in node.arguments["oneOf"]]
+    fitting = sum(not faults for faults in faults_by_form)
     if fitting == 0:
-        return nearest(tried, place, "one_of")
-    message = f"fits {fitting} of {len(tried)} forms, expected exactly one"
+        return nearest(faults_by_form, place, "one_of")
+    message = f"fits {fitting} of {len(faults_by_form)} forms, expected exactly one"
     return [] if fitting == 1 else [SchemaFault(place, "one_of", message)]
 
 
-def nearest(tried: list[list[SchemaFault]], place: ValuePlace, code: str) -> list[SchemaFault]:
-    """Choose the form that was probably meant, and give its faults.
+def nearest(
+    faults_by_form: list[list[SchemaFault]], place: ValuePlace, code: str
+) -> list[SchemaFault]:
+    """Return the faults of the form that was probably meant.
 
     That is the one whose type fits, whose constants fit, and with the fewest faults. When
     no form's type fits, there is one fault that names all of them.
     """
-    if all(_is_other_type(faults, place) for faults in tried):
-        message = " or ".join(dict.fromkeys(faults[0].message for faults in tried))
+    if all(_is_other_type(faults, place) for faults in faults_by_form):
+        message = " or ".join(dict.fromkeys(faults[0].message for faults in faults_by_form))
         return [SchemaFault(place, code, message)]
-    return min(tried, key=lambda faults: _distance(faults, place))
+    return min(faults_by_form, key=lambda faults: _distance(faults, place))
 
 
 def _is_other_type(faults: list[SchemaFault], place: ValuePlace) -> bool:
@@ -158,7 +160,7 @@ def _ref(check: Check, node: SchemaNode, value: object, place: ValuePlace) -> Fa
 
 
 class Applicator(NamedTuple):
-    """Values of which type (None: all) a keyword looks into, and how it is applied."""
+    """The type of value that a keyword applies to (None: all), and its function."""
 
     judges: str | None
     apply: Apply

@@ -1,6 +1,6 @@
-"""Keywords that look at one value alone: a row says when each holds and what it expects.
+"""Keywords that check one value alone: each row has its condition and its expectation.
 
-Expectations are made of the schema, never of the value.
+Expectations are built from the schema, never from the value.
 """
 
 import json
@@ -19,17 +19,17 @@ class BadArgumentError(ValueError):
     """the value of a keyword is not what it must be; the text says what it must be"""
 
 
-def same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON
+def same(first: Any, second: Any) -> bool:  # noqa: ANN401 - any JSON
     """Compare two values as JSON Schema does."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(
-            same(value, other[key]) for key, value in one.items()
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(
+            same(value, second[key]) for key, value in first.items()
         )
-    return bool(one == other)
+    return bool(first == second)
 
 
 def are_unique(items: list[Any]) -> bool:

@@ -17,7 +17,7 @@ class OverBudgetError(Exception):
 
 
 class ValuePlace(NamedTuple):
-    """Where in the value: the last segment of its pointer, and what is around it."""
+    """A place in a value: the last segment of its pointer, and the enclosing place."""
 
     around: "ValuePlace | None"
     segment: str | int
@@ -43,7 +43,7 @@ ROOT = ValuePlace(None, "")
 
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
-    """One thing that does not fit: where, which keyword, what was expected."""
+    """A violation: the place, the keyword and what was expected."""
 
     place: ValuePlace
     code: str
@@ -68,12 +68,12 @@ class Check:
     """One pass over one value; raises OverBudgetError when it takes too long."""
 
     def __init__(self, max_steps: int) -> None:
-        """Begin with all the work still to be spent."""
+        """Start with the full budget."""
         self.left = max_steps
         self.level = 0
 
     def spend(self, steps: int) -> None:
-        """Take from the budget."""
+        """Deduct from the budget."""
         self.left -= steps
         if self.left < 0:
             raise OverBudgetError(OverBudgetError.__doc__)

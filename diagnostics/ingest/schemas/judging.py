@@ -1,6 +1,6 @@
-"""One answer against a node's schema: recovered, then checked as it is, every fault placed.
+"""Checking one answer against a node's schema: recovered, then checked, faults placed.
 
-Nothing is coerced: the leniencies for our own planners know our own schemas.
+Nothing is coerced: the leniencies of our own planners depend on our own schemas.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
 
 @dataclass(frozen=True, slots=True)
 class SchemaVerdict:
-    """What is wrong with an answer (None: nothing) and what it took to read it."""
+    """The errors of an answer (type None: valid) and the repairs needed to read it."""
 
     error_type: ParseErrorType | None
     errors: tuple[ValidationErrorItem, ...] = ()
@@ -23,28 +23,28 @@ class SchemaVerdict:
 def judge(
     text: str, finish_reason: str | None, schema: CompiledSchema | None, max_steps: int = MAX_STEPS
 ) -> SchemaVerdict:
-    """Parse an answer and check it; without a schema any object or array is right.
+    """Parse an answer and check it; without a schema any object or array is valid.
 
     Raises OverBudgetError when the check takes more than `max_steps`.
     """
-    found = recover(text, finish_reason)
-    if isinstance(found, RefusedAnswer):
-        return SchemaVerdict(found.error_type, (found.reason,))
-    errors = faults_of(found, schema, max_steps) if schema is not None else ()
-    bad = ParseErrorType.SCHEMA_INVALID if errors else None
-    return SchemaVerdict(bad, errors, found.repairs)
+    recovered = recover(text, finish_reason)
+    if isinstance(recovered, RefusedAnswer):
+        return SchemaVerdict(recovered.error_type, (recovered.reason,))
+    errors = faults_of(recovered, schema, max_steps) if schema is not None else ()
+    error_type = ParseErrorType.SCHEMA_INVALID if errors else None
+    return SchemaVerdict(error_type, errors, recovered.repairs)
 
 
 def faults_of(
-    found: Recovered, schema: CompiledSchema, max_steps: int = MAX_STEPS
+    recovered: Recovered, schema: CompiledSchema, max_steps: int = MAX_STEPS
 ) -> tuple[ValidationErrorItem, ...]:
     """Check a recovered value as it is; every fault placed. Raises OverBudgetError."""
-    faults = check(schema.nodes, found.value, max_steps)
-    return _placed(found, faults) if faults else ()
+    faults = check(schema.nodes, recovered.value, max_steps)
+    return _placed(recovered, faults) if faults else ()
 
 
-def _placed(found: Recovered, faults: list[SchemaFault]) -> tuple[ValidationErrorItem, ...]:
-    places = TextPlaces(found.text)
+def _placed(recovered: Recovered, faults: list[SchemaFault]) -> tuple[ValidationErrorItem, ...]:
+    places = TextPlaces(recovered.text)
     return tuple(
         places.error(fault.place.pointer, fault.code, fault.message)
         for fault in faults[:MAX_ERRORS]

@@ -1,7 +1,7 @@
-"""Reading a JSON Schema (draft 2020-12) that somebody posted, once, before it is kept.
+"""Reading a posted JSON Schema (draft 2020-12), once, before it is stored.
 
-What would make checking unbounded or would be passed over in silence is refused with its
-place: remote references, look-around in patterns, keywords of other drafts.
+Anything that would make checking unbounded or be silently ignored is refused with its place:
+remote references, look-around in patterns, keywords of other drafts.
 """
 
 import json
@@ -31,13 +31,13 @@ MAX_NODES = 10_000
 MAX_DEPTH = 32
 MAX_IGNORED = 20
 DIALECT = re.compile(r"https?://json-schema\.org/draft/2020-12/schema#?")
-# Where a keyword holds one schema, a list of schemas, or an object of schemas.
+# Keywords that hold one schema, a list of schemas, or an object of schemas.
 ONE = frozenset(
     {"additionalProperties", "propertyNames", "items", "contains"} | {"not", "if", "then", "else"}
 )
 LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
-# Of those, the ones whose schemas look at the same value.
+# Of those, the ones whose schemas apply to the same value.
 IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 NAMES = frozenset({"required", "dependentRequired"})
 ANNOTATIONS = frozenset(
@@ -60,7 +60,7 @@ REFUSED: Mapping[str, str] = {
 
 
 class SchemaFaultError(ValueError):
-    """A schema is refused: the pointer to the place, a code, and what is expected there."""
+    """A schema is refused: the pointer, a code and what is expected there."""
 
     def __init__(self, path: str, code: str, message: str) -> None:
         """Place the fault."""
@@ -72,7 +72,7 @@ class SchemaFaultError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """A schema that was read; `ignored` are pointers to keywords that check nothing."""
+    """A compiled schema; `ignored` are pointers to keywords that check nothing."""
 
     nodes: Mapping[str, SchemaNode]
     title: str | None
@@ -82,9 +82,9 @@ class CompiledSchema:
 def read_schema(document: Any, is_ours: bool = True) -> CompiledSchema:  # noqa: ANN401 - any JSON
     """Read a schema, or raise SchemaFaultError with the first thing that is wrong.
 
-    At most 64 KiB, 10,000 values, 32 levels; references only inside the document. Of a schema
-    that is not ours to check alone, what we do not check (patterns, anchors, other drafts) is
-    passed over, and its size is for the caller to bound.
+    At most 64 KiB, 10,000 values, 32 levels; references only inside the document. In a schema
+    from a request (`is_ours` false) anything unsupported (patterns, anchors, other drafts) is
+    ignored, and the caller bounds its size.
     """
     if is_ours:
         _check_bounds(document)
@@ -92,8 +92,8 @@ def read_schema(document: Any, is_ours: bool = True) -> CompiledSchema:  # noqa:
     reader.read(document, "")
     reader.check_references()
     title = document.get("title") if isinstance(document, dict) else None
-    named = title.strip()[:200] if isinstance(title, str) else ""
-    return CompiledSchema(reader.nodes, named or None, tuple(reader.ignored[:MAX_IGNORED]))
+    stripped = title.strip()[:200] if isinstance(title, str) else ""
+    return CompiledSchema(reader.nodes, stripped or None, tuple(reader.ignored[:MAX_IGNORED]))
 
 
 def _check_bounds(document: Any) -> None:  # noqa: ANN401 - any JSON
@@ -115,9 +115,9 @@ class _Reader:
         self.is_ours = is_ours
         self.nodes: dict[str, SchemaNode] = {}
         self.ignored: list[str] = []
-        # From a schema that refers to the pointer it names.
+        # Pairs of a schema's pointer and the pointer that it refers to.
         self._references: list[tuple[str, str]] = []
-        # From a schema to those that look at the same value.
+        # From a schema to those applied to the same value.
         self._beside = defaultdict[str, list[str]](list)
 
     def read(self, schema: Any, pointer: str) -> SchemaNode:  # noqa: ANN401 - any JSON
@@ -153,8 +153,8 @@ class _Reader:
     ) -> None:
         at, argument = pointer + pointer_of([keyword]), schema[keyword]
         if self.is_ours and (keyword in REFUSED or (keyword == "$id" and pointer)):
-            why = REFUSED.get(keyword, "only the root may have an $id")
-            raise SchemaFaultError(at, "unsupported", why)
+            reason = REFUSED.get(keyword, "only the root may have an $id")
+            raise SchemaFaultError(at, "unsupported", reason)
         if keyword in ASSERTIONS:
             if self.is_ours or keyword != "pattern":
                 rules = node.first if keyword == "type" else node.rules
@@ -180,14 +180,14 @@ class _Reader:
         if keyword == "required":
             return _names(argument)
         if keyword == "dependentRequired":
-            return {name: _names(names) for name, names in _named(argument).items()}
+            return {name: _names(names) for name, names in _require_object(argument).items()}
         if keyword in LISTS:
             if not isinstance(argument, list) or not argument:
                 raise BadArgumentError("a list of schemas")
             parts = dict(enumerate(argument))
             return list(self._read_parts(keyword, parts, pointer, at).values())
         if keyword in MAPS:
-            return self._read_parts(keyword, _named(argument), pointer, at)
+            return self._read_parts(keyword, _require_object(argument), pointer, at)
         inner = self._read_part(keyword, argument, pointer, at)
         if keyword == "contains":
             most = natural(schema.get("maxContains", 2**53))
@@ -220,7 +220,7 @@ class _Reader:
 
 def _assert(keyword: str, argument: object) -> Rule:
     assertion = ASSERTIONS[keyword]
-    wanted, holds = assertion.read(argument), assertion.holds
+    operand, holds = assertion.read(argument), assertion.holds
     judges = TYPES[assertion.judges] if assertion.judges else None
     expectation = word_expectation(keyword, argument)
     code = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", keyword)
@@ -228,7 +228,7 @@ def _assert(keyword: str, argument: object) -> Rule:
     def rule(check: Check, value: Any, place: ValuePlace) -> list[SchemaFault]:  # noqa: ANN401
         if isinstance(value, list):
             check.spend(len(value))
-        if (judges is not None and not judges(value)) or holds(value, wanted):
+        if (judges is not None and not judges(value)) or holds(value, operand):
             return []
         actual = f", got {type_of(value)}" if keyword == "type" else ""
         return [SchemaFault(place, code, expectation + actual)]
@@ -252,7 +252,7 @@ def _names(argument: object) -> list[str]:
     return list(dict.fromkeys(argument))
 
 
-def _named(argument: object) -> Mapping[str, Any]:
+def _require_object(argument: object) -> Mapping[str, Any]:
     if not isinstance(argument, dict):
         raise BadArgumentError("an object")
     return argument

@@ -13,7 +13,7 @@ from diagnostics import clock
 from diagnostics.alerting.imported_past import pause_alerts, take_as_known
 from diagnostics.figures import plural
 from diagnostics.ingest.exports.files import ExportFormat, UnreadableError
-from diagnostics.ingest.importing import Import, ImportReport, import_files
+from diagnostics.ingest.importing import ImportJob, ImportReport, import_files
 from diagnostics.management.projects import require_project
 
 MOST_DAYS = 400
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             raise CommandError(f"--days: 1 to {MOST_DAYS}")
         project, begun = require_project(options["project"]), clock.now()
         told = _Told(self, project.pk)
-        asked = Import(
+        asked = ImportJob(
             project.pk,
             options["files"],
             ExportFormat(options["format"]) if options["format"] else None,

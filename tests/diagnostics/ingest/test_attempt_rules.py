@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from diagnostics.ingest.attempt_rules import AgentKey, AgentTime, TimedCall, find_ladders
+from diagnostics.ingest.attempt_rules import AgentKey, AgentTime, TimedCall, group_attempts
 from tests.diagnostics.builders import AT
 
 Shape = tuple[int, list[int], bool]
@@ -31,7 +31,7 @@ def call(
 
 def shape(*calls: TimedCall, agents: dict[AgentKey, AgentTime] | None = None) -> list[Shape]:
     """Cycle, calls by number, and whether none was good."""
-    found = find_ladders(calls, agents or {})
+    found = group_attempts(calls, agents or {})
     told = [
         (ladder.cycle, [one.event_id.int for one in ladder.calls], ladder.is_degraded)
         for ladder in found

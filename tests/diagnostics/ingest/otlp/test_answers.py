@@ -7,8 +7,8 @@ import pytest
 
 from diagnostics.ingest.otlp import genai, langfuse, openinference
 from diagnostics.ingest.otlp.answers import NO_ANSWER, Answer, CalledTool, read_reply
+from diagnostics.ingest.otlp.request_schemas import answer_schema_of, is_structured, tools_of
 from diagnostics.ingest.otlp.telemetry import SpanEvent
-from diagnostics.ingest.otlp.told_schemas import answer_schema_of, is_structured, tools_of
 
 THOUGHT = {"type": "reasoning", "content": "x"}
 TOOL_CALL = {"type": "tool_call", "name": "echo", "arguments": {}}

@@ -1,0 +1,86 @@
+"""Schemas in a request: those of its tools, and that of the expected answer."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from diagnostics.ingest.otlp.attributes import AttributeMap, decoded
+
+SCHEMAS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")
+MAX_TOOLS = 200
+STRUCTURED = ("gen_ai.request.structured_output_schema", "llm.request.structured_output_schema")
+PARAMETERS = "model_request_parameters"
+OUTPUT_MODES = frozenset({"tool", "native", "prompted"})
+
+
+def tools_of(attributes: AttributeMap) -> dict[str, Any]:
+    """Return the schemas of the tools a request offered, by the name of the tool."""
+    schemas: dict[str, Any] = {}
+    for tool in _definitions(attributes):
+        function = tool.get("function")
+        definition = function if isinstance(function, Mapping) else tool
+        name = definition.get("name")
+        schema = decoded(next((definition[key] for key in SCHEMAS if key in definition), None))
+        if isinstance(name, str) and isinstance(schema, dict):
+            schemas.setdefault(name, schema)
+    return schemas
+
+
+def answer_schema_of(attributes: AttributeMap) -> Any:  # noqa: ANN401 - any JSON
+    """Return the schema that a request demands of its answer; None without one."""
+    output = _parameters(attributes).get("output_object")
+    if isinstance(output, Mapping):
+        return output.get("json_schema")
+    response_format = response_format_of(attributes)
+    if isinstance(response_format, Mapping) and isinstance(
+        response_format.get("json_schema"), Mapping
+    ):
+        return response_format["json_schema"].get("schema")
+    return next((decoded(attributes[key]) for key in STRUCTURED if key in attributes), None)
+
+
+def is_structured(attributes: AttributeMap) -> bool:
+    """Whether a request forces the model to answer with a JSON value."""
+    if _parameters(attributes).get("output_mode") in OUTPUT_MODES:
+        return True
+    response_format = response_format_of(attributes)
+    kind = response_format.get("type") if isinstance(response_format, Mapping) else None
+    return kind in ("json_object", "json_schema") or any(key in attributes for key in STRUCTURED)
+
+
+def response_format_of(attributes: AttributeMap) -> Any:  # noqa: ANN401 - any JSON
+    """Return OpenInference's `response_format`."""
+    invocation = decoded(attributes.get("llm.invocation_parameters"))
+    return invocation.get("response_format") if isinstance(invocation, dict) else None
+
+
+def _parameters(attributes: AttributeMap) -> Mapping[str, Any]:
+    """Return pydantic-ai's own description of a request."""
+    parameters = decoded(attributes.get(PARAMETERS))
+    return parameters if isinstance(parameters, dict) else {}
+
+
+def _definitions(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
+    lists = [decoded(attributes.get("gen_ai.tool.definitions")), *_parameters_tools(attributes)]
+    for definitions in lists:
+        yield from (tool for tool in definitions or () if isinstance(tool, Mapping))
+    for index in range(MAX_TOOLS):
+        tool = decoded(attributes.get(f"llm.tools.{index}.tool.json_schema"))
+        if not isinstance(tool, dict):
+            break
+        yield tool
+    for prefix in ("llm.request.functions", "gen_ai.request.functions"):
+        for index in range(MAX_TOOLS):
+            name = attributes.get(f"{prefix}.{index}.name")
+            if name is None:
+                break
+            keys = ("parameters", "input_schema")
+            schema = next(
+                (attributes[k] for key in keys if (k := f"{prefix}.{index}.{key}") in attributes),
+                None,
+            )
+            yield {"name": name, "parameters": schema}
+
+
+def _parameters_tools(attributes: AttributeMap) -> list[Any]:
+    parameters = _parameters(attributes)
+    return [parameters.get("output_tools"), parameters.get("function_tools")]
