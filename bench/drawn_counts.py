@@ -21,7 +21,7 @@ class DrawnCounts:
     """What a database would answer about these runs."""
 
     runs: Sequence[DrawnRun]
-    deploys: Sequence[ReportedDeploy]
+    reported: Sequence[ReportedDeploy]
     stretch: Stretch
     silent: frozenset[str] = frozenset()
     """Sources that tell of failing calls only, and of no ends of runs."""
@@ -32,22 +32,22 @@ class DrawnCounts:
         for run in self._between(stretch.window.since, stretch.window.until):
             calls, failures = leave_out(left_out, run.place, len(run.calls), failures_of(run))
             if calls:
-                curve = found.setdefault(run.place.who, SeriesCurve([0] * stretch.count))
+                curve = found.setdefault(run.place.series, SeriesCurve([0] * stretch.count))
                 curve.add((run.at - stretch.origin) // stretch.width, calls, failures)
         return found
 
-    def usual(self) -> SeriesBaseline:
+    def baseline(self) -> SeriesBaseline:
         """Give what is known of each series from the week before the stretch."""
         until = floor(self.stretch.window.since, HOUR)
         calls, failed = (Counter[SeriesKey](), defaultdict[SeriesKey, Counter[str]](Counter))
         for run in self._between(until - WEEK, until):
-            who = run.place.who
+            who = run.place.series
             calls[who] += len(run.calls)
             _count(run, failed[who])
         older = self._between(until - WEEK, until - 24 * HOUR)
         return SeriesBaseline.of(
             {who: CallTotals(calls[who], failed[who]) for who in calls},
-            {run.place.who for run in older},
+            {run.place.series for run in older},
         )
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
@@ -67,7 +67,7 @@ class DrawnCounts:
     def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Give the same by series."""
         return [
-            replace(cell, place=Dimensions(**cell.place.who._asdict()))
+            replace(cell, place=Dimensions(**cell.place.series._asdict()))
             for cell in self.cells(since, until)
         ]
 
@@ -87,9 +87,9 @@ class DrawnCounts:
             if since <= at < until
         ]
 
-    def told(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
+    def deploys(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
         """Give the deploys between two times."""
-        return [one for one in self.deploys if since <= one.at < until]
+        return [deploy for deploy in self.reported if since <= deploy.at < until]
 
     def _between(self, since: datetime, until: datetime) -> Iterable[DrawnRun]:
         return (run for run in self.runs if since <= run.at < until)

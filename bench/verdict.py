@@ -25,7 +25,7 @@ from bench.verdict_fourth.stories import fourth_cases
 from bench.verdict_pipeline import ask_pipeline, read_said
 from bench.verdict_second.stories import second_cases
 from diagnostics.verdict.curves import VerdictRange
-from diagnostics.verdict.judging import judge_asked
+from diagnostics.verdict.judging import judge_range
 from diagnostics.verdict.novelty import ReportedDeploy
 from diagnostics.verdict.suspects import Cause
 
@@ -79,7 +79,7 @@ def ask_quickly(case: Case) -> Said:
     """Ask counts in memory."""
     day = VerdictRange(case.now - timedelta(hours=24), case.now, case.now)
     count = partial(DrawnCounts, list(case.runs()), case.told())
-    judged, *others = judge_asked(day, count)
+    judged, *others = judge_range(day, count)
     found = judged.finding
     if others:
         return Said(Cause.MIXED.value, "", found.top_kind, judged.since)

@@ -25,7 +25,7 @@ from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.fields import FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.queries import seen_in
+from diagnostics.verdict.queries import failure_evidence
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.series import SeriesChart, Since
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -144,7 +144,7 @@ def _facts(
     places = places_of(project_id, group, asked)
     curve = curve_of(project_id, group, asked)
     calls = calls_by_node(project_id, asked).get(group.node) or None
-    seen = [seen_in(event, payload) for event, payload in samples]
+    seen = [failure_evidence(event, payload) for event, payload in samples]
     return {
         "row": row,
         "group": group,

@@ -51,7 +51,9 @@ class World:
         """Return the usual failure rates of a series; a new version has those of the old one."""
         if usual := self.usual.get(place):
             return usual
-        origins = (old for old in self.shares if (old.who, old.source) == (place.who, place.source))
+        origins = (
+            old for old in self.shares if (old.series, old.source) == (place.series, place.source)
+        )
         return self.usual[next(origins)]
 
 

@@ -13,7 +13,7 @@ from bench.verdict_fourth.stories import FourthCase
 from diagnostics.verdict.advice import advise, part_of
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.evidence import Evidence
-from diagnostics.verdict.judging import Diagnosis, judge_asked
+from diagnostics.verdict.judging import Diagnosis, judge_range
 from diagnostics.verdict.wording import cause_words
 
 DAY = timedelta(days=1)
@@ -24,7 +24,7 @@ def answer_from_counts(case: FourthCase) -> dict[str, Any]:
     day = VerdictRange(case.now - DAY, case.now, case.now)
     silent = case.script.silent
     count = partial(DrawnCounts, list(_posted(case)), case.told(), silent=silent)
-    found = judge_asked(day, count)
+    found = judge_range(day, count)
     said = [_describe(one) for one in found]
     return {**said[0], "incidents": [one for one in said if one["since"]]}
 

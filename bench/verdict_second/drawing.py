@@ -128,7 +128,7 @@ class SecondCase:
         alike = (
             shares
             for origin, shares in self.world.usual.items()
-            if origin.who == place.who and origin.source == place.source
+            if origin.series == place.series and origin.source == place.source
         )
         return next(alike, {"schema_invalid": 0.02})
 

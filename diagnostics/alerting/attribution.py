@@ -13,7 +13,7 @@ from diagnostics.alerting.signals import Slice
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.statuses import stored_statuses
-from diagnostics.verdict.verdicts import Verdict, kept_form, verdict_of
+from diagnostics.verdict.verdicts import Verdict, stored_form, verdict_of
 
 logger = structlog.get_logger(__name__)
 
@@ -40,7 +40,7 @@ class VerdictCache:
         verdict = self.cause_of(values) or self._verdict(values)
         if verdict is None:
             return blame_of(values, None), {}
-        kept = kept_form(verdict)
+        kept = stored_form(verdict)
         del kept["incidents"]
         return blame_of(values, verdict), kept
 

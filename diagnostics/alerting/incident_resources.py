@@ -10,7 +10,7 @@ from diagnostics.alerting.incident_models import Incident, IncidentCause
 from diagnostics.alerting.severity import Severity
 from diagnostics.rest.examples import answered, asked, page
 from diagnostics.rest.resources import Resource
-from diagnostics.verdict.wording import worded
+from diagnostics.verdict.wording import wire_form
 
 
 def person_name(user: Any) -> str | None:  # noqa: ANN401 - a user, or nobody
@@ -59,7 +59,7 @@ class IncidentResource(Resource):
     sentence: Annotated[
         str | None,
         Field(validation_alias="latest_verdict", description="of the verdict, as it is now"),
-        BeforeValidator(lambda verdict: worded(verdict).get("sentence")),
+        BeforeValidator(lambda verdict: wire_form(verdict).get("sentence")),
     ]
     resolution_cause: Annotated[str | None, Field(description="as a person said")]
     tracker_url: Given
@@ -108,8 +108,8 @@ def describe_whole_incident(row: Incident) -> dict[str, Any]:
     slices = row.slices.select_related("rule").order_by("pk")
     return {
         **IncidentResource.dump(row),
-        "verdict": worded(row.verdict),
-        "verdict_now": worded(row.verdict_now),
+        "verdict": wire_form(row.verdict),
+        "verdict_now": wire_form(row.verdict_now),
         "slices": [IncidentSliceResource.dump(one) for one in slices],
         "timeline": sorted(map(IncidentEntry.dump, lines), key=itemgetter("at")),
     }

@@ -19,7 +19,7 @@ from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of, mark_verdict
 from diagnostics.verdict.statuses import recent_verdict_of
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.verdicts import Verdict, kept_form
+from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.filter_bar import read_filters
 
@@ -37,7 +37,7 @@ def rating(
     kind = first.finding.top_kind
     narrowed = {**_subject(first), **({"kind": kind_filter(kind)} if kind else {})}
     return {
-        "marked": mark_of(project_id, kept_form(first)),
+        "marked": mark_of(project_id, stored_form(first)),
         "failures": selection.query_for(**narrowed),
     }
 
@@ -65,7 +65,7 @@ def verdict_task(request: ConsoleRequest) -> HttpResponse:
     back = f"{reverse('now')}?{selection.query()}".rstrip("?")
     facts = task_of(
         request.project,
-        kept_form(verdict),
+        stored_form(verdict),
         hit,
         [slice_words(one._asdict()) for one in series[:MOST_SERIES]],
         now,
@@ -83,5 +83,5 @@ def mark_now(request: ConsoleRequest) -> HttpResponse:
     selection = read_selection(asked)
     verdict = recent_verdict_of(request.project.pk, selection, clock.now())
     is_right = request.POST.get("said") == "right"
-    mark_verdict(request.project.pk, kept_form(verdict), by, is_right=is_right)
+    mark_verdict(request.project.pk, stored_form(verdict), by, is_right=is_right)
     return redirect(f"{reverse('now')}?{selection.query()}".rstrip("?"))

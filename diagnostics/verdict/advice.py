@@ -26,13 +26,13 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class CauseAdvice:
-    """What a cause advises, its evidence, and the evidence where nothing can be compared."""
+    """The advice for a cause, its evidence, and the evidence without comparable calls."""
 
     text: str
     evidence: str
     uncompared: str
     dimension: str = ""
-    """Where its part of the excess is told."""
+    """The dimension that holds its share of the excess."""
 
 
 ROUTING: Mapping[str, CauseAdvice] = {
@@ -100,19 +100,19 @@ CHANGES = frozenset({Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.PAIR})
 
 @dataclass(frozen=True, slots=True)
 class KindAdvice:
-    """What a kind of failure advises: generally, and where a change of ours is the cause."""
+    """The advice for a kind of failure: in general, and if a change of ours is the cause."""
 
     text: str
     evidence: str
     ours: str = ""
 
 
-UNTOLD = KindAdvice(
+UNKNOWN_KIND = KindAdvice(
     "Post an event for each attempt to see the kind of failure.",
     "The kind is unknown: only ends of runs or outcomes are posted",
 )
 BY_KIND: Mapping[str, KindAdvice] = {
-    "": UNTOLD,
+    "": UNKNOWN_KIND,
     "not_json": KindAdvice(
         "Request the provider's JSON-schema mode from the first attempt on.",
         "Answers contain no readable JSON",
@@ -209,7 +209,7 @@ def advise(
 
 
 def part_of(finding: Finding) -> ExcessShare | None:
-    """Return the cause's own share of the excess; None where it has none."""
+    """Return the share of the excess that the cause has; None if it has none."""
     if finding.cause is None:
         return None
     advised = {**ROUTING, **BY_CAUSE}.get(finding.cause)
@@ -225,17 +225,17 @@ def part_of(finding: Finding) -> ExcessShare | None:
     )
 
 
-def _by_cause(found: CauseAdvice, part: ExcessShare | None, *, is_compared: bool) -> Advice:
+def _by_cause(advice: CauseAdvice, part: ExcessShare | None, *, is_compared: bool) -> Advice:
     if not is_compared:
-        return Advice(found.text, f"{found.uncompared}.")
-    # More than all of it: others fail less than before.
+        return Advice(advice.text, f"{advice.uncompared}.")
+    # A share above 1 means that others fail less than before.
     figures = (
         f": {percent(min(part.share, 1.0), 0)} of the failures above baseline,"
         f" {percent(part.traffic_share, 0)} of the calls"
         if part
         else ""
     )
-    return Advice(found.text, f"{found.evidence}{figures}.")
+    return Advice(advice.text, f"{advice.evidence}{figures}.")
 
 
 def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
@@ -251,12 +251,12 @@ def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
     if kind == UNSAID:
         kind = "other" if evidence.sampled else ""
     if kind == "call_other" and evidence.call_errors:
-        kind = next((why for why in evidence.call_errors if why in BY_KIND), kind)
-    named = KindAdvice("Read samples of the failure.", f"The kind is {kind.replace('_', ' ')}")
-    found = BY_KIND.get(kind, named)
-    text = found.ours if found.ours and cause in CHANGES else found.text
+        kind = next((error for error in evidence.call_errors if error in BY_KIND), kind)
+    unlisted = KindAdvice("Read samples of the failure.", f"The kind is {kind.replace('_', ' ')}")
+    advice = BY_KIND.get(kind, unlisted)
+    text = advice.ours if advice.ours and cause in CHANGES else advice.text
     places = _places(evidence.pointers) if kind == "duplicate_key" else ""
-    return Advice(text, _figures(f"{found.evidence}{places}", evidence))
+    return Advice(text, _figures(f"{advice.evidence}{places}", evidence))
 
 
 _LESS_REASONING = (
@@ -270,32 +270,38 @@ def _is_reasoning(evidence: Evidence) -> bool:
 
 
 def _on_budget(evidence: Evidence) -> Advice:
-    """Tell what used up the budget: reasoning, the answer, or neither."""
-    cut, budget, spent = (evidence.cut_at_tokens, evidence.budget_tokens, evidence.reasoning_tokens)
-    if cut is None:
+    """Return advice by what used up the budget: reasoning, the answer or neither."""
+    cut_at, budget, reasoning = (
+        evidence.cut_at_tokens,
+        evidence.budget_tokens,
+        evidence.reasoning_tokens,
+    )
+    if cut_at is None:
         text = "Raise the output token budget, or ask for shorter plans."
         return Advice(text, _figures("Answers end at the token limit", evidence))
     of_budget = f" (median); the budget is {count(budget)}" if budget else " (median)"
-    seen = f"Truncated answers end at {count(cut)} tokens{of_budget}"
-    if spent:
-        seen = f"{seen}; reasoning takes {count(spent)} of them"
+    evidence_text = f"Truncated answers end at {count(cut_at)} tokens{of_budget}"
+    if reasoning:
+        evidence_text = f"{evidence_text}; reasoning takes {count(reasoning)} of them"
     if not evidence.is_at_budget:
         text = "Check stop sequences, stream timeouts and the context window: the budget is not"
-        return Advice(f"{text} used up.", _figures(seen, evidence))
+        return Advice(f"{text} used up.", _figures(evidence_text, evidence))
     if _is_reasoning(evidence):
-        return Advice(_LESS_REASONING, _figures(seen, evidence))
+        return Advice(_LESS_REASONING, _figures(evidence_text, evidence))
     return Advice(
-        "Raise the output token budget, or ask for shorter plans.", _figures(seen, evidence)
+        "Raise the output token budget, or ask for shorter plans.",
+        _figures(evidence_text, evidence),
     )
 
 
 def _on_tools(evidence: Evidence) -> Advice:
     text = "Name the registered tools in the prompt, or register the missing ones."
-    named = [
-        f"{one.name} (nearest: {one.detail})" if one.detail else one.name for one in evidence.tools
+    tools = [
+        f"{tool.name} (nearest: {tool.detail})" if tool.detail else tool.name
+        for tool in evidence.tools
     ]
-    told = f"Unknown tools, most of all {', '.join(named)}" if named else "Unknown tools"
-    return Advice(text, _figures(told, evidence))
+    text_evidence = f"Unknown tools, most of all {', '.join(tools)}" if tools else "Unknown tools"
+    return Advice(text, _figures(text_evidence, evidence))
 
 
 def _on_schema(evidence: Evidence) -> Advice:
@@ -307,19 +313,19 @@ def _on_schema(evidence: Evidence) -> Advice:
 
 
 def _places(places: Sequence[RisenPlace]) -> str:
-    told = [
-        f"{shorten(one.name, LONGEST_PLACE)}"
-        f" ({one.detail}, {one.sampled} sampled, {one.before} in the week before)"
-        for one in places
+    risen = [
+        f"{shorten(place.name, LONGEST_PLACE)}"
+        f" ({place.detail}, {place.sampled} sampled, {place.before} in the week before)"
+        for place in places
     ]
-    return f" at {', '.join(told)}" if told else ""
+    return f" at {', '.join(risen)}" if risen else ""
 
 
-def _figures(told: str, evidence: Evidence) -> str:
-    """Add how many calls fail so, and what was usual."""
+def _figures(observation: str, evidence: Evidence) -> str:
+    """Append the share of calls that fail in this way, and the baseline."""
     now, before = evidence.now, evidence.before
     if not now.calls:
         sampled = f": {plural(evidence.sampled, 'failure')} sampled" if evidence.sampled else ""
-        return f"{told}{sampled}."
-    usual = f", {percent(before.share)} in the week before" if before.calls else ""
-    return f"{told}: {percent(now.share)} of {count(now.calls)} calls{usual}."
+        return f"{observation}{sampled}."
+    baseline = f", {percent(before.share)} in the week before" if before.calls else ""
+    return f"{observation}: {percent(now.share)} of {count(now.calls)} calls{baseline}."

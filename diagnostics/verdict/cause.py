@@ -1,8 +1,8 @@
 """Which suspect it was.
 
-A suspect is named when it explains four fifths of the excess about as well as the best one
-does, when all of its calls that are often made are hit, and when calls that it does not
-touch go on well: without such calls there is nothing to compare with.
+A suspect is named if it explains four fifths of the excess about as well as the best one, if
+every frequent part of its calls is hit, and if calls that it does not touch still succeed:
+without such calls there is nothing to compare with.
 """
 
 from collections import defaultdict
@@ -34,23 +34,23 @@ WELL = 2.5
 HIT = 0.0
 """A part that is less well than this is likelier hit than not."""
 ANOTHER_WEIGHT = 6.0
-"""What is left beside a suspect, from which on there is a second cause."""
+"""The unexplained weight from which on there is a second cause."""
 LEAST_CALLS = 20
 LEAST_EXCESS = 3.5
 LEAST_WEIGHT = 6.0
 UNSURE_WEIGHT = 2.0
 UNSURE_EXCESS = 2.0
-"""From here on something may be wrong, and there is too little to tell."""
+"""From here on something may be wrong, but there is too little evidence."""
 TOLERANCE = 4.0
-"""Weights closer than this (and a twentieth of the best) cannot be told apart."""
+"""Weights closer than this (and a twentieth of the best) count as equal."""
 LEAST_OF_BEST = 0.6
-"""Of the weight of whatever explains most, what one that explains it all must have."""
+"""The share of the best weight that a complete explanation must have."""
 LEAST_PART = 0.1
 """Of the kind that rose most, what another must have to count as risen."""
 ANOTHER_SHARE = 0.06
-"""The part that is left beside a suspect, from which on there is a second cause."""
+"""The unexplained share from which on there is a second cause."""
 MOST_TRIED = 14
-"""Suspects of which each two are tried as two causes at once."""
+"""How many suspects are tried in pairs as two simultaneous causes."""
 
 
 def _model_of(place: Dimensions) -> object:
@@ -76,7 +76,7 @@ OTHERS: Mapping[Cause, Callable[[Dimensions], object]] = {
     Cause.MODEL: _model_of,
     Cause.SOURCE: source_of,
 }
-"""By what the calls are divided that a suspect does not touch: one at least must go well."""
+"""How calls untouched by a suspect are divided: at least one part must succeed."""
 
 
 def _except(
@@ -87,152 +87,163 @@ def _except(
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What is known of the calls since an onset, and how suspects are held against it."""
+    """The evidence since an onset, and the tests that suspects must pass."""
 
     ledger: EvidenceSums
     timing: Timing
     by_kind: Mapping[str, float]
     """The excess of each kind of failure."""
     served_before: frozenset[object] = frozenset()
-    """Models of which it was told before what answered in their place."""
+    """Models whose actual answerer was reported before the onset."""
 
-    def is_whole(self, one: Explanation) -> bool:
-        """Whether no part of the calls of a suspect goes on well."""
-        part = PART_OF_OUTAGE if one.suspect.cause is Cause.PROVIDER_OUTAGE else PART
-        touches = one.suspect.touches
+    def is_whole(self, explanation: Explanation) -> bool:
+        """Whether no part of a suspect's calls still succeeds."""
+        part = PART_OF_OUTAGE if explanation.suspect.cause is Cause.PROVIDER_OUTAGE else PART
+        touches = explanation.suspect.touches
         return not any(
-            self.ledger.wellness(one, mine, part) > WELL
-            for read in PARTS.get(one.suspect.cause, ())
-            for mine in self.ledger.parts(read, touches)
+            self.ledger.wellness(explanation, part_touches, part) > WELL
+            for read in PARTS.get(explanation.suspect.cause, ())
+            for part_touches in self.ledger.parts(read, touches)
         )
 
-    def is_compared(self, one: Explanation) -> bool:
-        """Whether calls that a suspect does not touch go on well, which could be hit as well."""
-        read, touches = OTHERS[one.suspect.cause], one.suspect.touches
-        return self._goes_well(one, lambda place: not touches(place), read)
+    def is_compared(self, explanation: Explanation) -> bool:
+        """Whether comparable calls that a suspect does not touch still succeed."""
+        read, touches = OTHERS[explanation.suspect.cause], explanation.suspect.touches
+        return self._goes_well(explanation, lambda place: not touches(place), read)
 
-    def is_outage_compared(self, one: Explanation) -> bool:
-        """Whether other providers answer, or this one says itself that it refuses."""
-        return self.is_refused(one) or self.is_compared(one)
+    def is_outage_compared(self, explanation: Explanation) -> bool:
+        """Whether other providers answer, or this one reports that it rate-limits."""
+        return self.is_refused(explanation) or self.is_compared(explanation)
 
-    def is_refused(self, one: Explanation) -> bool:
-        """Whether most of what rose are calls that the provider says it limits."""
-        return max(one.added, key=one.added.__getitem__, default="") == LIMITED
+    def is_refused(self, explanation: Explanation) -> bool:
+        """Whether most of the rise are calls refused by the provider's rate limit."""
+        return max(explanation.added, key=explanation.added.__getitem__, default="") == LIMITED
 
-    def goes_elsewhere(self, one: Explanation, suspect: Suspect, other: Suspect) -> bool:
-        """Whether what else one suspect touches goes on well, without the other."""
-        mine, theirs = suspect.touches, other.touches
-        return self.ledger.wellness(one, lambda place: mine(place) and not theirs(place)) > WELL
+    def goes_elsewhere(self, explanation: Explanation, suspect: Suspect, other: Suspect) -> bool:
+        """Whether calls of one suspect without the other still succeed."""
+        touches, other_touches = suspect.touches, other.touches
+        return (
+            self.ledger.wellness(
+                explanation, lambda place: touches(place) and not other_touches(place)
+            )
+            > WELL
+        )
 
-    def hit_models(self, one: Explanation) -> int:
+    def hit_models(self, explanation: Explanation) -> int:
         """Return how many models of a suspect are hit."""
-        parts = self.ledger.parts(_model_of, one.suspect.touches)
-        return sum(self.ledger.wellness(one, part, PART_OF_OUTAGE) < HIT for part in parts)
+        parts = self.ledger.parts(_model_of, explanation.suspect.touches)
+        return sum(self.ledger.wellness(explanation, part, PART_OF_OUTAGE) < HIT for part in parts)
 
-    def called_models(self, one: Explanation) -> int:
+    def called_models(self, explanation: Explanation) -> int:
         """Return how many models a suspect touches."""
-        return len(self.ledger.parts(_model_of, one.suspect.touches))
+        return len(self.ledger.parts(_model_of, explanation.suspect.touches))
 
     def _goes_well(
         self,
-        one: Explanation,
+        explanation: Explanation,
         touches: Callable[[Dimensions], bool],
         read: Callable[[Dimensions], object],
     ) -> bool:
-        if self.ledger.wellness(one, touches) > WELL:
+        if self.ledger.wellness(explanation, touches) > WELL:
             return True
         return any(
-            self.ledger.wellness(one, part) > WELL for part in self.ledger.parts(read, touches)
+            self.ledger.wellness(explanation, part) > WELL
+            for part in self.ledger.parts(read, touches)
         )
 
     def is_one_kind(self) -> bool:
-        """Whether one kind rose; runs that were told without their calls may hide any."""
-        risen = {kind: more for kind, more in self.by_kind.items() if more > 0}
-        told = [more for kind, more in risen.items() if kind != UNSAID]
+        """Whether a single kind rose, with or without runs reported without their calls."""
+        risen = {kind: excess for kind, excess in self.by_kind.items() if excess > 0}
+        known = [excess for kind, excess in risen.items() if kind != UNSAID]
         return any(
-            max(rose, default=0.0) >= MOST_OF_IT * sum(rose)
-            for rose in (list(risen.values()), told)
+            max(excesses, default=0.0) >= MOST_OF_IT * sum(excesses)
+            for excesses in (list(risen.values()), known)
         )
 
-    def is_valid(self, one: Explanation) -> bool:
-        """Whether a suspect may be named at all."""
-        if not self.is_whole(one):
+    def is_valid(self, explanation: Explanation) -> bool:
+        """Whether a suspect may be named."""
+        if not self.is_whole(explanation):
             return False
-        match one.suspect.cause:
+        match explanation.suspect.cause:
             case Cause.PROVIDER_OUTAGE:
-                hit, called = self.hit_models(one), self.called_models(one)
-                return hit >= 2 or (hit == called and self.is_outage_compared(one))
+                hit, called = self.hit_models(explanation), self.called_models(explanation)
+                return hit >= 2 or (hit == called and self.is_outage_compared(explanation))
             case Cause.MODEL | Cause.SOURCE:
-                return self.is_compared(one)
+                return self.is_compared(explanation)
             case Cause.VALIDATOR:
-                return self._is_everywhere(one) and self.is_one_kind()
+                return self._is_everywhere(explanation) and self.is_one_kind()
             case Cause.PAIR:
-                return self._is_pair(one)
+                return self._is_pair(explanation)
             case Cause.SERVED:
-                return self._is_served_otherwise(one)
-        touches = one.suspect.touches
-        if self.called_models(one) > 1:
-            return not self._is_at_one_model(one)
-        is_just_then = self.timing.is_sharp and self._is_just_then(one.suspect)
-        return is_just_then or self.ledger.wellness(one, lambda place: not touches(place)) > WELL
+                return self._is_served_otherwise(explanation)
+        touches = explanation.suspect.touches
+        if self.called_models(explanation) > 1:
+            return not self._is_at_one_model(explanation)
+        is_just_then = self.timing.is_sharp and self._is_just_then(explanation.suspect)
+        return (
+            is_just_then
+            or self.ledger.wellness(explanation, lambda place: not touches(place)) > WELL
+        )
 
-    def _is_everywhere(self, one: Explanation) -> bool:
-        """Whether it is still seen without its worst model, without its worst source, and both.
+    def _is_everywhere(self, explanation: Explanation) -> bool:
+        """Whether it persists without its worst model, without its worst source, and without both.
 
-        Two troubles together may touch every model and every source, but not each with each.
+        Two independent causes may touch every model and every source, but not every combination.
         """
-        touches = one.suspect.touches
-        model = self._worst(one, _model_of, touches)
-        if not self._is_seen_without(model, one):
+        touches = explanation.suspect.touches
+        model = self._worst(explanation, _model_of, touches)
+        if not self._is_seen_without(model, explanation):
             return False
         if len(self.ledger.values(source_of, touches)) < 2:
             return True
-        if not self._is_seen_without(self._worst(one, source_of, touches), one):
+        if not self._is_seen_without(self._worst(explanation, source_of, touches), explanation):
             return False
         others = _except(touches, model)
-        source = self._worst(one, source_of, others)
-        return self.ledger.wellness(one, _except(others, source)) <= HIT
+        source = self._worst(explanation, source_of, others)
+        return self.ledger.wellness(explanation, _except(others, source)) <= HIT
 
-    def _is_seen_without(self, part: Callable[[Dimensions], bool], one: Explanation) -> bool:
-        rest = self.ledger.without(part).explain(one.suspect)
-        return rest.excess >= LEAST_EXCESS and rest.weight >= UNSURE_WEIGHT
+    def _is_seen_without(
+        self, part: Callable[[Dimensions], bool], explanation: Explanation
+    ) -> bool:
+        remainder = self.ledger.without(part).explain(explanation.suspect)
+        return remainder.excess >= LEAST_EXCESS and remainder.weight >= UNSURE_WEIGHT
 
-    def _is_at_one_model(self, one: Explanation) -> bool:
-        """Whether only its worst model is hit: the others are well beside that."""
-        touches = one.suspect.touches
-        worst = self._worst(one, _model_of, touches)
-        alone = self.ledger.explain(replace(one.suspect, touches=worst))
+    def _is_at_one_model(self, explanation: Explanation) -> bool:
+        """Whether only its worst model is hit, and the others succeed by comparison."""
+        touches = explanation.suspect.touches
+        worst = self._worst(explanation, _model_of, touches)
+        alone = self.ledger.explain(replace(explanation.suspect, touches=worst))
         return self.ledger.wellness(alone, _except(touches, worst)) > HIT
 
     def _worst(
         self,
-        one: Explanation,
+        explanation: Explanation,
         read: Callable[[Dimensions], object],
         touches: Callable[[Dimensions], bool],
     ) -> Callable[[Dimensions], bool]:
         parts = self.ledger.parts(read, touches)
-        return min(parts, key=lambda part: self.ledger.wellness(one, part))
+        return min(parts, key=lambda part: self.ledger.wellness(explanation, part))
 
-    def _is_pair(self, one: Explanation) -> bool:
-        """Whether only the two together explain it, or nothing tells which of them it is."""
-        ours, model = one.suspect.of
-        first = self.goes_elsewhere(one, ours, model)
-        second = self.goes_elsewhere(one, model, ours)
+    def _is_pair(self, explanation: Explanation) -> bool:
+        """Whether only both together explain it, or they cannot be distinguished."""
+        ours, model = explanation.suspect.of
+        first = self.goes_elsewhere(explanation, ours, model)
+        second = self.goes_elsewhere(explanation, model, ours)
         if first and second:
             return True
         if not first and not second:
             return self.ledger.are_the_same(ours.touches, model.touches)
         return first and ours.is_new and self._is_just_then(ours)
 
-    def _is_served_otherwise(self, one: Explanation) -> bool:
-        """Whether its models were answered by something else before, or are and go well.
+    def _is_served_otherwise(self, explanation: Explanation) -> bool:
+        """Whether its models had another answerer before, or still have one and succeed.
 
-        An agent that only begins to tell what answers has not changed it.
+        An agent that merely starts to report the answerer has not changed it.
         """
-        touches = one.suspect.touches
+        touches = explanation.suspect.touches
         models = self.ledger.values(_model_of, touches)
         return models <= self.served_before or self._goes_well(
-            one, lambda place: not touches(place) and _model_of(place) in models, _served_of
+            explanation, lambda place: not touches(place) and _model_of(place) in models, _served_of
         )
 
     def _is_just_then(self, ours: Suspect) -> bool:
@@ -241,23 +252,25 @@ class Inquiry:
 
 
 def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation | None:
-    """Choose among suspects that explain about the same; None: they cannot be told apart."""
+    """Choose among about equal suspects; None if they cannot be distinguished."""
     by_cause: dict[Cause, list[Explanation]] = defaultdict(list)
-    for one in contenders:
-        by_cause[one.suspect.cause].append(one)
+    for explanation in contenders:
+        by_cause[explanation.suspect.cause].append(explanation)
     outage = _only(by_cause[Cause.PROVIDER_OUTAGE])
-    pair = max(by_cause[Cause.PAIR], key=lambda one: one.weight, default=None)
-    # A storm of one source's calls is refused, as those to a provider in trouble are.
+    pair = max(by_cause[Cause.PAIR], key=lambda explanation: explanation.weight, default=None)
+    # A burst of calls from one source is rate-limited, which looks like a provider outage.
     is_storm = pair is not None and not pair.suspect.is_new and inquiry.is_refused(pair)
     if outage and not (is_storm and inquiry.called_models(outage) == 1):
         return outage
-    model = _only([one for one in by_cause[Cause.MODEL] if not one.suspect.node])
-    served = max(by_cause[Cause.SERVED], key=lambda one: one.weight, default=None)
+    model = _only(
+        [explanation for explanation in by_cause[Cause.MODEL] if not explanation.suspect.node]
+    )
+    served = max(by_cause[Cause.SERVED], key=lambda explanation: explanation.weight, default=None)
     if served:
         return served
-    new = [one for cause in OURS for one in by_cause[cause]]
-    if new:
-        ours = _blame_ours(new, inquiry.timing)
+    new_versions = [explanation for cause in OURS for explanation in by_cause[cause]]
+    if new_versions:
+        ours = _choose_version(new_versions, inquiry.timing)
         if ours and pair and (model is None or pair.suspect.of[1].value == model.suspect.value):
             return pair if not inquiry.goes_elsewhere(pair, *pair.suspect.of[::-1]) else ours
         return _ours_or_theirs(ours, model, inquiry) if model else ours
@@ -266,49 +279,55 @@ def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation |
         return pair
     if model and source:
         return pair
-    checks = max(by_cause[Cause.VALIDATOR], key=lambda one: bool(one.suspect.value), default=None)
+    checks = max(
+        by_cause[Cause.VALIDATOR],
+        key=lambda explanation: bool(explanation.suspect.value),
+        default=None,
+    )
     if model and checks and model.rest >= ANOTHER_WEIGHT:
         return checks
-    at_node = _only([one for one in by_cause[Cause.MODEL] if one.suspect.node])
+    at_node = _only(
+        [explanation for explanation in by_cause[Cause.MODEL] if explanation.suspect.node]
+    )
     return model or source or checks or at_node
 
 
 MUCH_MORE = 6.0
-"""How much better one of two must explain it to be named though the other would do."""
+"""How much more weight one of two sufficient explanations needs to be named."""
 
 
 def _ours_or_theirs(
     ours: Explanation | None, model: Explanation, inquiry: Inquiry
 ) -> Explanation | None:
-    """Tell something new from a model whose calls it has; None: neither is likelier."""
+    """Choose between a new version and a model with the same calls; None if neither is likelier."""
     if ours is None:
         return None
     if abs(ours.weight - model.weight) >= MUCH_MORE:
-        return max(ours, model, key=lambda one: one.weight)
+        return max(ours, model, key=lambda explanation: explanation.weight)
     return None
 
 
-def _blame_ours(new: Sequence[Explanation], timing: Timing) -> Explanation | None:
-    """Of several new things, blame the one that was told, or what a release brought."""
-    causes = {one.suspect.cause for one in new}
-    told = {cause for cause in causes if cause.value in timing.told_kinds()}
-    if len(causes) > 1 and len(told) == 1:
-        causes = told
+def _choose_version(new: Sequence[Explanation], timing: Timing) -> Explanation | None:
+    """Of several new versions, choose the reported one, or what a release brought."""
+    causes = {explanation.suspect.cause for explanation in new}
+    reported = {cause for cause in causes if cause.value in timing.deploy_kinds()}
+    if len(causes) > 1 and len(reported) == 1:
+        causes = reported
     elif len(causes) > 1:
         causes -= {Cause.RELEASE}
     if len(causes) != 1:
         return None
-    mine = [one for one in new if one.suspect.cause in causes]
-    return max(mine, key=lambda one: one.weight)
+    candidates = [explanation for explanation in new if explanation.suspect.cause in causes]
+    return max(candidates, key=lambda explanation: explanation.weight)
 
 
-def _only(found: Sequence[Explanation]) -> Explanation | None:
-    return found[0] if len(found) == 1 else None
+def _only(explanations: Sequence[Explanation]) -> Explanation | None:
+    return explanations[0] if len(explanations) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ExcessShare:
-    """How much of the excess one value of a dimension has, beside its share of calls."""
+    """The share of the excess that one value of a dimension has, and its share of calls."""
 
     dimension: str
     value: str
@@ -317,13 +336,13 @@ class ExcessShare:
 
     @property
     def lift(self) -> float | None:
-        """How many times its due it has; None where it had no calls."""
+        """The share of the excess over the share of calls; None without calls."""
         return self.share / self.traffic_share if self.traffic_share else None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an excess is put down to; `cause` is None when there is no excess."""
+    """The cause of an excess; `cause` is None if there is no excess."""
 
     cause: Cause | None
     value: str = ""
@@ -336,38 +355,40 @@ class Finding:
     shares: tuple[ExcessShare, ...] = ()
     touches: Callable[[Dimensions], bool] = field(default=lambda _: True)
     parts: tuple[str, ...] = ()
-    """What it may be made of, where no one thing explains it."""
+    """The parts of it, if no single suspect explains it."""
     suspects: tuple[Suspect, ...] = ()
-    """Without the calls of which, one after the other, may be seen what else there is."""
+    """Suspects whose calls are left out, one after the other, to look for further causes."""
     is_new: bool = False
-    """Whether the cause is a version that began with it."""
+    """Whether the cause is a version that started with the excess."""
     is_compared: bool = True
-    """Whether other calls went on well, without which nothing can be told apart."""
+    """Whether other calls still succeeded, as a comparison."""
 
 
 def find_cause(
     cells: Sequence[CountCell], before: Sequence[CountCell], timing: Timing = UNTIMED
 ) -> Finding:
-    """Say what the failures of a window come from, given a healthy stretch before it."""
+    """Return the cause of the failures in a window, given a healthy stretch before it."""
     if sum(cell.attempts for cell in cells) < LEAST_CALLS:
         return Finding(Cause.NOT_ENOUGH_DATA)
-    usual = FailureBaseline.of(before)
-    ledger = EvidenceSums.of(cells, usual)
+    baseline = FailureBaseline.of(before)
+    ledger = EvidenceSums.of(cells, baseline)
     suspects = suspects_of(cells, before, timing)
-    found = [ledger.explain(one) for one in suspects]
-    by_kind = _by_kind(cells, usual)
+    explanations = [ledger.explain(explanation) for explanation in suspects]
+    by_kind = _by_kind(cells, baseline)
     excess = sum(by_kind.values())
-    # What fails less elsewhere must not hide what fails more here.
-    best = _heaviest(one for one in found if one.excess >= LEAST_EXCESS)
+    # A decrease elsewhere must not hide an increase here.
+    best = _heaviest(
+        explanation for explanation in explanations if explanation.excess >= LEAST_EXCESS
+    )
     if best < LEAST_WEIGHT:
-        return Finding(Cause.NOT_ENOUGH_DATA if _is_unsure(found) else None, excess=excess)
-    told_before = (cell.place for cell in before if cell.place.served is not None)
-    inquiry = Inquiry(ledger, timing, by_kind, frozenset(map(_model_of, told_before)))
-    pairs = pairs_of(_strongest(found), cells, before, timing)
-    found += [ledger.explain(one) for one in pairs]
-    contenders = _contenders(found, best, inquiry)
+        return Finding(Cause.NOT_ENOUGH_DATA if _is_unsure(explanations) else None, excess=excess)
+    served_places = (cell.place for cell in before if cell.place.served is not None)
+    inquiry = Inquiry(ledger, timing, by_kind, frozenset(map(_model_of, served_places)))
+    pairs = pairs_of(_strongest(explanations), cells, before, timing)
+    explanations += [ledger.explain(explanation) for explanation in pairs]
+    contenders = _contenders(explanations, best, inquiry)
     chosen = choose(contenders, inquiry)
-    parts = [chosen] if chosen else _two_at_once(found, inquiry)
+    parts = [chosen] if chosen else _two_at_once(explanations, inquiry)
     touches = _any_of(parts)
     hit = [cell for cell in cells if touches(cell.place) and cell.failed]
     return Finding(
@@ -377,23 +398,35 @@ def find_cause(
         *_risen(by_kind),
         len({cell.place.prompt_version for cell in hit}),
         len({(cell.place.provider, cell.place.model) for cell in hit}),
-        shares_of(cells, usual),
+        shares_of(cells, baseline),
         touches,
-        () if chosen else tuple(one.suspect.value for one in parts),
-        tuple(map(_as_seen, parts if chosen else _foremost(found, parts, inquiry))),
+        () if chosen else tuple(explanation.suspect.value for explanation in parts),
+        tuple(
+            map(
+                _observed_suspect,
+                parts if chosen else _with_strongest(explanations, parts, inquiry),
+            )
+        ),
         bool(chosen and chosen.suspect.is_new),
-        _is_compared(chosen, inquiry) if chosen else not _lacks_comparison(found, best, inquiry),
+        _is_compared(chosen, inquiry)
+        if chosen
+        else not _lacks_comparison(explanations, best, inquiry),
     )
 
 
-def _is_unsure(found: Iterable[Explanation]) -> bool:
-    return _heaviest(one for one in found if one.excess >= UNSURE_EXCESS) >= UNSURE_WEIGHT
+def _is_unsure(explanations: Iterable[Explanation]) -> bool:
+    return (
+        _heaviest(
+            explanation for explanation in explanations if explanation.excess >= UNSURE_EXCESS
+        )
+        >= UNSURE_WEIGHT
+    )
 
 
 def is_seen(cells: Sequence[CountCell], before: Sequence[CountCell], suspect: Suspect) -> bool:
-    """Whether what a suspect touches fails more than usual in these calls, were it by little."""
-    found = EvidenceSums.of(cells, FailureBaseline.of(before)).explain(suspect)
-    return found.weight >= UNSURE_WEIGHT and found.excess >= UNSURE_EXCESS
+    """Whether a suspect's calls fail more than their baseline, even slightly."""
+    explanation = EvidenceSums.of(cells, FailureBaseline.of(before)).explain(suspect)
+    return explanation.weight >= UNSURE_WEIGHT and explanation.excess >= UNSURE_EXCESS
 
 
 def _is_compared(chosen: Explanation, inquiry: Inquiry) -> bool:
@@ -401,41 +434,48 @@ def _is_compared(chosen: Explanation, inquiry: Inquiry) -> bool:
     return not is_outage or inquiry.is_outage_compared(chosen)
 
 
-def _lacks_comparison(found: Sequence[Explanation], best: float, inquiry: Inquiry) -> bool:
-    """Whether a model or a source would explain it, and no other calls go on well."""
+def _lacks_comparison(explanations: Sequence[Explanation], best: float, inquiry: Inquiry) -> bool:
+    """Whether a model or source would explain it, but no other calls succeed."""
     return any(
-        one.suspect.cause in OTHERS
-        and one.weight >= LEAST_OF_BEST * best
-        and one.share >= MOST_OF_IT
-        and inquiry.is_whole(one)
-        and not inquiry.is_compared(one)
-        for one in found
+        explanation.suspect.cause in OTHERS
+        and explanation.weight >= LEAST_OF_BEST * best
+        and explanation.share >= MOST_OF_IT
+        and inquiry.is_whole(explanation)
+        and not inquiry.is_compared(explanation)
+        for explanation in explanations
     )
 
 
-def _strongest(found: Sequence[Explanation]) -> list[Suspect]:
-    named = [one for one in found if one.suspect.value and one.excess >= LEAST_EXCESS]
-    return [one.suspect for one in sorted(named, key=lambda one: -one.weight)[:MOST_TRIED]]
+def _strongest(explanations: Sequence[Explanation]) -> list[Suspect]:
+    named = [
+        explanation
+        for explanation in explanations
+        if explanation.suspect.value and explanation.excess >= LEAST_EXCESS
+    ]
+    return [
+        explanation.suspect
+        for explanation in sorted(named, key=lambda explanation: -explanation.weight)[:MOST_TRIED]
+    ]
 
 
-def shares_of(cells: Sequence[CountCell], usual: FailureBaseline) -> tuple[ExcessShare, ...]:
+def shares_of(cells: Sequence[CountCell], baseline: FailureBaseline) -> tuple[ExcessShare, ...]:
     """Divide excess and calls by every dimension, the largest part of the excess first."""
     calls = sum(cell.attempts for cell in cells)
-    more = [(cell, sum(excess_of(cell, usual).values())) for cell in cells]
-    excess = sum(one for _, one in more)
-    found = []
+    excesses = [(cell, sum(excess_of(cell, baseline).values())) for cell in cells]
+    excess = sum(cell_excess for _, cell_excess in excesses)
+    shares = []
     for dimension, read in _READ.items():
         parts: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for cell, one in more:
+        for cell, cell_excess in excesses:
             part = parts[read(cell.place) or "unknown"]
-            part[0] += one
+            part[0] += cell_excess
             part[1] += cell.attempts
-        found += [
-            ExcessShare(dimension, value, part / excess, seen / calls)
-            for value, (part, seen) in parts.items()
+        shares += [
+            ExcessShare(dimension, value, part / excess, calls_of_part / calls)
+            for value, (part, calls_of_part) in parts.items()
             if excess > 0
         ]
-    return tuple(sorted(found, key=lambda share: -share.share))
+    return tuple(sorted(shares, key=lambda share: -share.share))
 
 
 _READ: Mapping[str, Callable[[Dimensions], str | None]] = {
@@ -448,11 +488,11 @@ _READ: Mapping[str, Callable[[Dimensions], str | None]] = {
 }
 
 
-def _by_kind(cells: Sequence[CountCell], usual: FailureBaseline) -> dict[str, float]:
-    found = dict.fromkeys(FAILURE_KINDS, 0.0)
-    for kind, more in chain.from_iterable(excess_of(cell, usual).items() for cell in cells):
-        found[kind] += more
-    return found
+def _by_kind(cells: Sequence[CountCell], baseline: FailureBaseline) -> dict[str, float]:
+    by_kind = dict.fromkeys(FAILURE_KINDS, 0.0)
+    for kind, excess in chain.from_iterable(excess_of(cell, baseline).items() for cell in cells):
+        by_kind[kind] += excess
+    return by_kind
 
 
 def _risen(by_kind: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
@@ -462,70 +502,76 @@ def _risen(by_kind: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
     return kinds[0], tuple(kind for kind in kinds if by_kind[kind] >= least)
 
 
-def _heaviest(found: Iterable[Explanation]) -> float:
-    return max((one.weight for one in found), default=0.0)
+def _heaviest(explanations: Iterable[Explanation]) -> float:
+    return max((explanation.weight for explanation in explanations), default=0.0)
 
 
-def _contenders(found: Sequence[Explanation], best: float, inquiry: Inquiry) -> list[Explanation]:
-    """Keep what may be named and leaves nothing else, about as well as the best of these.
+def _contenders(
+    explanations: Sequence[Explanation], best: float, inquiry: Inquiry
+) -> list[Explanation]:
+    """Return the valid, complete explanations that are about as good as the best of them.
 
-    None, where something explains much more of it that is not all of it. What may not be
-    named is left out before the others are measured by the best.
+    There are none if an incomplete explanation has much more weight. Invalid ones are dropped
+    before the others are compared with the best.
     """
-    whole = [
-        one
-        for one in found
-        if one.excess >= LEAST_EXCESS
-        and one.weight >= LEAST_OF_BEST * best
-        and one.share >= MOST_OF_IT
-        and (one.rest < ANOTHER_WEIGHT or one.share >= 1 - ANOTHER_SHARE)
-        and inquiry.is_valid(one)
+    complete = [
+        explanation
+        for explanation in explanations
+        if explanation.excess >= LEAST_EXCESS
+        and explanation.weight >= LEAST_OF_BEST * best
+        and explanation.share >= MOST_OF_IT
+        and (explanation.rest < ANOTHER_WEIGHT or explanation.share >= 1 - ANOTHER_SHARE)
+        and inquiry.is_valid(explanation)
     ]
-    heaviest = _heaviest(whole)
-    near = heaviest - TOLERANCE - heaviest / 20
-    return [one for one in whole if one.weight >= near]
+    heaviest = _heaviest(complete)
+    threshold = heaviest - TOLERANCE - heaviest / 20
+    return [explanation for explanation in complete if explanation.weight >= threshold]
 
 
-def _two_at_once(found: Sequence[Explanation], inquiry: Inquiry) -> list[Explanation]:
-    """Return the two suspects that together explain most, each beside the other."""
+def _two_at_once(explanations: Sequence[Explanation], inquiry: Inquiry) -> list[Explanation]:
+    """Return the two suspects that together explain most of the excess."""
     named = [
-        one
-        for one in found
-        if one.weight >= LEAST_WEIGHT
-        and one.excess >= LEAST_EXCESS
-        and one.suspect.cause not in (Cause.VALIDATOR, Cause.PAIR)
-        and inquiry.is_whole(one)
+        explanation
+        for explanation in explanations
+        if explanation.weight >= LEAST_WEIGHT
+        and explanation.excess >= LEAST_EXCESS
+        and explanation.suspect.cause not in (Cause.VALIDATOR, Cause.PAIR)
+        and inquiry.is_whole(explanation)
     ]
-    tried = sorted(named, key=lambda one: -one.weight)[:MOST_TRIED]
-    best: tuple[float, list[Explanation]] = (0.0, tried[:1])
-    for place, one in enumerate(tried):
-        rest = inquiry.ledger.without(one.suspect.touches)
-        for other in tried[place + 1 :]:
-            beside = rest.explain(other.suspect)
+    strongest = sorted(named, key=lambda explanation: -explanation.weight)[:MOST_TRIED]
+    best: tuple[float, list[Explanation]] = (0.0, strongest[:1])
+    for index, explanation in enumerate(strongest):
+        remainder = inquiry.ledger.without(explanation.suspect.touches)
+        for other in strongest[index + 1 :]:
+            beside = remainder.explain(other.suspect)
             is_there = beside.weight >= LEAST_WEIGHT and beside.excess >= LEAST_EXCESS
-            if is_there and one.weight + beside.weight > best[0]:
-                best = one.weight + beside.weight, [one, other]
+            if is_there and explanation.weight + beside.weight > best[0]:
+                best = explanation.weight + beside.weight, [explanation, other]
     return best[1] if len(best[1]) == 2 else []
 
 
-def _as_seen(one: Explanation) -> Suspect:
-    """Return a suspect with the kinds of failure that rose; an outage makes all of its kinds."""
-    if one.suspect.cause is Cause.PROVIDER_OUTAGE:
-        return one.suspect
-    return replace(one.suspect, kinds=frozenset(one.added))
+def _observed_suspect(explanation: Explanation) -> Suspect:
+    """Return a suspect with the kinds that rose; an outage keeps all of its kinds."""
+    if explanation.suspect.cause is Cause.PROVIDER_OUTAGE:
+        return explanation.suspect
+    return replace(explanation.suspect, kinds=frozenset(explanation.added))
 
 
-def _foremost(
-    found: Sequence[Explanation], parts: Sequence[Explanation], inquiry: Inquiry
+def _with_strongest(
+    explanations: Sequence[Explanation], parts: Sequence[Explanation], inquiry: Inquiry
 ) -> list[Explanation]:
-    """Return the parts, and what explains most by itself of all that may be named."""
-    named = (one for one in found if one.excess >= LEAST_EXCESS and inquiry.is_valid(one))
-    first = max(named, key=lambda one: one.weight, default=None)
-    return [*parts, first] if first and first not in parts else [*parts]
+    """Return the parts with the strongest valid explanation."""
+    named = (
+        explanation
+        for explanation in explanations
+        if explanation.excess >= LEAST_EXCESS and inquiry.is_valid(explanation)
+    )
+    strongest = max(named, key=lambda explanation: explanation.weight, default=None)
+    return [*parts, strongest] if strongest and strongest not in parts else [*parts]
 
 
 def _any_of(parts: Sequence[Explanation]) -> Callable[[Dimensions], bool]:
-    """Whether a place is touched by one of these; where there are none, all are."""
+    """Return whether a place is touched by any of these; with none, every place is."""
     if not parts:
         return lambda _: True
-    return lambda place: any(one.suspect.touches(place) for one in parts)
+    return lambda place: any(explanation.suspect.touches(place) for explanation in parts)

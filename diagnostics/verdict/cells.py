@@ -1,4 +1,4 @@
-"""What is counted of calls that had everything in common, and what is usual for them."""
+"""Counts of calls with the same dimensions, and their baseline."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,20 +11,20 @@ from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS
 
 TRANSPORT = frozenset(CALL_ERRORS)
-"""Kinds that say that no answer came at all."""
+"""Kinds of failure without any answer."""
 LIMITED = "call_rate_limited"
 USUAL_SHARE = 0.002
 """What is expected of a kind of failure that a model never showed."""
 USUAL_CALLS = 50
 HIGHEST_USUAL = 0.95
 LEAST_TOLD = 20
-"""Failing calls of a source without any other, from which on it tells of no others."""
+"""With this many failing calls and no other, a source reports failures only."""
 LOCAL = "local"
-"""The environment of one machine: beside others, it is no part of their verdict."""
+"""The environment of a developer's machine: excluded from the verdict if there are others."""
 
 
 class Dimensions(NamedTuple):
-    """What calls have in common; None is a value (nobody said)."""
+    """The dimensions that calls share; None is a value (not reported)."""
 
     provider: str | None = None
     model: str | None = None
@@ -35,23 +35,23 @@ class Dimensions(NamedTuple):
     release: str | None = None
     node: str = ""
     environment: str | None = None
-    # Who answered where it is not the requested model (failsoft.events.name_served).
+    # What answered, if not the requested model (failsoft.events.name_served).
     served: str | None = None
 
     @property
-    def who(self) -> "SeriesKey":
-        """The planner behind the calls."""
+    def series(self) -> "SeriesKey":
+        """The series of the calls."""
         return SeriesKey(self.environment, self.node, self.provider, self.model)
 
     @property
     def versions(self) -> "Dimensions":
-        """What is ours of it, as `FirstSeen` names it."""
+        """Our own versions among the dimensions, as in `FirstSeen`."""
         return self._replace(provider=None, model=None, node="", environment=None, served=None)
 
 
 @dataclass(frozen=True, slots=True)
 class CountCell:
-    """Counts of one place in one window; `failures` by kind, no kind twice in a call."""
+    """Counts of one place in one window; `failures` by kind, each kind once per call."""
 
     place: Dimensions
     attempts: int
@@ -67,39 +67,39 @@ class CountCell:
 
 @dataclass(frozen=True, slots=True)
 class OmittedCalls:
-    """Calls that are left out, or some of their failures, to see what is beside a cause."""
+    """Calls that are left out, or some of their failures, to look beside a cause."""
 
     touches: Callable[[Dimensions], bool]
     kinds: frozenset[str] | None = None
-    """The failures that are left out; None: the calls themselves."""
+    """The failures that are left out; None leaves out the calls."""
     is_of_series: bool = False
-    """Whether what a series names says which calls they are."""
+    """Whether the dimensions of a series identify the calls."""
 
 
 def omitted_kinds(left_out: Iterable[OmittedCalls], place: Dimensions) -> Collection[str] | None:
-    """Return the failures of a place that are left out; None: all its calls are."""
+    """Return the kinds of failure of a place that are left out; None for all its calls."""
     kinds: set[str] = set()
-    for one in left_out:
-        if one.touches(place):
-            if one.kinds is None:
+    for omission in left_out:
+        if omission.touches(place):
+            if omission.kinds is None:
                 return None
-            kinds |= one.kinds
+            kinds |= omission.kinds
     return kinds
 
 
 def leave_out(
     left_out: Iterable[OmittedCalls], place: Dimensions, calls: int, failures: Mapping[str, int]
 ) -> tuple[int, Mapping[str, int]]:
-    """Return the calls and failures of a place without all that is left out."""
+    """Return the calls and failures of a place without those left out."""
     omitted = omitted_kinds(left_out, place)
     if omitted is None:
         return 0, {}
-    return calls, {kind: seen for kind, seen in failures.items() if kind not in omitted}
+    return calls, {kind: count for kind, count in failures.items() if kind not in omitted}
 
 
 @dataclass(slots=True)
 class FailureBaseline:
-    """How often each series, and each source in it, showed each kind of failure before."""
+    """How often each series, and each source in it, had each kind of failure before."""
 
     _calls: dict[object, int] = field(default_factory=lambda: defaultdict(int))
     _failed: dict[tuple[object, str], int] = field(default_factory=lambda: defaultdict(int))
@@ -107,16 +107,16 @@ class FailureBaseline:
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "FailureBaseline":
         """Learn from the cells of a healthy stretch."""
-        usual = cls()
+        baseline = cls()
         for cell in before:
             for level in _levels(cell.place):
-                usual._calls[level] += cell.attempts
+                baseline._calls[level] += cell.attempts
                 for kind, failed in cell.failures.items():
-                    usual._failed[level, kind] += failed
-        return usual
+                    baseline._failed[level, kind] += failed
+        return baseline
 
     def shares(self, place: Dimensions, kinds: Iterable[str]) -> Iterator[tuple[str, float]]:
-        """Return the expected shares of kinds: each level is drawn towards the one above."""
+        """Yield the expected shares of kinds, each level shrunk towards the one above."""
         levels = [(level, self._calls.get(level, 0)) for level in _levels(place)]
         for kind in kinds:
             share = USUAL_SHARE
@@ -128,27 +128,26 @@ class FailureBaseline:
 
 def _levels(place: Dimensions) -> tuple[object, ...]:
     """Everything, the series, its calls from one source."""
-    return (None, place.who, (place.who, place.source))
+    return (None, place.series, (place.series, place.source))
 
 
-def told_whole(
+def without_failure_only(
     cells: Sequence[CountCell], before: Sequence[CountCell]
 ) -> tuple[list[CountCell], list[CountCell]]:
-    """Return the cells of sources that tell of what goes well, too.
+    """Return the cells without those of sources that report failures only.
 
-    A source of which only failing calls are known, and no ends of runs, has no rate that
-    could rise.
+    A source with failing calls only, and no ends of runs, has no rate that could rise.
     """
     calls: dict[str | None, list[int]] = defaultdict(lambda: [0, 0, 0])
     for cell in (*cells, *before):
-        known = calls[cell.place.source]
-        known[0] += cell.attempts
-        known[1] += cell.failed
-        known[2] += cell.runs
+        totals = calls[cell.place.source]
+        totals[0] += cell.attempts
+        totals[1] += cell.failed
+        totals[2] += cell.runs
     silent = {
         source
-        for source, (made, failed, runs) in calls.items()
-        if made >= LEAST_TOLD and failed >= made and not runs
+        for source, (attempts, failed, runs) in calls.items()
+        if attempts >= LEAST_TOLD and failed >= attempts and not runs
     }
     return (
         [cell for cell in cells if cell.place.source not in silent],
@@ -156,17 +155,17 @@ def told_whole(
     )
 
 
-def excess_of(cell: CountCell, usual: FailureBaseline) -> dict[str, float]:
+def excess_of(cell: CountCell, baseline: FailureBaseline) -> dict[str, float]:
     """Return failures minus what is expected, for every kind (may be below zero)."""
     return {
         kind: cell.failures.get(kind, 0) - cell.attempts * share
-        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
+        for kind, share in baseline.shares(cell.place, FAILURE_KINDS)
     }
 
 
 ENDS = ("attempts", "succeeded", "runs", "degraded", "repaired", "provider_failed")
 COUNTED: tuple[str, ...] = (*ENDS, *FAILURE_KINDS)
-"""The measures that are asked for, in their order."""
+"""The measures of a query, in order."""
 CLEAN = ENDS.index("degraded")
 """From here on measures count what went wrong."""
 UNANSWERED = "call_provider_error"
@@ -183,57 +182,59 @@ class CallTotals(NamedTuple):
 
 
 def count_calls(measures: Sequence[int]) -> CallTotals:
-    """Count calls, those that nobody told included.
+    """Count calls, including unreported ones.
 
-    A run that ended well had one good call; one that was repaired or degraded had one at
-    least that failed.
+    A successful run had one good call; a recovered or degraded one had at least one failure.
     """
     attempts, succeeded, runs, degraded, repaired, unanswered, *kinds = measures
-    if not any(measures[CLEAN:]):  # As most minutes are.
+    if not any(measures[CLEAN:]):  # Most minutes are.
         return CallTotals(attempts + max(runs - succeeded, 0), {}, runs)
-    failures = {k: seen for k, seen in zip(FAILURE_KINDS, kinds, strict=True) if seen}
-    silent = sum(failures.get(kind, 0) for kind in TRANSPORT)
+    failures = {k: count for k, count in zip(FAILURE_KINDS, kinds, strict=True) if count}
+    unanswered_calls = sum(failures.get(kind, 0) for kind in TRANSPORT)
     good = max(runs - degraded - succeeded, 0)
-    untold = {UNANSWERED: max(unanswered - silent, 0)}
-    told = sum(failures.values()) + untold[UNANSWERED]
-    untold[UNSAID] = max(degraded + min(repaired, good) - told, 0)
-    for kind, missing in untold.items():
+    unreported = {UNANSWERED: max(unanswered - unanswered_calls, 0)}
+    reported = sum(failures.values()) + unreported[UNANSWERED]
+    unreported[UNSAID] = max(degraded + min(repaired, good) - reported, 0)
+    for kind, missing in unreported.items():
         if missing:
             failures[kind] = failures.get(kind, 0) + missing
-    calls = attempts + good + sum(untold.values())
+    calls = attempts + good + sum(unreported.values())
     return CallTotals(calls, failures, runs, degraded)
 
 
 def read_cells(rows: Iterable[tuple[Dimensions, Sequence[int]]]) -> Iterator[CountCell]:
-    """Make cells of places and their measures.
+    """Yield cells from places and their measures.
 
-    A call knows who served it, the end of its run does not: what nobody told is counted where
-    all who served are together, and is then nobody's in particular.
+    A call names what served it, the end of its run does not: unreported calls are counted over
+    all of them together, and belong to none in particular.
     """
     places: dict[Dimensions, dict[str | None, Sequence[int]]] = defaultdict(dict)
     for place, measures in rows:
         places[place._replace(served=None)][place.served] = measures
     for place, served in places.items():
-        rest = [0] * len(COUNTED)
+        totals = [0] * len(COUNTED)
         for measures in served.values():
-            rest = list(map(add, rest, measures))
-        calls, failures, runs, degraded = count_calls(rest)
-        left = dict(failures)
+            totals = list(map(add, totals, measures))
+        calls, failures, runs, degraded = count_calls(totals)
+        remaining_failures = dict(failures)
         for name, measures in served.items():
             if name is None:
                 continue
-            cell = _told_cell(place._replace(served=name), measures)
+            cell = _served_cell(place._replace(served=name), measures)
             calls, runs, degraded = map(
                 sub, (calls, runs, degraded), (cell.attempts, cell.runs, cell.degraded)
             )
-            left = {kind: seen - cell.failures.get(kind, 0) for kind, seen in left.items()}
+            remaining_failures = {
+                kind: count - cell.failures.get(kind, 0)
+                for kind, count in remaining_failures.items()
+            }
             yield cell
         if calls or runs:
-            kept = {kind: seen for kind, seen in left.items() if seen}
+            kept = {kind: count for kind, count in remaining_failures.items() if count}
             yield CountCell(place, calls, kept, runs, degraded)
 
 
-def _told_cell(place: Dimensions, measures: Sequence[int]) -> CountCell:
+def _served_cell(place: Dimensions, measures: Sequence[int]) -> CountCell:
     attempts, _, runs, degraded, _, _, *kinds = measures
-    failures = {kind: seen for kind, seen in zip(FAILURE_KINDS, kinds, strict=True) if seen}
+    failures = {kind: count for kind, count in zip(FAILURE_KINDS, kinds, strict=True) if count}
     return CountCell(place, attempts, failures, runs, degraded)

@@ -14,14 +14,14 @@ from diagnostics.verdict.cells import CallTotals
 DRAWN_TOWARDS = 20
 """Calls of the average series that every series' own are added to."""
 USUAL_WHEN_NEW = 0.004
-"""The share of each kind of failure where nothing is known."""
+"""The share of each kind of failure if nothing is known."""
 KNOWN_CALLS = 200
 LEAST_USUAL = 0.001
 
 
 @dataclass(slots=True)
 class SeriesCurve:
-    """Calls a slot, and failures a slot of each kind that was seen at all."""
+    """Calls per slot, and failures per slot of each kind that occurred."""
 
     calls: list[int]
     failed: dict[str, list[int]] = field(default_factory=dict)
@@ -29,14 +29,14 @@ class SeriesCurve:
     def add(
         self, slot: int, calls: int, failures: Mapping[str, int], omitted: Collection[str] = ()
     ) -> None:
-        """Count more calls in a slot, and their failures but for the kinds that are omitted."""
+        """Add calls to a slot, and their failures without the omitted kinds."""
         self.calls[slot] += calls
         for kind, failed in failures.items():
             if failed and kind not in omitted:
-                found = self.failed.get(kind)
-                if found is None:
-                    found = self.failed[kind] = [0] * len(self.calls)
-                found[slot] += failed
+                slots = self.failed.get(kind)
+                if slots is None:
+                    slots = self.failed[kind] = [0] * len(self.calls)
+                slots[slot] += failed
 
 
 Curves = Mapping[SeriesKey, SeriesCurve]
@@ -47,75 +47,77 @@ NOTHING = CallTotals(0, {})
 
 @dataclass(frozen=True, slots=True)
 class SeriesBaseline:
-    """What is known of each series from the time before."""
+    """The totals of each series before the onset."""
 
     known: Mapping[SeriesKey, CallTotals]
     average: Mapping[str, float] | None = None
-    """The share of each kind over all series; None where too little is known."""
+    """The share of each kind over all series; None with too few calls."""
 
     @classmethod
     def of(
         cls, known: Mapping[SeriesKey, CallTotals], settled: Collection[SeriesKey] | None = None
     ) -> "SeriesBaseline":
-        """Learn the average share of each kind too.
+        """Return the baseline with the average share of each kind.
 
-        `settled` series were called before the last day already. What is as new as that
-        may never have been well: it is measured by the others.
+        `settled` series were called before the last day already. Newer ones may never have been
+        healthy, so they are compared with the settled ones.
         """
-        if settled and sum(known[who].calls for who in settled) >= KNOWN_CALLS:
-            known = {who: known[who] for who in settled}
-        calls = sum(one.calls for one in known.values())
+        if settled and sum(known[series].calls for series in settled) >= KNOWN_CALLS:
+            known = {series: known[series] for series in settled}
+        calls = sum(totals.calls for totals in known.values())
         if calls < KNOWN_CALLS:
             return cls(known)
-        kinds = {kind for one in known.values() for kind in one.failures}
+        kinds = {kind for totals in known.values() for kind in totals.failures}
         return cls(
             known,
             {
-                kind: sum(one.failures.get(kind, 0) for one in known.values()) / calls
+                kind: sum(totals.failures.get(kind, 0) for totals in known.values()) / calls
                 for kind in kinds
             },
         )
 
-    def share(self, who: SeriesKey, kind: str) -> float:
-        """Return the expected share of a kind, drawn towards that of all series."""
+    def share(self, series: SeriesKey, kind: str) -> float:
+        """Return the expected share of a kind, shrunk towards that of all series."""
         if self.average is None:
             average = USUAL_WHEN_NEW
         else:
             average = max(self.average.get(kind, 0.0), LEAST_USUAL)
-        own = self.known.get(who, NOTHING)
-        drawn = own.failures.get(kind, 0) + average * DRAWN_TOWARDS
-        return max(drawn / (own.calls + DRAWN_TOWARDS), LEAST_USUAL)
+        totals = self.known.get(series, NOTHING)
+        weighted = totals.failures.get(kind, 0) + average * DRAWN_TOWARDS
+        return max(weighted / (totals.calls + DRAWN_TOWARDS), LEAST_USUAL)
 
-    def calls(self, whos: Iterable[SeriesKey]) -> float:
-        """Return the calls that the shares of these series rest on."""
-        return sum(self.known.get(w, NOTHING).calls for w in whos) + DRAWN_TOWARDS
+    def calls(self, members: Iterable[SeriesKey]) -> float:
+        """Return the number of calls behind the shares of these series."""
+        return sum(self.known.get(series, NOTHING).calls for series in members) + DRAWN_TOWARDS
 
 
 class PooledCurves:
-    """The curves of some series added up, kind by kind: many thousand slots a judgement."""
+    """The summed curves of some series, kind by kind: many thousand slots per judgement."""
 
-    def __init__(self, whos: Iterable[SeriesKey], curves: Curves, usual: SeriesBaseline) -> None:
-        """Add up the calls; failures are added up for the kinds that are asked for."""
-        self._members = {who: curves[who] for who in whos if who in curves}
-        self._usual = usual
+    def __init__(
+        self, members: Iterable[SeriesKey], curves: Curves, baseline: SeriesBaseline
+    ) -> None:
+        """Sum the calls; failures are summed on demand, by kind."""
+        self._members = {series: curves[series] for series in members if series in curves}
+        self._baseline = baseline
         self._by_kind: dict[str, Sequence[int]] = {}
         self._calls = _add_up([curve.calls for curve in self._members.values()])
 
     @property
     def known(self) -> float:
         """The earlier calls that the usual failures rest on."""
-        return self._usual.calls(self._members)
+        return self._baseline.calls(self._members)
 
     def slots(self, kinds: Sequence[str]) -> list[Slot]:
         """Return calls, failures and the usual failures of each slot."""
         return self._slots(self._failed(kinds), self._shares(kinds))
 
     def marked_slots(self, kinds: Sequence[str]) -> list[Slot]:
-        """Return the same, or nothing where no onset in them would be told."""
+        """Return the slots, or none if they cannot contain an onset."""
         failed = self._failed(kinds)
         if sum(failed) < LEAST_MORE:
             return []
-        # Measured by the member that fails least: most pools and kinds need no more than this.
+        # By the lowest baseline of a member: enough for most pools and kinds.
         shares = self._shares(kinds)
         expected = map(mul, reversed(self._calls), repeat(min(shares)))
         if not may_be_marked(zip(reversed(self._calls), reversed(failed), expected, strict=True)):
@@ -134,7 +136,9 @@ class PooledCurves:
         return known
 
     def _shares(self, kinds: Sequence[str]) -> Sequence[float]:
-        return [sum(self._usual.share(who, kind) for kind in kinds) for who in self._members]
+        return [
+            sum(self._baseline.share(series, kind) for kind in kinds) for series in self._members
+        ]
 
     def _slots(self, failed: Sequence[int], shares: Sequence[float]) -> list[Slot]:
         by_slot = zip(*(curve.calls for curve in self._members.values()), strict=True)
@@ -156,14 +160,14 @@ EARLY = 12
 MINUTES_REACH = timedelta(hours=47)
 """Minutes are kept for two days; an hour of reserve."""
 HOURS_REACH = timedelta(days=8)
-"""Beyond, slots are days (UTC): what they hide is looked at once more, by the hour."""
+"""Beyond, slots are days (UTC), and an onset is examined again by the hour."""
 BEFORE, AFTER = timedelta(days=3), timedelta(days=4)
-"""How much around the onset a closer look takes in."""
+"""How much time around the onset a closer look includes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The slots that are looked at: which time they cover and how wide they are."""
+    """The slots to examine: the time that they cover and their width."""
 
     window: TimeWindow
     width: timedelta
@@ -187,7 +191,7 @@ class Stretch:
         return self.origin + (slot + 1) * self.width
 
     def around(self, first: int, last: int) -> "Stretch | None":
-        """Return the hours around the days between which an onset lies; None: nothing hides."""
+        """Return the hours around an onset known by the day; None if that adds nothing."""
         if self.width != DAY or last - first > HOURS_REACH // DAY:
             return None
         since = max(self.begin(first) - BEFORE, self.window.since)
@@ -197,7 +201,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRange:
-    """What is asked about; versions are known by the hour only."""
+    """The range of a verdict; versions are known by the hour only."""
 
     since: datetime
     until: datetime
@@ -209,26 +213,28 @@ class VerdictRange:
         return self.now - MINUTES_REACH
 
 
-def stretch_of(asked: VerdictRange) -> Stretch:
+def stretch_of(requested: VerdictRange) -> Stretch:
     """Return slots of ten minutes for up to two days, of hours for a week, else of days."""
-    since = min(asked.since, asked.until - SHORTEST)
-    if since >= asked._reach and not asked.by_version:
-        return Stretch(align_to(Grain.MINUTE, floor(since, SLOT), asked.until), SLOT)
-    width = HOUR if asked.until - since <= HOURS_REACH else DAY
-    return Stretch(align(since, asked.until, asked.now, Grain.HOUR), width)
+    since = min(requested.since, requested.until - SHORTEST)
+    if since >= requested._reach and not requested.by_version:
+        return Stretch(align_to(Grain.MINUTE, floor(since, SLOT), requested.until), SLOT)
+    width = HOUR if requested.until - since <= HOURS_REACH else DAY
+    return Stretch(align(since, requested.until, requested.now, Grain.HOUR), width)
 
 
-def closer_look(asked: VerdictRange, used: Stretch, earliest: datetime | None) -> Stretch | None:
-    """Return a stretch that tells more of an onset that was found; None: there is none.
+def closer_look(
+    requested: VerdictRange, used: Stretch, earliest: datetime | None
+) -> Stretch | None:
+    """Return a stretch that shows more of an onset; None if there is none.
 
-    An onset near the begin of a stretch may lie before it; slots of an hour hide when in
-    it; in days nothing is seen of what began today.
+    An onset near the start of a stretch may lie before it. Slots of an hour hide the minute,
+    and slots of a day hide an onset of today.
     """
     if earliest is None:
-        late = replace(asked, since=asked.until - MINUTES_REACH)
+        late = replace(requested, since=requested.until - MINUTES_REACH)
         return stretch_of(late) if used.width == DAY else None
-    longest = stretch_of(replace(asked, since=asked._reach, by_version=False))
-    if asked.by_version or longest.width != SLOT or longest == used:
+    longest = stretch_of(replace(requested, since=requested._reach, by_version=False))
+    if requested.by_version or longest.width != SLOT or longest == used:
         return None
     is_first = earliest < used.begin(EARLY)
     if used.width == SLOT:

@@ -1,4 +1,4 @@
-"""What was seen of one kind of failure since the onset, and in the week before it."""
+"""Evidence about one kind of failure: since the onset, and in the week before it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ NEAR_BUDGET = 0.95
 
 @dataclass(frozen=True, slots=True)
 class FailureEvidence:
-    """What one failure says of its cause."""
+    """What one failure reveals about its cause."""
 
     output_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -24,7 +24,7 @@ class FailureEvidence:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     errors: Sequence[Mapping[str, Any]] = ()
     reasoning_tokens: int | None = None
-    """The part of the output tokens that was spent on reasoning."""
+    """The output tokens spent on reasoning."""
     call_error: str | None = None
 
 
@@ -42,7 +42,7 @@ class FailedCalls(NamedTuple):
 
 NO_CALLS = FailedCalls()
 Place = tuple[str, str]
-"""Pointer and sort of fault of an answer; of a tool, nothing and its name."""
+"""The pointer and class of an error; for a tool, an empty text and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,17 @@ class RisenPlace:
 
     name: str
     detail: str
-    """The sort of fault; of a tool, the nearest one that is registered."""
+    """The class of error; for a tool, the nearest registered one."""
     sampled: int
     before: int
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen of the top kind of failure, where it was told."""
+    """The evidence about the top kind of failure, as far as it was reported."""
 
     sampled: int = 0
-    """The failures that were looked at one by one, the latest ones."""
+    """The number of failures examined one by one, the latest ones."""
     now: FailedCalls = NO_CALLS
     before: FailedCalls = NO_CALLS
     cut_at_tokens: int | None = None
@@ -80,7 +80,7 @@ class Evidence:
     budget_tokens: int | None = None
     reasoning_tokens: int | None = None
     is_at_budget: bool = True
-    """Whether most answers with a known budget have used it up; True where none has one."""
+    """Whether most answers with a known budget used it up; True if none has one."""
     tools: Sequence[RisenPlace] = ()
     pointers: Sequence[RisenPlace] = ()
     call_errors: Sequence[str] = ()
@@ -92,65 +92,67 @@ def gather(
     now: FailedCalls = NO_CALLS,
     earlier: EarlierFailures = NOTHING_EARLIER,
 ) -> Evidence:
-    """Return what advice rests on, from the latest failures and what was usual before."""
-    tools = Counter(_tool_place(one) for one in failures if one.tool)
-    named = Counter((_tool_place(one), one.tool) for one in failures if one.tool)
-    # The name that was asked for most, beside the nearest.
-    asked = {place: tool for (place, tool), _ in reversed(named.most_common())}
+    """Return the evidence for advice, from the latest failures and the week before."""
+    tools = Counter(_tool_place(failure) for failure in failures if failure.tool)
+    names = Counter((_tool_place(failure), failure.tool) for failure in failures if failure.tool)
+    # The most requested name of each place.
+    name_of_place = {place: tool for (place, tool), _ in reversed(names.most_common())}
     nearest = {
-        _tool_place(one): str(one.attributes[NEAREST_TOOL])
-        for one in failures
-        if one.tool and one.attributes.get(NEAREST_TOOL)
+        _tool_place(failure): str(failure.attributes[NEAREST_TOOL])
+        for failure in failures
+        if failure.tool and failure.attributes.get(NEAREST_TOOL)
     }
-    faults = Counter(fault_of(one.errors) for one in failures if one.errors)
+    faults = Counter(fault_of(failure.errors) for failure in failures if failure.errors)
     ratios = [
-        one.output_tokens / one.max_output_tokens
-        for one in failures
-        if one.output_tokens and one.max_output_tokens
+        failure.output_tokens / failure.max_output_tokens
+        for failure in failures
+        if failure.output_tokens and failure.max_output_tokens
     ]
     return Evidence(
         sampled=len(failures),
         now=now,
         before=earlier.counted,
-        cut_at_tokens=_median([one.output_tokens for one in failures]),
-        budget_tokens=_median([one.max_output_tokens for one in failures]),
-        reasoning_tokens=_median([one.reasoning_tokens for one in failures]),
+        cut_at_tokens=_median([failure.output_tokens for failure in failures]),
+        budget_tokens=_median([failure.max_output_tokens for failure in failures]),
+        reasoning_tokens=_median([failure.reasoning_tokens for failure in failures]),
         is_at_budget=not ratios or median(ratios) >= NEAR_BUDGET,
         tools=[
-            RisenPlace(asked[place] or "", nearest.get(place, ""), seen, before)
-            for place, seen, before in _risen(tools, len(failures), now, earlier)
+            RisenPlace(name_of_place[place] or "", nearest.get(place, ""), count, before)
+            for place, count, before in _risen(tools, len(failures), now, earlier)
         ],
         pointers=[
-            RisenPlace(place[0] or "/", place[1] or "invalid", seen, before)
-            for place, seen, before in _risen(faults, len(failures), now, earlier)
+            RisenPlace(place[0] or "/", place[1] or "invalid", count, before)
+            for place, count, before in _risen(faults, len(failures), now, earlier)
         ],
         call_errors=[
-            why
-            for why, _ in Counter(
-                one.call_error for one in failures if one.call_error
+            error
+            for error, _ in Counter(
+                failure.call_error for failure in failures if failure.call_error
             ).most_common()
         ],
     )
 
 
-def _tool_place(one: FailureEvidence) -> Place:
-    return "", tool_of(one.tool, one.attributes.get(NEAREST_TOOL))
+def _tool_place(failure: FailureEvidence) -> Place:
+    return "", tool_of(failure.tool, failure.attributes.get(NEAREST_TOOL))
 
 
 def _risen(
-    seen: Counter[Place], sampled: int, now: FailedCalls, earlier: EarlierFailures
+    counts: Counter[Place], sampled: int, now: FailedCalls, earlier: EarlierFailures
 ) -> list[tuple[Place, int, int]]:
-    """Return the places whose share of the calls rose, the one that rose most first."""
+    """Return the places whose share of calls rose, by the size of the rise."""
     share = now.share or 1.0
 
     def rise(place: Place) -> float:
         before = FailedCalls(earlier.places.get(place, 0), earlier.counted.calls)
-        return share * seen[place] / sampled - before.share
+        return share * counts[place] / sampled - before.share
 
-    risen = sorted((place for place in seen if rise(place) > 0), key=lambda one: (-rise(one), one))
-    return [(one, seen[one], earlier.places.get(one, 0)) for one in risen[:MOST_PLACES]]
+    risen = sorted(
+        (place for place in counts if rise(place) > 0), key=lambda place: (-rise(place), place)
+    )
+    return [(place, counts[place], earlier.places.get(place, 0)) for place in risen[:MOST_PLACES]]
 
 
 def _median(values: Sequence[int | None]) -> int | None:
-    told = [value for value in values if value]
-    return round(median(told)) if told else None
+    known = [value for value in values if value]
+    return round(median(known)) if known else None

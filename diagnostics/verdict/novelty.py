@@ -1,4 +1,4 @@
-"""Whether a version began with a degradation: by its calls before it, and by the clock."""
+"""Whether a version started with a degradation, by its earlier calls and by time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from math import log
 from diagnostics.verdict.cells import CountCell, Dimensions
 
 HEALTHY_CALLS = 50
-"""Calls before the onset that let a version off, unless they failed as well."""
+"""Calls before the onset that clear a version, unless they failed as well."""
 FEW_CALLS = 15
-"""Calls before the onset that are too few to let a version off that began before it."""
+"""Fewer calls before the onset cannot clear a version that started before it."""
 ACQUITTED = -3.0
 CONVICTED = 2.0
-"""Log likelihood ratios of its calls before: as bad as after, against as usual."""
+"""Log likelihood ratios of its earlier calls: as bad as later, against the baseline."""
 AROUND = timedelta(minutes=15)
-"""How far from the interval of the onset a version may begin and still be to blame."""
+"""How far from the interval of the onset a version may start and still be the cause."""
 SHARP = timedelta(hours=2)
 LOWEST, HIGHEST = 0.005, 0.98
 
@@ -24,7 +24,7 @@ LOWEST, HIGHEST = 0.005, 0.98
 class FirstSeen:
     """The first call with a combination of versions that was not there the week before.
 
-    `calls` and `failed` count those before the onset can have been.
+    `calls` and `failed` count those before the earliest possible onset.
     """
 
     place: Dimensions
@@ -35,7 +35,7 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class ReportedDeploy:
-    """A deploy as it was told."""
+    """A deploy as it was reported."""
 
     at: datetime
     kind: str
@@ -45,17 +45,17 @@ class ReportedDeploy:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Between which times the onset lies, and what began or was told around then."""
+    """The interval of the onset, and the versions and deploys around it."""
 
     low: datetime | None = None
     high: datetime | None = None
     begun: Sequence[FirstSeen] = ()
-    told: Sequence[ReportedDeploy] = ()
+    deploys: Sequence[ReportedDeploy] = ()
 
     def first_call(self, touches: Callable[[Dimensions], bool]) -> datetime | None:
-        """Return the first call of a version that began around the onset, or None."""
-        found = (one.at for one in self.begun if touches(one.place))
-        return min(found, default=None)
+        """Return the first call of a version that started around the onset, or None."""
+        times = (version.at for version in self.begun if touches(version.place))
+        return min(times, default=None)
 
     def is_near(self, at: datetime) -> bool:
         """Whether a time lies in the interval of the onset, or nearly."""
@@ -65,15 +65,17 @@ class Timing:
 
     @property
     def is_sharp(self) -> bool:
-        """Whether the onset is so well known that little is near it by chance."""
+        """Whether the interval is so short that little is near it by chance."""
         if self.low is None or self.high is None:
             return False
         return self.high - self.low <= SHARP
 
     def early(self, touches: Callable[[Dimensions], bool]) -> tuple[int, int]:
         """Count the calls, and those that failed, of a version before the onset."""
-        mine = [one for one in self.begun if touches(one.place)]
-        return sum(one.calls for one in mine), sum(one.failed for one in mine)
+        versions = [version for version in self.begun if touches(version.place)]
+        return sum(version.calls for version in versions), sum(
+            version.failed for version in versions
+        )
 
     def is_after(self, at: datetime) -> bool:
         """Whether a time lies clearly after the onset."""
@@ -83,9 +85,9 @@ class Timing:
         """Whether a time lies clearly before the onset."""
         return self.low is not None and at < self.low - AROUND
 
-    def told_kinds(self) -> set[str]:
-        """Return the kinds of the deploys that were told around the onset."""
-        return {one.kind for one in self.told if self.is_near(one.at)}
+    def deploy_kinds(self) -> set[str]:
+        """Return the kinds of the deploys reported around the onset."""
+        return {deploy.kind for deploy in self.deploys if self.is_near(deploy.at)}
 
 
 UNTIMED = Timing()
@@ -97,16 +99,16 @@ def is_new(
     before: Sequence[CountCell],
     timing: Timing,
 ) -> bool:
-    """Whether a version can have brought the degradation, as far as time can tell.
+    """Whether a version can be the cause of the degradation, judged by time.
 
     1. It was called the week before: no.
-    2. It began clearly after the onset: no.
-    3. It began about then: yes.
-    4. It began clearly before: its first calls, counted once, say whether they failed as
-       much already, so that the onset was a little earlier; few calls say nothing.
+    2. It started clearly after the onset: no.
+    3. It started around the onset: yes.
+    4. It started clearly before: its first calls show whether they failed as much already,
+    so that the onset was a little earlier; few calls show nothing.
     """
-    lately = {one.place for one in timing.begun}
-    if any(touches(cell.place) and cell.place.versions not in lately for cell in before):
+    recent = {version.place for version in timing.begun}
+    if any(touches(cell.place) and cell.place.versions not in recent for cell in before):
         return False
     begun = timing.first_call(touches)
     if begun is None:
@@ -117,22 +119,22 @@ def is_new(
         return True
     calls, failed = timing.early(touches)
     bad = _rate(*_counted(touches, cells))
-    usual = _usual(touches, before)
-    if bad <= usual or not calls:
+    baseline = _baseline_rate(touches, before)
+    if bad <= baseline or not calls:
         return 0 < calls < FEW_CALLS
     good = calls - failed
-    ratio = failed * log(bad / usual) + good * log((1 - bad) / (1 - usual))
+    ratio = failed * log(bad / baseline) + good * log((1 - bad) / (1 - baseline))
     if ratio < ACQUITTED:
         return False
     return ratio > CONVICTED or calls < FEW_CALLS
 
 
 def _counted(touches: Callable[[Dimensions], bool], cells: Sequence[CountCell]) -> tuple[int, int]:
-    mine = [cell for cell in cells if touches(cell.place)]
-    return sum(cell.attempts for cell in mine), sum(cell.failed for cell in mine)
+    touched = [cell for cell in cells if touches(cell.place)]
+    return sum(cell.attempts for cell in touched), sum(cell.failed for cell in touched)
 
 
-def _usual(touches: Callable[[Dimensions], bool], before: Sequence[CountCell]) -> float:
+def _baseline_rate(touches: Callable[[Dimensions], bool], before: Sequence[CountCell]) -> float:
     """Return the share of failures without a version; of everything where that is little."""
     calls, failed = _counted(lambda place: not touches(place), before)
     if calls >= HEALTHY_CALLS:

@@ -48,10 +48,10 @@ from failsoft.events import EventKind
 HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
 OURS = tuple(name for name in VERSION if name != "served")
-"""What we decide of a call; who answered it is told with its answer only."""
+"""The dimensions of a call that we decide; what answered is known only with the answer."""
 SAMPLED = 200
 EVENTS_REACH = timedelta(days=2)
-"""Single events are asked for the first call of a version in so short a time at most."""
+"""The longest time in which single events are searched for first calls of a version."""
 BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
 OTHER_CALL = "call_other"
 CALLS = (*BAD, EventKind.SUCCEEDED)
@@ -62,7 +62,7 @@ _CurveRows = Mapping[Dimensions, Sequence[tuple[int, int, Mapping[str, int]]]]
 
 @dataclass(frozen=True)
 class StoredCounts:
-    """What the rollups know of the calls that a selection keeps, read once for each question."""
+    """The rollup counts of the calls in a selection, each query read once."""
 
     project_id: int
     selection: Selection
@@ -76,50 +76,50 @@ class StoredCounts:
 
         Where versions say what is left out, slots are hours at least.
         """
-        is_of_series = all(one.is_of_series for one in left_out)
-        named = SERIES if is_of_series else (*SERIES, *OURS)
-        whole = self._curves.get(stretch, {}) if is_of_series else {}
-        found: dict[SeriesKey, SeriesCurve] = {}
-        for place, slots in self._counted(stretch, named).items():
+        is_of_series = all(omission.is_of_series for omission in left_out)
+        names = SERIES if is_of_series else (*SERIES, *OURS)
+        all_curves = self._curves.get(stretch, {}) if is_of_series else {}
+        curves: dict[SeriesKey, SeriesCurve] = {}
+        for place, slots in self._counted(stretch, names).items():
             omitted = omitted_kinds(left_out, place)
             if omitted is None:
                 continue
-            if not omitted and place.who in whole:
-                found[place.who] = whole[place.who]
+            if not omitted and place.series in all_curves:
+                curves[place.series] = all_curves[place.series]
                 continue
-            curve = found.get(place.who)
+            curve = curves.get(place.series)
             if curve is None:
-                curve = found[place.who] = SeriesCurve([0] * stretch.count)
+                curve = curves[place.series] = SeriesCurve([0] * stretch.count)
             for slot, calls, failures in slots:
                 curve.add(slot, calls, failures, omitted)
         if not left_out:
-            self._curves[stretch] = found
-        return found
+            self._curves[stretch] = curves
+        return curves
 
-    def _counted(self, stretch: Stretch, named: Sequence[str]) -> _CurveRows:
+    def _counted(self, stretch: Stretch, names: Sequence[str]) -> _CurveRows:
         """Return slot, calls and failures of each row, by place."""
-        known = self._rows.get((stretch, named))
+        known = self._rows.get((stretch, names))
         if known is None:
             slots = Slots(stretch.origin, stretch.width, stretch.count)
-            asked = Question(stretch.window, named, COUNTED, self.selection.rollup_terms, slots)
+            question = Question(stretch.window, names, COUNTED, self.selection.rollup_terms, slots)
             places: dict[Row, list[tuple[int, int, Mapping[str, int]]]] = defaultdict(list)
-            end = len(named)
-            for row in self._sum(asked):
+            end = len(names)
+            for row in self._sum(question):
                 calls, failures, _, _ = count_calls(row[end + 1 :])
                 if calls:
                     places[row[:end]].append((row[end], calls, failures))
-            known = self._rows[stretch, named] = {
-                Dimensions(**dict(zip(named, key, strict=True))): rows
+            known = self._rows[stretch, names] = {
+                Dimensions(**dict(zip(names, key, strict=True))): rows
                 for key, rows in places.items()
             }
         return known
 
-    def usual(self) -> SeriesBaseline:
+    def baseline(self) -> SeriesBaseline:
         """Return what is known of each series from the week before the stretch."""
-        return self._usual
+        return self._baseline
 
     @cached_property
-    def _usual(self) -> SeriesBaseline:
+    def _baseline(self) -> SeriesBaseline:
         until = floor(self.stretch.window.since, HOUR)
         rows = self._sum(self._hours(until - WEEK, until, SERIES))
         known = {SeriesKey(*row[: len(SERIES)]): count_calls(row[len(SERIES) :]) for row in rows}
@@ -130,37 +130,37 @@ class StoredCounts:
         """Return what was counted of every place in whole hours between two times."""
         known = self._cells.get((since, until))
         if known is None:
-            asked = self._hours(since, until, (*SERIES, *VERSION))
-            named = len(asked.dimensions)
+            question = self._hours(since, until, (*SERIES, *VERSION))
+            width = len(question.dimensions)
             known = self._cells[since, until] = list(
                 read_cells(
-                    (Dimensions(**dict(zip(asked.dimensions, row, strict=False))), row[named:])
-                    for row in self._sum(asked)
+                    (Dimensions(**dict(zip(question.dimensions, row, strict=False))), row[width:])
+                    for row in self._sum(question)
                 )
             )
         return known
 
     def series_cells(self, since: datetime, until: datetime) -> list[CountCell]:
-        """Return what was counted of every series, from the minute on where minutes are kept."""
+        """Return the counts of every series, to the minute where minutes are kept."""
         terms = self.selection.rollup_terms
-        asked = Question(window_for(since, until, terms, until), SERIES, COUNTED, terms)
-        named = len(SERIES)
+        question = Question(window_for(since, until, terms, until), SERIES, COUNTED, terms)
+        width = len(SERIES)
         return list(
             read_cells(
-                (Dimensions(**dict(zip(SERIES, row, strict=False))), row[named:])
-                for row in self._sum(asked)
+                (Dimensions(**dict(zip(SERIES, row, strict=False))), row[width:])
+                for row in self._sum(question)
             )
         )
 
     def begun(self, since: datetime, until: datetime, early: datetime) -> list[FirstSeen]:
-        """Return the first call of each version that was not there the week before."""
+        """Return the first call of each version without calls in the week before."""
         hour = floor(since, HOUR)
-        asked = replace(self._hours(hour - WEEK, hour, OURS), measures=("events",))
-        known = {row[: len(OURS)] for row in self._sum(asked)}
+        question = replace(self._hours(hour - WEEK, hour, OURS), measures=("events",))
+        known = {row[: len(OURS)] for row in self._sum(question)}
         if until - since > EVENTS_REACH:
             return self._begun_by_hour(since, until, early, known)
         events = Event.objects.filter(project_id=self.project_id)
-        first = (
+        first_calls = (
             within(narrow(events, self.selection), since, until)
             .order_by()
             .values_list(*OURS)
@@ -170,33 +170,33 @@ class StoredCounts:
                 bad=Count("event_id", filter=Q(kind__in=BAD, occurred_at__lt=early)),
             )
         )
-        named = len(OURS)
+        width = len(OURS)
         return [
-            FirstSeen(Dimensions(**dict(zip(OURS, row, strict=False))), *row[named:])
-            for row in first
-            if row[:named] not in known
+            FirstSeen(Dimensions(**dict(zip(OURS, row, strict=False))), *row[width:])
+            for row in first_calls
+            if row[:width] not in known
         ]
 
     def _begun_by_hour(
         self, since: datetime, until: datetime, early: datetime, known: set[Row]
     ) -> list[FirstSeen]:
-        """Return the same from hours: an onset that is known to days needs no seconds."""
+        """Return the same by the hour: an onset known by the day needs no seconds."""
         window = align_to(Grain.HOUR, since, until)
         slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
-        asked = Question(window, OURS, COUNTED, self.selection.rollup_terms, slots)
-        found: dict[Row, FirstSeen] = {}
-        for row in sorted(self._sum(asked), key=lambda row: row[len(OURS)]):
+        question = Question(window, OURS, COUNTED, self.selection.rollup_terms, slots)
+        versions: dict[Row, FirstSeen] = {}
+        for row in sorted(self._sum(question), key=lambda row: row[len(OURS)]):
             version, at = row[: len(OURS)], slots.since + row[len(OURS)] * HOUR
             calls, failures, _, _ = count_calls(row[len(OURS) + 1 :])
             place = Dimensions(**dict(zip(OURS, version, strict=True)))
-            begun = found.setdefault(version, FirstSeen(place, at))
+            begun = versions.setdefault(version, FirstSeen(place, at))
             if at < early:
-                found[version] = replace(
+                versions[version] = replace(
                     begun, calls=begun.calls + calls, failed=begun.failed + sum(failures.values())
                 )
-        return [one for version, one in found.items() if version not in known]
+        return [first_seen for version, first_seen in versions.items() if version not in known]
 
-    def told(self, since: datetime, until: datetime) -> list[ReportedDeploy]:
+    def deploys(self, since: datetime, until: datetime) -> list[ReportedDeploy]:
         """Return the deploys between two times."""
         return [
             ReportedDeploy(deploy.at, deploy.kind, deploy.version, deploy.source)
@@ -207,31 +207,35 @@ class StoredCounts:
         window = align_to(Grain.HOUR, since, until)
         return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
 
-    def _sum(self, asked: Question) -> list[Row]:
-        return sum_rollups(self.project_id, asked)
+    def _sum(self, question: Question) -> list[Row]:
+        return sum_rollups(self.project_id, question)
 
 
 def without_local(project_id: int, selection: Selection, now: datetime) -> Selection:
-    """Leave calls of the environment `local` out, where others call and none is asked for.
+    """Exclude the environment `local` if there are others and none is selected.
 
-    Goals tried on a laptop's model say nothing of those that people wait for.
+    Goals on a laptop's model say nothing about production.
     """
     known = Series.objects.filter(project_id=project_id, environment=LOCAL)
-    if any(t.field == "environment" for t in selection.terms) or not known.exists():
+    if any(term.field == "environment" for term in selection.terms) or not known.exists():
         return selection
     window = align_to(Grain.HOUR, *selection.window(now))
-    asked = Question(window, ("environment",), ("events",), selection.rollup_terms)
-    if all(environment == LOCAL for environment, _ in sum_rollups(project_id, asked)):
+    question = Question(window, ("environment",), ("events",), selection.rollup_terms)
+    if all(environment == LOCAL for environment, _ in sum_rollups(project_id, question)):
         return selection
     others = Term("environment", LOCAL, is_negated=True)
     return replace(selection, text=Query((*selection.text.terms, others)))
 
 
 def evidence_of(
-    project_id: int, who: SeriesKey | None, since: datetime, until: datetime, kind: str
+    project_id: int, series: SeriesKey | None, since: datetime, until: datetime, kind: str
 ) -> Evidence:
-    """Return what was seen of a kind of failure since a time, and in the week before it."""
-    shared = {name: v for name, v in who._asdict().items() if v is not None} if who else {}
+    """Return the evidence about a kind of failure since a time, and in the week before it."""
+    shared = (
+        {name: value for name, value in series._asdict().items() if value is not None}
+        if series
+        else {}
+    )
     events = Event.objects.filter(
         project_id=project_id, occurred_at__gte=since, occurred_at__lt=until, **shared
     )
@@ -240,7 +244,7 @@ def evidence_of(
     terms = [Term(name, value, is_exact=True) for name, value in shared.items()]
     before = TimeWindow(floor(since, HOUR) - WEEK, floor(since, HOUR), Grain.HOUR)
     return gather(
-        [seen_in(event, payloads.get(event.event_id)) for event in latest],
+        [failure_evidence(event, payloads.get(event.event_id)) for event in latest],
         _failed_calls(project_id, align(since, until, until), terms, kind),
         EarlierFailures(
             _failed_calls(project_id, before, terms, kind),
@@ -265,8 +269,8 @@ def _of_kind(events: QuerySet[Event], kind: str) -> QuerySet[Event]:
     failed = events.filter(kind=EventKind.PROVIDER_ERROR)
     if kind != OTHER_CALL:
         return failed.filter(call_error_type=kind.removeprefix("call_"))
-    named = [one.removeprefix("call_") for one in CALL_ERRORS if one != OTHER_CALL]
-    return failed.filter(Q(call_error_type=None) | ~Q(call_error_type__in=named))
+    names = [error.removeprefix("call_") for error in CALL_ERRORS if error != OTHER_CALL]
+    return failed.filter(Q(call_error_type=None) | ~Q(call_error_type__in=names))
 
 
 def _failed_calls(
@@ -275,7 +279,7 @@ def _failed_calls(
     rows = sum_rollups(project_id, Question(window, ("node",), COUNTED, terms))
     totals = [count_calls(row[1:]) for row in rows]
     return FailedCalls(
-        sum(one.failures.get(kind, 0) for one in totals), sum(one.calls for one in totals)
+        sum(total.failures.get(kind, 0) for total in totals), sum(total.calls for total in totals)
     )
 
 
@@ -284,14 +288,14 @@ def _earlier_places(
 ) -> Mapping[Place, int]:
     segments = list(enumerate(window.segments))
     counted = "\nUNION ALL\n".join(
-        _GROUPS.format(grain=segment.grain, place=place) for place, segment in segments
+        _GROUPS.format(grain=segment.grain, place=index) for index, segment in segments
     )
     text = statement("earlier_failures").replace("<<counted>>", counted)
-    asked: dict[str, object] = {"project": project_id, **ask_terms(terms)}
-    asked["kind"], asked["error_type"] = PLACED[kind]
-    for place, segment in segments:
-        asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
-    rows = fetch(text.replace("<<terms>>", write_terms(terms, {"series": "series"})), asked)
+    params: dict[str, object] = {"project": project_id, **ask_terms(terms)}
+    params["kind"], params["error_type"] = PLACED[kind]
+    for index, segment in segments:
+        params[f"since_{index}"], params[f"until_{index}"] = segment.since, segment.until
+    rows = fetch(text.replace("<<terms>>", write_terms(terms, {"series": "series"})), params)
     return {(pointer, detail): seen for pointer, detail, seen in rows}
 
 
@@ -299,17 +303,17 @@ _GROUPS = """    SELECT group_id, series_id, seen FROM diagnostics_group_{grain}
     WHERE project_id = %(project)s AND bucket >= %(since_{place})s AND bucket < %(until_{place})s"""
 
 
-def seen_in(event: Event, payload: EventPayload | None) -> FailureEvidence:
-    """Return what a failure says of its cause; None: its details are gone."""
-    told = FailureEvidence(
+def failure_evidence(event: Event, payload: EventPayload | None) -> FailureEvidence:
+    """Return the evidence of a failure; `payload` is None if its details were deleted."""
+    evidence = FailureEvidence(
         event.output_tokens,
         call_error=event.call_error_type,
         reasoning_tokens=event.reasoning_tokens,
     )
     if payload is None:
-        return told
+        return evidence
     return replace(
-        told,
+        evidence,
         max_output_tokens=payload.max_output_tokens,
         tool=payload.tool,
         attributes=payload.attributes,
@@ -323,13 +327,13 @@ NEARBY = timedelta(hours=1)
 def observed_near(
     project_id: int, touched: Collection[SeriesKey], low: datetime, high: datetime
 ) -> ObservedChange | None:
-    """Return what changed of who answers the series that are hit, about when it began.
+    """Return the observed change of an answerer of the hit series around the onset.
 
-    The first of several: what follows comes with it.
+    Of several the first one is returned.
     """
-    asked = {(who.environment, who.provider, who.model) for who in touched}
+    hit = {(series.environment, series.provider, series.model) for series in touched}
     for row in observed_changes(project_id, low - NEARBY, high + NEARBY).reverse():
-        if (row.environment, row.provider, row.model) in asked:
+        if (row.environment, row.provider, row.model) in hit:
             return ObservedChange(ObservedKind(row.kind), row.previous or "", row.version, row.at)
     return None
 

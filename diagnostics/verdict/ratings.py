@@ -1,4 +1,4 @@
-"""What people say of verdicts: right or wrong, and how often they were right."""
+"""Ratings of verdicts: right or wrong, and how often they were right."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import Chance, chance_of
 from diagnostics.constraints import person, unique
-from diagnostics.verdict.wording import sentence_of, since_of, worded
+from diagnostics.verdict.wording import sentence_of, since_of, wire_form
 
 
 class VerdictMark(models.Model):
-    """One judgement of one verdict; the verdict is frozen as it was shown."""
+    """A rating of a verdict; the verdict is stored as it was shown."""
 
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="verdict_marks", db_index=False
@@ -27,14 +27,14 @@ class VerdictMark(models.Model):
     cause_value = models.TextField(blank=True, default="")
     since = models.DateTimeField()
     is_right = models.BooleanField()
-    # As GET /api/v1/verdict told it when it was marked.
+    # As GET /api/v1/verdict returned it when it was marked.
     verdict = models.JSONField()
     by = person()
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [
-            # A degradation has one mark: the latest word counts. Read by every verdict.
+            # A degradation has one mark, the latest. Read by every verdict.
             unique("diagnostics_verdictmark_once", "project cause cause_value since")
         ]
 
@@ -43,7 +43,7 @@ class VerdictMark(models.Model):
 
 
 SAME = timedelta(hours=2)
-"""The onset of one degradation moves a little as more is counted."""
+"""The onset of one degradation moves a little as more calls are counted."""
 
 
 JUDGED_SPAN = timedelta(days=90)
@@ -52,14 +52,14 @@ JUDGED_SPAN = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True)
 class JudgedShare:
-    """How many verdicts or alarms people judged, and how many of them in one way."""
+    """How many verdicts or alarms were rated, and how many of them one way."""
 
     total: int
     count: int
 
     @property
     def chance(self) -> Chance | None:
-        """The share with its 95 % interval; None while nothing was judged."""
+        """The share with its 95 % interval; None if none were rated."""
         return chance_of(self.count, self.total) if self.total else None
 
 
@@ -68,12 +68,12 @@ def right_share(project_id: int | None, now: datetime) -> JudgedShare:
     marks = VerdictMark.objects.filter(at__gte=now - JUDGED_SPAN)
     if project_id is not None:
         marks = marks.filter(project_id=project_id)
-    found = marks.aggregate(total=Count("pk"), count=Count("pk", filter=Q(is_right=True)))
-    return JudgedShare(**found)
+    totals = marks.aggregate(total=Count("pk"), count=Count("pk", filter=Q(is_right=True)))
+    return JudgedShare(**totals)
 
 
 def mark_of(project_id: int, verdict: Mapping[str, Any]) -> bool | None:
-    """Return whether a kept verdict was marked right or wrong; None: it was not marked."""
+    """Return whether a stored verdict was marked right; None if it was not marked."""
     marks = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
     return marks.order_by("-is_right").values_list("is_right", flat=True).first()
 
@@ -82,9 +82,9 @@ def mark_of(project_id: int, verdict: Mapping[str, Any]) -> bool | None:
 def mark_verdict(
     project_id: int, verdict: Mapping[str, Any], by: User, *, is_right: bool
 ) -> VerdictMark | None:
-    """Keep what somebody says of a kept verdict, frozen as it is; the latest word counts.
+    """Store a user's rating of a stored verdict; the latest one counts.
 
-    None: there is nothing to be right or wrong about.
+    Return None if the verdict names no degradation.
     """
     since, sentence = since_of(verdict), sentence_of(verdict)
     if since is None:
@@ -95,10 +95,10 @@ def mark_verdict(
         project_id=project_id,
         since=known.since if known else since,
         **_cause_of(verdict),
-        defaults={"is_right": is_right, "verdict": worded(verdict), "by": by},
+        defaults={"is_right": is_right, "verdict": wire_form(verdict), "by": by},
     )
-    said = "right" if is_right else "wrong"
-    note(project_id, by, "verdict.marked", sentence.text if sentence else "", {"as": said})
+    label = "right" if is_right else "wrong"
+    note(project_id, by, "verdict.marked", sentence.text if sentence else "", {"as": label})
     return mark
 
 

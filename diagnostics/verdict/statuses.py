@@ -1,9 +1,9 @@
-"""How every series of a project stands, with the verdict that says why: read by all places.
+"""The status of every series of a project, and the verdict on it, as read everywhere.
 
-The evaluator stores it every minute, so that the first look waits for nothing and all processes
-show one value. Where no worker runs, whoever asks judges.
-A status is of a moment: the range of a page changes what it counts, not how a series stands.
-A filter finer than a series (a version) makes statuses of the calls that it keeps.
+The evaluator stores it every minute, so that the first view does not wait and all processes show
+the same. Without a worker it is judged on demand.
+A status is of a point in time: the range of a page changes the counts, not the status.
+A filter finer than a series (a version) has statuses of the calls that it keeps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus
 
 _OF_FINDING = {"finding": {"touches", "suspects"}}
 FUNCTIONS: Any = {**_OF_FINDING, "others": {"__all__": _OF_FINDING}}
-"""What a verdict is judged by; nobody asks it afterwards."""
+"""Inputs of the judgement that are not stored."""
 
 
 class ProjectStatus(models.Model):
@@ -66,7 +66,7 @@ class StatusSet:
     series: Statuses
 
     def status(self, key: SeriesKey) -> SeriesStatus:
-        """Return how a series stands; one that is not known has no data."""
+        """Return the status of a series; an unknown one has no data."""
         known = self.series.get(key)
         return known or status_of(key, self.at, RunCurve(self.at, STATUS_SPAN, ()), NOTHING)
 
@@ -75,11 +75,11 @@ class StatusSet:
     ) -> list[SeriesStatus]:
         """Return the statuses of the series that a selection keeps, worst first.
 
-        Those that it counted are among them, also where nothing is known of their last day.
+        Series in `counted` are included even without a known last day.
         """
         keys = dict.fromkeys((*self.series, *counted))
         kept = (self.status(key) for key in keys if selection.keeps(key._asdict()))
-        return sorted(kept, key=lambda one: one.rank)
+        return sorted(kept, key=lambda status: status.rank)
 
 
 _sets: KeptAnswers[StatusSet] = KeptAnswers()
@@ -87,38 +87,38 @@ _verdicts: KeptAnswers[Verdict] = KeptAnswers()
 
 
 def read_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
-    """Return how series stand at the end of a selection, under its versions only.
+    """Return the statuses of series at the end of a selection, filtered by its versions only.
 
-    What the evaluator stored is returned as it is. What is judged here is
-    FAILSOFT_VERDICT_SECONDS old, or a little more while it is judged anew beside the request.
+    Stored statuses are returned as they are. Those judged here are at most
+    FAILSOFT_VERDICT_SECONDS old, or a little more while a refresh runs beside the request.
     """
     versions = selection.version_terms
     end = selection.end if selection.end and selection.end < now else None
     if not versions and end is None and (stored := stored_statuses(project_id, now)):
         return stored
     begin = end and end - STATUS_SPAN
-    asked = Selection(text=Query(tuple(versions)), begin=begin, end=end)
-    key = (project_id, asked.query())
-    return _sets.get(key, now, lambda at: judge_statuses(project_id, asked, at)).answer
+    normalised = Selection(text=Query(tuple(versions)), begin=begin, end=end)
+    key = (project_id, normalised.query())
+    return _sets.get(key, now, lambda at: judge_statuses(project_id, normalised, at)).answer
 
 
 def read_status(project_id: int, selection: Selection, now: datetime) -> StatusSet:
     """Return the same with the verdict on the series that a selection keeps.
 
-    Only times that were asked for are judged themselves: the verdict, like a status, is of a
-    moment, whatever range a page counts.
+    Only a custom range is judged itself: the verdict, like a status, is of a point in time,
+    whatever range a page counts.
     """
-    found = read_statuses(project_id, selection, now)
+    statuses = read_statuses(project_id, selection, now)
     if selection.is_custom:
         at, verdict = _judge_kept(project_id, selection, now)
-        return replace(found, at=at, verdict=verdict)
-    return replace(found, verdict=_narrow(project_id, found, selection, now))
+        return replace(statuses, at=at, verdict=verdict)
+    return replace(statuses, verdict=_narrow(project_id, statuses, selection, now))
 
 
 def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
-    """Return the verdict of a selection as it was a moment ago: of its whole range.
+    """Return the recent verdict of a selection over its whole range.
 
-    Conditions that no count can meet make no other verdict.
+    Conditions that rollups cannot express do not change the verdict.
     """
     if selection.is_custom or selection.span > STATUS_SPAN:
         return _judge_kept(project_id, selection, now).answer
@@ -130,45 +130,45 @@ def recent_verdict_within(
 ) -> Verdict:
     """Return the verdict of the incident that hits a part of a selection, else of that part.
 
-    By itself a part has nothing that it could be compared with.
+    A part alone has no other calls to compare with.
     """
-    whole = recent_verdict_of(project_id, selection, now)
-    for one in (whole, *whole.others):
-        if one.since and any(part.keeps(who._asdict()) for who in one.touched):
-            return one
+    verdict = recent_verdict_of(project_id, selection, now)
+    for cause in (verdict, *verdict.others):
+        if cause.since and any(part.keeps(key._asdict()) for key in cause.touched):
+            return cause
     return recent_verdict_of(project_id, part, now)
 
 
 def stored_statuses(project_id: int, at: datetime) -> StatusSet | None:
-    """Return what the evaluator stored, if it is of about this time.
+    """Return the statuses that the evaluator stored, if they are of about this time.
 
-    The first events of a project are judged by whoever asks: it costs little, and nobody
-    waits a minute for them.
+    The first events of a project are judged on demand: it is cheap, and the first result
+    should not take a minute.
     """
     row = ProjectStatus.objects.filter(pk=project_id, at__range=(at - FRESH, at + FRESH)).first()
-    found = row and read_row(row)
-    return found if found and found.verdict.state != "not_enough_data" else None
+    statuses = row and read_row(row)
+    return statuses if statuses and statuses.verdict.state != "not_enough_data" else None
 
 
 def read_row(row: ProjectStatus) -> StatusSet | None:
-    """Return what a row holds; None where another version of the product wrote it."""
+    """Return the statuses in a row; None if another version of the product wrote it."""
     try:
         verdict = VERDICT.validate_python(row.verdict)
         statuses = SERIES_STATUSES.validate_python(row.series)
     except ValidationError as error:
         logger.warning("status_not_read", project=row.pk, faults=error.error_count())
         return None
-    return StatusSet(row.at, verdict, {one.key: one for one in statuses})
+    return StatusSet(row.at, verdict, {status.key: status for status in statuses})
 
 
 def store_statuses(project_id: int, now: datetime) -> StatusSet:
-    """Judge a project and keep the result; done twice, the later one stays."""
-    found = judge_statuses(project_id, Selection(), now)
+    """Judge a project and store the result; a later one replaces it."""
+    statuses = judge_statuses(project_id, Selection(), now)
     row = ProjectStatus(
         project_id=project_id,
-        at=found.at,
-        verdict=VERDICT.dump_python(found.verdict, mode="json", exclude=FUNCTIONS),
-        series=SERIES_STATUSES.dump_python(list(found.series.values()), mode="json"),
+        at=statuses.at,
+        verdict=VERDICT.dump_python(statuses.verdict, mode="json", exclude=FUNCTIONS),
+        series=SERIES_STATUSES.dump_python(list(statuses.series.values()), mode="json"),
     )
     ProjectStatus.objects.bulk_create(
         [row],
@@ -176,21 +176,21 @@ def store_statuses(project_id: int, now: datetime) -> StatusSet:
         unique_fields=["project"],
         update_fields=["at", "verdict", "series"],
     )
-    return found
+    return statuses
 
 
 def judge_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
     """Judge every series at the end of a selection; the number of statements is bounded."""
     verdict = verdict_of(project_id, selection, now)
     at = selection.end or now
-    # A curve that ends now ends on a whole bucket, so that it does not slide.
+    # A curve that ends now is aligned to buckets, so that it does not shift.
     axis = StatusAxis(at - STATUS_SPAN, STATUS_SPAN) if at < now else axis_of(at - STATUS_SPAN, at)
-    asked = StatusQuestion(project_id, at, axis, selection.version_terms, onsets_of(verdict))
-    statuses = _judge_counted(asked, "run")
-    known = {key: one for key, one in statuses.items() if one.runs or one.baseline_runs}
+    question = StatusQuestion(project_id, at, axis, selection.version_terms, onsets_of(verdict))
+    statuses = _judge_counted(question, "run")
+    known = {key: status for key, status in statuses.items() if status.runs or status.baseline_runs}
     if len(known) < len(statuses):
-        by_call = _judge_counted(asked, "call").items()
-        known |= {key: one for key, one in by_call if key not in known and one.runs}
+        by_call = _judge_counted(question, "call").items()
+        known |= {key: status for key, status in by_call if key not in known and status.runs}
     return StatusSet(at, verdict, known)
 
 
@@ -205,43 +205,43 @@ class StatusQuestion:
     onsets: Mapping[SeriesKey, SeriesOnset]
 
 
-def _judge_counted(asked: StatusQuestion, unit: Unit) -> dict[SeriesKey, SeriesStatus]:
-    """Judge every series by its runs or by its calls.
+def _judge_counted(question: StatusQuestion, unit: Unit) -> dict[SeriesKey, SeriesStatus]:
+    """Return the status of every series, judged by its runs or by its calls.
 
-    A trouble of days is no part of its own baseline: that ends where the trouble began.
+    A degradation of days is not part of its own baseline, which ends at the onset.
     """
-    axis, count = asked.axis, COUNTING[unit]
-    curves = trends(asked.project_id, axis.since, axis.until, axis.count, asked.terms, count)
-    before = _week_before(asked, axis.since, count)
+    axis, count = question.axis, COUNTING[unit]
+    curves = trends(question.project_id, axis.since, axis.until, axis.count, question.terms, count)
+    before = _week_before(question, axis.since, count)
     early = {
-        onset: (_week_before(asked, onset.at, count), _count_since(asked, onset.at, count))
-        for onset in set(asked.onsets.values())
+        onset: (_week_before(question, onset.at, count), _count_since(question, onset.at, count))
+        for onset in set(question.onsets.values())
         if onset.at < axis.since
     }
-    found = {}
+    statuses = {}
     for key in {**curves, **before}:
-        onset = asked.onsets.get(key)
-        usual, since = early.get(onset, (before, {})) if onset else (before, {})
+        onset = question.onsets.get(key)
+        baseline, since = early.get(onset, (before, {})) if onset else (before, {})
         curve = RunCurve(axis.since, axis.width, curves.get(key, ()))
-        found[key] = status_of(
-            key, asked.at, curve, usual.get(key, NOTHING), onset, since.get(key), unit
+        statuses[key] = status_of(
+            key, question.at, curve, baseline.get(key, NOTHING), onset, since.get(key), unit
         )
-    return found
+    return statuses
 
 
 def counts_between(
     project_id: int, selection: Selection, now: datetime, statuses: StatusSet
 ) -> dict[SeriesKey, RunCounts]:
-    """Count what the range of a selection holds of each series, in the unit of its status."""
+    """Return the counts of each series in the range of a selection, in the unit of its status."""
     window, terms = window_of(selection, now), selection.rollup_terms
     counts = {row.key: row.counts for row in series_rows(project_id, window, terms)}
-    by_call = {key for key, one in statuses.series.items() if one.unit == "call"}
+    by_call = {key for key, status in statuses.series.items() if status.unit == "call"}
     if by_call:
         calls = _sum(project_id, window, terms, COUNTING["call"])
         counts |= {
-            key: RunCounts(one.runs, one.degraded)
-            for key, one in calls.items()
-            if key in by_call and one.runs
+            key: RunCounts(status.runs, status.degraded)
+            for key, status in calls.items()
+            if key in by_call and status.runs
         }
     return counts
 
@@ -249,21 +249,24 @@ def counts_between(
 def curves_between(
     project_id: int, axis: StatusAxis, terms: Sequence[Term], now: datetime, statuses: StatusSet
 ) -> Mapping[SeriesKey, Sequence[RunBucket]]:
-    """Return the curves of series as they were a moment ago, in the unit of each status."""
-    asked = (project_id, axis.since, axis.until, axis.count, terms, now)
-    by_call = {key for key, one in statuses.series.items() if one.unit == "call"}
-    calls = recent_trends(*asked, COUNTING["call"]) if by_call else {}
-    return {**recent_trends(*asked), **{key: calls[key] for key in by_call & calls.keys()}}
+    """Return the recent curves of series, in the unit of each status."""
+    range_arguments = (project_id, axis.since, axis.until, axis.count, terms, now)
+    by_call = {key for key, status in statuses.series.items() if status.unit == "call"}
+    calls = recent_trends(*range_arguments, COUNTING["call"]) if by_call else {}
+    return {
+        **recent_trends(*range_arguments),
+        **{key: calls[key] for key in by_call & calls.keys()},
+    }
 
 
 def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
     """Return the onset of the incident that touches each series."""
-    found: dict[SeriesKey, SeriesOnset] = {}
-    for one in reversed((verdict, *verdict.others)):
-        if since := one.since:
-            onset = SeriesOnset(since, one.since_low or since, one.since_high or since)
-            found |= dict.fromkeys(one.touched, onset)
-    return found
+    onsets: dict[SeriesKey, SeriesOnset] = {}
+    for cause in reversed((verdict, *verdict.others)):
+        if since := cause.since:
+            onset = SeriesOnset(since, cause.since_low or since, cause.since_high or since)
+            onsets |= dict.fromkeys(cause.touched, onset)
+    return onsets
 
 
 def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedAnswer[Verdict]:
@@ -271,45 +274,45 @@ def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedA
     return _verdicts.get(key, now, lambda at: verdict_of(project_id, selection, at))
 
 
-def _narrow(project_id: int, found: StatusSet, selection: Selection, now: datetime) -> Verdict:
-    """Return what a verdict says of the series that a selection keeps.
+def _narrow(project_id: int, statuses: StatusSet, selection: Selection, now: datetime) -> Verdict:
+    """Return the verdict on the series that a selection keeps.
 
-    A cause that hits one of them was found among all calls: judged alone, it would have
-    nothing to be compared with. What no cause of the verdict explains is judged alone.
+    A cause that hits one of them was found among all calls: judged alone, they would lack a
+    comparison. Series that no cause explains are judged alone.
     """
     if not selection.series_terms:
-        return found.verdict
+        return statuses.verdict
     causes = [
-        one
-        for one in (found.verdict, *found.verdict.others)
-        if one.since and any(selection.keeps(key._asdict()) for key in one.touched)
+        item
+        for item in (statuses.verdict, *statuses.verdict.others)
+        if item.since and any(selection.keeps(key._asdict()) for key in item.touched)
     ]
     if causes:
         return replace(causes[0], others=causes[1:])
-    kept = [one for one in found.kept_by(selection) if one.is_judged]
-    if _names_local(selection) or any(one.since for one in kept):
+    kept = [item for item in statuses.kept_by(selection) if item.is_judged]
+    if _names_local(selection) or any(item.since for item in kept):
         return _judge_kept(project_id, selection, now).answer
-    return calm_verdict(len({(one.key.provider, one.key.model) for one in kept}))
+    return calm_verdict(len({(item.key.provider, item.key.model) for item in kept}))
 
 
 def _names_local(selection: Selection) -> bool:
-    """Whether a selection asks for local calls, which the verdict of a project leaves out."""
+    """Whether a selection names local calls, which the verdict of a project excludes."""
     terms = [term for term in selection.terms if term.field == "environment"]
     return bool(terms) and keeps_all(terms, {"environment": LOCAL})
 
 
 def _week_before(
-    asked: StatusQuestion, until: datetime, counting: Counting
+    question: StatusQuestion, until: datetime, counting: Counting
 ) -> Mapping[SeriesKey, RunBucket]:
     window = align_to(Grain.HOUR, until, until).before(BASELINE_SPAN)
-    return _sum(asked.project_id, window, asked.terms, counting)
+    return _sum(question.project_id, window, question.terms, counting)
 
 
 def _count_since(
-    asked: StatusQuestion, since: datetime, counting: Counting
+    question: StatusQuestion, since: datetime, counting: Counting
 ) -> Mapping[SeriesKey, RunBucket]:
-    window = window_for(since, asked.at, asked.terms, asked.at)
-    return _sum(asked.project_id, window, asked.terms, counting)
+    window = window_for(since, question.at, question.terms, question.at)
+    return _sum(question.project_id, window, question.terms, counting)
 
 
 def _sum(

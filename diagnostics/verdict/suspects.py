@@ -1,7 +1,7 @@
-"""What could have caused an excess, and how well each suspect explains what was counted.
+"""Possible causes of an excess, and how well each explains the counts.
 
-A suspect says: calls that touch me fail more than usual, all others as usual. How much
-likelier that makes the counts is its weight, less what its freedom to fit costs.
+The hypothesis of a suspect: calls that it touches fail more than their baseline, all others
+do not. Its weight is the log likelihood ratio of the counts, less a penalty for its parameters.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ RISEN = 0.1
 
 
 class Cause(StrEnum):
-    """Where a degradation comes from, as it is told outside."""
+    """The cause of a degradation, as named in the API."""
 
     PROVIDER_OUTAGE = "provider_outage"
     MODEL = "model"
@@ -42,18 +42,18 @@ class Cause(StrEnum):
 
 DIMENSIONS: Mapping[Cause, Callable[[Dimensions], str | None]] = {
     Cause.PROMPT: lambda place: place.prompt_version,
-    Cause.SCHEMA: lambda place: _joined(place.schema, place.schema_version),
-    Cause.RELEASE: lambda place: _joined(place.source, place.release),
+    Cause.SCHEMA: lambda place: _versioned_name(place.schema, place.schema_version),
+    Cause.RELEASE: lambda place: _versioned_name(place.source, place.release),
     Cause.SERVED: lambda place: place.served,
 }
-"""The dimensions that can be new: what is ours, and what answers in a model's place."""
+"""The dimensions that can be new: our versions, and the answerer of a model."""
 
 
 def source_of(place: Dimensions) -> str | None:
     return place.source
 
 
-def _joined(name: str | None, version: str | None) -> str | None:
+def _versioned_name(name: str | None, version: str | None) -> str | None:
     if version is None:
         return None
     return f"{name} {version}" if name else version
@@ -71,7 +71,7 @@ class Suspect:
     node: str = ""
     """The only node of a model that it touches."""
     of: tuple["Suspect", ...] = ()
-    """What a pair is made of."""
+    """The two suspects of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ class Explanation:
     excess: float
     models: int
     elsewhere: float
-    """Excess that it leaves unexplained, beyond chance."""
+    """The unexplained excess, beyond chance."""
     rest: float
-    """The weight of what it leaves unexplained."""
+    """The weight of the unexplained counts."""
     calls: int
     added: Mapping[str, float]
-    """The share of calls that fail beyond the usual, for each kind that rose."""
+    """The share of calls that fail beyond the baseline, for each kind that rose."""
 
     @property
     def share(self) -> float:
@@ -99,21 +99,21 @@ class Explanation:
 def suspects_of(
     cells: Sequence[CountCell], before: Sequence[CountCell], timing: Timing = UNTIMED
 ) -> list[Suspect]:
-    """Name everything that the cells could be blamed on."""
-    found = [*_theirs(cells), *_validators(cells)]
+    """Return every possible cause in the cells."""
+    suspects = [*_provider_suspects(cells), *_validators(cells)]
     for cause, read in DIMENSIONS.items():
-        found += [
+        suspects += [
             Suspect(cause, value, _reads(read, value), is_new=True)
             for value in _values(cells, read)
             if is_new(_reads(read, value), cells, before, timing)
         ]
     sources = _values(cells, source_of)
-    found += [
+    suspects += [
         Suspect(Cause.SOURCE, source, _reads(source_of, source))
         for source in sources
         if len(sources) > 1
     ]
-    return found
+    return suspects
 
 
 def pairs_of(
@@ -122,36 +122,36 @@ def pairs_of(
     before: Sequence[CountCell],
     timing: Timing,
 ) -> Iterator[Suspect]:
-    """Yield each of these models with each source, and with whatever is new at it.
+    """Yield each of these models paired with each source and each new version.
 
-    The only model there is makes no pair: all calls are calls of it.
+    A single model makes no pair, since all calls are its calls.
     """
     if len({(cell.place.provider, cell.place.model) for cell in cells}) < 2:
         return
-    models = [one for one in strongest if one.cause is Cause.MODEL and not one.node]
+    models = [suspect for suspect in strongest if suspect.cause is Cause.MODEL and not suspect.node]
     versions = [
         Suspect(cause, value, _reads(read, value), is_new=True)
         for cause, read in DIMENSIONS.items()
         for value in (_values(cells, read) if models and cause is not Cause.SERVED else ())
         if timing.first_call(_reads(read, value)) is not None
     ]
-    sources = [one for one in strongest if one.cause is Cause.SOURCE]
-    for model, one in product(models, (*versions, *sources)):
-        touches = _both(one.touches, model.touches)
-        if one.is_new and not is_new(touches, cells, before, timing):
+    sources = [suspect for suspect in strongest if suspect.cause is Cause.SOURCE]
+    for model, suspect in product(models, (*versions, *sources)):
+        touches = _both(suspect.touches, model.touches)
+        if suspect.is_new and not is_new(touches, cells, before, timing):
             continue
-        name = f"{one.value} with {model.value}"
-        yield Suspect(Cause.PAIR, name, touches, is_new=one.is_new, of=(one, model))
+        name = f"{suspect.value} with {model.value}"
+        yield Suspect(Cause.PAIR, name, touches, is_new=suspect.is_new, of=(suspect, model))
 
 
 def _both(
-    one: Callable[[Dimensions], bool], other: Callable[[Dimensions], bool]
+    first: Callable[[Dimensions], bool], second: Callable[[Dimensions], bool]
 ) -> Callable[[Dimensions], bool]:
-    return lambda place: one(place) and other(place)
+    return lambda place: first(place) and second(place)
 
 
 class EvidenceSums:
-    """What was counted and expected of each cell and kind, added up once for all suspects."""
+    """Observed and expected counts of each cell and kind, summed once for all suspects."""
 
     def __init__(self, entries: Sequence["_Entry"]) -> None:
         """Add up what cells hold."""
@@ -163,15 +163,15 @@ class EvidenceSums:
         self._variance = sum(sums.variance for sums in self._all.values())
 
     @classmethod
-    def of(cls, cells: Sequence[CountCell], usual: FailureBaseline) -> "EvidenceSums":
-        """Return the sums of cells, measured by what is usual for them."""
+    def of(cls, cells: Sequence[CountCell], baseline: FailureBaseline) -> "EvidenceSums":
+        """Return the sums of cells against their baseline."""
         return cls(
             [
                 (
                     cell.place,
                     {
                         kind: _sums_of(cell.attempts, cell.failures.get(kind, 0), share)
-                        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
+                        for kind, share in baseline.shares(cell.place, FAILURE_KINDS)
                     },
                 )
                 for cell in cells
@@ -181,42 +181,42 @@ class EvidenceSums:
     def explain(self, suspect: Suspect) -> Explanation:
         """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
         touched = [entry for entry in self._cells if suspect.touches(entry[0])]
-        mine = _add_up(touched, suspect.kinds)
-        excess = sum(sums.excess for sums in mine.values())
-        chance = self._variance - sum(sums.variance for sums in mine.values())
-        # What it does not touch keeps its weight; of the rest only what is left counts.
+        sums_by_key = _add_up(touched, suspect.kinds)
+        excess = sum(sums.excess for sums in sums_by_key.values())
+        chance = self._variance - sum(sums.variance for sums in sums_by_key.values())
+        # Untouched cells keep their weight; of touched ones only the remainder counts.
         rest = self._gain + sum(
-            self._all[key].less(sums).gain - self._gains[key] for key, sums in mine.items()
+            self._all[key].less(sums).gain - self._gains[key] for key, sums in sums_by_key.items()
         )
         calls = sum(by_kind[FAILURE_KINDS[0]].calls for _, by_kind in touched)
         return Explanation(
             suspect,
-            sum(sums.gain for sums in mine.values()),
+            sum(sums.gain for sums in sums_by_key.values()),
             excess,
-            len({key[:2] for key, sums in mine.items() if sums.failed}),
+            len({key[:2] for key, sums in sums_by_key.items() if sums.failed}),
             max(0.0, self._excess - excess - sqrt(max(chance, 0.0))),
             max(0.0, rest),
             calls,
-            _added(mine, calls),
+            _added(sums_by_key, calls),
         )
 
     def wellness(
-        self, one: Explanation, touches: Callable[[Dimensions], bool], part: float = PART
+        self, explanation: Explanation, touches: Callable[[Dimensions], bool], part: float = PART
     ) -> float:
-        """Return how much likelier (log) calls go as usual than a part as badly as one's."""
-        found = 0.0
-        sums: dict[str, list[float]] = {kind: [0.0, 0.0, 0.0] for kind in one.added}
+        """Return the log likelihood ratio of calls at their baseline against a part of the rise."""
+        log_ratio = 0.0
+        sums: dict[str, list[float]] = {kind: [0.0, 0.0, 0.0] for kind in explanation.added}
         for place, by_kind in self._cells:
             if touches(place):
-                for kind, known in sums.items():
-                    mine = by_kind[kind]
-                    known[0] += mine.failed
-                    known[1] += mine.expected
-                    known[2] += mine.calls * one.added[kind] * part
-        for failed, expected, more in sums.values():
-            if more:
-                found += more - failed * log(1 + more / expected)
-        return found
+                for kind, totals in sums.items():
+                    cell_sums = by_kind[kind]
+                    totals[0] += cell_sums.failed
+                    totals[1] += cell_sums.expected
+                    totals[2] += cell_sums.calls * explanation.added[kind] * part
+        for failed, expected, expected_more in sums.values():
+            if expected_more:
+                log_ratio += expected_more - failed * log(1 + expected_more / expected)
+        return log_ratio
 
     def parts(
         self, read: Callable[[Dimensions], object], touches: Callable[[Dimensions], bool]
@@ -231,10 +231,10 @@ class EvidenceSums:
         return {read(place) for place, _ in self._cells if touches(place)}
 
     def are_the_same(
-        self, one: Callable[[Dimensions], bool], other: Callable[[Dimensions], bool]
+        self, first: Callable[[Dimensions], bool], second: Callable[[Dimensions], bool]
     ) -> bool:
         """Whether two suspects touch the same calls."""
-        return all(one(place) == other(place) for place, _ in self._cells)
+        return all(first(place) == second(place) for place, _ in self._cells)
 
     def without(self, touches: Callable[[Dimensions], bool]) -> "EvidenceSums":
         """Return the sums of the calls that are not touched."""
@@ -247,18 +247,20 @@ def _part(
     return lambda place: read(place) == value and touches(place)
 
 
-def _added(mine: Mapping["_Key", "_Sums"], calls: int) -> dict[str, float]:
-    found: dict[str, float] = defaultdict(float)
-    for (*_, kind), sums in mine.items():
-        found[kind] += sums.excess
-    most = max(found.values(), default=0.0)
-    if most <= 0 or not calls:
+def _added(sums_by_key: Mapping["_Key", "_Sums"], calls: int) -> dict[str, float]:
+    excess_by_kind: dict[str, float] = defaultdict(float)
+    for (*_, kind), sums in sums_by_key.items():
+        excess_by_kind[kind] += sums.excess
+    largest = max(excess_by_kind.values(), default=0.0)
+    if largest <= 0 or not calls:
         return {}
-    return {kind: more / calls for kind, more in found.items() if more >= RISEN * most}
+    return {
+        kind: excess / calls for kind, excess in excess_by_kind.items() if excess >= RISEN * largest
+    }
 
 
 class _Sums(NamedTuple):
-    """Of calls and one kind of failure: counts, what was expected, how likely that was."""
+    """Counts of calls and one kind of failure: observed, expected and their likelihood."""
 
     calls: int
     failed: int
@@ -291,12 +293,12 @@ class _Sums(NamedTuple):
 
     @property
     def gain(self) -> float:
-        """Log likelihood ratio of one raised rate against the usual ones, less its cost."""
+        """Log likelihood ratio of one raised rate against the baseline, less a penalty."""
         if self.calls <= 0 or self.excess <= 0:
             return 0.0
         raised = min(self.failed / self.calls, HIGHEST_SHARE)
-        good = self.calls - self.failed
-        raised_likelihood = self.failed * log(raised) + good * log(1 - raised)
+        succeeded = self.calls - self.failed
+        raised_likelihood = self.failed * log(raised) + succeeded * log(1 - raised)
         gain = raised_likelihood - self.likelihood
         return max(0.0, gain - 0.5 * log(self.calls) - 1.0)
 
@@ -312,21 +314,21 @@ def _sums_of(calls: int, failed: int, share: float) -> _Sums:
 
 
 def _add_up(entries: Iterable[_Entry], kinds: frozenset[str]) -> dict[_Key, _Sums]:
-    found: dict[_Key, _Sums] = {}
+    totals: dict[_Key, _Sums] = {}
     for place, by_kind in entries:
         for kind in kinds:
             key, sums = (place.provider, place.model, kind), by_kind[kind]
-            known = found.get(key)
-            found[key] = sums if known is None else known.plus(sums)
-    return found
+            known = totals.get(key)
+            totals[key] = sums if known is None else known.plus(sums)
+    return totals
 
 
 def _values(cells: Iterable[CountCell], read: Callable[[Dimensions], str | None]) -> list[str]:
     return sorted({value for cell in cells if (value := read(cell.place))})
 
 
-def _theirs(cells: Sequence[CountCell]) -> list[Suspect]:
-    models = sorted({(c.place.provider or "", c.place.model or "") for c in cells})
+def _provider_suspects(cells: Sequence[CountCell]) -> list[Suspect]:
+    models = sorted({(cell.place.provider or "", cell.place.model or "") for cell in cells})
     providers = sorted({provider for provider, _ in models} - {""})
     outages = [
         Suspect(
@@ -339,19 +341,19 @@ def _theirs(cells: Sequence[CountCell]) -> list[Suspect]:
     ]
     return [
         *outages,
-        *(Suspect(Cause.MODEL, _named(*model), _is_model(*model)) for model in models),
+        *(Suspect(Cause.MODEL, _model_name(*model), _is_model(*model)) for model in models),
         *_at_nodes(cells),
     ]
 
 
 def _at_nodes(cells: Sequence[CountCell]) -> Iterator[Suspect]:
-    """Each model at each of its nodes, where it has several."""
+    """Yield each model at each of its nodes if it has several."""
     nodes: dict[tuple[str, str], set[str]] = defaultdict(set)
     for cell in cells:
         nodes[cell.place.provider or "", cell.place.model or ""].add(cell.place.node)
     for model, called in sorted(nodes.items()):
         for node in sorted(called) if len(called) > 1 else ():
-            yield Suspect(Cause.MODEL, _named(*model), _is_model(*model, node), node=node)
+            yield Suspect(Cause.MODEL, _model_name(*model), _is_model(*model, node), node=node)
 
 
 def _validators(cells: Sequence[CountCell]) -> list[Suspect]:
@@ -368,7 +370,7 @@ def _validators(cells: Sequence[CountCell]) -> list[Suspect]:
     ]
 
 
-def _named(provider: str, model: str) -> str:
+def _model_name(provider: str, model: str) -> str:
     return f"{provider}/{model}" if provider and model else model or provider or "unknown"
 
 

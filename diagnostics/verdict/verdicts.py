@@ -1,7 +1,7 @@
-"""The verdict of a selection: which calls got worse, since when, and what it comes from.
+"""The verdict of a selection: which calls got worse, since when, and why.
 
-What is counted comes from rollups, the judgement from `diagnostics.verdict.judging`; here the
-two meet, and what to change is looked up in the failures themselves.
+Counts come from rollups, the judgement from `diagnostics.verdict.judging`; this module joins the
+two, and derives advice from the failures themselves.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.curves import VerdictRange, stretch_of
-from diagnostics.verdict.judging import Diagnosis, judge_asked
+from diagnostics.verdict.judging import Diagnosis, judge_range
 from diagnostics.verdict.queries import (
     StoredCounts,
     evidence_of,
@@ -35,9 +35,9 @@ from diagnostics.verdict.wording import (
     Sentence,
     VerdictRate,
     calm_words,
-    tell,
-    tell_calm,
-    tell_unsure,
+    describe_calm,
+    describe_degradation,
+    describe_unsure,
     write_sentence,
 )
 
@@ -46,45 +46,45 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of a selection; times are None unless something degrades."""
+    """The verdict of a selection; times are None unless something degrades."""
 
     state: str
     told: Sentence
     finding: Finding
     name: str = ""
-    """What is hit: the provider, the model, or how many models."""
+    """What is degraded: the provider, the model, or a number of models."""
     who: SeriesKey | None = None
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
     rate: VerdictRate | None = None
     rise: RisingShare | None = None
-    """How much it got worse since it began, in shares of calls."""
+    """How much it has worsened since the onset, in shares of calls."""
     advice: Sequence[Advice] = ()
     touched: frozenset[SeriesKey] = frozenset()
-    """The series that are hit."""
+    """The degraded series."""
     others: "Sequence[Verdict]" = ()
-    """What else degrades for causes of its own, the gravest first."""
+    """Further degradations with their own causes, the largest first."""
 
     @property
     def sentence(self) -> str:
-        """What is said, as plain text; times are in UTC."""
+        """The sentence as plain text; times are in UTC."""
         return self.told.text
 
 
 def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
     """Judge the calls that a selection keeps; the number of statements is bounded."""
     counted = without_local(project_id, selection.counted, now)
-    asked = _range_of(selection, now)
-    first, *others = judge_asked(asked, partial(StoredCounts, project_id, counted))
+    requested = _range_of(selection, now)
+    first, *others = judge_range(requested, partial(StoredCounts, project_id, counted))
     if first.since is None:
-        return _calm(first)
-    verdict, *rest = (_degrading(project_id, one, now) for one in (first, *others))
-    return replace(verdict, others=[one for one in rest if one.since])
+        return _calm_outcome(first)
+    verdict, *rest = (_degrading(project_id, diagnosis, now) for diagnosis in (first, *others))
+    return replace(verdict, others=[diagnosis for diagnosis in rest if diagnosis.since])
 
 
 def calm_verdict(models: int) -> Verdict:
-    """Return the verdict on so many models that nothing hits; on none there are no data."""
+    """Return the verdict on healthy models; without any there is no data."""
     if not models:
         return Verdict("not_enough_data", UNSURE, Finding(Cause.NOT_ENOUGH_DATA))
     return Verdict("ok", calm_words(models), Finding(None))
@@ -100,44 +100,48 @@ def _range_of(selection: Selection, now: datetime) -> VerdictRange:
     return VerdictRange(*selection.window(now), now, selection.needs_versions)
 
 
-def _calm(judged: Diagnosis) -> Verdict:
-    told = tell_calm(judged.models, judged.calls, judged.over, shifted=judged.shifted)
-    if judged.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return _unsure(judged.finding, judged.calls)
-    return Verdict("ok", told, judged.finding)
+def _calm_outcome(diagnosis: Diagnosis) -> Verdict:
+    sentence = describe_calm(
+        diagnosis.models, diagnosis.calls, diagnosis.over, shifted=diagnosis.shifted
+    )
+    if diagnosis.finding.cause is Cause.NOT_ENOUGH_DATA:
+        return _unsure_verdict(diagnosis.finding, diagnosis.calls)
+    return Verdict("ok", sentence, diagnosis.finding)
 
 
-def _unsure(finding: Finding, calls: int) -> Verdict:
-    return Verdict("not_enough_data", tell_unsure(calls), finding)
+def _unsure_verdict(finding: Finding, calls: int) -> Verdict:
+    return Verdict("not_enough_data", describe_unsure(calls), finding)
 
 
-def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
-    finding, since = judged.finding, judged.since or now
-    if not judged.touched:
-        return _unsure(finding, judged.calls)
-    who = _common(judged.touched)
-    before = [cell for cell in judged.before if cell.place.who in judged.touched]
-    rate = _rate(judged.hit, before)
-    # With nothing known of why, the rate must surely be above what is usual.
+def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
+    finding, since = diagnosis.finding, diagnosis.since or now
+    if not diagnosis.touched:
+        return _unsure_verdict(finding, diagnosis.calls)
+    common = _common(diagnosis.touched)
+    before = [cell for cell in diagnosis.before if cell.place.series in diagnosis.touched]
+    rate = _rate(diagnosis.hit, before)
+    # Without a cause the rate must be significantly above its baseline.
     is_worse = rate.interval[0] > (rate.baseline or 0.0)
     if finding.cause is Cause.NOT_ENOUGH_DATA and not is_worse:
-        return _unsure(finding, sum(cell.attempts for cell in judged.hit))
-    evidence = evidence_of(project_id, who, since, now, finding.top_kind)
+        return _unsure_verdict(finding, sum(cell.attempts for cell in diagnosis.hit))
+    evidence = evidence_of(project_id, common, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
-    around = judged.since_low or since, judged.since_high or since
-    observed = observed_near(project_id, judged.touched, *around)
-    name = _name(finding, who, judged.touched)
+    around = diagnosis.since_low or since, diagnosis.since_high or since
+    observed = observed_near(project_id, diagnosis.touched, *around)
+    name = _name(finding, common, diagnosis.touched)
     return Verdict(
         state="degrading",
-        told=tell(name, rate, judged.since, finding, changed, now, observed, judged.rise),
+        told=describe_degradation(
+            name, rate, diagnosis.since, finding, changed, now, observed, diagnosis.rise
+        ),
         finding=finding,
         name=name,
-        who=who,
-        since=judged.since,
-        since_low=judged.since_low,
-        since_high=judged.since_high,
+        who=common,
+        since=diagnosis.since,
+        since_low=diagnosis.since_low,
+        since_high=diagnosis.since_high,
         rate=rate,
-        rise=judged.rise,
+        rise=diagnosis.rise,
         advice=advise(
             finding.top_kind,
             finding.cause,
@@ -145,27 +149,27 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
             is_compared=finding.is_compared,
             part=part_of(finding),
         ),
-        touched=judged.touched,
+        touched=diagnosis.touched,
     )
 
 
 def _common(touched: Iterable[SeriesKey]) -> SeriesKey:
-    """Return what all series that are hit have in common; None where they differ."""
+    """Return what all touched series have in common; None where they differ."""
     first, *others = touched
     return SeriesKey(
         *(
-            mine if all(mine == its for its in rest) else None
-            for mine, *rest in zip(first, *others, strict=True)
+            value if all(value == other for other in rest) else None
+            for value, *rest in zip(first, *others, strict=True)
         )
     )
 
 
-def _name(finding: Finding, who: SeriesKey, touched: Iterable[SeriesKey]) -> str:
+def _name(finding: Finding, common: SeriesKey, touched: Iterable[SeriesKey]) -> str:
     if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
         return finding.value
-    if who.model:
-        return f"{who.provider}/{who.model}" if who.provider else who.model
-    return plural(len({(one.provider, one.model) for one in touched}), "model")
+    if common.model:
+        return f"{common.provider}/{common.model}" if common.provider else common.model
+    return plural(len({(series.provider, series.model) for series in touched}), "model")
 
 
 def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
@@ -173,8 +177,8 @@ def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
     runs, degraded = sum(c.runs for c in hit), sum(c.degraded for c in hit)
     past, past_bad = sum(c.runs for c in before), sum(c.degraded for c in before)
     baseline = past_bad / past if past else None
-    usual = wilson_interval(past_bad, past)[1] if past else 0.0
-    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > usual:
+    baseline_bound = wilson_interval(past_bad, past)[1] if past else 0.0
+    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
         return VerdictRate(degraded, runs, baseline)
     calls, failed = sum(c.attempts for c in hit), sum(c.failed for c in hit)
     past, past_bad = sum(c.attempts for c in before), sum(c.failed for c in before)
@@ -182,20 +186,20 @@ def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
 
 
 def describe(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict in the wire format: the gravest cause, and every one by itself."""
+    """Return a verdict in the wire format: the main cause, and every cause by itself."""
     causes = (verdict, *verdict.others) if verdict.since else ()
-    return {**_describe(verdict), "incidents": [_describe(one) for one in causes]}
+    return {**_describe(verdict), "incidents": [_describe(cause) for cause in causes]}
 
 
 def _describe(verdict: Verdict) -> dict[str, Any]:
-    finding, rate, who = verdict.finding, verdict.rate, verdict.who
+    finding, rate, series = verdict.finding, verdict.rate, verdict.who
     low, high = rate.interval if rate else (None, None)
     return {
         "state": verdict.state,
         "since": verdict.since,
         "since_low": verdict.since_low,
         "since_high": verdict.since_high,
-        **(who._asdict() if who else dict.fromkeys(SeriesKey._fields)),
+        **(series._asdict() if series else dict.fromkeys(SeriesKey._fields)),
         "cause": finding.cause,
         "cause_value": finding.value or None,
         "top_kind": finding.top_kind or None,
@@ -212,16 +216,16 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def kept_form(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as it is kept in JSON: the wire format, with its sentence in parts."""
+def stored_form(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as stored in JSON: the wire format with its sentence in parts."""
     causes = (verdict, *verdict.others) if verdict.since else ()
-    parts = {**_in_parts(verdict), "incidents": [_in_parts(one) for one in causes]}
-    kept: dict[str, Any] = to_jsonable_python(parts)
-    return kept
+    parts = {**_in_parts(verdict), "incidents": [_in_parts(cause) for cause in causes]}
+    stored: dict[str, Any] = to_jsonable_python(parts)
+    return stored
 
 
 def _in_parts(verdict: Verdict) -> dict[str, Any]:
-    # The kinds are kept for silences, which cover what fails in no other way.
+    # Silences use the kinds.
     parts = {
         **_describe(verdict),
         "told": write_sentence(verdict.told),

@@ -1,4 +1,4 @@
-"""A verdict as it is told: in one sentence."""
+"""The wording of a verdict: one sentence."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ from diagnostics.verdict.suspects import Cause
 from diagnostics.web.charts.marks import Tone
 
 LATELY = timedelta(hours=1)
-"""A deploy so long before the onset is named as near it; an older one is ruled out."""
+"""A deploy at most this long before the onset is named; an older one is ruled out."""
 WITH_DAY, WITHOUT_DAY = "%Y-%m-%d %H:%M UTC", "%H:%M UTC"
-# A time among words: as an object in JSON, where it would be a text like its neighbours.
+# A time among words: an object in JSON, to distinguish it from its neighbours.
 Moment = Annotated[
     datetime,
     BeforeValidator(lambda kept: kept["at"] if isinstance(kept, Mapping) else kept),
@@ -58,7 +58,7 @@ OBSERVED: Mapping[ObservedKind, str] = {
     ObservedKind.FINGERPRINT: "The system fingerprint",
 }
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SOURCE, Cause.VALIDATOR)
-"""Causes that who answers has no part in."""
+"""Causes that are not on the side of the provider."""
 
 SERIES_TONES: dict[SeriesState, Tone] = {
     SeriesState.DEGRADING: "bad",
@@ -76,7 +76,7 @@ def state_words(state: SeriesState) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRate:
-    """So many of so many, and what is usual."""
+    """Failures among calls or runs, and the baseline."""
 
     bad: int
     total: int
@@ -96,7 +96,7 @@ class VerdictRate:
 
 @dataclass(frozen=True, slots=True)
 class ObservedChange:
-    """What changed of who answers a model's calls."""
+    """An observed change of what answers a model's calls."""
 
     kind: ObservedKind
     previous: str
@@ -112,10 +112,10 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence in two halves with a time between them, and the reason behind it.
+    """A sentence in two halves with a time between them, and its reason.
 
-    The reason is made of words and times, so that a page can show these in a zone. It is
-    kept so, and put into words where it is shown.
+    The reason consists of words and times, so that a page can show these in a zone. It is
+    stored in parts, and formatted where it is shown.
     """
 
     lead: str
@@ -123,7 +123,7 @@ class Sentence:
     rest: str
     reason: tuple[str | Moment, ...] = ()
     is_old: bool = False
-    """Whether the time needs its day."""
+    """Whether the time needs a date."""
 
     @property
     def parts(self) -> list[str | datetime]:
@@ -177,19 +177,19 @@ _sentences = TypeAdapter(Sentence)
 
 
 def write_sentence(sentence: Sentence) -> dict[str, Any]:
-    """Return a sentence as it is kept in JSON: its parts."""
-    kept: dict[str, Any] = _sentences.dump_python(sentence, mode="json")
-    return kept
+    """Return a sentence as stored in JSON: its parts."""
+    stored: dict[str, Any] = _sentences.dump_python(sentence, mode="json")
+    return stored
 
 
 def sentence_of(verdict: Mapping[str, Any]) -> Sentence | None:
-    """Return the sentence of a kept verdict; one that was kept as text is one whole lead.
+    """Return the sentence of a stored verdict; one stored as text becomes the lead.
 
-    None for one without a sentence, and for parts that are none.
+    Return None if there is none, or its parts are invalid.
     """
-    if told := verdict.get("told"):
+    if parts := verdict.get("told"):
         try:
-            return _sentences.validate_python(told)
+            return _sentences.validate_python(parts)
         except ValidationError:
             return None
     text = str(verdict.get("sentence") or "")
@@ -197,12 +197,12 @@ def sentence_of(verdict: Mapping[str, Any]) -> Sentence | None:
 
 
 def since_of(verdict: Mapping[str, Any]) -> datetime | None:
-    """Return the onset that a kept verdict names; None where it names none."""
+    """Return the onset of a stored verdict; None if it has none."""
     return _time_of(verdict.get("since"))
 
 
 def onset_of(verdict: Mapping[str, Any]) -> tuple[datetime, datetime, datetime] | None:
-    """Return the onset of a kept verdict with both ends of its 95 % interval."""
+    """Return the onset of a stored verdict with both ends of its 95 % interval."""
     since = since_of(verdict)
     if since is None:
         return None
@@ -210,30 +210,30 @@ def onset_of(verdict: Mapping[str, Any]) -> tuple[datetime, datetime, datetime] 
     return since, low or since, high or since
 
 
-def _time_of(kept: object) -> datetime | None:
+def _time_of(text: object) -> datetime | None:
     try:
-        at = datetime.fromisoformat(str(kept))
+        at = datetime.fromisoformat(str(text))
     except ValueError:
         return None
     return at if at.tzinfo else None
 
 
 KEPT_ONLY = frozenset({"told", "risen"})
-"""What a kept verdict has beyond the wire format."""
+"""The keys that a stored verdict has beyond the wire format."""
 
 
-def worded(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a kept verdict in the wire format: with its sentence as text."""
+def wire_form(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored verdict in the wire format: with its sentence as text."""
     sentence = sentence_of(verdict)
     if sentence is None or "told" not in verdict:
         return dict(verdict)
-    rest = {name: value for name, value in verdict.items() if name not in KEPT_ONLY}
-    if incidents := rest.get("incidents"):
-        rest["incidents"] = [worded(one) for one in incidents]
-    return {**rest, "sentence": sentence.text}
+    wire = {name: value for name, value in verdict.items() if name not in KEPT_ONLY}
+    if incidents := wire.get("incidents"):
+        wire["incidents"] = [wire_form(incident) for incident in incidents]
+    return {**wire, "sentence": sentence.text}
 
 
-def tell(
+def describe_degradation(
     subject: str,
     rate: VerdictRate,
     since: datetime | None,
@@ -243,15 +243,15 @@ def tell(
     observed: ObservedChange | None = None,
     rise: RisingShare | None = None,
 ) -> Sentence:
-    """Write the sentence of a degradation, with its day where it is not today's (UTC)."""
+    """Return the sentence of a degradation, with a date unless it is today's (UTC)."""
     against = (
         f" (baseline {rate_percent(rate.baseline)})"
         if rate.baseline is not None
         else " (no baseline yet)"
     )
-    is_said = finding.top_kind not in {"", "other_invalid"}
+    has_kind = finding.top_kind not in {"", "other_invalid"}
     top = MOSTLY.get(finding.top_kind, finding.top_kind.replace("_", " "))
-    kind = f", mostly {top}" if is_said else ""
+    kind = f", mostly {top}" if has_kind else ""
     share = f"{rate_percent(rate.share)} of {plural(rate.total, rate.noun)}"
     reason = _reason(finding, since, last_change)
     if observed and finding.cause not in OURS:
@@ -279,25 +279,25 @@ def calm_words(models: int) -> Sentence:
     return Sentence(f"{named} within baseline", None, ".", ())
 
 
-def tell_calm(
+def describe_calm(
     models: int, calls: int, over: tuple[datetime, datetime] | None = None, *, shifted: bool = False
 ) -> Sentence:
-    """Write the sentence of what is within its baseline, and what was a while ago."""
-    seen = f"{plural(calls, 'call')} evaluated."
-    reason: tuple[str | datetime, ...] = (seen,)
+    """Return the sentence for calls within their baseline, and of a degradation that has ended."""
+    evaluated = f"{plural(calls, 'call')} evaluated."
+    reason: tuple[str | datetime, ...] = (evaluated,)
     if shifted:
-        more = "The rate is above baseline only because more calls go where more always failed."
-        reason = (f"{seen} {more}",)
+        note = "The rate is above baseline only because more calls go where more always failed."
+        reason = (f"{evaluated} {note}",)
     elif over:
-        reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " has ended.")
+        reason = (f"{evaluated} A degradation from ", over[0], " to ", over[1], " has ended.")
     return replace(calm_words(models), reason=reason)
 
 
-def tell_unsure(calls: int) -> Sentence:
-    """Write the sentence of too few calls, or too few failures, to tell anything."""
-    more = "The rate is slightly above baseline, within chance."
-    why = f"{plural(calls, 'call')} seen." if calls < LEAST_CALLS else more
-    return replace(UNSURE, reason=(why,))
+def describe_unsure(calls: int) -> Sentence:
+    """Return the sentence for too few calls or failures."""
+    note = "The rate is slightly above baseline, within chance."
+    reason = f"{plural(calls, 'call')} seen." if calls < LEAST_CALLS else note
+    return replace(UNSURE, reason=(reason,))
 
 
 def _reason(
@@ -305,13 +305,13 @@ def _reason(
 ) -> tuple[str | datetime, ...]:
     if finding.cause is not Cause.MODEL:
         return (cause_words(finding),)
-    hit = plural(finding.prompts, "prompt version")
-    words = f"{CAUSE_WORDS[Cause.MODEL]}: {hit} affected"
+    versions = plural(finding.prompts, "prompt version")
+    words = f"{CAUSE_WORDS[Cause.MODEL]}: {versions} affected"
     if last_change is None or since is None:
         return (f"{words}.",)
-    is_lately = last_change >= since - LATELY
-    told = "last deploy at" if is_lately else "no deploy since"
-    return (f"{words}, {told} ", last_change, ".")
+    is_recent = last_change >= since - LATELY
+    deploy_text = "last deploy at" if is_recent else "no deploy since"
+    return (f"{words}, {deploy_text} ", last_change, ".")
 
 
 def _uncompared_words(finding: Finding) -> str:
@@ -324,7 +324,7 @@ def _uncompared_words(finding: Finding) -> str:
 
 
 def cause_words(finding: Finding) -> str:
-    """Say what it looks like, in one sentence."""
+    """Return the cause in one sentence."""
     if finding.cause is None or finding.cause not in CAUSE_WORDS:
         return NO_CAUSE
     if not finding.is_compared:
@@ -333,8 +333,8 @@ def cause_words(finding: Finding) -> str:
     if finding.cause is Cause.PROVIDER_OUTAGE and finding.top_kind == LIMITED:
         return "Looks like a limit of the provider: it refuses our calls (429)."
     if finding.cause is Cause.SOURCE:
-        hit = plural(finding.models, "model")
-        return f"{words} {finding.value} fail more, at {hit}; no new version of it was seen."
+        models = plural(finding.models, "model")
+        return f"{words} {finding.value} fail more, at {models}; no new version of it was seen."
     if finding.cause is Cause.SERVED:
         return f"{words} calls answered by {finding.value} fail more."
     if finding.cause is Cause.PAIR:

@@ -11,7 +11,7 @@ from agents.demo.drawn_runs import DrawnRun
 from bench.drawn_counts import DrawnCounts
 from diagnostics.verdict.cells import Dimensions
 from diagnostics.verdict.curves import VerdictRange
-from diagnostics.verdict.judging import judge_asked
+from diagnostics.verdict.judging import judge_range
 
 NOW = datetime(2026, 3, 12, 15, 0, tzinfo=UTC)
 RELEASED, WORSE = NOW - timedelta(hours=8), NOW - timedelta(hours=4)
@@ -41,7 +41,7 @@ def played(called: list[Dimensions], fails: Fails) -> Iterator[DrawnRun]:
 
 def told(called: list[Dimensions], fails: Fails) -> list[tuple[str | None, str]]:
     day = VerdictRange(NOW - timedelta(days=1), NOW, NOW)
-    found = judge_asked(day, partial(DrawnCounts, list(played(called, fails)), []))
+    found = judge_range(day, partial(DrawnCounts, list(played(called, fails)), []))
     return sorted((one.finding.cause, one.finding.value) for one in found)
 
 

@@ -3,7 +3,7 @@
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.verdict.cells import CallTotals
 from diagnostics.verdict.curves import SeriesBaseline, SeriesCurve
-from diagnostics.verdict.judging import lasting_of, search_curves
+from diagnostics.verdict.judging import ongoing_of, search_curves
 
 PLAN = SeriesKey("prod", "plan", "acme", "one")
 STEP = PLAN._replace(node="next_step")
@@ -21,10 +21,10 @@ def test_few_calls_after_a_trouble_that_is_over_do_not_prolong_it() -> None:
     curves = {PLAN: BUSY, STEP: quiet(after=0)}
     fired = search_curves(curves, USUAL).all_fired
     assert any(one.onset.over_at is None for one in fired)
-    assert lasting_of(fired, curves, USUAL) == []
+    assert ongoing_of(fired, curves, USUAL) == []
 
 
 def test_what_is_seen_after_it_goes_on() -> None:
     curves = {PLAN: BUSY, STEP: quiet(after=8)}
-    lasting = lasting_of(search_curves(curves, USUAL).all_fired, curves, USUAL)
-    assert {one.whos for one in lasting} == {frozenset({STEP})}
+    lasting = ongoing_of(search_curves(curves, USUAL).all_fired, curves, USUAL)
+    assert {one.series for one in lasting} == {frozenset({STEP})}

@@ -13,11 +13,11 @@ from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.wording import (
     ObservedChange,
     VerdictRate,
+    describe_calm,
+    describe_degradation,
+    describe_unsure,
     sentence_of,
-    tell,
-    tell_calm,
-    tell_unsure,
-    worded,
+    wire_form,
     write_sentence,
 )
 
@@ -35,19 +35,19 @@ RATE = VerdictRate(128, 412, 0.04)
     ],
 )
 def test_a_deploy_is_near_the_onset_or_ruled_out(deploy: timedelta, said: str) -> None:
-    told = tell("anthropic/haiku", RATE, SINCE, FOUND, SINCE + deploy)
+    told = describe_degradation("anthropic/haiku", RATE, SINCE, FOUND, SINCE + deploy)
     assert said in told.why
     assert told.why.endswith(f"{SINCE + deploy:%Y-%m-%d %H:%M} UTC.")
     assert told.reason[1] == SINCE + deploy
 
 
 def test_no_deploy_is_spoken_of_where_none_was_told() -> None:
-    told = tell("anthropic/haiku", RATE, SINCE, FOUND, None)
+    told = describe_degradation("anthropic/haiku", RATE, SINCE, FOUND, None)
     assert told.why.endswith("5 prompt versions affected.")
 
 
 def test_what_is_over_is_told_with_its_times() -> None:
-    told = tell_calm(2, 300, (SINCE, SINCE + timedelta(hours=1)))
+    told = describe_calm(2, 300, (SINCE, SINCE + timedelta(hours=1)))
     assert told.reason[1::2] == (SINCE, SINCE + timedelta(hours=1))
     assert told.text == (
         "Both models within baseline. 300 calls evaluated. A degradation from"
@@ -57,13 +57,13 @@ def test_what_is_over_is_told_with_its_times() -> None:
 
 def test_a_sentence_is_kept_in_parts_and_read_back() -> None:
     deploy = SINCE - timedelta(hours=5)
-    told = tell("anthropic/haiku", RATE, SINCE, FOUND, deploy)
+    told = describe_degradation("anthropic/haiku", RATE, SINCE, FOUND, deploy)
     kept = json.loads(json.dumps({"state": "degrading", "told": write_sentence(told)}))
     assert sentence_of(kept) == told
     head, since, rest = told.parts
     assert (head, since) == ("Degrading since ", SINCE)
     assert str(rest).startswith(": anthropic/haiku, 31")
-    assert worded(kept) == {"state": "degrading", "sentence": told.text}
+    assert wire_form(kept) == {"state": "degrading", "sentence": told.text}
 
 
 def test_a_sentence_kept_as_text_is_one_whole() -> None:
@@ -72,23 +72,23 @@ def test_a_sentence_kept_as_text_is_one_whole() -> None:
     assert told is not None
     assert (told.text, told.headline, told.why) == (text, text, "")
     for kept in (text, text.rstrip(".")):
-        assert worded({"sentence": kept}) == {"sentence": kept}
+        assert wire_form({"sentence": kept}) == {"sentence": kept}
     assert sentence_of({}) is None
-    assert worded({}) == {}
+    assert wire_form({}) == {}
 
 
 def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
-    late = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=26))
+    late = describe_degradation("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=26))
     assert late.headline.startswith("Degrading since 2026-11-21 14:32 UTC: x/y,")
     assert late.parts[1] == SINCE
-    lately = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=2))
+    lately = describe_degradation("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=2))
     assert lately.headline.startswith("Degrading since 14:32 UTC: x/y,")
-    yesterday = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=12))
+    yesterday = describe_degradation("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=12))
     assert yesterday.headline.startswith("Degrading since 2026-11-21 14:32 UTC: x/y,")
 
 
 def test_a_sentence_in_a_zone_names_it_and_the_day_where_it_is_not_today() -> None:
-    told = tell("x/y", RATE, SINCE, FOUND, None, SINCE)
+    told = describe_degradation("x/y", RATE, SINCE, FOUND, None, SINCE)
     oslo = ZoneInfo("Europe/Oslo")
     today, _ = told.written(oslo, SINCE + timedelta(hours=2))
     assert today.startswith("Degrading since 15:32 Europe/Oslo: x/y,")
@@ -121,12 +121,12 @@ def test_a_sentence_in_a_zone_names_it_and_the_day_where_it_is_not_today() -> No
     ],
 )
 def test_causes_and_kinds_are_told_in_words(finding: Finding, said: str) -> None:
-    assert tell("x", RATE, SINCE, finding, None).text.endswith(said)
+    assert describe_degradation("x", RATE, SINCE, finding, None).text.endswith(said)
 
 
 def test_little_is_told_apart_from_little_that_fails() -> None:
-    assert tell_unsure(3).text == "Not enough data. 3 calls seen."
-    assert "within chance" in tell_unsure(300).text
+    assert describe_unsure(3).text == "Not enough data. 3 calls seen."
+    assert "within chance" in describe_unsure(300).text
 
 
 MARK = ObservedChange(ObservedKind.MODEL, "gpt-4o", "gpt-4o-mini", SINCE)
@@ -148,14 +148,14 @@ def test_what_was_observed_to_change_is_told_unless_the_cause_is_ours(
     cause: Cause, is_told: bool
 ) -> None:
     finding = Finding(cause, "x", 100.0, "truncated")
-    told = tell("openai/gpt-4o", RATE, SINCE, finding, None, observed=MARK)
+    told = describe_degradation("openai/gpt-4o", RATE, SINCE, finding, None, observed=MARK)
     said = " The served model changed from gpt-4o to gpt-4o-mini at 2026-11-21 14:32 UTC."
     assert told.why.endswith(said) is is_told
     assert sentence_of({"told": json.loads(json.dumps(write_sentence(told)))}) == told
 
 
 def test_what_gets_worse_and_worse_is_told_with_its_first_and_latest_share() -> None:
-    told = tell("x/y", RATE, SINCE, FOUND, None, rise=RisingShare(0.09, 0.31))
+    told = describe_degradation("x/y", RATE, SINCE, FOUND, None, rise=RisingShare(0.09, 0.31))
     assert told.headline.replace("\u00a0", " ").replace("\u202f", " ") == (
         "Degrading more and more since 14:32 UTC: x/y, 31 % of 412 runs (baseline 4.0 %),"
         " mostly truncated; 9.0 % of calls failed at first, 31 % do lately."
