@@ -1,7 +1,7 @@
-"""Delta rows become rollups and failure groups: any number of folders at once.
+"""Aggregation of delta rows into rollups and failure groups, by any number of workers at once.
 
-A folder locks rows that nobody else has locked, adds them to every grain and deletes them,
-all in one transaction: what commits late is found later, a folder that dies has done
+An aggregator locks rows that no other has locked, adds them to every grain and deletes them, all
+in one transaction. Rows that commit late are found later, an aggregator that dies has changed
 nothing, and a reader finds every event exactly once, in a delta or in the rollups.
 """
 
@@ -18,12 +18,12 @@ DELTAS = "diagnostics_rollup_delta"
 GROUP_DELTAS = "diagnostics_group_delta"
 TABLES = (DELTAS, GROUP_DELTAS)
 BATCH = 5_000
-# A task stays short: what is left waits for the next beat, two seconds later.
+# A task stays short: the rest waits for the next beat, two seconds later.
 MOST_BATCHES = 40
 
 
 def fold(most_batches: int = MOST_BATCHES) -> int:
-    """Fold what waits, at most `most_batches` batches of each kind; gives the rows folded."""
+    """Fold waiting rows, at most `most_batches` batches of each kind; return how many rows."""
     folded = _fold_all(fold_deltas, most_batches) + _fold_all(fold_groups, most_batches)
     change(statement("tend_groups"))
     return folded

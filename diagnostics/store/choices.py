@@ -1,4 +1,4 @@
-"""Values that pure rules name, for columns: the rules stay their one source."""
+"""Values of pure rules as column choices, so that they are defined once."""
 
 from collections.abc import Iterable
 

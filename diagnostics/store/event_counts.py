@@ -1,8 +1,8 @@
-"""What the ingest statement must be told to count and group an event.
+"""The columns that the ingest statement needs to count and group an event.
 
-An event counts once in some of the measures of a rollup. Those are packed, six to a word of
-ten bits each, so that the statement adds up ten numbers instead of sixty conditions; a batch
-of up to 1,000 events cannot run over.
+An event counts once in some of the measures of a rollup. These are packed, six to a word with
+ten bits each, so that the statement sums ten numbers instead of sixty conditions; a batch of
+up to 1,000 events cannot overflow.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,19 +34,19 @@ MOST_TOLD = 5
 
 
 def counted_by(event: PostedEvent, row: Row) -> dict[str, Any]:
-    """Return what is counted and has no field of its own: only what is true or known.
+    """Return the counted columns without a field of their own, if they are true or known.
 
-    Why a call gave no answer is an attribute `call_error_type`; a simplified prompt, an
-    attribute `simplified`. `w0`, `w1`, ... are the words of the measures.
+    The attribute `call_error_type` says why a call gave no answer, `simplified` that its
+    prompt was simplified. `w0`, `w1`, ... are the words of the measures.
     """
-    told: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     if event.kind is EventKind.PROVIDER_ERROR:
-        said = row["payload"]["attributes"].get("call_error_type")
-        if isinstance(said, str) and said:
-            told["call_error_type"] = said[:200]
+        error = row["payload"]["attributes"].get("call_error_type")
+        if isinstance(error, str) and error:
+            columns["call_error_type"] = error[:200]
     if event.attributes.get("simplified") is True:
-        told["is_simplified"] = True
-    return told | _pack(event, told.get("call_error_type"), "is_simplified" in told)
+        columns["is_simplified"] = True
+    return columns | _pack(event, columns.get("call_error_type"), "is_simplified" in columns)
 
 
 def _pack(event: PostedEvent, call_error: str | None, is_simplified: bool) -> dict[str, int]:
@@ -82,7 +82,7 @@ def _words_of_end(
     names += ["stubbed" if status == "stubbed" else ENDS.get(reason, "failed")]
     if reason == "parse_failed":
         names += ["parse_failed", *(["retries_failed"] if is_retried else [])]
-    return _written(names)
+    return _packed_names(names)
 
 
 @lru_cache(maxsize=4096)
@@ -97,7 +97,7 @@ def _words(
 ) -> dict[str, int]:
     names = _any_names(is_repaired, is_coerced)
     if kind == "unknown_tool":
-        return _written([*names, kind])
+        return _packed_names([*names, kind])
     names += _attempt_names(kind, attempt)
     if kind != "succeeded":
         names += [error, *(["invalid"] if kind == "parse_invalid" else [])]
@@ -106,7 +106,7 @@ def _words(
     if bucket is not None:
         names += ["latency_count", f"latency_{bucket:02}"]
         names += ["invalid_latency_count"] if kind == "parse_invalid" else []
-    return _written(names)
+    return _packed_names(names)
 
 
 def _any_names(is_repaired: bool, is_coerced: bool) -> list[str]:
@@ -129,8 +129,8 @@ def _attempt_names(kind: str, attempt: int) -> Iterator[str]:
             yield f"good_{attempt}"
 
 
-def _written(names: list[str]) -> dict[str, int]:
-    """Pack names into words, those that are zero left out."""
+def _packed_names(names: list[str]) -> dict[str, int]:
+    """Pack names into words, without zeros."""
     words: dict[str, int] = {}
     for name in names:
         word, place = PLACES[name]
@@ -139,7 +139,7 @@ def _written(names: list[str]) -> dict[str, int]:
 
 
 def grouped_by(row: Row) -> dict[str, Any]:
-    """Return the fingerprint of a failure and what it is made of; nothing for no failure."""
+    """Return the fingerprint of a failure and its parts; empty if the event is no failure."""
     if not row.get("payload"):
         return {}
     kind = kind_of(row)

@@ -1,8 +1,8 @@
-"""Which failures are of one kind: the fingerprint that makes a failure group.
+"""The fingerprint of a failure, which defines failure groups.
 
-Version 1 looks at node, schema, type of error, JSON pointer (indexes as `*`) and what was
-offending: the sort of fault, or the tool. Not at provider, model, prompt version, message,
-line or column: one kind of failure stays one group, whichever model shows it.
+Version 1 uses node, schema, error type, JSON pointer (indexes as `*`) and the class of fault or
+the tool. It ignores provider, model, prompt version, message, line and column: one kind of
+failure stays one group for all models.
 """
 
 import json
@@ -19,15 +19,15 @@ from failsoft.events import NEAREST_TOOL
 VERSION = 1
 LONGEST_POINTER = 400
 LONGEST_DETAIL = 120
-# Keys that number things instead of naming them.
+# Keys that are numbers rather than names.
 NUMBERED = re.compile(r"[0-9]+")
 RANDOM_KEY = re.compile(r"(?=\D*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.IGNORECASE)
 DIGITS = re.compile(r"[0-9]+")
-# Elsewhere a pointer only says how far a reader came: another place, the same kind.
+# For others a pointer only says how far the parser came, which is no difference in kind.
 POINTED = frozenset({"schema_invalid", "duplicate_key", "other"})
-# Other ends of a run are told by the failed attempts before them.
+# Other ends of a run follow from failed attempts, which have groups of their own.
 ENDS = frozenset({"circuit_open", "budget_exhausted", "timeout"})
-# Codes of validators, by the sort of fault they tell of.
+# The class of fault of each validator code.
 FAULTS: Mapping[str, str] = {
     "missing": "missing",
     "required": "missing",
@@ -58,7 +58,7 @@ class FailureKind:
         return _fingerprint(self)
 
 
-# There are few kinds, and each failure has one.
+# Cached: there are few kinds, and each failure has one.
 @lru_cache(maxsize=4096)
 def _fingerprint(kind: FailureKind) -> UUID:
     parts = [VERSION, kind.node, kind.schema, kind.kind, kind.error_type, kind.pointer, kind.detail]
@@ -67,7 +67,7 @@ def _fingerprint(kind: FailureKind) -> UUID:
 
 
 def kind_of(row: Mapping[str, Any]) -> FailureKind | None:
-    """Tell the kind of a failing event as it is kept; None for what is no failure.
+    """Return the kind of a stored event; None if it is no failure.
 
     `row` has node, schema, kind, parse_error_type, call_error_type, reason and payload
     (validation_errors, tool, attributes), redacted.
@@ -78,8 +78,8 @@ def kind_of(row: Mapping[str, Any]) -> FailureKind | None:
         pointer, detail = _fault(row, error_type)
         return FailureKind(node, schema, kind, error_type, pointer, detail)
     if kind == "provider_error":
-        why = row.get("call_error_type") or kind
-        return FailureKind(node, schema, kind, why)
+        error_name = row.get("call_error_type") or kind
+        return FailureKind(node, schema, kind, error_name)
     if kind == "unknown_tool":
         return FailureKind(node, schema, kind, kind, detail=_tool_bucket(row))
     if kind == "degraded" and row["reason"] in ENDS:
@@ -88,7 +88,7 @@ def kind_of(row: Mapping[str, Any]) -> FailureKind | None:
 
 
 def normalise_pointer(pointer: str) -> str:
-    """Write a JSON pointer with what only numbers things as `*`: /steps/2/id -> /steps/*/id.
+    """Return a JSON pointer with numbers as `*`: /steps/2/id -> /steps/*/id.
 
     A path with dots or brackets (steps.2.id, steps[2].id) is read likewise.
     """
@@ -112,19 +112,19 @@ def _fault(row: Mapping[str, Any], error_type: str) -> tuple[str, str]:
 
 
 def fault_of(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return pointer and sort of fault: of several, the one whose pointer sorts first.
+    """Return the pointer and class of a fault: of several, the one whose pointer sorts first.
 
-    Readers differ in the order in which they find faults.
+    Validators differ in the order in which they report faults.
     """
-    found = sorted(
-        (normalise_pointer(item.get("path") or ""), _sort_of_fault(item.get("code")))
+    faults = sorted(
+        (normalise_pointer(item.get("path") or ""), _fault_class(item.get("code")))
         for item in errors
     )
-    pointed = [item for item in found if item[0]]
-    return (pointed or found or [("", "")])[0]
+    pointed = [item for item in faults if item[0]]
+    return (pointed or faults or [("", "")])[0]
 
 
-def _sort_of_fault(code: str | None) -> str:
+def _fault_class(code: str | None) -> str:
     known = (code or "").lower()
     if TYPE_CODE.fullmatch(known):
         return "type"

@@ -6,15 +6,20 @@ from diagnostics.store.runs import rebuild_runs
 from diagnostics.store.sql import execute_prepared, statement
 
 BATCH = 2_000
-OF_REFERENCE = "correlation_id = %(told)s"
-OF_MARK = "right(replace(event_id::text, '-', ''), length(%(told)s)) = %(told)s"
-OF_IDS = "event_id = ANY(%(told)s)"
+OF_REFERENCE = "correlation_id = %(value)s"
+OF_MARK = "right(replace(event_id::text, '-', ''), length(%(value)s)) = %(value)s"
+OF_IDS = "event_id = ANY(%(value)s)"
 
 
-def forget_batch(project_id: int, whose: str, told: Any, *, with_identities: bool) -> int:  # noqa: ANN401 - as the condition takes it
-    """Delete some of the events that meet a condition, in the caller's transaction; how many."""
-    text = statement("forget_events").replace("<<whose>>", whose)
-    asked = {"project": project_id, "told": told, "with_identities": with_identities, "most": BATCH}
-    ((count, runs),) = execute_prepared(text, asked)
+def forget_batch(project_id: int, condition: str, value: Any, *, with_identities: bool) -> int:  # noqa: ANN401 - as the condition takes it
+    """Delete a batch of matching events in the caller's transaction; return how many."""
+    text = statement("forget_events").replace("<<whose>>", condition)
+    params = {
+        "project": project_id,
+        "value": value,
+        "with_identities": with_identities,
+        "most": BATCH,
+    }
+    ((count, runs),) = execute_prepared(text, params)
     rebuild_runs(project_id, runs or ())
     return int(count)

@@ -1,7 +1,7 @@
 """The right to work on a row: a lease with a fencing token, for one worker at a time.
 
-Whoever's conditional update changes the row has it; whoever's token is no longer the row's
-has lost it and may write nothing more. What went silent is taken up again.
+The worker whose conditional update changes the row holds it. A worker whose token is no longer
+the row's has lost it and may not write. Rows that went silent are queued again.
 """
 
 import threading
@@ -24,7 +24,7 @@ logger = structlog.get_logger(__name__)
 # A row whose workers died as often as this is poison.
 MAX_STARTS = 3
 BATCH = 100
-# Where a row is that somebody works on, or will.
+# The statuses of rows in progress or waiting.
 UNFINISHED = ("queued", "running")
 MOST_BATCHES = 10
 
@@ -36,8 +36,8 @@ class LeaseLostError(Exception):
 class LeasedRow(models.Model):
     """A row that one worker at a time works on.
 
-    `lease_until` is null while nobody should; of a waiting row it says until when its message
-    counts as under way. `starts` counts the claims since the work last got on.
+    `lease_until` is null if there is nothing to do; for a waiting row it is the time until which
+    its message counts as in transit. `starts` counts the claims since the last progress.
     """
 
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -51,7 +51,7 @@ class LeasedRow(models.Model):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a worker holds until it stops renewing; `held` is the row while it is its own."""
+    """A worker's lease of a row; `held` selects the row while the lease is valid."""
 
     held: QuerySet[Any]
     lease: timedelta
@@ -66,18 +66,18 @@ class Claim:
         self.change(lease_until=DatabaseNow() + self.lease, **changes)
 
     def release(self, **changes: object) -> None:
-        """Give the row up, changing columns with it; fenced like `renew`."""
+        """Release the row and change columns with it; fenced like `renew`."""
         self.change(lease_until=None, **changes)
 
     def change(self, **columns: object) -> None:
-        """Change columns of the row; LeaseLostError when it is held no more."""
+        """Change columns of the row; raises LeaseLostError if the lease is lost."""
         if self.held.update(**columns) != 1:
             raise LeaseLostError(LeaseLostError.__doc__)
 
 
 @contextmanager
 def kept_alive(seconds: float, *renewals: Callable[[], None]) -> Iterator[None]:
-    """Renew leases every so many seconds from a second thread while this one works."""
+    """Renew leases every `seconds` from a second thread while this one works."""
     done = threading.Event()
     thread = threading.Thread(target=_renew_until, args=(done, seconds, renewals), daemon=True)
     thread.start()
@@ -123,7 +123,7 @@ def take_up(
 ) -> int:
     """Queue silent rows again, batch by batch; return how many there were.
 
-    A `working` one that was started too often is ended as poison instead.
+    A `working` row that was started too often is ended as poison instead.
     """
     rows = rows.order_by("lease_until").annotate(is_poison=working & Q(starts__gte=MAX_STARTS))
     count = 0

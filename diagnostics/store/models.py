@@ -44,8 +44,8 @@ class Event(models.Model):
     # Why a call gave no answer; and whether the prompt of an attempt was simplified.
     call_error_type = models.TextField(null=True)
     is_simplified = models.BooleanField(null=True)
-    # Who answered, as `model at upstream` (failsoft.events.name_served); null: the requested
-    # model as far as told.
+    # What answered, as `model at upstream` (failsoft.events.name_served); null for the requested
+    # model, or if it is not reported.
     served = models.TextField(null=True)
     upstream = models.TextField(null=True)
     system_fingerprint = models.TextField(null=True)
@@ -65,7 +65,7 @@ class Event(models.Model):
 
     @property
     def served_model(self) -> str | None:
-        """The model that answered; None where it is the requested one or was not told."""
+        """The model that answered; None if it is the requested one or is not reported."""
         if self.served is None:
             return None
         model = self.served.removesuffix(f" at {self.upstream}") if self.upstream else self.served
@@ -119,9 +119,9 @@ class EventPayload(models.Model):
     temperature = models.FloatField(null=True)
     max_output_tokens = models.IntegerField(null=True)
     redacted_kinds = ArrayField(models.TextField())
-    # The preview was not kept: the project sent more than its spike bound allows.
+    # The preview was dropped: the project sent more than its spike bound allows.
     sampled_out = models.BooleanField(db_default=False)
-    # Of the kind of failure (diagnostics.store.fingerprints); null where it is none.
+    # Of the failure (diagnostics.store.fingerprints); null if it is none.
     fingerprint = models.UUIDField(null=True)
 
     class Meta:
@@ -270,7 +270,7 @@ class OutboxMessage(models.Model):
         indexes = [
             # Read by the relay, which takes the oldest due message first.
             index("diagnostics_outbox_due", "available_at id", Q(sent_at__isnull=True)),
-            # Read by the purge of messages that were sent.
+            # Read by the purge of sent messages.
             index("diagnostics_outbox_sent", "sent_at", Q(sent_at__isnull=False)),
         ]
 
@@ -281,9 +281,9 @@ class OutboxMessage(models.Model):
 class Heartbeat(models.Model):
     """One row per part: `beat` when a slot was sent, `worker` when one was executed.
 
-    `queue:<name>` when a worker of that queue has taken a mark, `drained:<name>` the time
-    that the latest of these marks carried (diagnostics.store.queue_marks), `worker:<name>` while
-    a worker of that queue is alive and leaves nothing waiting that it has room for.
+    `queue:<name>` when a worker of that queue took a mark, `drained:<name>` the time in the latest
+    of these marks (diagnostics.store.queue_marks), `worker:<name>` while a worker of that queue is
+    alive and takes messages whenever it has room.
     """
 
     name = models.CharField(max_length=64, primary_key=True)
@@ -294,7 +294,7 @@ class Heartbeat(models.Model):
 
 
 EVALUATOR = "evaluator"
-"""The name of the row of who looks at alerts."""
+"""The row of the alert evaluator."""
 
 
 def queue_heartbeat(queue: str) -> str:
@@ -303,10 +303,10 @@ def queue_heartbeat(queue: str) -> str:
 
 
 def drained_heartbeat(queue: str) -> str:
-    """Return the name of the row that says up to when a queue has been drained."""
+    """Return the name of the row with the time up to which a queue is drained."""
     return f"drained:{queue}"
 
 
 def worker_heartbeat(queue: str) -> str:
-    """Return the name of the row that living workers of a queue keep."""
+    """Return the name of the row that live workers of a queue update."""
     return f"worker:{queue}"

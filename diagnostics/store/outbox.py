@@ -31,11 +31,11 @@ class _Pause:
 
 
 def wake_relay() -> bool:
-    """Ask a worker to relay now; never raises, False when nobody could be asked."""
+    """Ask a worker to relay now; return False if the broker was not reached. Never raises."""
     if monotonic() < _Pause.until:
         return False
     if _Pause.until:
-        # This caller tries again; those beside it need not wait, too.
+        # This caller tries again; concurrent ones need not wait as well.
         _Pause.until = monotonic() + PAUSE_SECONDS
     try:
         send(RELAY_TASK, {}, RELAY_QUEUE)
@@ -48,7 +48,7 @@ def wake_relay() -> bool:
 
 
 def send(task: str, kwargs: dict[str, object], queue: str) -> None:
-    """Hand one task to the broker, tried once; raises when it cannot be reached."""
+    """Send one task to the broker, once; raises if it cannot be reached."""
     current_app.send_task(task, kwargs=kwargs, queue=queue, retry=False)
 
 
@@ -64,7 +64,7 @@ BROKER_ERRORS = (OperationalError, ConnectionError, TimeoutError)
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """What one batch did: sent, put off because of a fault of their own, broker gone."""
+    """The result of one batch: sent, postponed after an error of their own, broker down."""
 
     sent: int
     failed: int
@@ -97,7 +97,7 @@ def enqueue(
 def enqueue_many(
     task: str, arguments: Sequence[Mapping[str, JSON]], queue: str, project_id: int
 ) -> None:
-    """Write one message for each set of arguments, like `enqueue`."""
+    """Write one message per set of arguments, like `enqueue`."""
     if not arguments:
         return
     now = clock.now()
@@ -116,10 +116,10 @@ def _message(
 
 
 def relay_batch(limit: int = BATCH) -> Relayed:
-    """Send what is due, oldest first; several relays share the work by SKIP LOCKED.
+    """Send due messages, oldest first; concurrent relays share the work by SKIP LOCKED.
 
-    A broker that is down ends the batch and leaves every row as it is. A message with a
-    fault of its own is put off, longer each time, and blocks nothing behind it.
+    If the broker is down, the batch ends and every row stays as it is. A message with an error of
+    its own is postponed, longer each time, and blocks nothing behind it.
     """
     sent: list[int] = []
     failed = 0
@@ -141,7 +141,7 @@ def relay_batch(limit: int = BATCH) -> Relayed:
 
 
 def relay_all() -> int:
-    """Relay until nothing is due; returns how many messages were sent."""
+    """Relay until nothing is due; return how many messages were sent."""
     total = 0
     while True:
         relayed = relay_batch()

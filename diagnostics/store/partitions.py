@@ -1,7 +1,7 @@
-"""Partitions of events and rollups: made ahead, so that recording never does.
+"""Partitions of events and rollups, created ahead so that recording never has to.
 
-A row outside the periods that exist lands in the default partition and is moved when its
-period is made.
+A row outside the existing periods lands in the default partition and is moved when its period
+is created.
 """
 
 import re
@@ -50,7 +50,7 @@ class PartitionPeriod:
         return datetime.combine(self.next().first, time.min, tzinfo=UTC)
 
     def next(self) -> "PartitionPeriod":
-        """The period after this one."""
+        """The next period."""
         if self.unit is Unit.DAY:
             return PartitionPeriod(self.unit, self.first + timedelta(days=1))
         return period_of(self.unit, self.first.replace(day=28) + timedelta(days=4))
@@ -62,7 +62,7 @@ def period_of(unit: Unit, day: date) -> PartitionPeriod:
 
 
 def periods(unit: Unit, first: date, last: date) -> Iterator[PartitionPeriod]:
-    """Return the periods from the one of `first` to the one of `last`."""
+    """Yield the periods from that of `first` to that of `last`."""
     period = period_of(unit, first)
     while period.first <= last:
         yield period
@@ -70,31 +70,31 @@ def periods(unit: Unit, first: date, last: date) -> Iterator[PartitionPeriod]:
 
 
 def read_name(name: str) -> tuple[str, PartitionPeriod] | None:
-    """Tell table and period from a partition's name; None for any other name."""
-    found = NAME.fullmatch(name)
-    if found is None:
+    """Return the table and period that a partition's name means; None for any other name."""
+    match = NAME.fullmatch(name)
+    if match is None:
         return None
-    digits = found["digits"] if found["unit"] == Unit.DAY else found["digits"] + "01"
+    digits = match["digits"] if match["unit"] == Unit.DAY else match["digits"] + "01"
     try:
         first = datetime.strptime(digits, "%Y%m%d").replace(tzinfo=UTC).date()
     except ValueError:
         return None
-    return found["table"], PartitionPeriod(Unit(found["unit"]), first)
+    return match["table"], PartitionPeriod(Unit(match["unit"]), first)
 
 
 DAYS_BACK = 14
 DAYS_AHEAD = 3
-# Any number of processes may maintain; one at a time creates.
+# Any number of processes may run; one at a time creates.
 LOCK_KEY = 7_316_402_101
 LOCK_TIMEOUT = "5s"
-# Rows that are counted up need room beside them to stay where they are.
+# Counters need free space in their page, to be updated in place.
 COUNTED_UP = 80
 FULL = 100
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedTable:
-    """A table whose rows lie in days or months by one of their times."""
+    """A table partitioned by day or month of a time column."""
 
     name: str
     column: str
@@ -124,24 +124,24 @@ Wanted = tuple[PartitionedTable, PartitionPeriod]
 def ensure_partitions(first_day: date | None = None, last_day: date | None = None) -> list[str]:
     """Create the missing partitions from `first_day` to `last_day`, both included.
 
-    Without arguments: 14 days back (minutes: 2) to 3 days ahead (UTC). Returns the names
-    created.
+    Without arguments: 14 days back (minutes: 2) to 3 days ahead (UTC). Return the created
+    names.
     """
     today = _today()
     last = last_day or today + timedelta(days=DAYS_AHEAD)
-    wanted = [
+    needed = [
         (table, period)
         for table in TABLES
         for period in periods(table.unit, _first(table, today, first_day), last)
     ]
-    return [partition_name(*pair) for pair in _missing(wanted) if _create(*pair)]
+    return [partition_name(*pair) for pair in _missing(needed) if _create(*pair)]
 
 
 def are_days_ready() -> bool:
     """Whether today and tomorrow have their partitions."""
     days = (_today(), _today() + timedelta(days=1))
-    wanted = [(table, period_of(table.unit, day)) for table in TABLES for day in days]
-    return not _missing(wanted)
+    needed = [(table, period_of(table.unit, day)) for table in TABLES for day in days]
+    return not _missing(needed)
 
 
 def partition_name(table: PartitionedTable, period: PartitionPeriod) -> str:
@@ -153,24 +153,24 @@ def _today() -> date:
     return clock.now().astimezone(UTC).date()
 
 
-def _first(table: PartitionedTable, today: date, asked: date | None) -> date:
-    """Return the first day to make: a minute that is not kept needs no room."""
-    usual = today - timedelta(days=table.days_back)
-    if asked is None or table.days_back >= DAYS_BACK:
-        return asked or usual
-    return max(asked, usual)
+def _first(table: PartitionedTable, today: date, requested: date | None) -> date:
+    """Return the first day to create: minutes that are not kept need no partition."""
+    default = today - timedelta(days=table.days_back)
+    if requested is None or table.days_back >= DAYS_BACK:
+        return requested or default
+    return max(requested, default)
 
 
-def _missing(wanted: list[Wanted]) -> list[Wanted]:
-    named = {partition_name(*pair): pair for pair in wanted}
+def _missing(needed: list[Wanted]) -> list[Wanted]:
+    by_name = {partition_name(*pair): pair for pair in needed}
     unknown = (
         "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NULL ORDER BY 1"
     )
-    return [named[name] for (name,) in fetch(unknown, [list(named)])]
+    return [by_name[name] for (name,) in fetch(unknown, [list(by_name)])]
 
 
 def _create(table: PartitionedTable, period: PartitionPeriod) -> bool:
-    """Build the period beside the table, move its rows out of the default, attach it."""
+    """Create the period, move its rows out of the default partition, and attach it."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])

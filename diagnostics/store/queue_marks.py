@@ -1,13 +1,13 @@
-"""How far a queue has been drained: the only proof that a message is gone.
+"""How far a queue has been drained, the only proof that a message is lost.
 
 1. A mark is a small message, sent to a queue every few seconds. It carries a time: every
-   message that was due before it has been handed to the broker already.
-2. Queues are first in, first out. When a worker takes a mark, every message due before its
-   time has been taken by a worker or lost.
-3. A row that still waits for such a message will not get it any more.
+   message due before that has been sent to the broker already.
+2. Queues are first in, first out. When a worker takes a mark, every message due before its time
+   has been taken by a worker or lost.
+3. A row that still waits for such a message will never get it.
 
-No part of the broker is asked. Marks that are lost with the other messages of a queue are
-followed by later ones.
+The broker is not queried. Marks that are lost with the other messages of a queue are followed
+by later ones.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ from diagnostics.store.outbox import send, waiting
 
 MARK_TASK = "diagnostics.tasks.ping_queue"
 SLOT_SECONDS = 5
-# The longer a queue goes undrained, the fewer marks join it: one per tenth of that time.
+# The longer a queue is undrained, the fewer marks are sent: one per tenth of that time.
 SHARE = 10
 
 

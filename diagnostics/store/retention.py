@@ -1,7 +1,7 @@
-"""What is kept for how long, and how much room it takes.
+"""Retention periods, and the size of tables.
 
-Old days and months are dropped whole; what lies in a default partition, because its time
-was implausible, is deleted. One figure per installation and table.
+Old days and months are dropped as partitions. Rows in a default partition, with implausible
+times, are deleted. There is one setting per installation and table.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from diagnostics.store.partitions import LOCK_KEY, LOCK_TIMEOUT, TABLES, Partiti
 from diagnostics.store.sql import change, fetch, statement
 
 MOST_SECONDS = 20.0
-"""Then what is left waits for the next time: other work stands in the same queue."""
+"""The rest waits for the next run, since the queue has other work."""
 DELETE = sql.SQL(
     "DELETE FROM {table} WHERE ctid = ANY(ARRAY("
     "SELECT ctid FROM {table} WHERE {column} < %s LIMIT %s))"
@@ -28,9 +28,9 @@ DELETE = sql.SQL(
 
 
 def delete_in_batches(delete: Callable[[int], int], batch: int) -> int:
-    """Delete until a batch is not full any more or the time is over; gives how many.
+    """Delete until a batch is not full or the time is over; return how many.
 
-    `delete` is told how many rows it may delete at most, and gives how many it did.
+    `delete` takes the largest number of rows to delete, and returns how many it did.
     """
     total, end = 0, monotonic() + MOST_SECONDS
     while True:
@@ -52,11 +52,11 @@ def delete_oldest(rows: QuerySet[Any], column: str, batch: int) -> int:
 
 
 def delete_before(table: str, column: str, before: datetime, batch: int) -> int:
-    """Delete what is older from a table on which nothing hangs, in no order."""
+    """Delete older rows from a table without dependants, in no particular order."""
     names = {"table": sql.Identifier(table), "column": sql.Identifier(column)}
     text = DELETE.format(**names)
 
-    return delete_in_batches(lambda most: change(text, [before, most]), batch)
+    return delete_in_batches(lambda limit: change(text, [before, limit]), batch)
 
 
 BATCH = 20_000
@@ -76,7 +76,7 @@ class StorageSize:
 
 
 def kept_spans() -> Mapping[str, timedelta]:
-    """Say how long the rows of each partitioned table are kept."""
+    """Return how long the rows of each partitioned table are kept."""
     hours = settings.FAILSOFT_KEEP_HOUR_MONTHS * MONTH
     return {
         "diagnostics_event": timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS),
@@ -85,21 +85,21 @@ def kept_spans() -> Mapping[str, timedelta]:
         "diagnostics_rollup_hour": hours,
         "diagnostics_rollup_hour_by_version": hours,
         "diagnostics_group_hour": hours,
-        # Days by version are as many as there are versions: they go with their hours.
+        # Days by version can be as many as hours, so they are dropped with their hours.
         "diagnostics_rollup_day_by_version": hours,
         "diagnostics_group_day": hours,
     }
 
 
 def drop_old() -> list[str]:
-    """Drop the partitions whose last moment is older than what is kept; gives their names.
+    """Drop the partitions that ended before the retention period; return their names.
 
     Rows in default partitions are deleted, batch by batch.
     """
-    now, kept = clock.now(), kept_spans()
+    now, spans = clock.now(), kept_spans()
     dropped: list[str] = []
     for table in TABLES:
-        before = now - kept[table.name]
+        before = now - spans[table.name]
         names = [name for name, end in _partitions(table) if end <= before]
         dropped += [name for name in names if _drop(name)]
         delete_before(f"{table.name}_default", table.column, before, BATCH)
@@ -107,12 +107,12 @@ def drop_old() -> list[str]:
 
 
 def storage_sizes() -> Sequence[StorageSize]:
-    """Return the room each table takes, largest first."""
+    """Return the size of each table, largest first."""
     return [StorageSize(*row) for row in fetch(statement("storage_sizes"))]
 
 
 def daily_growth_bytes(now: datetime) -> int:
-    """Return what a day of events and their details took, on average of the last whole week."""
+    """Return the mean size of a day of events and details, over the last full week."""
     since, until = now - timedelta(days=8), now - timedelta(days=1)
     names = [
         name
@@ -130,7 +130,7 @@ def daily_growth_bytes(now: datetime) -> int:
 
 
 def leaves_of(table: str) -> list[str]:
-    """Return the partitions of a table, or the table itself where it has none."""
+    """Return the partitions of a table, or the table itself if it has none."""
     leaves = "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHERE isleaf"
     return [name for (name,) in fetch(f"{leaves} ORDER BY 1", [table])] or [table]
 
@@ -142,7 +142,7 @@ def _partitions(table: PartitionedTable) -> Iterator[tuple[str, datetime]]:
 
 
 def _drop(name: str) -> bool:
-    """Drop one partition; waits for readers at most 5 s, an hour later it is tried again."""
+    """Drop one partition; waits for readers up to 5 s, else it is tried again an hour later."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])

@@ -1,7 +1,7 @@
-"""What a rollup row counts: one column a kind, the same in every grain.
+"""The measures of a rollup row: one column per kind, the same in every grain.
 
-The first columns are never null. All others are null where nothing was counted, which
-keeps a row at about a quarter of its full width; `sum()` passes over nulls.
+The first columns are never null. All others are null instead of zero, which keeps a row at
+about a quarter of its full width; `sum()` ignores nulls.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ PLAIN: tuple[str, ...] = (
 """Counts that are never null: runs by outcome, attempts, invalid answers."""
 
 OUTCOMES: tuple[str, ...] = PLAIN[3:11]
-"""How a run ended: every run is in exactly one, `degraded` adds up all but two."""
+"""How a run ended: every run is in exactly one; `degraded` is the sum of all but two."""
 
 INVALID: tuple[str, ...] = (
     "not_json",
@@ -44,10 +44,10 @@ CALL_ERRORS: tuple[str, ...] = (
     "call_rate_limited",
     "call_other",
 )
-"""Calls that gave no answer, by why."""
+"""Calls without an answer, by reason."""
 
 FAILURE_KINDS: tuple[str, ...] = (*INVALID, *CALL_ERRORS, "unknown_tool")
-"""Every failing event is in exactly one of these, besides the ends of runs."""
+"""Every failing event, apart from ends of runs, is in exactly one of these."""
 
 LATENCY_BOUNDS_MS: tuple[int, ...] = tuple(round(100 * 1.6**k) for k in range(15))
 """Upper bounds of the latency buckets; the sixteenth bucket has none."""

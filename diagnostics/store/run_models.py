@@ -8,7 +8,7 @@ from diagnostics.constraints import index, known, unique
 
 
 class RunOutcome(models.TextChoices):
-    """How a run ended; `open` as long as no event has said so."""
+    """How a run ended; `open` until an event says so."""
 
     OK_FIRST = "ok_first"
     RECOVERED = "recovered"
@@ -19,8 +19,8 @@ class RunOutcome(models.TextChoices):
 class AgentRun(models.Model):
     """Everything an agent did for one correlation id, aggregated from its events.
 
-    Written with the events, by the same statement (record_events.sql), and made anew from
-    them where events were deleted or changed (diagnostics.store.runs).
+    It is written by the same statement as the events (record_events.sql), and rebuilt from them
+    after events were deleted or changed (diagnostics.store.runs).
     """
 
     Outcome = RunOutcome
@@ -33,25 +33,25 @@ class AgentRun(models.Model):
         db_constraint=False,
         db_index=False,
     )
-    # Compared byte by byte: so the key finds what begins with a text, too.
+    # Compared byte by byte, so that the key also serves prefix searches.
     correlation_id = models.TextField(db_collation="C")
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField()
     calls = models.IntegerField(db_default=0)
-    # The most that one answer took.
+    # The largest number for one answer.
     attempts = models.IntegerField(db_default=0)
-    # Answers that were asked for, by how that ended: first try, later try, none.
+    # Requested answers: good at the first attempt, at a later one, never.
     ok_first = models.IntegerField(db_default=0)
     recovered = models.IntegerField(db_default=0)
     degraded = models.IntegerField(db_default=0)
     input_tokens = models.BigIntegerField(db_default=0)
     output_tokens = models.BigIntegerField(db_default=0)
-    # The first few by name; `provider/model`, as far as told.
+    # The first few by name; `provider/model`, as far as reported.
     nodes = ArrayField(models.TextField(), db_default=Value("{}"))
     called_models = ArrayField(models.TextField(), db_default=Value("{}"))
-    # Of its events but good answers: kind and error type, by name.
+    # Kinds and error types of its events, without good answers, by name.
     kinds = ArrayField(models.TextField(), db_default=Value("{}"))
-    # Of the latest event that names a model, else of the latest: this one.
+    # The event that gives the names below: the latest with a model, else the latest.
     decided_at = models.DateTimeField(null=True)
     decided_by = models.UUIDField(null=True)
     provider = models.TextField(null=True)
@@ -61,7 +61,7 @@ class AgentRun(models.Model):
     release = models.TextField(null=True)
     prompt_version = models.TextField(null=True)
     schema = models.TextField(null=True)
-    # When its attempts are numbered, where no event says which attempt it was.
+    # When its attempts are numbered, if events lack attempt numbers.
     settles_at = models.DateTimeField(null=True)
     outcome = models.GeneratedField(
         expression=Case(
@@ -78,11 +78,11 @@ class AgentRun(models.Model):
         indexes = [
             # Read by the list of runs, newest first, and by the purge.
             index("diagnostics_agentrun_newest", "project -began_at -correlation_id"),
-            # Read by the list of runs where it asks for a kind of failure or for degraded runs.
+            # Read by the list of runs filtered by a kind of failure or degraded runs.
             index(
                 "diagnostics_agentrun_failures", "project -began_at -correlation_id", ~Q(kinds=[])
             ),
-            # Read by the settling of runs that spans tell.
+            # Read by the settling of runs reported by spans.
             index("diagnostics_agentrun_due", "settles_at", Q(settles_at__isnull=False)),
         ]
 
@@ -91,7 +91,7 @@ class AgentRun(models.Model):
 
 
 class AssessedAs(models.TextChoices):
-    """What an answer was worth, in the eyes of who used or evaluated it."""
+    """The verdict of a user or evaluator on an answer."""
 
     GOOD = "good"
     BAD = "bad"
@@ -106,7 +106,7 @@ class Assessment(models.Model):
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
     )
-    # Empty until the response that it names is known.
+    # Empty until its response is known.
     correlation_id = models.TextField(db_collation="C")
     source = models.TextField()
     # One call of the run, by its span or its response; empty for the run as a whole.
@@ -116,7 +116,7 @@ class Assessment(models.Model):
     reason = models.TextField(null=True)
     assessed_at = models.DateTimeField()
     received_at = models.DateTimeField()
-    # Of telemetry whose span has not come yet: where it will be found.
+    # Set by telemetry whose span has not arrived yet, to find it later.
     trace_id = models.CharField(max_length=32, blank=True)
     response = models.UUIDField(null=True)
     is_linked = models.BooleanField(default=True)

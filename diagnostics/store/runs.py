@@ -1,4 +1,4 @@
-"""Rows of runs, made anew from their events, and deleted when they are old."""
+"""Rows of runs: rebuilding them from their events, and deleting old ones."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
@@ -29,31 +29,31 @@ DELETE FROM diagnostics_agentrun WHERE (project_id, correlation_id) IN (
 
 @transaction.atomic
 def rebuild_runs(project_id: int, correlation_ids: Collection[str]) -> None:
-    """Make the rows of runs anew from their events; those without events go."""
-    asked = {"project": project_id, "ids": sorted(correlation_ids)}
-    execute("lock_runs", asked)
-    execute("rebuild_runs", asked)
+    """Rebuild the rows of runs from their events; delete those without events."""
+    params = {"project": project_id, "ids": sorted(correlation_ids)}
+    execute("lock_runs", params)
+    execute("rebuild_runs", params)
 
 
 def rebuild_before(project_id: int, before: datetime) -> Iterator[tuple[datetime, int]]:
-    """Make the rows of a project's runs anew, hour by hour, the newest first.
+    """Rebuild the rows of a project's runs, hour by hour, the newest first.
 
-    Gives how far it has come and how many rows it has made. Every piece is a transaction of
-    its own: who is killed goes on from there.
+    Yield the time reached and the number of rows. Every hour is a transaction of its own, so
+    that a killed rebuild can continue from there.
     """
     while (latest := fetch(NEXT, [project_id, before])[0][0]) is not None:
         begin = latest - PIECE
         ids = [name for (name,) in fetch(IDS, [project_id, begin, before])]
-        for place in range(0, len(ids), RUNS_A_PIECE):
-            rebuild_runs(project_id, ids[place : place + RUNS_A_PIECE])
+        for start in range(0, len(ids), RUNS_A_PIECE):
+            rebuild_runs(project_id, ids[start : start + RUNS_A_PIECE])
         before = begin
         yield before, len(ids)
 
 
 def forget_old_runs() -> int:
-    """Delete the rows of runs that began before any event that is kept; returns how many.
+    """Delete the rows of runs that began before the oldest kept event; return how many.
 
-    What was said of runs goes as long after it was received.
+    Assessments of runs are deleted that long after they were received.
     """
     before = clock.now() - timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS)
     delete_before("diagnostics_assessment", "received_at", before, PURGE_BATCH)

@@ -1,8 +1,8 @@
-"""Which rollup rows make up a window of time: days in the middle, hours, minutes at its edges.
+"""The rollup rows of a time window: days in the middle, hours and minutes at its edges.
 
-A range is aligned first: each of its edges, by itself, to the finest row that is kept of its
-time. Where an edge comes to lie depends on nothing but the edge, and both ends are rounded down:
-ranges that follow each other share no row, and days add up to their week in any zone.
+A range is aligned first: each edge by itself, to the finest row kept of its time. The result
+depends on the edge only, and both edges are rounded down: consecutive ranges share no row, and
+days add up to their week in any zone.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-# Older minutes are in hours and days only: alerts look at the last two days at most.
+# Older minutes are in hours and days only: alerts use the last two days at most.
 MINUTES_KEPT = timedelta(hours=48)
 HOURS_KEPT = timedelta(days=395)
 
@@ -64,7 +64,7 @@ class TimeWindow:
         return TimeWindow(first, max(last, first + hour), _coarser(self.finest, Grain.HOUR))
 
     def before(self, span: timedelta) -> "TimeWindow":
-        """The window of about `span` that ends where this one begins; begins with a day."""
+        """The window of about `span` that ends where this one begins, and begins with a day."""
         since = floor(self.since - span, WIDTHS[Grain.DAY])
         return TimeWindow(since, self.since, self.finest)
 
@@ -72,9 +72,9 @@ class TimeWindow:
 def align(
     since: datetime, until: datetime, now: datetime, finest: Grain = Grain.MINUTE
 ) -> TimeWindow:
-    """Return the rows of a range, no finer than asked; one within a row is told by that row.
+    """Return the aligned window of a range, no finer than `finest`, of one row at least.
 
-    Nothing lies after now: a range that ends now or later takes the whole hour it ends in.
+    A range that ends now or later includes the whole hour in which it ends.
     """
     grains = [_coarser(finest, kept_of(edge, now)) for edge in (since, until)]
     first, last = (
@@ -88,18 +88,18 @@ def align(
 
 
 def align_to(grain: Grain, since: datetime, until: datetime) -> TimeWindow:
-    """Widen a stretch of time to whole minutes, hours or days: to look at, not to add up."""
+    """Widen a stretch of time to whole minutes, hours or days: for viewing, not for sums."""
     return TimeWindow(floor(since, WIDTHS[grain]), ceil(until, WIDTHS[grain]), grain)
 
 
 def coarsest_of(origin: datetime, width: timedelta) -> Grain:
-    """Return the coarsest grain whose rows each lie in one slot of this width from `origin` on."""
-    whole = (
+    """Return the coarsest grain whose rows fit into slots of this width from `origin`."""
+    fitting = (
         grain
         for grain in (Grain.DAY, Grain.HOUR)
         if not width % WIDTHS[grain] and origin == floor(origin, WIDTHS[grain])
     )
-    return next(whole, Grain.MINUTE)
+    return next(fitting, Grain.MINUTE)
 
 
 def floor(at: datetime, width: timedelta) -> datetime:
@@ -113,15 +113,15 @@ def ceil(at: datetime, width: timedelta) -> datetime:
 
 
 def kept_of(at: datetime, now: datetime) -> Grain:
-    """Return the finest grain that all of a time's hour, or day, is still kept in."""
-    # A minute of reserve: what is read now was folded a moment ago.
+    """Return the finest grain in which the whole hour, or day, of a time is still kept."""
+    # A minute of reserve: the rows read now were folded a moment ago.
     if floor(at, WIDTHS[Grain.HOUR]) >= now - MINUTES_KEPT + WIDTHS[Grain.MINUTE]:
         return Grain.MINUTE
     return Grain.HOUR if floor(at, WIDTHS[Grain.DAY]) >= now - HOURS_KEPT else Grain.DAY
 
 
-def _coarser(one: Grain, other: Grain) -> Grain:
-    return max(one, other, key=WIDTHS.__getitem__)
+def _coarser(first: Grain, second: Grain) -> Grain:
+    return max(first, second, key=WIDTHS.__getitem__)
 
 
 def _split(since: datetime, until: datetime, finest: Grain, coarsest: Grain) -> list[Segment]:

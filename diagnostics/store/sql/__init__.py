@@ -1,4 +1,4 @@
-"""Plain SQL, one statement a file, read once; prepared once a connection where it pays."""
+"""Plain SQL, one statement per file, read once; prepared per connection where it pays."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,24 +16,24 @@ from psycopg.sql import Composable
 from diagnostics.store.event_counts import BITS, PACKED, PLACES, WORDS
 from diagnostics.store.rollups import LATENCY_BOUNDS_MS, MEASURES, PLAIN, SUMS
 
-# Each feature keeps its statements in a folder of its own; a name is given once.
+# Each feature has its statements in a folder of its own; names are unique.
 FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.sql")}
-# A count is an integer: far more than anybody sends, yet nobody may stop the fold.
+# The bound of an integer column, so that no count can make the fold fail.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
 # Of a run, those of the event that decides; and how many names of each sort a row holds.
 RUN_NAMES = ("provider", "model", "environment", "source", "release", "prompt_version", "schema")
 MOST_NAMES = 8
 MOST_KINDS = 24
-# A condition a line; one that goes on is indented.
+# One condition per line; continuation lines are indented.
 LINE = re.compile(r"\n(?! )")
 
 
 @cache
 def statement(name: str, without: str = "") -> str:
-    """Read `<name>.sql`; `<<columns>>` and its like stand for the measures of a rollup.
+    """Return `<name>.sql` with marks like `<<columns>>` replaced by the measures of a rollup.
 
-    The part that the mark `without` stands for is left out.
+    The part that `without` marks is left out.
     """
     text = FILES[name].read_text(encoding="utf-8").replace(without, "")
     for mark, write in MARKS.items():
@@ -81,7 +81,7 @@ def _field_of(name: str) -> str:
 def _total_of(name: str) -> str:
     if name in SUMS:
         return f"sum({name})::bigint"
-    # `least` passes over nulls: without any count it would give the bound itself.
+    # `least` ignores nulls: without any count it would return the bound.
     total = f"least(coalesce(sum({name}), 0), {MOST})"
     return total if name in PLAIN else f"nullif({total}, 0)"
 
@@ -103,8 +103,8 @@ def _each(write: Callable[[str], str]) -> Callable[[], str]:
     return lambda: ", ".join(map(write, MEASURES))
 
 
-def _joined(name: str, most: int = MOST_NAMES) -> str:
-    """Join two lists of names; what is there already costs nothing."""
+def _joined_names(name: str, most: int = MOST_NAMES) -> str:
+    """Return the union of two lists of names; cheap if all are there already."""
     distinct = 'array_agg(DISTINCT name COLLATE "C" ORDER BY name COLLATE "C")'
     names = f"unnest(kept.{name} || excluded.{name}) AS name"
     joined = f"(SELECT ({distinct})[1:{most}] FROM {names})"  # noqa: S608 - our own names
@@ -112,7 +112,7 @@ def _joined(name: str, most: int = MOST_NAMES) -> str:
 
 
 def _decided() -> str:
-    """Take the names of the event that decides: of those that name a model, the latest."""
+    """Take the names of the deciding event: the latest that names a model."""
     keys = ("{0}.model IS NOT NULL", "{0}.decided_at", "{0}.decided_by")
     new, old = (", ".join(keys).format(row) for row in ("excluded", "kept"))
     names = ("decided_at", "decided_by", *RUN_NAMES)
@@ -131,9 +131,9 @@ MARKS: Mapping[str, Callable[[], str]] = {
     "<<run_names>>": lambda: ", ".join(RUN_NAMES),
     "<<run_decided>>": _decided,
     "<<deciding_names>>": lambda: ", ".join(f"deciding.{name}" for name in RUN_NAMES),
-    "<<joined_nodes>>": lambda: _joined("nodes"),
-    "<<joined_called_models>>": lambda: _joined("called_models"),
-    "<<joined_kinds>>": lambda: _joined("kinds", MOST_KINDS),
+    "<<joined_nodes>>": lambda: _joined_names("nodes"),
+    "<<joined_called_models>>": lambda: _joined_names("called_models"),
+    "<<joined_kinds>>": lambda: _joined_names("kinds", MOST_KINDS),
     "<<measures>>": lambda: ", ".join(measures_of_events().values()),
     "<<words>>": lambda: ", ".join(f"w{word} bigint" for word in range(WORDS)),
     "<<packed>>": _packed,
@@ -170,18 +170,18 @@ NAMED = re.compile(r"%\((\w+)\)s|%%")
 
 
 class _Prepared:
-    """The connections that were told to keep their plans."""
+    """The connections that were set to keep their plans."""
 
     seen: WeakSet[Connection[Any]] = WeakSet()
 
 
-def execute(name: str, asked: Mapping[str, Any], without: str = "") -> list[tuple[Any, ...]]:
-    """Run `<name>.sql`, a part left out, in the caller's transaction and give its rows."""
-    return execute_prepared(statement(name, without), asked)
+def execute(name: str, params: Mapping[str, Any], without: str = "") -> list[tuple[Any, ...]]:
+    """Run `<name>.sql`, without a part, in the caller's transaction; return its rows."""
+    return execute_prepared(statement(name, without), params)
 
 
-def execute_prepared(text: str, asked: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Run a statement in the caller's transaction and give its rows.
+def execute_prepared(text: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Run a statement in the caller's transaction; return its rows.
 
     Values are bound by the server and the statement is prepared, with one plan for all
     values, which Django's own cursor does not do.
@@ -189,29 +189,29 @@ def execute_prepared(text: str, asked: Mapping[str, Any]) -> list[tuple[Any, ...
     connection.ensure_connection()
     server = connection.connection
     numbered, names = number_places(text)
-    # Django's own class of cursors writes values into the text, which is never prepared;
-    # psycopg's own reads a long text anew each time.
+    # Django's own cursor writes values into the text, which is never prepared; psycopg's own
+    # parses a long text every time.
     with connection.wrap_database_errors, RawCursor(server) as cursor:
         if server not in _Prepared.seen:
             cursor.execute(GENERIC)
             # Django turns preparing off; its own cursors do without in any case.
             server.prepare_threshold = ONCE
-            # What is set in a transaction that is rolled back is as before.
+            # A rollback undoes the setting.
             on_commit(partial(_Prepared.seen.add, server))
-        cursor.execute(numbered, [asked[name] for name in names], prepare=True)
+        cursor.execute(numbered, [params[name] for name in names], prepare=True)
         return list(cursor.fetchall()) if cursor.description else []
 
 
 @cache
 def number_places(text: str) -> tuple[bytes, tuple[str, ...]]:
-    """Write `%(name)s` as $1, $2, ...; give the text and the names in order."""
+    """Return the text with `%(name)s` as $1, $2, ..., and the names in order."""
     names: list[str] = []
 
-    def place(found: re.Match[str]) -> str:
-        if found[1] is None:
+    def place(match: re.Match[str]) -> str:
+        if match[1] is None:
             return "%"
-        if found[1] not in names:
-            names.append(found[1])
-        return f"${names.index(found[1]) + 1}"
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}"
 
     return NAMED.sub(place, text).encode(), tuple(names)
