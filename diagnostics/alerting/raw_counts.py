@@ -10,7 +10,7 @@ from typing import Any
 from django.db import OperationalError, transaction
 from psycopg.errors import QueryCanceled
 
-from diagnostics.selection.conditions import ask_terms, write_terms
+from diagnostics.selection.conditions import term_params, write_terms
 from diagnostics.selection.query_language import Term
 from diagnostics.store.sql import fetch, measures_of_events, statement
 
@@ -53,7 +53,7 @@ def count_events(project_id: int, asked: EventsAsked, deadline: float) -> list[t
         "until": asked.until,
         "bounds": list(asked.bounds),
         "known_within": asked.known_within,
-        **ask_terms(asked.terms),
+        **term_params(asked.terms),
     }
     with _stopped_at(deadline):
         return fetch(_write(asked), values)

@@ -16,10 +16,10 @@ from django.db.models import Exists, OuterRef, QuerySet
 from diagnostics.selection.conditions import (
     ANY_DAY,
     Days,
-    ask_terms,
-    ask_words,
     narrow,
+    term_params,
     within,
+    word_params,
     write_narrowing,
     write_terms,
     write_words,
@@ -213,20 +213,20 @@ def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]
     if asked.events is None:
         text = statement("group_seen_by_hour")
         terms = write_terms(asked.terms, TABLES)
-        return text.replace("<<terms>>", terms), dict(ask_terms(asked.terms))
+        return text.replace("<<terms>>", terms), dict(term_params(asked.terms))
     words, selection = asked.events.text.words, asked.events.without_words
     events, values = _single_events(project_id, asked, selection)
     text = statement("group_seen_by_event").replace("<<events>>", events)
     # The details are joined anyway: asked there, words cost no second look at them.
     found = write_words(words, "event", "payload")
-    return text.replace("<<searched>>", found), {**values, **ask_words(words)}
+    return text.replace("<<searched>>", found), {**values, **word_params(words)}
 
 
 def write_condition(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]:
     """Write `AND ...` for a question's filters on the row `event`, with its parameters."""
     if asked.events is None:
         written = write_terms(asked.terms, {"series": "event", "version": "event"})
-        return written, dict(ask_terms(asked.terms))
+        return written, dict(term_params(asked.terms))
     events, values = _single_events(project_id, asked, asked.events)
     return EXISTS.replace("<<events>>", events), values
 

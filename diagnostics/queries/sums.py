@@ -1,6 +1,6 @@
-"""Sums of rollups, by any of their dimensions: the one reading of counts.
+"""Sums of rollups by any of their dimensions: the only reader of counts.
 
-Exact: rollup rows plus the deltas that are not folded yet, in one statement.
+Exact: rollup rows plus the deltas that are not aggregated yet, in one statement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from operator import add
 from typing import Any
 
-from diagnostics.selection.conditions import TABLES, ask_terms, write_narrowing, write_terms
+from diagnostics.selection.conditions import TABLES, term_params, write_narrowing, write_terms
 from diagnostics.selection.query_language import Term
 from diagnostics.store.rollups import MEASURES, SERIES, VERSION
 from diagnostics.store.sql import fetch, statement
@@ -31,14 +31,13 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to add up: dimensions give the rows, measures the numbers.
+    """A query of sums: dimensions give the rows, measures the numbers.
 
-    Terms are met as `diagnostics.selection.selection.keeps_all` has it: any of a field's
-    positive ones, none of its negative; a value of None asks for null. With slots, the
-    number of the slot (from 0) is the last dimension, and the window is read in no coarser
-    grain than fits into them. Dimensions or terms of a version (prompt_version, schema,
-    schema_version, source, release, served) are known by the hour: such a window must be
-    aligned to hours.
+    Terms apply as in `diagnostics.selection.selection.keeps_all`: any of a field's positive
+    ones, none of its negative ones; a value of None matches null. With slots, the number of the
+    slot (from 0) is the last dimension, and the window is read in no coarser grain than fits
+    into them. Dimensions or terms of a version (prompt_version, schema, schema_version, source,
+    release, served) are known by the hour: the window must be aligned to hours.
     """
 
     window: TimeWindow
@@ -65,28 +64,28 @@ class Question:
 
     @property
     def is_by_version(self) -> bool:
-        """Whether only the hours by version can tell."""
+        """Whether the hours by version are needed."""
         return any(name in VERSION for name in self.columns)
 
 
 def sum_rollups(project_id: int, question: Question) -> list[Row]:
     """Answer with rows of dimensions, then measures; a measure without any count is 0."""
-    rows = fetch(_write(question), _ask(project_id, question))
+    rows = fetch(_write(question), _params(project_id, question))
     return _clamp(rows, question, question.slots) if question.slots else rows
 
 
 def _clamp(rows: Sequence[Row], question: Question, slots: Slots) -> list[Row]:
-    """Add up what lies before the first slot with it, likewise after the last."""
-    place = len(question.dimensions)
-    if all(0 <= row[place] < slots.count for row in rows):
+    """Add rows before the first slot to it, and rows after the last slot to that."""
+    slot_index = len(question.dimensions)
+    if all(0 <= row[slot_index] < slots.count for row in rows):
         return list(rows)
-    found: dict[Row, Row] = {}
+    totals: dict[Row, Row] = {}
     for row in rows:
-        key = (*row[:place], min(max(row[place], 0), slots.count - 1))
-        counts = row[place + 1 :]
-        known = found.get(key)
-        found[key] = counts if known is None else tuple(map(add, known, counts))
-    return [(*key, *counts) for key, counts in found.items()]
+        key = (*row[:slot_index], min(max(row[slot_index], 0), slots.count - 1))
+        counts = row[slot_index + 1 :]
+        known = totals.get(key)
+        totals[key] = counts if known is None else tuple(map(add, known, counts))
+    return [(*key, *counts) for key, counts in totals.items()]
 
 
 def _segments(question: Question) -> Sequence[Segment]:
@@ -96,23 +95,23 @@ def _segments(question: Question) -> Sequence[Segment]:
     return window.segments_to(coarsest_of(slots.since, slots.width))
 
 
-def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
+def _params(project_id: int, question: Question) -> Mapping[str, Any]:
     window = question.window
-    asked: dict[str, str | int | float | datetime | None] = {
+    params: dict[str, str | int | float | datetime | None] = {
         "project": project_id,
         "since": window.since,
         "until": window.until,
     }
     if question.slots:
-        asked["origin"] = question.slots.since
-        asked["seconds"] = question.slots.width.total_seconds()
-    for place, segment in enumerate(_segments(question)):
-        asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
-    return {**asked, **ask_terms(question.terms)}
+        params["origin"] = question.slots.since
+        params["seconds"] = question.slots.width.total_seconds()
+    for index, segment in enumerate(_segments(question)):
+        params[f"since_{index}"], params[f"until_{index}"] = segment.since, segment.until
+    return {**params, **term_params(question.terms)}
 
 
 def _write(question: Question) -> str:
-    """Fill the statement in; every name is one of the fixed lists above."""
+    """Return the statement; every name is from the fixed lists above."""
     slots = [SLOT] if question.slots else []
     tables = _tables(question)
     keys = [*(f"{table}_id" for table in tables), *slots]
@@ -139,7 +138,7 @@ def _write(question: Question) -> str:
     return text
 
 
-# A slot's begin lies whole widths from the origin: rounding takes off what a float adds.
+# A slot begins at whole widths from the origin: rounding removes the float error.
 _NUMBER = "(extract(epoch FROM slot - %(origin)s) / %(seconds)s)::integer"
 _JOINED = "JOIN diagnostics_{0} AS {0} ON {0}.id = kept.{0}_id"
 
@@ -167,7 +166,7 @@ def _slot(column: str) -> str:
 def _segment(question: Question, place: int, segment: Segment) -> str:
     table = f"diagnostics_rollup_{segment.grain}"
     table += "_by_version" if question.is_by_version else ""
-    names = [f"{kept}_id" for kept in _tables(question)]
+    names = [f"{table_name}_id" for table_name in _tables(question)]
     names += [f"{_slot('bucket')} AS slot"] if question.slots else []
     return (
         f"SELECT {', '.join([*names, *question.measures])} FROM {table}"  # noqa: S608 - fixed names
@@ -177,10 +176,10 @@ def _segment(question: Question, place: int, segment: Segment) -> str:
 
 
 def _minutes(question: Question) -> str:
-    """Where only minutes are read: there, a marked event is not counted."""
-    found = [
-        f"(minute >= %(since_{place})s AND minute < %(until_{place})s)"
-        for place, segment in enumerate(_segments(question))
+    """Return the condition for the ranges read by minute, where marked events do not count."""
+    conditions = [
+        f"(minute >= %(since_{index})s AND minute < %(until_{index})s)"
+        for index, segment in enumerate(_segments(question))
         if segment.grain is Grain.MINUTE
     ]
-    return " OR ".join(found) or "false"
+    return " OR ".join(conditions) or "false"

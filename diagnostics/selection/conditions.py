@@ -20,7 +20,7 @@ from failsoft.events import split_name
 ERROR_KEYS = {"pointer": "path", "code": "code"}
 KIND_COLUMNS = ("kind", "parse_error_type", "call_error_type")
 SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
-SEARCHED_DETAIL = ("raw_output_preview", "tool", "original_error_type", "told")
+SEARCHED_DETAIL = ("raw_output_preview", "tool", "original_error_type", "errors_text")
 NOTHING = Q(pk__in=[])
 M = TypeVar("M", bound=Model)
 
@@ -39,7 +39,7 @@ ANY_DAY = Days()
 def narrow(events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY) -> QuerySet[Event]:
     """Keep the events that meet every term and word of a selection.
 
-    The times are the caller's: `days` only says which ones it asks for.
+    The caller filters by time: `days` only repeats its range.
     """
     return narrow_rows(
         events,
@@ -56,14 +56,14 @@ def narrow_rows(
     of_word: Callable[[Word], Q],
 ) -> QuerySet[M]:
     """Keep the rows that meet any of a field's positive terms, none of its negative, every word."""
-    wanted: dict[str, Q] = {}
+    conditions: dict[str, Q] = {}
     for term in selection.terms:
         condition = NOTHING if fault_of(term.field, term.value) else of_term(term)
         if term.is_negated:
             rows = rows.exclude(condition)
         else:
-            wanted[term.field] = wanted.get(term.field, Q()) | condition
-    for condition in wanted.values():
+            conditions[term.field] = conditions.get(term.field, Q()) | condition
+    for condition in conditions.values():
         rows = rows.filter(condition)
     for word in selection.text.words:
         rows = rows.filter(~of_word(word) if word.is_negated else of_word(word))
@@ -83,8 +83,8 @@ def _condition(term: Term, days: Days) -> Q:
     if term.value is None:
         return matches(term.field, term)
     if term.field in ERROR_KEYS:
-        found = {ERROR_KEYS[term.field]: term.value}
-        return Q(_payload_exists(Q(validation_errors__contains=[found]), days))
+        error = {ERROR_KEYS[term.field]: term.value}
+        return Q(_payload_exists(Q(validation_errors__contains=[error]), days))
     if term.field == "kind":
         return _any_of(dict.fromkeys(KIND_COLUMNS, term.value))
     if term.field == "outcome":
@@ -122,29 +122,29 @@ def _condition_of_word(word: Word, days: Days) -> Q:
 
 
 class _Joined(Func):
-    """Columns as one text, which is searched at once; no word holds what parts them."""
+    """Columns joined into one text for searching; no word contains the separator."""
 
     template = r"concat_ws(E'\x1f', %(expressions)s)"
     output_field = TextField()
 
 
 def _any_of(lookups: Mapping[str, str]) -> Q:
-    found = Q()
+    condition = Q()
     for name, value in lookups.items():
-        found |= Q(**{name: value})
-    return found
+        condition |= Q(**{name: value})
+    return condition
 
 
 def _payload_exists(condition: Q, days: Days) -> Exists:
-    mine = {name: OuterRef(name) for name in ("project_id", "event_id", "occurred_at")}
-    details = EventPayload.objects.annotate(told=Cast("validation_errors", TextField()))
-    # Said of the details too, the server looks into these days; the event says it only
-    # row by row.
+    same_row = {name: OuterRef(name) for name in ("project_id", "event_id", "occurred_at")}
+    details = EventPayload.objects.annotate(errors_text=Cast("validation_errors", TextField()))
+    # With the range on the details too, the server reads these partitions only; the event's
+    # range would apply row by row.
     if days.since is not None:
         details = details.filter(occurred_at__gte=days.since)
     if days.until is not None:
         details = details.filter(occurred_at__lt=days.until)
-    return Exists(details.filter(condition, **mine))
+    return Exists(details.filter(condition, **same_row))
 
 
 COLUMNS = frozenset((*SERIES, *VERSION))
@@ -172,18 +172,18 @@ def write_terms(
 def write_narrowing(terms: Sequence[Term]) -> str:
     """Write the terms as conditions on a rollup's own columns, series_id and version_id.
 
-    So only what the terms keep is read, rather than all added up and dropped.
+    This reads only matching rows, instead of aggregating all and dropping most.
     """
-    written = {table: write_terms(terms, among=TABLES[table]) for table in TABLES}
-    return "".join(NARROWED.format(table, text) for table, text in written.items() if text)
+    conditions = {table: write_terms(terms, among=TABLES[table]) for table in TABLES}
+    return "".join(NARROWED.format(table, text) for table, text in conditions.items() if text)
 
 
-def ask_terms(terms: Sequence[Term]) -> Mapping[str, str | None]:
+def term_params(terms: Sequence[Term]) -> Mapping[str, str | None]:
     """Return the parameters that `write_terms` names."""
-    return {f"term_{place}": _asked(term) for place, term in enumerate(terms)}
+    return {f"term_{index}": _term_value(term) for index, term in enumerate(terms)}
 
 
-def _asked(term: Term) -> str | None:
+def _term_value(term: Term) -> str | None:
     is_whole = term.is_exact or term.value is None
     return term.value if is_whole else (term.value or "").casefold()
 
@@ -191,11 +191,11 @@ def _asked(term: Term) -> str | None:
 def _write_field(name: str, terms: Sequence[Term], tables: Mapping[str, str]) -> str:
     table = tables.get("series" if name in SERIES else "version")
     column = f"{table}.{name}" if table else name
-    mine = [(place, term) for place, term in enumerate(terms) if term.field == name]
-    wanted = [_write_term(column, *item) for item in mine if not item[1].is_negated]
-    refused = [_write_term(column, *item) for item in mine if item[1].is_negated]
-    parts = [f"({' OR '.join(wanted)})"] if wanted else []
-    parts += [f"NOT coalesce({text}, false)" for text in refused]
+    own_terms = [(place, term) for place, term in enumerate(terms) if term.field == name]
+    accepted = [_write_term(column, *item) for item in own_terms if not item[1].is_negated]
+    rejected = [_write_term(column, *item) for item in own_terms if item[1].is_negated]
+    parts = [f"({' OR '.join(accepted)})"] if accepted else []
+    parts += [f"NOT coalesce({text}, false)" for text in rejected]
     return " ".join(f"AND {part}" for part in parts)
 
 
@@ -205,7 +205,7 @@ def _write_term(column: str, place: int, term: Term) -> str:
     return f"strpos(lower({column}), %(term_{place})s) > 0"
 
 
-TEXTS = {"told": "validation_errors::text"}
+TEXTS = {"errors_text": "validation_errors::text"}
 """What is searched of the details as text, where it is none."""
 FOUND = "strpos(upper({text}), upper(%(word_{place})s)) > 0"
 
@@ -213,8 +213,8 @@ FOUND = "strpos(upper({text}), upper(%(word_{place})s)) > 0"
 def write_words(words: Iterable[Word], event: str, details: str) -> str:
     """Write `AND ...` for each word; they are the parameters `word_<place>`.
 
-    `event` and `details` name the joined tables. The same columns are searched as where
-    `diagnostics.selection.conditions` asks single events.
+    `event` and `details` name the joined tables. The searched columns are those of
+    `diagnostics.selection.conditions` for single events.
     """
     columns = ", ".join(f"{event}.{name}" for name in SEARCHED)
     texts = [f"concat_ws(E'\\x1f', {columns})"]
@@ -222,26 +222,26 @@ def write_words(words: Iterable[Word], event: str, details: str) -> str:
     return " ".join(f"AND {_write_word(texts, place, word)}" for place, word in enumerate(words))
 
 
-def ask_words(words: Iterable[Word]) -> Mapping[str, str]:
+def word_params(words: Iterable[Word]) -> Mapping[str, str]:
     """Return the parameters that `write_words` names."""
     return {f"word_{place}": word.text for place, word in enumerate(words)}
 
 
 def _write_word(texts: Iterable[str], place: int, word: Word) -> str:
-    found = " OR ".join(FOUND.format(text=text, place=place) for text in texts)
-    return f"NOT coalesce({found}, false)" if word.is_negated else f"({found})"
+    condition = " OR ".join(FOUND.format(text=text, place=place) for text in texts)
+    return f"NOT coalesce({condition}, false)" if word.is_negated else f"({condition})"
 
 
 MOST_VALUES = 24
 KnownValues = Mapping[str, Sequence[str | None]]
 
 
-def known_values(project_id: int, most: int = MOST_VALUES) -> KnownValues:
+def known_values(project_id: int, limit: int = MOST_VALUES) -> KnownValues:
     """Return the newest values of each field by name, null last; one query."""
-    found: dict[str, list[str | None]] = {}
-    for field, value in execute("known_values", {"project_id": project_id, "most": most}):
-        found.setdefault(field, []).append(value)
-    return {name: sorted(values, key=_place) for name, values in found.items()}
+    values_by_field: dict[str, list[str | None]] = {}
+    for field, value in execute("known_values", {"project_id": project_id, "most": limit}):
+        values_by_field.setdefault(field, []).append(value)
+    return {name: sorted(values, key=_place) for name, values in values_by_field.items()}
 
 
 def _place(value: str | None) -> tuple[bool, str]:

@@ -14,11 +14,11 @@ class Dimension:
     meaning: str = "exact; - asks for null"
     """As the API describes the parameter."""
     short: str = ""
-    """How it is written in `q`; the whole name may be typed, too."""
+    """Its short name in `q`; the full name works, too."""
     other: str = ""
-    """What else may be typed in `q`."""
+    """An alias in `q`."""
     is_exact: bool = False
-    """In `q` it matches whole; others match by a part of them."""
+    """Whether `q` matches the whole value; others match substrings."""
     is_nullable: bool = True
 
 
@@ -75,7 +75,7 @@ OUTCOMES: Mapping[str, Mapping[str, object]] = {
 """How a run ended, and what its last event is then."""
 LONGEST_VALUE = 200
 UNKNOWN = "-"
-"""Stands for null in a query: null is a value (an agent did not say)."""
+"""Null in a query, which is a value (not reported)."""
 
 
 def field_named(key: str) -> str | None:

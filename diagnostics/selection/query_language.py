@@ -1,7 +1,7 @@
 """The language of `q`: `model:haiku kind:truncated -env:dev corr:run-8 "quoted words"`.
 
-A term is `key:value`, a leading `-` turns it round, `key:-` asks for null, `key:=value` for
-the whole value. Everything else is a word to look for. Any text can be read.
+A term is `key:value`. A leading `-` negates it, `key:-` matches null, `key:=value` the whole
+value. Everything else is a word to search for. Any text can be parsed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ SPECIAL = frozenset('": \\')
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One condition on a field; a value of None asks for null."""
+    """A condition on a field; a value of None matches null."""
 
     field: str
     value: str | None
@@ -36,7 +36,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A text to look for in raw events."""
+    """A text to search for in raw events."""
 
     text: str
     is_negated: bool = False
@@ -44,7 +44,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a text asks for; `faults` name what could not be understood."""
+    """A parsed query; `faults` name what could not be parsed."""
 
     terms: tuple[Term, ...] = ()
     words: tuple[Word, ...] = ()
@@ -75,16 +75,16 @@ def parse_query(text: str) -> Query:
             words.append(part)
         else:
             faults.append(part)
-    return Query(_once(terms), _once(words), _once(faults))
+    return Query(_unique(terms), _unique(words), _unique(faults))
 
 
 def write_query(query: Query) -> str:
-    """Write a query so that reading it gives the same terms and words."""
+    """Return a query as text; parsing it gives the same terms and words."""
     return " ".join([*map(write_term, query.terms), *map(write_word, query.words)])
 
 
 def write_term(term: Term) -> str:
-    """Write one term as it is typed."""
+    """Return a term as it is typed."""
     key = SHORTEST.get(term.field, term.field)
     sign = "-" if term.is_negated else ""
     if term.value is None:
@@ -94,7 +94,7 @@ def write_term(term: Term) -> str:
 
 
 def write_word(word: Word) -> str:
-    """Write one word as it is typed."""
+    """Return a word as it is typed."""
     text = _quoted(word.text)
     needs_quotes = text.startswith("-") and not word.is_negated
     return ("-" if word.is_negated else "") + (f'"{text}"' if needs_quotes else text)
@@ -144,7 +144,7 @@ def _token_at(text: str, place: int) -> tuple[_Token | None, int]:
 
 
 def _value_at(text: str, place: int) -> tuple[str, bool, int]:
-    """Read a value; `="two words"` is the whole of a quoted one."""
+    """Read a value; `="two words"` is an exact, quoted one."""
     if text[place : place + 2] == '="':
         value, _, place = _part_at(text, place + 1, stops=" ")
         return f"={value}", False, place
@@ -152,19 +152,19 @@ def _value_at(text: str, place: int) -> tuple[str, bool, int]:
 
 
 def _part_at(text: str, place: int, stops: str) -> tuple[str, bool, int]:
-    """Read up to a stop, or to the closing quote (the end, where it is missing)."""
+    """Read up to a stop, or to the closing quote (else to the end)."""
     if text[place : place + 1] != '"':
         end = place
         while end < len(text) and text[end] not in stops:
             end += 1
         return text[place:end][:LONGEST_VALUE], False, end
     place += 1
-    found: list[str] = []
+    characters: list[str] = []
     while place < len(text) and text[place] != '"':
         place += text[place] == "\\" and place + 1 < len(text)
-        found.append(text[place])
+        characters.append(text[place])
         place += 1
-    return "".join(found)[:LONGEST_VALUE], True, place + 1
+    return "".join(characters)[:LONGEST_VALUE], True, place + 1
 
 
 def _quoted(value: str) -> str:
@@ -181,5 +181,5 @@ def _storable(text: str) -> str:
     return "".join(shown)
 
 
-def _once(found: Sequence[T]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(found))
+def _unique(values: Sequence[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values))

@@ -28,20 +28,20 @@ def read_zone(text: str) -> ZoneInfo:
 
 
 def read_moment(text: str, zone: ZoneInfo | None) -> datetime:
-    """Read a time; without an offset it is meant in `zone`, which None forbids.
+    """Read a time; one without an offset is in `zone`, or refused if that is None.
 
     Raises ValueError for anything else, and for years before 1971 or after 2199.
     """
     # A plus sign that was not escaped arrives as a space.
-    written = text.replace(" ", "+") if "T" in text else text
+    escaped = text.replace(" ", "+") if "T" in text else text
     try:
-        found = datetime.fromisoformat(written)
+        moment = datetime.fromisoformat(escaped)
     except ValueError as error:
         raise ValueError(NO_TIME) from error
-    if found.tzinfo is None:
+    if moment.tzinfo is None:
         if zone is None:
             raise ValueError(NO_TIME)
-        found = found.replace(tzinfo=zone)
-    if not EARLIEST_YEAR < found.year < LATEST_YEAR:
+        moment = moment.replace(tzinfo=zone)
+    if not EARLIEST_YEAR < moment.year < LATEST_YEAR:
         raise ValueError("must lie between 1971 and 2199")
-    return found
+    return moment

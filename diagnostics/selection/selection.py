@@ -1,7 +1,7 @@
-"""What a page or an answer is narrowed to: a range of time, filters, and a query `q`.
+"""The selection of a page or response: a time range, filters and a query `q`.
 
-One parser for both: pages read leniently, the API strictly. Each filter says what answers
-it: rollups at any size, or raw events of at most 7 days.
+One parser for both: pages parse leniently, the API strictly. Each filter is served by rollups,
+at any size, or by raw events of at most 7 days.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -46,7 +46,7 @@ class FaultsError(ValueError):
     """something is wrong; `faults` says of each name why"""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
-        super().__init__("; ".join(f"{name}: {why}" for name, why in faults.items()))
+        super().__init__("; ".join(f"{name}: {reason}" for name, reason in faults.items()))
         self.faults = dict(faults)
 
 
@@ -56,7 +56,7 @@ class SelectionError(FaultsError):
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A filter that is set: what it says, and the query string without it."""
+    """A filter in use: its text, and the query string without it."""
 
     field: str
     text: str
@@ -65,9 +65,9 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A range, the filters that are set, and a query; a filter of None asks for null.
+    """A range, filters and a query; a filter of None matches null.
 
-    `begin` and `end` are set instead of the preset `range` when times were asked for.
+    `begin` and `end` are set instead of the preset `range` for a custom range.
     """
 
     range: str = DEFAULT_RANGE
@@ -76,10 +76,10 @@ class Selection:
     begin: datetime | None = None
     end: datetime | None = None
     zone: str = UTC_NAME
-    # The zone that is meant when none is asked for: an address leaves it out.
+    # The default zone, which addresses omit.
     home: str = UTC_NAME
     faults: Mapping[str, str] = field(default_factory=dict)
-    # The range of the page when none is asked for: its addresses leave it out.
+    # The default range of the page, which its addresses omit.
     default_range: str = DEFAULT_RANGE
 
     @property
@@ -103,14 +103,14 @@ class Selection:
 
     @property
     def is_custom(self) -> bool:
-        """Whether times were asked for, not a preset."""
+        """Whether the range is custom, not a preset."""
         return self.begin is not None or self.end is not None
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Every condition on a field: filters and terms of the query alike."""
-        given = (Term(name, value) for name, value in self.filters.items())
-        return tuple(dict.fromkeys((*given, *self.text.terms)))
+        """Every condition on a field: filters and terms of the query."""
+        filters = (Term(name, value) for name, value in self.filters.items())
+        return tuple(dict.fromkeys((*filters, *self.text.terms)))
 
     @property
     def needs_versions(self) -> bool:
@@ -126,7 +126,7 @@ class Selection:
     def scans_events(self) -> bool:
         """Whether events have to be read one by one: at most 7 days of them."""
         scanned = frozenset(RAW_FIELDS) - INDEXED_FIELDS
-        return bool(self.text.words) or any(t.field in scanned for t in self.terms)
+        return bool(self.text.words) or any(term.field in scanned for term in self.terms)
 
     @property
     def rollup_filters(self) -> dict[str, str | None]:
@@ -150,7 +150,7 @@ class Selection:
 
     @property
     def counted(self) -> "Selection":
-        """This selection, with no other conditions than rollups can meet."""
+        """This selection, with only those conditions that rollups can express."""
         kept = tuple(term for term in self.text.terms if term.field in ROLLUP_FIELDS)
         return replace(self, filters=self.rollup_filters, text=Query(kept))
 
@@ -160,7 +160,7 @@ class Selection:
         return replace(self, text=Query(self.text.terms))
 
     def only(self, fields: Collection[str]) -> "Selection":
-        """This selection with conditions on these fields alone, without words."""
+        """Return this selection with conditions on these fields only, without words."""
         kept = tuple(term for term in self.text.terms if term.field in fields)
         filters = {name: value for name, value in self.filters.items() if name in fields}
         return replace(self, filters=filters, text=Query(kept))
@@ -170,52 +170,52 @@ class Selection:
         return self.begin or until - self.span
 
     def window(self, now: datetime) -> tuple[datetime, datetime]:
-        """Where the range begins and ends; it ends now unless an end was asked for."""
+        """Return the begin and end of the range; it ends now unless `end` is set."""
         until = self.end or now
         since = self.begin or until - RANGES[self.range]
         return since, max(until, since + timedelta(minutes=1))
 
     def covered(self, since: datetime, until: datetime, now: datetime) -> tuple[datetime, datetime]:
-        """Return the times that rows of since <= t < until tell of: nothing lies after now."""
+        """Return the times that rows of since <= t < until cover: nothing is after now."""
         end = self.window(now)[1]
         return since, end if end >= now else until
 
     def scanned_window(self, now: datetime) -> tuple[datetime, datetime, str | None]:
-        """Return the window that is read, and what to say when it was made shorter."""
+        """Return the window to scan, and a note if it was shortened."""
         since, until = self.window(now)
         if not self.scans_events or until - since <= RAW_SPAN:
             return since, until, None
         return until - RAW_SPAN, until, NARROWED
 
     def query(self, **changes: str | None) -> str:
-        """Write the query string of this selection with changes; None takes one out.
+        """Return the query string of this selection with changes; None removes a parameter.
 
-        What is the default is left out, so that the plain page has the plain address.
+        Defaults are omitted, so that the plain page has the plain address.
         """
-        shown = {key: _written(value) for key, value in self.filters.items()}
-        asked = {**self._time_parameters(), **shown, "q": write_query(self.text)}
-        asked |= changes
+        shown = {key: _param_value(value) for key, value in self.filters.items()}
+        params = {**self._time_parameters(), **shown, "q": write_query(self.text)}
+        params |= changes
         if changes.get("range"):
-            asked |= {"from": None, "to": None}
-        if asked.get("range") == self.default_range:
-            del asked["range"]
-        return urlencode([(key, value) for key, value in asked.items() if value])
+            params |= {"from": None, "to": None}
+        if params.get("range") == self.default_range:
+            del params["range"]
+        return urlencode([(key, value) for key, value in params.items() if value])
 
     def query_for(self, **values: str | None) -> str:
-        """Write the query string with these filters set to values, null included."""
-        return self.query(**{key: _written(value) for key, value in values.items()})
+        """Return the query string with these filters set to values, including null."""
+        return self.query(**{key: _param_value(value) for key, value in values.items()})
 
     def keeps(self, values: Mapping[str, str | None]) -> bool:
         """Whether something with these values lies inside the selection."""
         return keeps_all(self.terms, values)
 
     def chips(self) -> list[Chip]:
-        """Return what is set, each with the way to take it out."""
-        found = [
+        """Return the filters in use, each with the query string that removes it."""
+        chips = [
             Chip(name, "unknown" if value is None else value, self.query(**{name: None}))
             for name, value in self.filters.items()
         ]
-        return [*found, *self._query_chips()]
+        return [*chips, *self._query_chips()]
 
     def _query_chips(self) -> Iterator[Chip]:
         terms, words = self.text.terms, self.text.words
@@ -241,58 +241,62 @@ PARAMETERS = (*FIELDS, "range", "from", "to", "tz", "q")
 
 
 def read_selection(
-    asked: Mapping[str, str], home: str | None = None, default_range: str = DEFAULT_RANGE
+    params: Mapping[str, str], home: str | None = None, default_range: str = DEFAULT_RANGE
 ) -> Selection:
-    """Read a query leniently: `faults` names what is not understood.
+    """Parse a query leniently: `faults` names what is invalid.
 
-    A value that a field cannot have stays a term that nothing meets; all else is left out.
+    A value that a field cannot have remains a term that matches nothing; anything else is dropped.
 
-    `home` is the reader's own zone, empty when they told none (UTC then): times without
-    an offset are meant in it, and a zone that is asked for stays in the address, UTC too.
+    `home` is the user's own zone, empty if unset (then UTC): times without an offset are in it,
+    and a requested zone stays in the address, including UTC.
     """
     faults: dict[str, str] = {}
-    given = _read(asked, "tz", faults, read_zone)
-    zone = given or (None if home is None else ZoneInfo(home or UTC_NAME))
-    begin = _read(asked, "from", faults, lambda text: read_moment(text, zone))
-    end = _read(asked, "to", faults, lambda text: read_moment(text, zone))
+    requested_zone = _read(params, "tz", faults, read_zone)
+    zone = requested_zone or (None if home is None else ZoneInfo(home or UTC_NAME))
+    begin = _read(params, "from", faults, lambda text: read_moment(text, zone))
+    end = _read(params, "to", faults, lambda text: read_moment(text, zone))
     if begin and end and begin >= end:
         faults["to"] = "must be after From"
         begin = end = None
-    text = parse_query(asked.get("q", ""))
-    wrong = [f"{t.field} {fault}" for t in text.terms if (fault := fault_of(t.field, t.value))]
-    if said := [*text.faults, *wrong]:
-        faults["q"] = "; ".join(dict.fromkeys(said))
+    text = parse_query(params.get("q", ""))
+    wrong = [
+        f"{term.field} {fault}"
+        for term in text.terms
+        if (fault := fault_of(term.field, term.value))
+    ]
+    if messages := [*text.faults, *wrong]:
+        faults["q"] = "; ".join(dict.fromkeys(messages))
     return Selection(
-        range=_read(asked, "range", faults, _read_range) or default_range,
-        filters=dict(_filters(asked, faults)),
+        range=_read(params, "range", faults, _read_range) or default_range,
+        filters=dict(_filters(params, faults)),
         text=Query(text.terms, text.words),
         begin=begin,
         end=end,
         zone=zone.key if zone else UTC_NAME,
-        home="" if given and home is not None else home or UTC_NAME,
+        home="" if requested_zone and home is not None else home or UTC_NAME,
         faults=faults,
         default_range=default_range,
     )
 
 
-def require_selection(asked: Mapping[str, str], known: Collection[str] = PARAMETERS) -> Selection:
-    """Read a query strictly; SelectionError names every parameter that is wrong.
+def require_selection(params: Mapping[str, str], known: Collection[str] = PARAMETERS) -> Selection:
+    """Parse a query strictly; SelectionError names every invalid parameter.
 
-    A parameter that is not `known` is wrong; the caller may read some itself.
+    A parameter that is not `known` is invalid; the caller may parse some itself.
     """
-    selection = read_selection(asked)
-    unknown = {_cleaned(name): UNKNOWN_PARAMETER for name in asked if name not in known}
+    selection = read_selection(params)
+    unknown = {_cleaned(name): UNKNOWN_PARAMETER for name in params if name not in known}
     if faults := {**selection.faults, **unknown}:
         raise SelectionError(faults)
     return selection
 
 
 def keeps_all(terms: Iterable[Term], values: Mapping[str, str | None]) -> bool:
-    """Whether values meet terms: any of a field's positive ones, none of its negative.
+    """Whether values meet terms: any of a field's positive ones, none of its negative ones.
 
-    Only terms on the fields that `values` names are asked.
+    Only terms on the fields in `values` are considered.
     """
-    wanted: dict[str, bool] = {}
+    met: dict[str, bool] = {}
     for term in terms:
         if term.field not in values:
             continue
@@ -300,8 +304,8 @@ def keeps_all(terms: Iterable[Term], values: Mapping[str, str | None]) -> bool:
         if term.is_negated and is_met:
             return False
         if not term.is_negated:
-            wanted[term.field] = wanted.get(term.field, False) or is_met
-    return all(wanted.values())
+            met[term.field] = met.get(term.field, False) or is_met
+    return all(met.values())
 
 
 def _meets(term: Term, value: str | None) -> bool:
@@ -312,9 +316,9 @@ def _meets(term: Term, value: str | None) -> bool:
     return term.value.casefold() in value.casefold()
 
 
-def _filters(asked: Mapping[str, str], faults: dict[str, str]) -> Iterator[tuple[str, str | None]]:
+def _filters(params: Mapping[str, str], faults: dict[str, str]) -> Iterator[tuple[str, str | None]]:
     for name in FIELDS:
-        value = _cleaned(asked.get(name, ""))
+        value = _cleaned(params.get(name, ""))
         if not value:
             continue
         is_null = value == UNKNOWN and name in NULLABLE
@@ -324,7 +328,7 @@ def _filters(asked: Mapping[str, str], faults: dict[str, str]) -> Iterator[tuple
 
 
 def fault_of(name: str, value: str | None) -> str | None:
-    """Say why a field cannot have a value; None where it can."""
+    """Return why a field cannot have a value; None if it can."""
     if value is None:
         return None
     if name == "attempt" and not _is_number(value):
@@ -339,9 +343,9 @@ def _is_number(text: str) -> bool:
 
 
 def _read(
-    asked: Mapping[str, str], name: str, faults: dict[str, str], read: Callable[[str], T]
+    params: Mapping[str, str], name: str, faults: dict[str, str], read: Callable[[str], T]
 ) -> T | None:
-    text = _cleaned(asked.get(name, ""))
+    text = _cleaned(params.get(name, ""))
     if not text:
         return None
     try:
@@ -362,5 +366,5 @@ def _cleaned(value: str) -> str:
     return "".join(shown).strip()
 
 
-def _written(value: str | None) -> str:
+def _param_value(value: str | None) -> str:
     return UNKNOWN if value is None else value

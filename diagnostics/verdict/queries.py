@@ -14,7 +14,7 @@ from diagnostics.ingest.deploys import observed_changes, reported_deploys
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.queries.events import payloads_of, window_for
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
-from diagnostics.selection.conditions import ask_terms, narrow, within, write_terms
+from diagnostics.selection.conditions import narrow, term_params, within, write_terms
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload, Series
@@ -291,7 +291,7 @@ def _earlier_places(
         _GROUPS.format(grain=segment.grain, place=index) for index, segment in segments
     )
     text = statement("earlier_failures").replace("<<counted>>", counted)
-    params: dict[str, object] = {"project": project_id, **ask_terms(terms)}
+    params: dict[str, object] = {"project": project_id, **term_params(terms)}
     params["kind"], params["error_type"] = PLACED[kind]
     for index, segment in segments:
         params[f"since_{index}"], params[f"until_{index}"] = segment.since, segment.until
