@@ -16,7 +16,7 @@ from diagnostics.prices.prices import prices_of, retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.queries.events import covered_by, window_of
-from diagnostics.queries.matrix import Column, Excess, MatrixRow, build_matrix, matrix_line
+from diagnostics.queries.matrix import Column, Excess, MatrixRow, build_matrix, summarise_matrix
 from diagnostics.queries.models import calls_by_model
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.web.access import ConsoleRequest, member_view
@@ -69,7 +69,7 @@ def models_context(
     found, before = calls_by_model(project_id, window, terms)
     matrix = build_matrix(found, before)
     spent = retry_spend(project_id, prices_of(project_id), window, terms)
-    line = matrix_line(matrix, "" if selection.is_custom else selection.range_words)
+    line = summarise_matrix(matrix, "" if selection.is_custom else selection.range_words)
     page = Paginator(matrix.rows, MOST_ROWS).get_page(place)
     return {
         "matrix": matrix,

@@ -1,4 +1,4 @@
-"""What rollups say of a stretch of calls, under names that pages can use."""
+"""Counts of calls from rollups, under names for pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from diagnostics.store.rollups import (
 )
 
 UNSAID = "other_invalid"
-"""Runs that were posted as outcomes do not say which kind of failure it was."""
+"""The kind of failures in runs posted as outcomes, which have none."""
 MOST_ATTEMPTS = 5
 TRIED = tuple(f"tried_{number}" for number in range(2, MOST_ATTEMPTS + 1))
 GOOD = tuple(f"good_{number}" for number in range(2, MOST_ATTEMPTS + 1))
@@ -26,7 +26,7 @@ CALLS: tuple[str, ...] = (
     "repaired",
     *FAILURE_KINDS,
 )
-"""What is asked for to compare calls."""
+"""The measures needed to compare calls."""
 FAILED = (*INVALID, *CALL_ERRORS)
 LADDERS: tuple[str, ...] = ("retries", "succeeded", *TRIED, *GOOD)
 COSTS: tuple[str, ...] = (
@@ -46,12 +46,12 @@ EVERYTHING = (*CALLS, *LADDERS, *COSTS, *LATENCY)
 
 
 LEAST_POSTED = 0.9
-"""Fewer calls for a run than this: an agent posts outcomes, and some calls one by one."""
+"""With fewer calls per run, the agent posts outcomes, and only some calls one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """So many of so many, as one side of a comparison."""
+    """A count of a total, as one side of a comparison."""
 
     good: int
     trials: int
@@ -69,7 +69,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class CallCounts:
-    """Calls and runs of a stretch, by kind of failure where it is known."""
+    """Calls and runs of a time range, by kind of failure if it is known."""
 
     calls: int = 0
     failed: int = 0
@@ -79,7 +79,7 @@ class CallCounts:
     repaired: int = 0
     by_kind: Mapping[str, int] = field(default_factory=dict)
     noun: str = "call"
-    """What `calls` are: runs, where agents post outcomes and not every call."""
+    """What `calls` counts: runs, if agents post outcomes and not every call."""
 
     def of_kind(self, kind: str) -> int:
         """How many failures of a kind there were."""
@@ -97,7 +97,7 @@ class CallCounts:
 
 
 def count_calls(sums: Mapping[str, int]) -> CallCounts:
-    """Read sums of `CALLS`; where not every call was posted, runs stand for them."""
+    """Read sums of `CALLS`; runs replace calls if not every call was posted."""
     calls, runs, degraded = sums["attempts"], sums["runs"], sums["degraded"]
     by_kind = {kind: sums[kind] for kind in FAILURE_KINDS if sums[kind]}
     failed = sum(map(sums.__getitem__, FAILED))
@@ -117,38 +117,38 @@ def counts_runs(calls: int, runs: int) -> bool:
 
 
 def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
-    """Add counts up."""
-    kinds = dict.fromkeys(kind for one in counts for kind in one.by_kind)
+    """Return the sum of counts."""
+    kinds = dict.fromkeys(kind for part in counts for kind in part.by_kind)
     return CallCounts(
-        sum(one.calls for one in counts),
-        sum(one.failed for one in counts),
-        sum(one.runs for one in counts),
-        sum(one.degraded for one in counts),
-        sum(one.ok_first for one in counts),
-        sum(one.repaired for one in counts),
-        {kind: sum(one.of_kind(kind) for one in counts) for kind in kinds},
-        "run" if any(one.noun == "run" for one in counts) else "call",
+        sum(part.calls for part in counts),
+        sum(part.failed for part in counts),
+        sum(part.runs for part in counts),
+        sum(part.degraded for part in counts),
+        sum(part.ok_first for part in counts),
+        sum(part.repaired for part in counts),
+        {kind: sum(part.of_kind(kind) for part in counts) for kind in kinds},
+        "run" if any(part.noun == "run" for part in counts) else "call",
     )
 
 
 def tallies_of(sums: Mapping[str, int]) -> list[AttemptTally]:
     """Read sums of `CALLS` and `LADDERS` as attempts 1, 2, ...; 5 stands for all later ones.
 
-    Attempts that nobody made are left out at the end.
+    Trailing attempts without calls are dropped.
     """
-    made = [sums["attempts"] - sums["retries"], *(sums[name] for name in TRIED)]
+    attempts = [sums["attempts"] - sums["retries"], *(sums[name] for name in TRIED)]
     later = [sums[name] for name in GOOD]
-    good = [sums["succeeded"] - sum(later), *later]
-    found = [
-        AttemptTally(tried, min(max(well, 0), tried))
-        for tried, well in zip(made, good, strict=True)
+    successes = [sums["succeeded"] - sum(later), *later]
+    tallies = [
+        AttemptTally(made, min(max(succeeded, 0), made))
+        for made, succeeded in zip(attempts, successes, strict=True)
     ]
-    last = max((n for n, tally in enumerate(found, start=1) if tally.made), default=0)
-    return found[:last]
+    last = max((n for n, tally in enumerate(tallies, start=1) if tally.made), default=0)
+    return tallies[:last]
 
 
 def kind_filter(kind: str) -> str:
-    """Return the value of the filter `kind` that stands for a kind of the rollups."""
+    """Return the value of the filter `kind` for a kind of the rollups."""
     names = {"other_invalid": "other", "call_other": "provider_error"}
     return names.get(kind, kind.removeprefix("call_"))
 
@@ -156,20 +156,20 @@ def kind_filter(kind: str) -> str:
 def latency_percentile(counts: Sequence[int], share: float) -> float | None:
     """Estimate a percentile (share of 0 to 1) in milliseconds from counts by bucket.
 
-    Inside a bucket calls are taken as evenly spread; of the last one, which has no end,
-    only its beginning is known. None without a call.
+    Calls count as evenly spread within a bucket; of the last one, which is unbounded, only the
+    lower bound is known. None without a call.
     """
     total = sum(counts)
     if not total:
         return None
-    wanted, seen = share * total, 0
+    target, passed = share * total, 0
     bounds = (0, *LATENCY_BOUNDS_MS)
-    for place, count in enumerate(counts):
-        if count and seen + count >= wanted:
-            low = bounds[place]
-            high = bounds[place + 1] if place + 1 < len(bounds) else low
-            return low + (high - low) * (wanted - seen) / count
-        seen += count
+    for index, count in enumerate(counts):
+        if count and passed + count >= target:
+            low = bounds[index]
+            high = bounds[index + 1] if index + 1 < len(bounds) else low
+            return low + (high - low) * (target - passed) / count
+        passed += count
     return float(bounds[-1])
 
 
@@ -177,14 +177,14 @@ ANSWERS: tuple[str, ...] = ("succeeded", "output_tokens", "invalid_output_tokens
 
 
 def answer_tokens(sums: Mapping[str, int]) -> float | None:
-    """Return the mean output tokens of a valid answer, from sums of `ANSWERS`; None: not told."""
+    """Return the mean output tokens of a valid answer; None if unknown. `sums` are of `ANSWERS`."""
     tokens = sums["output_tokens"] - sums["invalid_output_tokens"]
     return tokens / sums["succeeded"] if sums["succeeded"] > 0 and tokens > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """What a call took, on average or at a percentile."""
+    """The cost of a call: mean or percentile."""
 
     half_ms: float | None
     nearly_all_ms: float | None

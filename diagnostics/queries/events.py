@@ -1,8 +1,8 @@
-"""Reads of events: series with their rates, lists by keyset, and searches one by one.
+"""Queries of events: series with their rates, keyset pages and searches.
 
-A search looks at the newest first, one stretch of time after another. A page of what many
-events have is full after the newest stretch. A search for a word that none has ends with
-the patience, and can go on from where it ended.
+A search reads the newest first, one stretch of time after another. A page of common events is
+full after the newest stretch. A search without matches ends after `patience_seconds`, and can
+continue from there.
 """
 
 import time
@@ -35,7 +35,7 @@ COUNTED = (
     "retry_ms",
 )
 Timed = TypeVar("Timed", Event, EventPayload)
-# Before every other: a cursor with it stands at the begin of its instant.
+# Sorts before every other: a cursor with it is at the start of its instant.
 NO_ID = UUID(int=0)
 
 
@@ -52,12 +52,12 @@ class SeriesRow:
 
     @property
     def key(self) -> SeriesKey:
-        """What it is told apart by."""
+        """The key of the series."""
         return SeriesKey(self.environment, self.node, self.provider, self.model)
 
 
 def series_rows(project_id: int, window: TimeWindow, terms: Sequence[Term] = ()) -> list[SeriesRow]:
-    """Return every series that ended a run in the window; a term of None asks for null."""
+    """Return every series that ended a run in the window; a term of None matches null."""
     question = Question(window, SERIES, COUNTED, terms)
     rows = (_read_series(row) for row in sum_rollups(project_id, question))
     return [row for row in rows if row.counts.runs]
@@ -107,35 +107,35 @@ def before(events: QuerySet[Timed], at: datetime, identifier: UUID) -> QuerySet[
     )
 
 
-def cut_page(found: list[Timed], limit: int) -> tuple[list[Timed], str | None]:
+def cut_page(events: list[Timed], limit: int) -> tuple[list[Timed], str | None]:
     """Return the first `limit` events, and the cursor of the next page if there are more."""
-    if len(found) <= limit:
-        return found, None
-    last = found[limit - 1]
-    return found[:limit], write_cursor(last.occurred_at, last.event_id)
+    if len(events) <= limit:
+        return events, None
+    last = events[limit - 1]
+    return events[:limit], write_cursor(last.occurred_at, last.event_id)
 
 
 def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
     """Return the details of these events (one project's), by event id."""
-    return _same(EventPayload, events)
+    return _matching_rows(EventPayload, events)
 
 
 def events_behind(payloads: Sequence[EventPayload]) -> dict[UUID, Event]:
     """Return the events of these details (one project's), by event id."""
-    return _same(Event, payloads)
+    return _matching_rows(Event, payloads)
 
 
-def _same(model: type[Timed], rows: Sequence[Event | EventPayload]) -> dict[UUID, Timed]:
+def _matching_rows(model: type[Timed], rows: Sequence[Event | EventPayload]) -> dict[UUID, Timed]:
     if not rows:
         return {}
     times = [row.occurred_at for row in rows]
-    found = model._default_manager.filter(
+    rows_found = model._default_manager.filter(
         project_id=rows[0].project_id,
         event_id__in=[row.event_id for row in rows],
-        # The times let PostgreSQL look into the right days only.
+        # The times limit PostgreSQL to the right partitions.
         occurred_at__range=(min(times), max(times)),
     )
-    return {row.event_id: row for row in found}
+    return {row.event_id: row for row in rows_found}
 
 
 def _read_series(row: Row) -> SeriesRow:
@@ -157,7 +157,7 @@ QUICK_SECONDS, SLOW_SECONDS = 0.2, 0.8
 
 @dataclass(frozen=True, slots=True)
 class Scanned(Generic[RowT]):
-    """What was found, and how far back was looked: everything since `reached`."""
+    """The rows found, and how far back the scan went: everything since `reached`."""
 
     rows: list[RowT]
     reached: datetime
@@ -174,27 +174,27 @@ def matching(project_id: int, selection: Selection) -> "Matching[Event]":
 
 
 def scan(
-    found_in: "Matching[RowT]",
+    find: "Matching[RowT]",
     since: datetime,
     until: datetime,
-    most: int,
+    limit: int,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Scanned[RowT]:
-    """Look back from `until` for `most` rows; stops there, at `since`, or impatiently.
+    """Scan back from `until` for `limit` rows, to `since`, or until the time is over.
 
-    At least one stretch is looked at. Where `most` were found, older ones of the last
-    stretch may be missing.
+    At least one stretch is scanned. With `limit` rows, older ones of the last stretch may be
+    missing.
     """
-    found: list[RowT] = []
+    rows: list[RowT] = []
     stretch, reached = FIRST_STRETCH, until
     began = now = time.monotonic()
-    while reached > since and len(found) < most and now - began <= patience_seconds:
+    while reached > since and len(rows) < limit and now - began <= patience_seconds:
         begin = max(since, reached - stretch)
-        found += found_in(begin, reached)[: most - len(found)]
+        rows += find(begin, reached)[: limit - len(rows)]
         reached = begin
         last, now = now, time.monotonic()
         stretch = _next_stretch(stretch, now - last)
-    return Scanned(found, reached)
+    return Scanned(rows, reached)
 
 
 def _next_stretch(stretch: timedelta, took_seconds: float) -> timedelta:

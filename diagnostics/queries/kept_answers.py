@@ -1,11 +1,12 @@
-"""Answers that cost much and that many ask for again and again, kept for a moment.
+"""A short-lived cache of expensive results with many readers.
 
-1. One that is younger than FAILSOFT_VERDICT_SECONDS is given as it is.
-2. One that is older, up to LONGEST times as old, is given too, and made anew beside the
-   request; so nobody who looks regularly ever waits.
-3. Otherwise the asker waits; whoever asks for the same meanwhile waits for that one.
+1. A result younger than FAILSOFT_VERDICT_SECONDS is returned as it is.
+2. An older one, up to LONGEST times as old, is returned too and refreshed in the background,
+   so that regular readers never wait.
+3. Otherwise the caller waits; concurrent callers wait for the same computation.
 
-Each process keeps its own. An answer comes with the time it was made at: pages say it.
+Each process has its own cache. A result comes with the time of its computation, which pages
+show.
 """
 
 from collections import OrderedDict
@@ -25,20 +26,20 @@ from diagnostics import clock
 
 T = TypeVar("T")
 LONGEST = 6
-"""An answer may be this many times older than it should be while a new one is made."""
+"""How many times older than allowed a result may be while it is refreshed."""
 MOST_KEPT = 256
 log = structlog.get_logger(__name__)
 
 
 class CachedAnswer(NamedTuple, Generic[T]):
-    """An answer, and when it was made."""
+    """A result and the time of its computation."""
 
     at: datetime
     answer: T
 
 
 def run_beside(work: Callable[[], None]) -> None:
-    """Let the one thread of this process that renews do something, when it comes to it."""
+    """Queue work for the one refresh thread of this process."""
     _renewer().submit(_with_own_connection, work)
 
 
@@ -52,13 +53,13 @@ def _with_own_connection(work: Callable[[], None]) -> None:
     try:
         work()
     finally:
-        # It goes back to the pool.
+        # Return it to the pool.
         connection.close()
 
 
 @dataclass(slots=True)
 class KeptAnswers(Generic[T]):
-    """Answers of one sort, by their key."""
+    """A cache of results by key."""
 
     beside: Callable[[Callable[[], None]], None] = run_beside
     _kept: OrderedDict[Hashable, CachedAnswer[T]] = field(default_factory=OrderedDict)
@@ -67,29 +68,29 @@ class KeptAnswers(Generic[T]):
     _lock: Lock = field(default_factory=Lock)
 
     def get(self, key: Hashable, now: datetime, make: Callable[[datetime], T]) -> CachedAnswer[T]:
-        """Return the answer of a key; `make` is told for when."""
+        """Return the result of a key; `make` computes it for a time."""
         seconds = timedelta(seconds=settings.FAILSOFT_VERDICT_SECONDS)
         if not seconds:
             return CachedAnswer(now, make(now))
-        found = self._kept.get(key)
-        if found is None or now - found.at >= LONGEST * seconds:
+        cached = self._kept.get(key)
+        if cached is None or now - cached.at >= LONGEST * seconds:
             return self._await(key, now, make, seconds)
-        if now - found.at >= seconds:
+        if now - cached.at >= seconds:
             self._renew(key, make)
-        return found
+        return cached
 
     def _await(
         self, key: Hashable, now: datetime, make: Callable[[datetime], T], seconds: timedelta
     ) -> CachedAnswer[T]:
         with self._lock:
-            mine = self._locks.setdefault(key, Lock())
-        with mine:
-            found = self._kept.get(key)
-            if found is None or now - found.at >= seconds:
-                found = self._keep(key, CachedAnswer(now, make(now)))
+            own_lock = self._locks.setdefault(key, Lock())
+        with own_lock:
+            cached = self._kept.get(key)
+            if cached is None or now - cached.at >= seconds:
+                cached = self._keep(key, CachedAnswer(now, make(now)))
         with self._lock:
             self._locks.pop(key, None)
-        return found
+        return cached
 
     def _renew(self, key: Hashable, make: Callable[[datetime], T]) -> None:
         with self._lock:
@@ -107,10 +108,10 @@ class KeptAnswers(Generic[T]):
         finally:
             self._renewing.discard(key)
 
-    def _keep(self, key: Hashable, kept: CachedAnswer[T]) -> CachedAnswer[T]:
+    def _keep(self, key: Hashable, cached: CachedAnswer[T]) -> CachedAnswer[T]:
         with self._lock:
-            self._kept[key] = kept
+            self._kept[key] = cached
             self._kept.move_to_end(key)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        return kept
+        return cached

@@ -2,10 +2,10 @@
 
 1. A cell's share is its failures over the calls of its row; the baseline is the same over
    the time before.
-2. A cell is shaded when the 95 % interval of the difference (Newcombe) leaves zero out, and
-   both sides have 20 calls: then by its size, in points.
-3. Rows are ordered by the lower bound of their excess, columns by failures beyond what
-   the baseline expects. Kinds beyond the ninth share one column.
+2. A cell is shaded by the size of the difference, in points, if its 95 % interval (Newcombe)
+   excludes zero and both sides have 20 calls.
+3. Rows are sorted by the lower bound of their excess, columns by failures beyond the baseline.
+   Kinds beyond the ninth share one column.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ OTHERS = "others"
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A share beside another, its baseline, with the interval of their difference."""
+    """A share and its baseline, with the interval of their difference."""
 
     a: Side
     b: Side
@@ -43,7 +43,7 @@ class Excess:
 
     @property
     def difference(self) -> float | None:
-        """Share less baseline, None where nothing was called."""
+        """The share less its baseline, None without calls."""
         if self.a.share is None or self.b.share is None:
             return None
         return self.a.share - self.b.share
@@ -83,7 +83,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Rows worst first, columns worst first, the margins beside and below."""
+    """Rows and columns, worst first, with the margins."""
 
     rows: Sequence[MatrixRow]
     columns: Sequence[Column]
@@ -161,7 +161,7 @@ def _others(named: Sequence[str], now: CallCounts, before: CallCounts) -> Excess
 
 
 def _rest(named: Sequence[str], counts: CallCounts) -> int:
-    return sum(seen for kind, seen in counts.by_kind.items() if kind not in named)
+    return sum(count for kind, count in counts.by_kind.items() if kind not in named)
 
 
 LONGEST_NAME = 40
@@ -169,7 +169,7 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True, slots=True)
 class MatrixSummary:
-    """Tone and sentence; `row` is the model that it names, if it names one."""
+    """Tone and sentence; `row` is the model that it names, if any."""
 
     tone: Tone
     sentence: str
@@ -177,27 +177,27 @@ class MatrixSummary:
     row: MatrixRow | None = None
 
 
-def matrix_line(matrix: Matrix, span: str = "") -> MatrixSummary:
-    """Name the worst model and the kind that rose most, or say that all is as usual.
+def summarise_matrix(matrix: Matrix, span: str = "") -> MatrixSummary:
+    """Return a sentence on the worst model and the kind that rose most, or that all is well.
 
-    `span` says what time was counted: `24 h`.
+    `span` is the time range, such as `24 h`.
     """
     if not matrix.rows:
         return MatrixSummary("quiet", "No calls in this range.")
     worse = [row for row in matrix.rows if row.total.level > 0]
     if worse:
         return _worst(worse, len(matrix.rows), span)
-    told = [row for row in matrix.rows if row.total.is_enough]
-    if not told:
+    comparable = [row for row in matrix.rows if row.total.is_enough]
+    if not comparable:
         return MatrixSummary(
             "quiet",
             "Not enough data to compare models.",
             f"A model needs {LEAST_TRIALS} calls in this range and in the baseline week.",
         )
-    few = len(matrix.rows) - len(told)
-    beside = f"{plural(few, 'model')} with low volume." if few else ""
-    sentence = f"All {plural(len(told), 'model')} within baseline."
-    if len(told) == 1:
+    missing = len(matrix.rows) - len(comparable)
+    beside = f"{plural(missing, 'model')} with low volume." if missing else ""
+    sentence = f"All {plural(len(comparable), 'model')} within baseline."
+    if len(comparable) == 1:
         sentence = "The model is within its baseline."
     return MatrixSummary("good", sentence, beside)
 
@@ -211,7 +211,7 @@ def name_of(provider: str | None, model: str | None) -> str:
 
 def top_kind(row: MatrixRow) -> str:
     """Return the kind whose failures exceed the baseline most; empty without one."""
-    risen = [(c.difference or 0.0, column.label) for column, c in row.cells if c.level > 0]
+    risen = [(cell.difference or 0.0, column.label) for column, cell in row.cells if cell.level > 0]
     return max(risen)[1] if risen else ""
 
 

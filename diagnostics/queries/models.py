@@ -33,15 +33,15 @@ SLOT_WIDTHS = tuple(
 
 
 def is_known_model(project_id: int, provider: str | None, model: str | None) -> bool:
-    """Whether anything was ever counted of a model."""
-    found = Series.objects.filter(project_id=project_id, provider=provider, model=model)
-    return found.exists()
+    """Whether a model has any counts."""
+    series = Series.objects.filter(project_id=project_id, provider=provider, model=model)
+    return series.exists()
 
 
-def known_models(project_id: int, most: int = MOST_KNOWN) -> list[ModelKey]:
-    """Return the models of which anything was ever counted, by name."""
-    found = Series.objects.filter(project_id=project_id).values_list("provider", "model")
-    return list(found.distinct().order_by("provider", "model")[:most])
+def known_models(project_id: int, limit: int = MOST_KNOWN) -> list[ModelKey]:
+    """Return the models with any counts, by name."""
+    models = Series.objects.filter(project_id=project_id).values_list("provider", "model")
+    return list(models.distinct().order_by("provider", "model")[:limit])
 
 
 def calls_by_model(
@@ -61,7 +61,7 @@ def calls_by_model(
 def sums_between(
     project_id: int, window: TimeWindow, terms: Sequence[Term], measures: Sequence[str] = EVERYTHING
 ) -> Mapping[str, int]:
-    """Add up measures of everything that terms keep."""
+    """Return the sums of measures over everything that terms keep."""
     rows = sum_rollups(project_id, Question(window, ("node",), measures, terms))
     columns = zip(*(row[1:] for row in rows), strict=True) if rows else ()
     totals = [sum(column) for column in columns] or [0] * len(measures)
@@ -71,7 +71,7 @@ def sums_between(
 def calls_by_prompt(
     project_id: int, window: TimeWindow, terms: Sequence[Term]
 ) -> dict[str | None, CallCounts]:
-    """Count calls by prompt version, in whole hours."""
+    """Return calls by prompt version, in whole hours."""
     rows = sum_rollups(project_id, Question(window.in_hours, ("prompt_version",), CALLS, terms))
     return {row[0]: _read(row, 1) for row in rows}
 
@@ -79,25 +79,25 @@ def calls_by_prompt(
 def calls_over_time(
     project_id: int, window: TimeWindow, terms: Sequence[Term], now: datetime
 ) -> RunCurve:
-    """Count calls, and failed ones as degraded, in at most 50 slots; minutes where kept."""
+    """Return calls, with failed ones as degraded, in at most 50 slots; by minute where kept."""
     slots = _slots_of(window, terms, now, MOST_SLOTS)
-    found = [RunBucket(0, 0)] * slots.count
+    buckets = [RunBucket(0, 0)] * slots.count
     for row in sum_rollups(project_id, _by_slot(slots, CALLS, terms)):
-        counts, known = _read(row, 2), found[row[1]]
-        found[row[1]] = RunBucket(known.runs + counts.calls, known.degraded + counts.failed)
-    return RunCurve(slots.since, slots.width, found)
+        counts, known = _read(row, 2), buckets[row[1]]
+        buckets[row[1]] = RunBucket(known.runs + counts.calls, known.degraded + counts.failed)
+    return RunCurve(slots.since, slots.width, buckets)
 
 
 def costs_over_time(
     project_id: int, window: TimeWindow, terms: Sequence[Term], now: datetime
 ) -> tuple[Slots, list[dict[str, int]]]:
-    """Add up latency buckets and tokens in at most 24 slots, of all nodes together."""
+    """Return sums of latency buckets and tokens in at most 24 slots, over all nodes."""
     slots = _slots_of(window, terms, now, MOST_COST_SLOTS)
-    found = [dict.fromkeys(SPENT, 0) for _ in range(slots.count)]
+    slot_sums = [dict.fromkeys(SPENT, 0) for _ in range(slots.count)]
     for row in sum_rollups(project_id, _by_slot(slots, SPENT, terms)):
-        for name, seen in zip(SPENT, row[2:], strict=True):
-            found[row[1]][name] += seen
-    return slots, found
+        for name, value in zip(SPENT, row[2:], strict=True):
+            slot_sums[row[1]][name] += value
+    return slots, slot_sums
 
 
 def _slots_of(window: TimeWindow, terms: Sequence[Term], now: datetime, most: int) -> Slots:
@@ -114,15 +114,15 @@ def _by_slot(slots: Slots, measures: Sequence[str], terms: Sequence[Term]) -> Qu
 
 
 def slot_width(
-    window: TimeWindow, terms: Sequence[Term], now: datetime, most: int = MOST_SLOTS
+    window: TimeWindow, terms: Sequence[Term], now: datetime, limit: int = MOST_SLOTS
 ) -> timedelta:
-    """Choose the narrowest round slot that gives at most so many and can be counted."""
+    """Return the narrowest round width that gives at most `limit` slots and can be counted."""
     span = window.until - window.since
-    least = WIDTHS[kept_of(window.since, now)]
+    narrowest = WIDTHS[kept_of(window.since, now)]
     if any(term.field in VERSION for term in terms):
-        least = max(least, WIDTHS[Grain.HOUR])
-    wide = (width for width in SLOT_WIDTHS if width >= least)
-    return next((one for one in wide if span / one <= most), SLOT_WIDTHS[-1])
+        narrowest = max(narrowest, WIDTHS[Grain.HOUR])
+    wide = (width for width in SLOT_WIDTHS if width >= narrowest)
+    return next((width for width in wide if span / width <= limit), SLOT_WIDTHS[-1])
 
 
 def _grain_of(width: timedelta) -> Grain:

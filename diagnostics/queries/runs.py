@@ -1,7 +1,7 @@
-"""The list of runs: what a selection keeps of them, newest first, page by page.
+"""The list of runs in a selection, newest first, page by page.
 
-The row of a run answers most filters. Words, pointers and the like are looked for in its
-events: the newest runs first, as long as patience lasts, and at most 7 days of them.
+The row of a run serves most filters. Words, pointers and the like are searched in its events:
+the newest runs first, within a time limit, and at most 7 days of them.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ OfWord = Callable[[Word, Days], Q]
 class RunPage:
     """A page of runs and the cursor of the next one.
 
-    `reached` says how far back was searched, where that ended before the page was full.
+    `reached` says how far back the search went, if it ended before the page was full.
     """
 
     runs: list[AgentRun]
@@ -48,10 +48,10 @@ class RunPage:
 
 def condition_of_word(word: Word, days: Days) -> Q:
     """Return the condition that a run, or one of its events, has a word."""
-    found = Q(_event_exists(Query(words=(Word(word.text),)), days))
+    condition = Q(_event_exists(Query(words=(Word(word.text),)), days))
     for name in SEARCHED:
-        found |= Q(**{f"{name}__icontains": word.text})
-    return found
+        condition |= Q(**{f"{name}__icontains": word.text})
+    return condition
 
 
 def runs_of(
@@ -89,18 +89,18 @@ def read_runs(
 
     Keyset on (began_at, correlation_id): stable while runs keep coming in.
     """
-    place = read_cursor(cursor, str) if cursor else None
+    position = read_cursor(cursor, str) if cursor else None
     if not searches_events(selection):
-        runs = _before(keep(runs_of(project_id, selection)), place)
+        runs = _before(keep(runs_of(project_id, selection)), position)
         return _cut(list(runs[: limit + 1]), limit)
 
     def between(begin: datetime, end: datetime) -> QuerySet[AgentRun]:
         stretch = replace(selection, begin=begin, end=end)
-        return _before(keep(runs_of(project_id, stretch, Days(begin), of_word)), place)
+        return _before(keep(runs_of(project_id, stretch, Days(begin), of_word)), position)
 
     since, until, _ = selection.scanned_window(now)
-    # Of its own instant, a cursor's row may not be the last.
-    until = min(until, place[0] + INSTANT) if place else until
+    # Include the whole instant of the cursor: its row may not be the last in it.
+    until = min(until, position[0] + INSTANT) if position else until
     scanned = scan(between, since, until, limit + 1)
     page = _cut(scanned.rows, limit)
     if page.after or scanned.reached <= since:
@@ -145,13 +145,13 @@ def _condition(term: Term, days: Days) -> Q:
     return Q(_event_exists(Query((plain,)), days))
 
 
-def _event_exists(asked: Query, days: Days) -> Exists:
-    """Ask the events of a run; what is turned round is turned round by the caller."""
+def _event_exists(query: Query, days: Days) -> Exists:
+    """Return whether an event of a run matches; the caller negates it if needed."""
     events = Event.objects.filter(
         project_id=OuterRef("project_id"),
-        # The order of its index; a run compares byte by byte.
+        # The collation of its index; runs compare byte by byte.
         correlation_id=Collate(OuterRef("correlation_id"), "default"),
         occurred_at__gte=OuterRef("began_at"),
         occurred_at__lte=OuterRef("ended_at"),
     )
-    return Exists(narrow(events, Selection(text=asked), days))
+    return Exists(narrow(events, Selection(text=query), days))

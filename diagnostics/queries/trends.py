@@ -1,4 +1,4 @@
-"""Reads of the Now page beside the series themselves: curves, kinds, latest ends."""
+"""Queries of the Now page beside the series: curves, kinds and latest ends."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -42,8 +42,8 @@ def trends(
 ) -> Mapping[SeriesKey, list[RunBucket]]:
     """Return the runs of every series in equal buckets between two times, oldest first.
 
-    A bucket is told by the minute while minutes are kept (48 hours), else by whole hours;
-    so it is where a term asks for a version. Buckets of whole days are told by days.
+    Buckets are exact to the minute while minutes are kept (48 hours), else to the hour; also to
+    the hour with a term on a version. Buckets of whole days are read from days.
     """
     width = (until - since) / buckets
     by_version = any(term.field in VERSION for term in terms)
@@ -52,12 +52,12 @@ def trends(
         grain = Grain.HOUR
     slots = Slots(since, width, buckets)
     window = align_to(grain, since, until)
-    asked = Question(window, SERIES, counting.measures, terms, slots)
-    found: dict[SeriesKey, list[RunBucket]] = defaultdict(lambda: [RunBucket(0, 0)] * buckets)
-    for row in sum_rollups(project_id, asked):
+    question = Question(window, SERIES, counting.measures, terms, slots)
+    curves: dict[SeriesKey, list[RunBucket]] = defaultdict(lambda: [RunBucket(0, 0)] * buckets)
+    for row in sum_rollups(project_id, question):
         key, slot = SeriesKey(*row[: len(SERIES)]), row[len(SERIES)]
-        found[key][slot] = counting.read(row[len(SERIES) + 1 :])
-    return found
+        curves[key][slot] = counting.read(row[len(SERIES) + 1 :])
+    return curves
 
 
 _curves: KeptAnswers[Mapping[SeriesKey, list[RunBucket]]] = KeptAnswers()
@@ -72,7 +72,7 @@ def recent_trends(
     now: datetime,
     counting: Counting = RUNS,
 ) -> Mapping[SeriesKey, list[RunBucket]]:
-    """Return the curves as they were a moment ago: as old as the verdict drawn beside them."""
+    """Return recent curves, as old as the verdict shown beside them."""
     return _curves.get(
         (project_id, since, until, buckets, tuple(terms), tuple(counting.measures)),
         now,
@@ -83,20 +83,20 @@ def recent_trends(
 def kinds(
     project_id: int, window: TimeWindow, terms: Sequence[Term] = ()
 ) -> Mapping[SeriesKey, Counter[str]]:
-    """Count the kinds of failure of every series in a window."""
-    found: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
-    asked = Question(window, SERIES, FAILURE_KINDS, terms)
-    for row in sum_rollups(project_id, asked):
-        seen = zip(FAILURE_KINDS, row[len(SERIES) :], strict=True)
+    """Return the counts of kinds of failure of every series in a window."""
+    counters: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
+    question = Question(window, SERIES, FAILURE_KINDS, terms)
+    for row in sum_rollups(project_id, question):
+        counts = zip(FAILURE_KINDS, row[len(SERIES) :], strict=True)
         key = SeriesKey(*row[: len(SERIES)])
-        for kind, count in seen:
+        for kind, count in counts:
             if count:
-                found[key][NAMES.get(kind, kind)] += count
-    return found
+                counters[key][NAMES.get(kind, kind)] += count
+    return counters
 
 
 def _grain_of(since: datetime, width: timedelta) -> Grain:
-    """Return the widest grain that fits into a bucket, of those that are still kept."""
+    """Return the widest grain that fits into a bucket and is still kept."""
     if width >= WIDTHS[Grain.DAY]:
         return Grain.DAY
     is_kept = since >= clock.now() - MINUTES_KEPT

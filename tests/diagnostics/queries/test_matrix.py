@@ -9,7 +9,7 @@ from diagnostics.queries.matrix import (
     ModelKey,
     build_matrix,
     excess,
-    matrix_line,
+    summarise_matrix,
 )
 from diagnostics.store.rollups import FAILURE_KINDS
 
@@ -89,7 +89,7 @@ def plain(text: str) -> str:
 
 
 def test_the_sentence_names_the_worst_model_and_its_kind() -> None:
-    line = matrix_line(
+    line = summarise_matrix(
         matrix(gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15))
     )
     assert line.tone == "bad"
@@ -100,13 +100,13 @@ def test_the_sentence_names_the_worst_model_and_its_kind() -> None:
 
 
 def test_the_sentence_says_when_all_is_as_usual() -> None:
-    line = matrix_line(matrix(gpt=counts(500, not_json=5), haiku=counts(9)))
+    line = summarise_matrix(matrix(gpt=counts(500, not_json=5), haiku=counts(9)))
     assert line.tone == "good"
     assert line.sentence == "The model is within its baseline."
     assert line.beside == "1 model with low volume."
 
 
 def test_the_sentence_says_when_nothing_can_be_said() -> None:
-    assert matrix_line(matrix()).sentence == "No calls in this range."
-    few = matrix_line(matrix(gpt=counts(5)))
+    assert summarise_matrix(matrix()).sentence == "No calls in this range."
+    few = summarise_matrix(matrix(gpt=counts(5)))
     assert few.sentence == "Not enough data to compare models."
