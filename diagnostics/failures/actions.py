@@ -1,4 +1,4 @@
-"""What members say of failure groups, one or many: resolved, muted, open again, comments."""
+"""Actions of members on failure groups: resolve, mute, reopen, comment."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -32,29 +32,29 @@ Act = Callable[[ConsoleRequest, Sequence[int], User], tuple[int, str]]
 @require_POST
 @member_view
 def act_on_failures(request: ConsoleRequest) -> HttpResponse:
-    """Do one thing to the groups that were picked, then show where that was asked."""
+    """Apply an action to the selected groups, then return to the page it came from."""
     require_actor(request)
-    asked = (read_number(text) for text in request.POST.getlist("id"))
-    ids = [number for number in asked if number is not None]
+    numbers = (read_number(text) for text in request.POST.getlist("id"))
+    ids = [number for number in numbers if number is not None]
     act = ACTS.get(request.POST.get("verb", ""))
     if not ids:
         messages.warning(request, "Select at least one failure.")
     elif act is None:
         messages.error(request, "Choose an action.")
     else:
-        _do(request, act, ids[:MOST_AT_ONCE])
-    return redirect(_back(request))
+        _apply(request, act, ids[:MOST_AT_ONCE])
+    return redirect(_return_url(request))
 
 
-def _do(request: ConsoleRequest, act: Act, ids: Sequence[int]) -> None:
+def _apply(request: ConsoleRequest, act: Act, ids: Sequence[int]) -> None:
     person = User.objects.get(pk=request.user.pk or 0)
     try:
-        changed, told = act(request, ids, person)
+        changed, outcome = act(request, ids, person)
     except ValueError as error:
         messages.error(request, str(error))
         return
     if changed:
-        messages.success(request, f"{plural(changed, 'failure')} {told}")
+        messages.success(request, f"{plural(changed, 'failure')} {outcome}")
     else:
         messages.info(request, "No change.")
 
@@ -78,8 +78,8 @@ def _mute(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, s
         raise ValueError("Choose a duration.")
     length = MUTES[span]
     until = None if length is None else clock.now() + length
-    told = "muted." if length is None else f"muted for a{'n' * (span == 'hour')} {span}."
-    return states.mute(request.project.pk, ids, by, until=until), told
+    outcome = "muted." if length is None else f"muted for a{'n' * (span == 'hour')} {span}."
+    return states.mute(request.project.pk, ids, by, until=until), outcome
 
 
 def _mute_times(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
@@ -111,12 +111,12 @@ ACTS: Mapping[str, Act] = {
 }
 
 
-def _back(request: ConsoleRequest) -> str:
-    """Return the page that asked: a group's, when it is one of this project, or the list."""
-    one = request.POST.get("back", "")
-    mine = FailureGroup.objects.filter(project=request.project)
-    is_known = mine.filter(pk=read_number(one) or 0).exists()
-    address = reverse("failure", args=[int(one)]) if is_known else reverse("failures")
-    # Written anew: nothing but a query can come of it.
+def _return_url(request: ConsoleRequest) -> str:
+    """Return the URL of the submitting page: a group of this project, or the list."""
+    number = request.POST.get("back", "")
+    groups = FailureGroup.objects.filter(project=request.project)
+    is_known = groups.filter(pk=read_number(number) or 0).exists()
+    address = reverse("failure", args=[int(number)]) if is_known else reverse("failures")
+    # Parsed and re-encoded, so that the result can only be a query string.
     query = QueryDict(request.POST.get("query", "")[:4_000]).urlencode()
     return f"{address}?{query}" if query else address

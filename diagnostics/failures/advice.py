@@ -1,4 +1,4 @@
-"""What to change about one kind of failure, each with the evidence for it."""
+"""Advice on one kind of failure, with evidence."""
 
 from collections.abc import Sequence
 
@@ -16,15 +16,15 @@ MODEL = "model"
 def advise_group(
     kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Spread]
 ) -> list[Advice]:
-    """Say what to change about one kind of failure, the kind's own advice first."""
-    found = advise(advice_kind(kind, error_type), None, gather(failures))
+    """Return advice on one kind of failure, that of the kind first."""
+    advice = advise(advice_kind(kind, error_type), None, gather(failures))
     other = _other_model(dimensions)
-    return [*found, *([other] if other else [])]
+    return [*advice, *([other] if other else [])]
 
 
 def _other_model(dimensions: Sequence[Spread]) -> Advice | None:
-    """Name the model that fails so least, when that is no chance."""
-    rows = [row for one in dimensions if one.name == MODEL for row in one.rows]
+    """Return advice to use the model that fails least in this way, if that is significant."""
+    rows = [row for spread in dimensions if spread.name == MODEL for row in spread.rows]
     rows = [row for row in rows if row.calls >= LEAST_CALLS]
     if len(rows) < 2:
         return None

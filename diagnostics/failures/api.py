@@ -32,7 +32,7 @@ from diagnostics.rest.resources import Counted, CoversResource, Resource, descri
 
 STATES = FailureGroup.State.values
 PARAMETERS = [
-    *(one for one in EVENT_PARAMETERS if one not in PAGE_PARAMETERS),
+    *(parameter for parameter in EVENT_PARAMETERS if parameter not in PAGE_PARAMETERS),
     OpenApiParameter("state", str, enum=STATES),
 ]
 MOST_STREAMED = 100_000
@@ -40,7 +40,7 @@ READ = {"GET": Scope.READ}
 
 
 class GroupModelResource(Resource):
-    """How often one model failed so."""
+    """The failures of one model."""
 
     provider: str | None
     model: str | None
@@ -48,7 +48,7 @@ class GroupModelResource(Resource):
 
 
 class FailureResource(Resource):
-    """A kind of failure in a window."""
+    """A failure group in a window."""
 
     id: int
     fingerprint: UUID
@@ -64,8 +64,8 @@ class FailureResource(Resource):
     seen_in_all: int
     first_seen: datetime
     last_seen: datetime
-    runs: int = Field(description="hit by its latest 100 failures")
-    repaired: int = Field(description="of runs: ended well all the same")
+    runs: int = Field(description="affected by its latest 100 failures")
+    repaired: int = Field(description="of runs: recovered")
     models: list[GroupModelResource]
     trend: list[int] = Field(description="24 equal stretches, oldest first")
 
@@ -91,9 +91,9 @@ class FailuresView(ListView):
         responses={200: Counted[FailureResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """List kinds of failure seen in the window (24 hours unless told)."""
-        asked = request.query_params.dict()
-        question, covers = read_question(asked)
+        """List failure groups seen in the window (24 hours by default)."""
+        params = request.query_params.dict()
+        question, covers = read_question(params)
         project_id = project_of(request).pk
 
         def read_page(limit: int, cursor: str | None) -> Page:
@@ -101,7 +101,7 @@ class FailuresView(ListView):
             return [describe_group(row) for row in rows], after
 
         limit = read_list_limit(request, MOST_STREAMED)
-        cursor = asked.get("cursor")
+        cursor = params.get("cursor")
         return self.answer_list(request, COLUMNS, read_page, limit, cursor, {"covers": covers})
 
 
@@ -120,7 +120,7 @@ class FailureView(KeyedView):
         },
     )
     def get(self, request: Request, group_id: int) -> Response:
-        """Show one kind of failure, also when it was not seen in the window."""
+        """Show one failure group, even if it was not seen in the window."""
         question, covers = read_question(request.query_params.dict())
         row = group_row(project_of(request).pk, group_id, question)
         if row is None:
@@ -128,14 +128,14 @@ class FailureView(KeyedView):
         return Response({**describe_group(row), "covers": covers})
 
 
-def read_question(asked: dict[str, str]) -> tuple[GroupQuestion, dict[str, Any]]:
-    """Read the filters, and what they cover; ValidationError (400) names the wrong ones.
+def read_question(params: dict[str, str]) -> tuple[GroupQuestion, dict[str, Any]]:
+    """Return the question and the times it covers; ValidationError (400) names invalid filters.
 
-    What no rollup knows (words, attempt, outcome, pointer) is counted event by event, over
-    at most the last 7 days of the range.
+    Filters beyond rollups (words, attempt, outcome, pointer) are counted event by event, over at
+    most the last 7 days of the range.
     """
-    selection = select(asked, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
-    choices = read_choices(asked, {"state": STATES})
+    selection = select(params, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
+    choices = read_choices(params, {"state": STATES})
     now = clock.now()
     question, _ = read_selected(selection, now, list(choices.values()) or None)
     return question, describe_covers(*selection.covered(question.begin, question.end, now))
@@ -144,10 +144,10 @@ def read_question(asked: dict[str, str]) -> tuple[GroupQuestion, dict[str, Any]]
 def describe_group(row: GroupRow) -> dict[str, Any]:
     """Return a group in the wire format."""
     models = [
-        {"provider": provider, "model": model, "seen": seen}
-        for (provider, model), seen in row.models.items()
+        {"provider": provider, "model": model, "seen": count}
+        for (provider, model), count in row.models.items()
     ]
-    counted = {
+    counts = {
         "seen": row.seen,
         "seen_in_all": row.group.seen,
         "runs": row.runs,
@@ -155,4 +155,4 @@ def describe_group(row: GroupRow) -> dict[str, Any]:
         "trend": row.trend,
         "models": models,
     }
-    return FailureResource.dump({**vars(row.group), **counted})
+    return FailureResource.dump({**vars(row.group), **counts})

@@ -1,7 +1,7 @@
-"""How often failure groups were seen: by hour, or event by event where nothing is counted.
+"""Counts of failure groups: by hour, or event by event without counts.
 
-Two sources give the same columns (group, time, seen, and where it was seen): the hours that
-the fold keeps, at any size, and single events for filters that no rollup knows.
+Two sources have the same columns (group, time, seen, and where): the hours that the fold keeps,
+at any size, and single events for filters beyond rollups.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ FAILED = sorted(FAILURE_EVENT_KINDS)
 LONGEST_RUN = timedelta(days=1)
 BASELINE_SPAN = timedelta(days=7)
 BY_HOUR, ALONE_BY_HOUR = timedelta(days=3), timedelta(days=8)
-"""Longer windows are told by the day (UTC), but for their ends; of one group later."""
+"""Longer windows are counted by day (UTC), except at their ends; single groups later."""
 NO_EVENTS = "SELECT * FROM diagnostics_event WHERE false"
 COUNTED = """SELECT group_id, series_id, version_id, bucket, seen
 FROM diagnostics_group_{grain}
@@ -52,7 +52,7 @@ OF_STATES = """
         SELECT id FROM diagnostics_failuregroup
         WHERE project_id = %(project)s AND state = ANY(%(states)s::text[])
     )"""
-# The latest by its index: one look for each group, never a reading of all rows.
+# The latest by its index: one probe per group, never a scan of all rows.
 IS_SEEN = """(
     SELECT true FROM diagnostics_group_{grain} AS seen
     WHERE seen.project_id = %(project)s AND seen.group_id = kept.id AND seen.seen > 0
@@ -72,10 +72,10 @@ EXISTS = """AND EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class GroupQuestion:
-    """Which groups: seen in since <= t < until (widened to hours), under the terms.
+    """A query of groups: seen in since <= t < until (widened to hours), under the terms.
 
-    `kinds` are terms on a kind of event or a type of error; states and ids None: all. With
-    `events`, single events are counted under that selection, and the terms are passed over.
+    `kinds` are terms on a kind of event or an error type; states and ids of None mean all. With
+    `events`, single events are counted under that selection, and the terms are ignored.
     """
 
     since: datetime
@@ -86,11 +86,11 @@ class GroupQuestion:
     ids: Sequence[int] | None = None
     events: Selection | None = None
     with_baseline: bool = False
-    """Whether the week before is counted too, where hours are."""
+    """Whether the week before is counted as well, in a query by hour."""
 
     @property
     def begin(self) -> datetime:
-        """Where counting begins: hours are counted whole."""
+        """The start of the counts: hours are counted whole."""
         return self.since if self.events else self._hours.since
 
     @property
@@ -100,10 +100,10 @@ class GroupQuestion:
 
     @property
     def grain(self) -> Grain:
-        """The least stretch of time that is told apart: a day, where the window is long."""
+        """The finest unit of time: a day if the window is long."""
         is_alone = self.ids is not None and len(self.ids) == 1
-        most = ALONE_BY_HOUR if is_alone else BY_HOUR
-        is_long = not self.events and self.end - self.begin > most
+        limit = ALONE_BY_HOUR if is_alone else BY_HOUR
+        is_long = not self.events and self.end - self.begin > limit
         return Grain.DAY if is_long else Grain.HOUR
 
     @property
@@ -136,9 +136,9 @@ class GroupQuestion:
 def read_question(
     selection: Selection, now: datetime, states: Sequence[str] | None = None
 ) -> tuple[GroupQuestion, str | None]:
-    """Turn a selection into a question, and what to say when its window was made shorter."""
+    """Return the question of a selection, and a note if its window was shortened."""
     since, until = selection.window(now)
-    reads_events = selection.needs_events or any(_is_outcome(t) for t in selection.terms)
+    reads_events = selection.needs_events or any(_is_outcome(term) for term in selection.terms)
     if not reads_events:
         terms = selection.rollup_terms
         kinds = [term for term in selection.terms if term.field == "kind"]
@@ -150,101 +150,101 @@ def read_question(
     return GroupQuestion(begin, until, (), states, events=selection), notice
 
 
-def ask(
+def query_groups(
     project_id: int,
     name: str,
-    asked: GroupQuestion,
-    written: Mapping[str, str] | None = None,
-    **more: datetime | float | None,
+    question: GroupQuestion,
+    marks: Mapping[str, str] | None = None,
+    **params: datetime | float | None,
 ) -> list[tuple[Any, ...]]:
-    """Ask one of the statements `group_*.sql`; `written` fills in its other marks."""
-    if asked.events is None and not asked.segments:
+    """Run one of the statements `group_*.sql`; `marks` are its further placeholders."""
+    if question.events is None and not question.segments:
         return []
-    source, parameters = _source(project_id, asked)
+    source, parameters = _source(project_id, question)
     text = statement(name)
     parts = {
         "seen": source,
-        "narrowed": write_narrowing(asked.terms),
-        "counted": _counted(asked),
+        "narrowed": write_narrowing(question.terms),
+        "counted": _counted(question),
         "of_kinds": OF_KINDS,
     }
-    for mark, part in {**(written or {}), **parts}.items():
+    for mark, part in {**(marks or {}), **parts}.items():
         text = text.replace(f"<<{mark}>>", part)
-    wanted, refused = _kinds(asked.kinds)
+    kinds, excluded_kinds = _kinds(question.kinds)
     parameters |= {
         "project": project_id,
-        "since": asked.begin,
-        "until": asked.end,
-        "split": asked.split,
-        "scale": asked.scale,
-        "states": list(asked.states) if asked.states is not None else None,
-        "ids": list(asked.ids) if asked.ids is not None else None,
-        "kinds": wanted,
-        "not_kinds": refused,
-        **more,
+        "since": question.begin,
+        "until": question.end,
+        "split": question.split,
+        "scale": question.scale,
+        "states": list(question.states) if question.states is not None else None,
+        "ids": list(question.ids) if question.ids is not None else None,
+        "kinds": kinds,
+        "not_kinds": excluded_kinds,
+        **params,
     }
-    for place, segment in enumerate(asked.segments):
-        parameters[f"since_{place}"] = segment.since
-        parameters[f"until_{place}"] = segment.until
+    for index, segment in enumerate(question.segments):
+        parameters[f"since_{index}"] = segment.since
+        parameters[f"until_{index}"] = segment.until
     return fetch(text, parameters)
 
 
-def _counted(asked: GroupQuestion) -> str:
-    states = "" if asked.states is None else OF_STATES
+def _counted(question: GroupQuestion) -> str:
+    states = "" if question.states is None else OF_STATES
     return "\nUNION ALL\n".join(
-        COUNTED.format(grain=segment.grain, place=place) + states
-        for place, segment in enumerate(asked.segments)
+        COUNTED.format(grain=segment.grain, place=index) + states
+        for index, segment in enumerate(question.segments)
     )
 
 
-def states_of(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
-    """Count the groups seen by state, whatever states are asked for."""
-    if asked.events is not None:
-        return dict(ask(project_id, "group_states", asked))
-    looks = (
-        IS_SEEN.format(grain=segment.grain, place=place)
-        for place, segment in enumerate(asked.segments)
+def states_of(project_id: int, question: GroupQuestion) -> Mapping[str, int]:
+    """Return how many groups were seen, by state, regardless of the question's states."""
+    if question.events is not None:
+        return dict(query_groups(project_id, "group_states", question))
+    conditions = (
+        IS_SEEN.format(grain=segment.grain, place=index)
+        for index, segment in enumerate(question.segments)
     )
-    written = {"is_seen": ", ".join(looks)}
-    return dict(ask(project_id, "group_states_by_hour", asked, written))
+    marks = {"is_seen": ", ".join(conditions)}
+    return dict(query_groups(project_id, "group_states_by_hour", question, marks))
 
 
-def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]:
-    if asked.events is None:
+def _source(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, Any]]:
+    if question.events is None:
         text = statement("group_seen_by_hour")
-        terms = write_terms(asked.terms, TABLES)
-        return text.replace("<<terms>>", terms), dict(term_params(asked.terms))
-    words, selection = asked.events.text.words, asked.events.without_words
-    events, values = _single_events(project_id, asked, selection)
+        terms = write_terms(question.terms, TABLES)
+        return text.replace("<<terms>>", terms), dict(term_params(question.terms))
+    words, selection = question.events.text.words, question.events.without_words
+    events, values = _single_events(project_id, question, selection)
     text = statement("group_seen_by_event").replace("<<events>>", events)
-    # The details are joined anyway: asked there, words cost no second look at them.
-    found = write_words(words, "event", "payload")
-    return text.replace("<<searched>>", found), {**values, **word_params(words)}
+    # The details are joined anyway, so words are searched there.
+    conditions = write_words(words, "event", "payload")
+    return text.replace("<<searched>>", conditions), {**values, **word_params(words)}
 
 
-def write_condition(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]:
-    """Write `AND ...` for a question's filters on the row `event`, with its parameters."""
-    if asked.events is None:
-        written = write_terms(asked.terms, {"series": "event", "version": "event"})
-        return written, dict(term_params(asked.terms))
-    events, values = _single_events(project_id, asked, asked.events)
+def write_condition(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, Any]]:
+    """Return `AND ...` for a question's filters on the row `event`, with its parameters."""
+    if question.events is None:
+        conditions = write_terms(question.terms, {"series": "event", "version": "event"})
+        return conditions, dict(term_params(question.terms))
+    events, values = _single_events(project_id, question, question.events)
     return EXISTS.replace("<<events>>", events), values
 
 
 def _single_events(
-    project_id: int, asked: GroupQuestion, selection: Selection
+    project_id: int, question: GroupQuestion, selection: Selection
 ) -> tuple[str, dict[str, Any]]:
-    """Write the query of the events that meet a selection, with its parameters."""
+    """Return the query of the events in a selection, with its parameters."""
     failures = Event.objects.filter(project_id=project_id, kind__in=FAILED)
-    mine = within(failures, asked.since, asked.until)
+    candidates = within(failures, question.since, question.until)
     try:
-        days = Days(asked.since, asked.until)
-        read = narrow_failures(mine, selection, days).order_by().values(*READ)
-        inner, values = read.query.get_compiler(connection.alias).as_sql()
+        days = Days(question.since, question.until)
+        matching = narrow_failures(candidates, selection, days).order_by().values(*READ)
+        inner, values = matching.query.get_compiler(connection.alias).as_sql()
     except EmptyResultSet:
         return NO_EVENTS, {}
-    names = [f"event_{place}" for place in range(len(values))]
-    # Django writes %s for each value, and %% for a sign of its own.
+    names = [f"event_{index}" for index in range(len(values))]
+    # Django writes %s for each value, and %% for a percent sign.
     named = inner % tuple(f"%({name})s" for name in names)
     return named, dict(zip(names, values, strict=True))
 
@@ -276,9 +276,9 @@ def _ends(term: Term) -> QuerySet[Event]:
 
 
 def is_of_kinds(terms: Sequence[Term], *names: str) -> bool:
-    """Whether what has these names as its kinds meets terms on a kind."""
-    wanted, refused = _kinds(terms)
-    return (wanted is None or not {*wanted}.isdisjoint(names)) and {*refused}.isdisjoint(names)
+    """Whether these kinds meet terms on a kind."""
+    kinds, excluded = _kinds(terms)
+    return (kinds is None or not {*kinds}.isdisjoint(names)) and {*excluded}.isdisjoint(names)
 
 
 def _is_outcome(term: Term) -> bool:
@@ -286,6 +286,6 @@ def _is_outcome(term: Term) -> bool:
 
 
 def _kinds(terms: Sequence[Term]) -> tuple[list[str] | None, list[str]]:
-    wanted = [term.value for term in terms if not term.is_negated and term.value]
-    refused = [term.value for term in terms if term.is_negated and term.value]
-    return wanted or None, refused
+    kinds = [term.value for term in terms if not term.is_negated and term.value]
+    excluded = [term.value for term in terms if term.is_negated and term.value]
+    return kinds or None, excluded

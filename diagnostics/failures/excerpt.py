@@ -15,7 +15,7 @@ PieceKind = Literal["plain", "redacted", "at"]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a line of one kind; `at` is the character the fault points at."""
+    """A part of a line of one kind; `at` is the character that the fault points at."""
 
     text: str
     kind: PieceKind
@@ -33,7 +33,7 @@ class ExcerptLine:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The lines shown, and how many lines above and below are left out."""
+    """The lines shown, and how many above and below are omitted."""
 
     lines: tuple[ExcerptLine, ...]
     above: int

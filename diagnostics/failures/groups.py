@@ -1,6 +1,6 @@
-"""Reads of failure groups: lists, where they come from, how they went on, samples.
+"""Queries of failure groups: lists, models, trends, samples.
 
-Groups are made by the fold, so what failed a second or two ago is not in them yet.
+Groups are created by the fold, so failures of the last second or two are missing.
 """
 
 from collections import Counter, defaultdict
@@ -15,8 +15,8 @@ from django.db.models import Exists, OuterRef, Q
 from diagnostics.failures.counts import (
     LONGEST_RUN,
     GroupQuestion,
-    ask,
     narrow_failures,
+    query_groups,
     write_condition,
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
@@ -37,17 +37,17 @@ from diagnostics.store.windows import WIDTHS, Grain, floor
 
 TREND_SLOTS = 24
 MOST_DAYS = 24
-# Failures of a group that are looked at to tell runs hit and repaired: two looks each.
+# The failures of a group that are sampled for its runs: two probes each.
 RUN_SAMPLES = 100
 LISTED_SAMPLES = 200
-# Groups that began or came back in a window, of which those under the terms are told.
+# New or regressed groups in a window, before the terms are applied.
 MOST_FRESH = 200
 Sample = tuple[Event, EventPayload]
 
 
 @dataclass(frozen=True, slots=True)
 class FreshGroup:
-    """A failure group in a window, also one that began or came back in it."""
+    """A failure group in a window, which may be new or regressed."""
 
     group: FailureGroup
     seen: int
@@ -55,7 +55,7 @@ class FreshGroup:
     risen: int
     """Failures beyond the baseline, the 7 days before scaled to the window.
 
-    Where single events are read: in the second half of the window less those in the first.
+    With single events: those in the second half of the window less those in the first.
     """
     models: Mapping[ModelKey, int]
     """Failures by (provider, model), most first."""
@@ -70,12 +70,12 @@ class FreshGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow(FreshGroup):
-    """A failure group in a window, with the runs that it hit."""
+    """A failure group in a window, with its affected runs."""
 
     runs: int
-    """Runs hit by those of its latest 100 failures in the window that meet the terms."""
+    """The runs of its latest 100 failures in the window under the terms."""
     repaired: int
-    """Of `runs`, those that ended well all the same."""
+    """Of `runs`, those that recovered."""
 
     @property
     def repaired_share(self) -> float | None:
@@ -101,42 +101,42 @@ KEYS: Mapping[Sort, tuple[str, str]] = {
 
 def groups_of(
     project_id: int,
-    asked: GroupQuestion,
+    question: GroupQuestion,
     limit: int,
     cursor: str | None = None,
     order: Sort = Sort.LATEST,
 ) -> tuple[list[GroupRow], str | None]:
-    """Return one page of groups, latest failure first unless told, and the next's cursor.
+    """Return one page of groups, by default the latest failure first, and the next cursor.
 
     Raises BadCursorError.
     """
-    found = _list(project_id, asked, limit + 1, cursor, order)
-    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(found))
-    page = [groups[pk] for pk in found if pk in groups]
-    rest = page[limit:]
-    rows = _describe(project_id, asked, page[:limit], found)
-    if not rest:
+    counts = _list(project_id, question, limit + 1, cursor, order)
+    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(counts))
+    page = [groups[pk] for pk in counts if pk in groups]
+    remaining = page[limit:]
+    rows = _describe(project_id, question, page[:limit], counts)
+    if not remaining:
         return rows, None
     return rows, _write_cursor(rows[-1], order)
 
 
-def group_row(project_id: int, group_id: int, asked: GroupQuestion) -> GroupRow | None:
-    """Return one group in a window, also when it was not seen in it; None: there is none."""
+def group_row(project_id: int, group_id: int, question: GroupQuestion) -> GroupRow | None:
+    """Return one group in a window, even if not seen in it; None if it does not exist."""
     group = FailureGroup.objects.filter(project_id=project_id, pk=group_id).first()
     if group is None:
         return None
-    alone = replace(asked, states=None, kinds=(), ids=[group_id])
-    found = _list(project_id, alone, 1, None)
-    return _describe(project_id, alone, [group], found)[0]
+    alone = replace(question, states=None, kinds=(), ids=[group_id])
+    counts = _list(project_id, alone, 1, None)
+    return _describe(project_id, alone, [group], counts)[0]
 
 
 def newest_groups(
-    project_id: int, since: datetime, until: datetime, most: int = 5, terms: Sequence[Term] = ()
+    project_id: int, since: datetime, until: datetime, limit: int = 5, terms: Sequence[Term] = ()
 ) -> list[FreshGroup]:
-    """Return what began or came back in since <= t < until, latest failure first.
+    """Return the groups that began or regressed in since <= t < until, latest failure first.
 
-    Resolved and muted groups are passed over. Three statements, whatever is found; the page
-    of a group is the address `failure` with `group.pk`.
+    Resolved and muted groups are omitted. Three statements for any number of groups; the page of
+    a group is the address `failure` with `group.pk`.
     """
     came_back = GroupChange.objects.filter(
         group_id=OuterRef("pk"), kind=GroupChange.Kind.REGRESSED, at__gte=since, at__lt=until
@@ -147,26 +147,26 @@ def newest_groups(
     fresh = known.annotate(came_back=Exists(came_back)).filter(
         Q(first_seen__gte=since, first_seen__lt=until) | Q(came_back=True)
     )
-    groups = {one.pk: one for one in fresh.order_by("-last_seen", "-pk")[:MOST_FRESH]}
-    asked = GroupQuestion(since, until, terms, ids=list(groups))
-    seen = _list(project_id, asked, most, None)
-    models, trends = shapes_of(project_id, asked, list(seen), trend_slots(asked))
+    groups = {group.pk: group for group in fresh.order_by("-last_seen", "-pk")[:MOST_FRESH]}
+    question = GroupQuestion(since, until, terms, ids=list(groups))
+    counts_by_group = _list(project_id, question, limit, None)
+    models, trends = shapes_of(project_id, question, list(counts_by_group), trend_slots(question))
     return [
         FreshGroup(groups[pk], *counts, _busiest_first(models[pk]), trends[pk])
-        for pk, counts in seen.items()
+        for pk, counts in counts_by_group.items()
     ]
 
 
 def neighbours_of(
-    project_id: int, group_id: int, asked: GroupQuestion
+    project_id: int, group_id: int, question: GroupQuestion
 ) -> tuple[int | None, int | None]:
     """Return the groups before and after one in the list, rising first, of its first 200."""
-    found = list(_list(project_id, asked, MOST_FRESH, None, Sort.RISING))
-    if group_id not in found:
+    ids = list(_list(project_id, question, MOST_FRESH, None, Sort.RISING))
+    if group_id not in ids:
         return None, None
-    place = found.index(group_id)
-    after = found[place + 1 : place + 2]
-    return found[place - 1] if place else None, after[0] if after else None
+    index = ids.index(group_id)
+    after = ids[index + 1 : index + 2]
+    return ids[index - 1] if index else None, after[0] if after else None
 
 
 def samples_of(
@@ -177,7 +177,7 @@ def samples_of(
     cursor: str | None = None,
     selection: Selection | None = None,
 ) -> tuple[list[Sample], str | None]:
-    """Return one page of a group's failures, latest first, while their details are kept.
+    """Return one page of a group's failures with kept details, latest first.
 
     With a selection, those that meet it. Raises BadCursorError.
     """
@@ -188,48 +188,56 @@ def samples_of(
         occurred_at__lt=until,
     ).order_by("-occurred_at", "-event_id")
     if selection is not None and (selection.terms or selection.text.words):
-        mine = {name: OuterRef(name) for name in ("project_id", "event_id", "occurred_at")}
-        payloads = payloads.filter(Exists(narrow_failures(Event.objects.filter(**mine), selection)))
+        same_event = {name: OuterRef(name) for name in ("project_id", "event_id", "occurred_at")}
+        payloads = payloads.filter(
+            Exists(narrow_failures(Event.objects.filter(**same_event), selection))
+        )
     page, after = page_of(payloads, limit, cursor)
     events = events_behind(page)
-    return [(events[p.event_id], p) for p in page if p.event_id in events], after
+    return [
+        (events[payload.event_id], payload) for payload in page if payload.event_id in events
+    ], after
 
 
 def _list(
-    project_id: int, asked: GroupQuestion, most: int, cursor: str | None, order: Sort = Sort.LATEST
+    project_id: int,
+    question: GroupQuestion,
+    limit: int,
+    cursor: str | None,
+    order: Sort = Sort.LATEST,
 ) -> dict[int, tuple[int, int]]:
-    """Return how often each group of a page was seen, and how it rose, by id, in order."""
+    """Return the count and rise of each group of a page, by id, in order."""
     after: datetime | int | None = None
     last: int | None = None
     if cursor:
         is_time = order is Sort.LATEST
         after, last = read_cursor(cursor, int) if is_time else read_count_cursor(cursor)
     key, kind = KEYS[order]
-    rows = ask(
+    rows = query_groups(
         project_id,
         "group_list",
-        replace(asked, with_baseline=asked.events is None),
+        replace(question, with_baseline=question.events is None),
         {"order": key, "type": kind},
         after=after,
         last=last,
-        most=most,
+        most=limit,
     )
     return {pk: (seen, risen) for pk, seen, risen in rows}
 
 
 def _describe(
     project_id: int,
-    asked: GroupQuestion,
+    question: GroupQuestion,
     groups: Sequence[FailureGroup],
-    seen: Mapping[int, tuple[int, int]],
+    counts: Mapping[int, tuple[int, int]],
 ) -> list[GroupRow]:
     ids = [group.pk for group in groups]
-    models, trends = shapes_of(project_id, asked, ids, trend_slots(asked))
-    runs = _runs(project_id, asked, ids)
+    models, trends = shapes_of(project_id, question, ids, trend_slots(question))
+    runs = _runs(project_id, question, ids)
     return [
         GroupRow(
             group,
-            *seen.get(group.pk, (0, 0)),
+            *counts.get(group.pk, (0, 0)),
             _busiest_first(models[group.pk]),
             trends[group.pk],
             *runs.get(group.pk, (0, 0)),
@@ -238,56 +246,58 @@ def _describe(
     ]
 
 
-def _busiest_first(seen: Counter[ModelKey]) -> dict[ModelKey, int]:
-    """Order models by their failures; by name where they have as many."""
-    return dict(sorted(seen.items(), key=lambda item: (-item[1], [p or "" for p in item[0]])))
+def _busiest_first(counter: Counter[ModelKey]) -> dict[ModelKey, int]:
+    """Return models sorted by their failures, then by name."""
+    return dict(
+        sorted(counter.items(), key=lambda item: (-item[1], [name or "" for name in item[0]]))
+    )
 
 
 def shapes_of(
-    project_id: int, asked: GroupQuestion, ids: Sequence[int], slots: Slots
+    project_id: int, question: GroupQuestion, ids: Sequence[int], slots: Slots
 ) -> tuple[Mapping[int, Counter[ModelKey]], Mapping[int, list[int]]]:
     """Count the failures of groups by model, and by slot of time."""
-    rows = ask(
+    rows = query_groups(
         project_id,
-        "group_shape" if asked.events else "group_shape_by_hour",
-        replace(asked, ids=list(ids)),
+        "group_shape" if question.events else "group_shape_by_hour",
+        replace(question, ids=list(ids)),
         origin=slots.since,
         seconds=slots.width.total_seconds(),
         last_slot=slots.count - 1,
     )
     models: dict[int, Counter[ModelKey]] = defaultdict(Counter)
     trends: dict[int, list[int]] = defaultdict(lambda: [0] * slots.count)
-    for pk, provider, model, slot, seen in rows:
-        # Hours are told twice: by model without a slot, by slot without a model.
-        if asked.events or slot is None:
-            models[pk][provider, model] += seen
+    for pk, provider, model, slot, count in rows:
+        # Hours come twice: by model without a slot, by slot without a model.
+        if question.events or slot is None:
+            models[pk][provider, model] += count
         if slot is not None:
-            trends[pk][slot] += seen
+            trends[pk][slot] += count
     return models, trends
 
 
-def trend_slots(asked: GroupQuestion) -> Slots:
-    """Return where the curve of a group begins, and its slots: 24, or days where it is long."""
+def trend_slots(question: GroupQuestion) -> Slots:
+    """Return the slots of a group's curve: 24, or days if the window is long."""
     day = WIDTHS[Grain.DAY]
-    if asked.width < day:
-        return Slots(asked.begin, (asked.end - asked.begin) / TREND_SLOTS, TREND_SLOTS)
-    origin = floor(asked.begin, day)
-    days = -(-(asked.end - origin) // day)
-    each = -(-days // MOST_DAYS)
-    return Slots(origin, each * day, -(-days // each))
+    if question.width < day:
+        return Slots(question.begin, (question.end - question.begin) / TREND_SLOTS, TREND_SLOTS)
+    origin = floor(question.begin, day)
+    days = -(-(question.end - origin) // day)
+    days_per_slot = -(-days // MOST_DAYS)
+    return Slots(origin, days_per_slot * day, -(-days // days_per_slot))
 
 
 def _runs(
-    project_id: int, asked: GroupQuestion, ids: Sequence[int]
+    project_id: int, question: GroupQuestion, ids: Sequence[int]
 ) -> Mapping[int, tuple[int, int]]:
-    condition, values = write_condition(project_id, asked)
+    condition, values = write_condition(project_id, question)
     parameters: dict[str, Any] = {
         **values,
         "project": project_id,
         "ids": list(ids),
-        "since": asked.since,
-        "until": asked.until,
-        "latest": asked.until + LONGEST_RUN,
+        "since": question.since,
+        "until": question.until,
+        "latest": question.until + LONGEST_RUN,
         "most": RUN_SAMPLES,
     }
     text = statement("group_runs").replace("<<condition>>", condition)

@@ -1,4 +1,4 @@
-"""Failure groups: one row a kind of failure, and what became of it."""
+"""Failure groups, one row per kind of failure, and their history."""
 
 from django.db import models
 from django.db.models import Q
@@ -16,7 +16,7 @@ class FailureGroup(models.Model):
     """
 
     class State(models.TextChoices):
-        """What is thought of it; `new` becomes `ongoing` after a day."""
+        """The state of a group; `new` becomes `ongoing` after a day."""
 
         NEW = "new"
         ONGOING = "ongoing"
@@ -28,7 +28,7 @@ class FailureGroup(models.Model):
         Project, models.CASCADE, related_name="failure_groups", db_index=False
     )
     fingerprint = models.UUIDField()
-    # Of the rule that made the fingerprint (diagnostics.store.fingerprints.VERSION).
+    # The version of the fingerprint rule (diagnostics.store.fingerprints.VERSION).
     fingerprint_version = models.PositiveSmallIntegerField()
     node = models.TextField()
     schema = models.TextField(null=True, blank=True)
@@ -41,12 +41,12 @@ class FailureGroup(models.Model):
     first_seen = models.DateTimeField()
     last_seen = models.DateTimeField()
     seen = models.BigIntegerField()
-    # The latest failure: what a list shows without looking for a sample.
+    # The latest failure, for lists to show without a search.
     last_event_id = models.UUIDField()
     resolved_at = models.DateTimeField(null=True, blank=True)
-    # The release that carries the repair; none: whatever comes after `resolved_at`.
+    # The release with the fix; null: anything after `resolved_at`.
     fixed_in = models.TextField(null=True, blank=True)
-    # Releases known when it was resolved: seeing it again in one of them is no regression.
+    # Releases known when it was resolved: another failure in one of them is no regression.
     releases_before = models.JSONField(default=list, blank=True)
     muted_until = models.DateTimeField(null=True, blank=True)
     muted_until_seen = models.BigIntegerField(null=True, blank=True)
@@ -64,7 +64,7 @@ class FailureGroup(models.Model):
         indexes = [
             # Read by the list of groups: latest first.
             index("diagnostics_group_latest", "project -last_seen -id"),
-            # Read by the fold's upkeep: what is new grows old, what is muted wakes.
+            # Read by the fold: new groups become ongoing, muted ones are unmuted.
             index("diagnostics_group_waiting", "state", Q(state__in=["new", "muted"])),
         ]
 
@@ -89,7 +89,7 @@ class GroupChange(models.Model):
     group = models.ForeignKey(FailureGroup, models.CASCADE, related_name="changes")
     at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=16, choices=Kind)
-    # Nobody: the fold itself.
+    # Null: the fold.
     by = person()
     text = RedactedTextField(blank=True, default="")
 

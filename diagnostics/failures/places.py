@@ -13,7 +13,7 @@ LEAST_FAILURES = 5
 
 
 class FailurePlace(NamedTuple):
-    """What failures and calls have in common; None is a value (nobody said)."""
+    """The dimensions that failures and calls share; None is a value (not reported)."""
 
     provider: str | None
     model: str | None
@@ -26,7 +26,7 @@ class FailurePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
-    """One value of a dimension: its failures of all, its calls of all."""
+    """One value of a dimension, with its shares of failures and calls."""
 
     values: Mapping[str, str | None]
     failures: int
@@ -68,7 +68,7 @@ class PlaceShare:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A dimension with its largest places; `left_out` says how many more there are."""
+    """A dimension with its largest places; `left_out` counts the others."""
 
     name: str
     rows: Sequence[PlaceShare]
@@ -76,7 +76,7 @@ class Spread:
 
     @property
     def weight(self) -> float:
-        """How far the worst place is above its due: what to look at first."""
+        """How far the worst share of failures exceeds its share of calls, to sort by."""
         return max((row.share - (row.traffic or 0) for row in self.rows), default=0.0)
 
 
@@ -91,14 +91,14 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
 
 
 def divide(failures: Mapping[FailurePlace, int], calls: Mapping[FailurePlace, int]) -> list[Spread]:
-    """Divide failures and calls by every dimension, the most telling one first."""
-    found = [_divide(name, fields, failures, calls) for name, fields in DIMENSIONS.items()]
-    return sorted(found, key=lambda dimension: -dimension.weight)
+    """Divide failures and calls by every dimension, the most significant one first."""
+    spreads = [_divide(name, fields, failures, calls) for name, fields in DIMENSIONS.items()]
+    return sorted(spreads, key=lambda dimension: -dimension.weight)
 
 
 def summarise(dimensions: Sequence[Spread]) -> str:
-    """Say where most of it is, in one clause; empty where it is spread as calls are."""
-    rows = [row for one in dimensions for row in one.rows[:1] if row.is_striking]
+    """Return where most failures are, in one clause; empty if they are spread like calls."""
+    rows = [row for spread in dimensions for row in spread.rows[:1] if row.is_striking]
     if not rows:
         return ""
     row = max(rows, key=lambda row: row.share - (row.traffic or 0))
@@ -118,7 +118,7 @@ def _divide(
 
     failed, called = _add_up(failures, read), _add_up(calls, read)
     if failed and not any(called[values] for values in failed):
-        # Runs that are posted as outcomes do not say it: no share of them is known.
+        # Runs posted as outcomes lack the dimension, so no share is known.
         called.clear()
     rows = [
         PlaceShare(
@@ -128,7 +128,7 @@ def _divide(
             called[values],
             called.total(),
         )
-        # Places without a failure come last, the busiest of them first.
+        # Places without a failure come last, sorted by calls.
         for values, count in sorted(
             {**dict.fromkeys(called, 0), **failed}.items(),
             key=lambda item: (-item[1], -called[item[0]]),
@@ -141,7 +141,7 @@ def _divide(
 def _add_up(
     counts: Mapping[FailurePlace, int], read: Callable[[FailurePlace], tuple[str | None, ...]]
 ) -> Counter[tuple[str | None, ...]]:
-    found: Counter[tuple[str | None, ...]] = Counter()
+    totals: Counter[tuple[str | None, ...]] = Counter()
     for where, count in counts.items():
-        found[read(where)] += count
-    return found
+        totals[read(where)] += count
+    return totals

@@ -10,10 +10,10 @@ from diagnostics.store.fingerprints import FailureKind
 
 @dataclass(frozen=True, slots=True)
 class Regrouping:
-    """A coarser way to group: what it no longer tells apart.
+    """A coarser way to group: what it no longer distinguishes.
 
-    `pointer_depth` keeps so many parts of a pointer; `wild_keys` are keys that count
-    as `*`, like an index.
+    `pointer_depth` is the number of pointer parts to keep; `wild_keys` are keys that count as
+    `*`, like an index.
     """
 
     ignores_schema: bool = False
@@ -39,24 +39,24 @@ class Regrouping:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would change: groups by their fingerprints of today, with failures seen."""
+    """The effect of a regrouping: groups by their current fingerprints, with counts."""
 
     merged: Mapping[FailureKind, Mapping[UUID, int]]
-    """New kinds that take in several groups of today."""
+    """New kinds that merge several current groups."""
     split: Mapping[UUID, Mapping[FailureKind, int]]
-    """Groups of today that would fall apart."""
+    """Current groups that would split."""
     kept: int
-    """Groups that would stay as they are."""
+    """Groups that would not change."""
 
 
 def preview(failures: Iterable[tuple[UUID, FailureKind]]) -> Preview:
-    """Compare today's fingerprint of each failure with the kind it would be of."""
+    """Compare the current fingerprint of each failure with its new kind."""
     by_kind: dict[FailureKind, Counter[UUID]] = defaultdict(Counter)
     by_group: dict[UUID, Counter[FailureKind]] = defaultdict(Counter)
     for fingerprint, kind in failures:
         by_kind[kind][fingerprint] += 1
         by_group[fingerprint][kind] += 1
-    merged = {kind: found for kind, found in by_kind.items() if len(found) > 1}
-    split = {group: found for group, found in by_group.items() if len(found) > 1}
-    touched = {group for found in merged.values() for group in found} | split.keys()
+    merged = {kind: counts for kind, counts in by_kind.items() if len(counts) > 1}
+    split = {group: counts for group, counts in by_group.items() if len(counts) > 1}
+    touched = {group for counts in merged.values() for group in counts} | split.keys()
     return Preview(merged, split, len(by_group) - len(touched))

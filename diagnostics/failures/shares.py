@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from diagnostics.analysis.onset import lasting_onset
 from diagnostics.analysis.series import RunCurve
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
-from diagnostics.failures.counts import GroupQuestion, ask
+from diagnostics.failures.counts import GroupQuestion, query_groups
 from diagnostics.failures.groups import shapes_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.places import FailurePlace, Spread, divide
@@ -24,15 +24,15 @@ MEASURES = ("attempts", "runs")
 
 @dataclass(frozen=True, slots=True)
 class FailureCurve(RunCurve):
-    """Failures of a group and calls of its node in equal stretches, oldest first.
+    """Failures of a group and calls of its node in equal slots, oldest first.
 
-    `runs` are calls, `degraded` failures of the group; no calls: they are not counted.
+    `runs` are calls, `degraded` are failures of the group; without calls they are not counted.
     """
 
     begun: int | None
-    """The stretch since which it happens more often than before."""
+    """The slot of the onset, from which on it is more frequent than before."""
     usual: tuple[float, float, float] | None
-    """Its share of the calls in the week before, with the 95 % interval."""
+    """Its share of calls in the week before, with the 95 % interval."""
 
     @property
     def began_at(self) -> datetime | None:
@@ -52,7 +52,7 @@ class FailureCurve(RunCurve):
 
 @dataclass(frozen=True, slots=True)
 class Denominator:
-    """What failures are counted against: calls, or runs where not every call was posted."""
+    """The denominator of a rate: calls, or runs if not every call was posted."""
 
     count: int
     noun: str
@@ -62,93 +62,98 @@ class Denominator:
         return min(failures / self.count, 1.0) if self.count and self.noun == "call" else None
 
 
-def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, Denominator]:
-    """Return what every node's failures are counted against, in whole hours.
+def calls_by_node(project_id: int, question: GroupQuestion) -> Mapping[str, Denominator]:
+    """Return the denominator of every node's failures, in whole hours.
 
-    Empty where single events are read: calls are not counted by such filters.
+    Empty with single events: calls are not counted by such filters.
     """
     return {
         node: Denominator(runs, "run") if counts_runs(calls, runs) else Denominator(calls, "call")
-        for (node,), calls, runs in _sums(project_id, asked, ("node",), asked.terms)
+        for (node,), calls, runs in _sums(project_id, question, ("node",), question.terms)
     }
 
 
-def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Spread]:
-    """Divide a group's failures by every dimension, beside the calls of its node."""
-    mine = replace(asked, ids=[group.pk])
-    failures = {FailurePlace(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)}
-    calls = _calls(project_id, asked, FailurePlace._fields, _of_node(group, asked))
+def places_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> list[Spread]:
+    """Return a group's failures by every dimension, with the calls of its node."""
+    own_question = replace(question, ids=[group.pk])
+    failures = {
+        FailurePlace(*row[:-1]): row[-1]
+        for row in query_groups(project_id, "group_places", own_question)
+    }
+    calls = _calls(project_id, question, FailurePlace._fields, _of_node(group, question))
     return divide(failures, {FailurePlace(*key): count for key, count in calls})
 
 
-def curve_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> FailureCurve:
-    """Count a group's failures and its node's calls over the window, and find the onset."""
-    slots = _slots(asked)
-    failures = shapes_of(project_id, asked, [group.pk], slots)[1][group.pk]
-    counted = _calls(project_id, asked, (), _of_node(group, asked), slots)
-    calls = Counter({place: count for (place,), count in counted})
+def curve_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> FailureCurve:
+    """Return a group's failures and its node's calls over the window, with the onset."""
+    slots = _slots(question)
+    failures = shapes_of(project_id, question, [group.pk], slots)[1][group.pk]
+    counted = _calls(project_id, question, (), _of_node(group, question), slots)
+    calls = Counter({index: count for (index,), count in counted})
     buckets = [
-        RunBucket(max(calls[place], failures[place]) if calls else 0, failures[place])
-        for place in range(slots.count)
+        RunBucket(max(calls[index], failures[index]) if calls else 0, failures[index])
+        for index in range(slots.count)
     ]
     if not calls:
         return FailureCurve(slots.since, slots.width, buckets, None, None)
-    known, failed = _before(project_id, group, asked)
+    known, failed = _before(project_id, group, question)
     is_known = known >= LEAST_TRIALS
-    usual = (failed / known, *wilson_interval(failed, known)) if is_known else None
-    found = lasting_onset(buckets, usual[0] if usual else None, known)
-    return FailureCurve(slots.since, slots.width, buckets, found.at if found else None, usual)
+    baseline = (failed / known, *wilson_interval(failed, known)) if is_known else None
+    onset = lasting_onset(buckets, baseline[0] if baseline else None, known)
+    return FailureCurve(slots.since, slots.width, buckets, onset.at if onset else None, baseline)
 
 
-def _hours(asked: GroupQuestion) -> TimeWindow:
-    return align_to(Grain.HOUR, asked.begin, asked.end)
+def _hours(question: GroupQuestion) -> TimeWindow:
+    return align_to(Grain.HOUR, question.begin, question.end)
 
 
-def _of_node(group: FailureGroup, asked: GroupQuestion) -> Sequence[Term]:
-    others = (term for term in asked.terms if term.field != "node")
+def _of_node(group: FailureGroup, question: GroupQuestion) -> Sequence[Term]:
+    others = (term for term in question.terms if term.field != "node")
     return (*others, Term("node", group.node))
 
 
 def _sums(
     project_id: int,
-    asked: GroupQuestion,
+    question: GroupQuestion,
     dimensions: Sequence[str],
     terms: Sequence[Term],
     slots: Slots | None = None,
 ) -> list[tuple[Row, int, int]]:
-    """Count calls and runs; nothing where single events are read."""
-    if asked.events is not None:
+    """Return counts of calls and runs; none with single events."""
+    if question.events is not None:
         return []
-    rows = sum_rollups(project_id, Question(_hours(asked), dimensions, MEASURES, terms, slots))
+    rows = sum_rollups(project_id, Question(_hours(question), dimensions, MEASURES, terms, slots))
     return [(row[:-2], row[-2], row[-1]) for row in rows]
 
 
 def _calls(
     project_id: int,
-    asked: GroupQuestion,
+    question: GroupQuestion,
     dimensions: Sequence[str],
     terms: Sequence[Term],
     slots: Slots | None = None,
 ) -> list[tuple[Row, int]]:
-    """Count calls, or runs where not every call was posted."""
-    rows = _sums(project_id, asked, dimensions, terms, slots)
+    """Return counts of calls, or of runs if not every call was posted."""
+    rows = _sums(project_id, question, dimensions, terms, slots)
     of_runs = counts_runs(sum(row[1] for row in rows), sum(row[2] for row in rows))
     return [(key, runs if of_runs else calls or runs) for key, calls, runs in rows]
 
 
-def _slots(asked: GroupQuestion) -> Slots:
-    """Divide the window into at most 48 stretches of whole hours, or of days if it is long."""
-    window, width = _hours(asked), asked.width
+def _slots(question: GroupQuestion) -> Slots:
+    """Divide the window into at most 48 slots of whole hours, or of days if it is long."""
+    window, width = _hours(question), question.width
     origin = floor(window.since, width)
     count = max(-(-(window.until - origin) // width), 1)
-    each = -(-count // MOST_SLOTS)
-    return Slots(origin, each * width, -(-count // each))
+    per_slot = -(-count // MOST_SLOTS)
+    return Slots(origin, per_slot * width, -(-count // per_slot))
 
 
-def _before(project_id: int, group: FailureGroup, asked: GroupQuestion) -> tuple[int, int]:
-    """Count the calls of the week before the window, and those that failed so."""
-    before = replace(asked, since=asked.begin - BEFORE, until=asked.begin)
-    calls = sum(n for _, n in _calls(project_id, before, ("node",), _of_node(group, before)))
-    mine = replace(before, ids=[group.pk], states=None, kinds=())
-    failures = sum(row[-1] for row in ask(project_id, "group_places", mine))
+def _before(project_id: int, group: FailureGroup, question: GroupQuestion) -> tuple[int, int]:
+    """Return the calls in the week before the window, and those with this failure."""
+    before = replace(question, since=question.begin - BEFORE, until=question.begin)
+    calls = sum(
+        count for _, count in _calls(project_id, before, ("node",), _of_node(group, before))
+    )
+    own_question = replace(before, ids=[group.pk], states=None, kinds=())
+    failures = sum(row[-1] for row in query_groups(project_id, "group_places", own_question))
     return calls, min(failures, calls)

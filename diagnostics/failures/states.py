@@ -1,7 +1,7 @@
-"""What people say of failure groups: resolved, muted, open again; comments; regrouping.
+"""The states of failure groups: resolving, muting, reopening, comments, regrouping.
 
-A change is a conditional update, a line of history and an entry of the audit log in one
-transaction. Groups of other projects are passed over; each function says how many it changed.
+A change is a conditional update, a history entry and an audit entry in one transaction.
+Groups of other projects are ignored; each function returns how many groups it changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,10 +34,10 @@ CHUNK = 500
 def resolve(
     project_id: int, ids: Sequence[int], by: User | None, fixed_in: str | None = None
 ) -> int:
-    """Mark groups as mended; a failure after now makes one `regressed`.
+    """Mark groups as resolved; a later failure makes one `regressed`.
 
-    With `fixed_in`, a failure of a release that was running before (any known now but that
-    one) is no regression: old instances may run on for a while.
+    With `fixed_in`, a failure of an older release (any known now but that one) is no
+    regression: old instances may keep running for a while.
     """
     values = {
         "state": State.RESOLVED,
@@ -45,16 +45,16 @@ def resolve(
         "fixed_in": fixed_in,
         "releases_before": _releases(project_id, fixed_in) if fixed_in else [],
     }
-    found = _groups(project_id, ids).exclude(state=State.RESOLVED)
-    return _change(project_id, found, values, Kind.RESOLVED, by, fixed_in or "")
+    groups = _groups(project_id, ids).exclude(state=State.RESOLVED)
+    return _change(project_id, groups, values, Kind.RESOLVED, by, fixed_in or "")
 
 
 def reopen(project_id: int, ids: Sequence[int], by: User | None) -> int:
     """Make resolved, regressed or muted groups ongoing."""
-    found = _groups(project_id, ids).filter(
+    groups = _groups(project_id, ids).filter(
         state__in=[State.RESOLVED, State.REGRESSED, State.MUTED]
     )
-    return _change(project_id, found, _OPEN, Kind.REOPENED, by, "")
+    return _change(project_id, groups, _OPEN, Kind.REOPENED, by, "")
 
 
 def mute(
@@ -65,32 +65,32 @@ def mute(
     until: datetime | None = None,
     more: int | None = None,
 ) -> int:
-    """Keep groups quiet: for ever, until a time, or until they are seen `more` times more."""
+    """Mute groups: indefinitely, until a time, or until seen `more` times more."""
     values = {
         **_OPEN,
         "state": State.MUTED,
         "muted_until": until,
         "muted_until_seen": None if more is None else F("seen") + more,
     }
-    found = _groups(project_id, ids).exclude(state=State.MUTED)
-    return _change(project_id, found, values, Kind.MUTED, by, _mute_text(until, more))
+    groups = _groups(project_id, ids).exclude(state=State.MUTED)
+    return _change(project_id, groups, values, Kind.MUTED, by, _mute_text(until, more))
 
 
 @transaction.atomic
 def comment(project_id: int, ids: Sequence[int], by: User | None, text: str) -> int:
-    """Add a comment to the history, redacted like every text that is kept."""
-    kept = redact(text.strip(), LONGEST_COMMENT)
-    if not kept:
+    """Add a redacted comment to the history."""
+    redacted = redact(text.strip(), LONGEST_COMMENT)
+    if not redacted:
         return 0
-    found = _groups(project_id, ids).values_list("pk", flat=True)
-    return _tell(project_id, list(found), Kind.COMMENT, by, kept)
+    group_ids = _groups(project_id, ids).values_list("pk", flat=True)
+    return _record(project_id, list(group_ids), Kind.COMMENT, by, redacted)
 
 
 def preview_regrouping(project_id: int, regrouping: Regrouping, since: datetime) -> Preview:
-    """Say what another way of grouping would merge or split, by the latest 5,000 failures.
+    """Return what a regrouping would merge or split among the latest 5,000 failures.
 
-    Their kinds are told anew from what is kept, so a new version of the fingerprint shows
-    what it would change, too.
+    Their kinds are derived again from stored details, so that it also shows the effect of a
+    new version of the fingerprint.
     """
     return preview(
         (fingerprint, regrouping.apply(kind))
@@ -116,25 +116,25 @@ def _groups(project_id: int, ids: Sequence[int]) -> QuerySet[FailureGroup]:
 @transaction.atomic
 def _change(
     project_id: int,
-    found: QuerySet[FailureGroup],
+    groups: QuerySet[FailureGroup],
     values: Mapping[str, Any],
     kind: str,
     by: User | None,
     text: str,
 ) -> int:
-    # The order in which the fold locks groups.
-    locked = found.select_for_update().order_by("project_id", "fingerprint")
+    # In the order of the fold, to avoid deadlocks.
+    locked = groups.select_for_update().order_by("project_id", "fingerprint")
     ids = list(locked.values_list("pk", flat=True))
     FailureGroup.objects.filter(pk__in=ids).update(**values)
-    return _tell(project_id, ids, kind, by, text)
+    return _record(project_id, ids, kind, by, text)
 
 
-def _tell(project_id: int, ids: Sequence[int], kind: str, by: User | None, text: str) -> int:
+def _record(project_id: int, ids: Sequence[int], kind: str, by: User | None, text: str) -> int:
     if not ids:
         return 0
     at = clock.now()
-    told: dict[str, JSON] = {"groups": list(ids), "text": text}
-    note(project_id, by, f"group.{kind}", plural(len(ids), "failure group"), told)
+    details: dict[str, JSON] = {"groups": list(ids), "text": text}
+    note(project_id, by, f"group.{kind}", plural(len(ids), "failure group"), details)
     lines = [
         GroupChange(group_id=pk, at=at, kind=kind, by_id=by.pk if by else None, text=text)
         for pk in ids
@@ -155,13 +155,13 @@ def _mute_text(until: datetime | None, more: int | None) -> str:
 
 
 def _failures(project_id: int, since: datetime) -> Iterator[tuple[UUID, Mapping[str, Any]]]:
-    """Return fingerprint and row of the latest failures whose details are kept."""
+    """Yield fingerprint and row of the latest failures with kept details."""
     payloads = EventPayload.objects.filter(
         project_id=project_id, fingerprint__isnull=False, occurred_at__gte=since
     ).order_by("-occurred_at", "-event_id")
     latest = list(payloads[:MOST_PREVIEWED])
-    for place in range(0, len(latest), CHUNK):
-        chunk = latest[place : place + CHUNK]
+    for start in range(0, len(latest), CHUNK):
+        chunk = latest[start : start + CHUNK]
         events = events_behind(chunk)
         for payload in chunk:
             event = events.get(payload.event_id)

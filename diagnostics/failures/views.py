@@ -1,4 +1,4 @@
-"""The failures page: kinds of failure under the filters, what is said of them, in bulk."""
+"""The failures page: failure groups under the filters, with bulk actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ TABS: Mapping[str, Sequence[str]] = {
     **{state: (state,) for state in STATES},
     "all": tuple(STATES),
 }
-"""The states of each tab; the first is shown unless another is asked for."""
+"""The states of each tab; the first is the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class FailureLine:
 
     row: GroupRow
     calls: Denominator | None
-    """What its node's failures are counted against; None where calls are not counted."""
+    """The denominator of its node; None if calls are not counted."""
     url: str
 
     @property
@@ -63,27 +63,27 @@ class FailureLine:
     @property
     def models(self) -> Mapping[str, int]:
         """Failures by the name of the model, most first."""
-        found: dict[str, int] = {}
-        for (_, model), seen in self.row.models.items():
+        counts: dict[str, int] = {}
+        for (_, model), count in self.row.models.items():
             name = model or "unknown"
-            found[name] = found.get(name, 0) + seen
-        return found
+            counts[name] = counts.get(name, 0) + count
+        return counts
 
     @property
     def top_share(self) -> float:
-        """The share of the model that shows it most."""
+        """The largest share of a model."""
         return next(iter(self.models.values()), 0) / max(self.row.seen, 1)
 
     @property
     def rate(self) -> float | None:
-        """Failures of all calls of its node."""
+        """The failures per call of its node."""
         return self.calls.share_of(self.row.seen) if self.calls else None
 
 
 @require_safe
 @member_view
 def failures(request: ConsoleRequest) -> HttpResponse:
-    """Show the kinds of failure that were seen under the filters."""
+    """Show the failure groups seen under the filters."""
     selection = read_filters(request)
     context = {**_context(request, selection), "section": "failures"}
     return respond(request, "failures/list", context, "Failures")
@@ -96,28 +96,28 @@ def failure_url(group_id: int, query: str = "") -> str:
 
 
 def narrowed_to(selection: Selection, group: FailureGroup) -> Selection:
-    """Return the selection of one failure's events, as far as filters can say it."""
+    """Return the selection of one failure's events, as far as filters can express it."""
     is_degraded = group.kind == EventKind.DEGRADED
-    named = {
+    filters = {
         "node": group.node,
         "kind": group.kind if is_degraded else group.error_type or group.kind,
         "reason": group.error_type if is_degraded else "",
-        # An index stands as * in the pointer of a group: events have a number there.
+        # The pointer of a group has * for an index, where events have a number.
         "pointer": "" if "*" in group.pointer else group.pointer,
     }
-    mine = {name: value for name, value in named.items() if value}
-    return replace(selection, filters={**selection.filters, **mine})
+    set_filters = {name: value for name, value in filters.items() if value}
+    return replace(selection, filters={**selection.filters, **set_filters})
 
 
 def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     state, order = _chosen(request.GET)
     states = list(TABS[state])
     now = clock.now()
-    asked, notice = read_question(selection, now, states)
-    covers = None if notice else selection.covered(asked.begin, asked.end, now)
-    rows, after = _page(request, asked, order)
-    calls = calls_by_node(request.project.pk, asked)
-    counted = states_of(request.project.pk, asked)
+    question, notice = read_question(selection, now, states)
+    covers = None if notice else selection.covered(question.begin, question.end, now)
+    rows, after = _page(request, question, order)
+    calls = calls_by_node(request.project.pk, question)
+    counted = states_of(request.project.pk, question)
     query = selection.query()
     return {
         **filter_frame(request, selection, export="failures", kept=KEPT, covers=covers),
@@ -127,42 +127,43 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
         ],
         "after": after,
         "is_first": not request.GET.get("after"),
-        "total": sum(counted.get(one, 0) for one in states),
+        "total": sum(counted.get(state, 0) for state in states),
         "state": state,
         "meaning": MEANINGS.get(state),
         "tabs": _tabs(selection, order, counted),
         "sorts": [
-            (words, _query(selection, state, one), one is order) for one, words in SORTS.items()
+            (words, _query(selection, state, state), state is order)
+            for state, words in SORTS.items()
         ],
         "query": _query(selection, state, order),
         "notice": notice,
         "is_narrowed": bool(selection.terms or selection.text.words or state != "all"),
         "is_empty": not rows and not FailureGroup.objects.filter(project=request.project).exists(),
-        "hours": (asked.end - asked.begin).total_seconds() / 3600,
+        "hours": (question.end - question.begin).total_seconds() / 3600,
     }
 
 
-def _chosen(asked: Mapping[str, str]) -> tuple[str, Sort]:
-    state, sort = asked.get("state", ""), asked.get("sort", "")
+def _chosen(params: Mapping[str, str]) -> tuple[str, Sort]:
+    state, sort = params.get("state", ""), params.get("sort", "")
     order = Sort(sort) if sort in list(Sort) else Sort.RISING
     return (state if state in TABS else "open"), order
 
 
 def _page(
-    request: ConsoleRequest, asked: GroupQuestion, order: Sort
+    request: ConsoleRequest, question: GroupQuestion, order: Sort
 ) -> tuple[Sequence[GroupRow], str | None]:
-    """Return the page of the cursor; one that is none begins at the beginning."""
+    """Return the page at the cursor; the first page if it is invalid."""
     after = request.GET.get("after") or None
     try:
-        return groups_of(request.project.pk, asked, PAGE, after, order)
+        return groups_of(request.project.pk, question, PAGE, after, order)
     except BadCursorError:
-        return groups_of(request.project.pk, asked, PAGE, None, order)
+        return groups_of(request.project.pk, question, PAGE, None, order)
 
 
 def _tabs(
     selection: Selection, order: Sort, counted: Mapping[str, int]
 ) -> list[tuple[str, str, int]]:
-    """Return every tab with its query and how many failures it has."""
+    """Return every tab with its query and its number of failures."""
     return [
         (name, _query(selection, name, order), sum(counted.get(state, 0) for state in states))
         for name, states in TABS.items()

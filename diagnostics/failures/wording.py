@@ -1,4 +1,4 @@
-"""Failure groups in words: what went wrong, and how its state looks."""
+"""The wording of failure groups and their states."""
 
 from collections.abc import Mapping
 
@@ -47,21 +47,21 @@ FAULTS: Mapping[str, str] = {
 }
 
 
-# One kind, of a call and of the run that made it: two rows that are told apart.
+# Timeouts of a call and of its run have the same name, and need a distinction.
 TIMEOUT_OF: Mapping[str, str] = {"degraded": "run", "provider_error": "call"}
 
 
 def title_of(kind: str, error_type: str, pointer: str, detail: str, node: str = "") -> str:
-    """Say in a few words what went wrong, where in the answer, and at which node."""
-    told = KINDS.get(error_type, error_type.replace("_", " "))
+    """Return a short title: what went wrong, where in the answer, and at which node."""
+    title = KINDS.get(error_type, error_type.replace("_", " "))
     if error_type == "timeout":
         detail = detail or TIMEOUT_OF.get(kind, "")
-    more = FAULTS.get(detail, detail.replace("_", " "))
-    if more and more.casefold() != told.casefold():
-        told = f"{told}: {more}"
+    detail_text = FAULTS.get(detail, detail.replace("_", " "))
+    if detail_text and detail_text.casefold() != title.casefold():
+        title = f"{title}: {detail_text}"
     if pointer:
-        told += f" {pointer}" if more else f" at {pointer}"
-    return f"{told} · {node}" if node else told
+        title += f" {pointer}" if detail_text else f" at {pointer}"
+    return f"{title} · {node}" if node else title
 
 
 ADVISED: Mapping[tuple[str, str], str] = {
