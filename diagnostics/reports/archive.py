@@ -1,4 +1,4 @@
-"""Reports as rows: made once for all who want the same, kept as figures, worded when shown."""
+"""Stored reports: created once for identical subscriptions, as figures, worded on display."""
 
 import hashlib
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ PURGE_BATCH = 5_000
 
 
 def subject_for(subscription: Subscription, period: ReportPeriod) -> ReportSubject:
-    """Say which report a subscription gets for a period."""
+    """Return the subject of a subscription's report for a period."""
     view = subscription.view
     return ReportSubject(
         subscription.project,
@@ -43,22 +43,22 @@ def subject_for(subscription: Subscription, period: ReportPeriod) -> ReportSubje
 
 
 def report_for(subject: ReportSubject, view: SavedView | None = None) -> Report:
-    """Return the report of a subject, made now unless it was made before."""
+    """Return the report of a subject, created if it does not exist."""
     period = subject.period
-    same = (subject.title, subject.query, subject.cadence, period.zone.key)
-    digest = hashlib.blake2b("\0".join(same).encode(errors="replace"), digest_size=DIGEST_BYTES)
+    identity = (subject.title, subject.query, subject.cadence, period.zone.key)
+    digest = hashlib.blake2b("\0".join(identity).encode(errors="replace"), digest_size=DIGEST_BYTES)
     key: dict[str, Any] = {
         "project": subject.project,
         "digest": digest.hexdigest(),
         "period_start": period.since,
         "period_end": period.until,
     }
-    found = Report.objects.filter(**key).first()
-    if found is not None:
-        return found
+    existing = Report.objects.filter(**key).first()
+    if existing is not None:
+        return existing
     now = clock.now()
     document = _redacted(summarise(subject, now), subject.project.pk)
-    made = Report(
+    report = Report(
         **key,
         view=view,
         title=document.title,
@@ -70,12 +70,12 @@ def report_for(subject: ReportSubject, view: SavedView | None = None) -> Report:
         has_news=has_news(document),
         created_at=now,
     )
-    Report.objects.bulk_create([made], ignore_conflicts=True)
+    Report.objects.bulk_create([report], ignore_conflicts=True)
     return Report.objects.get(**key)
 
 
 def archive_last_days(project: Project, at: datetime, days: int = 7) -> Report:
-    """Make and keep a report of whole days (UTC) that end at midnight after `at`."""
+    """Return the stored report of whole days (UTC) that end at midnight after `at`."""
     after = at.astimezone(UTC).date() + timedelta(days=1)
     period = ReportPeriod(after - timedelta(days=days), after, ZoneInfo("UTC"))
     cadence = "weekly" if days > 1 else "daily"
@@ -83,7 +83,7 @@ def archive_last_days(project: Project, at: datetime, days: int = 7) -> Report:
 
 
 def preview_of(subscription: Subscription) -> ReportDocument:
-    """Read the report that would be sent if it were due now; nothing is kept."""
+    """Return the report that would be sent now, without storing it."""
     now = clock.now()
     period = schedule_of(subscription).latest(now).period
     document = summarise(subject_for(subscription, period), now)
@@ -92,44 +92,44 @@ def preview_of(subscription: Subscription) -> ReportDocument:
 
 def reports_of(project_id: int) -> QuerySet[Report]:
     """Return the archive of a project, newest period first."""
-    found = Report.objects.filter(project_id=project_id)
-    return found.order_by("-period_end", "-id")
+    reports = Report.objects.filter(project_id=project_id)
+    return reports.order_by("-period_end", "-id")
 
 
 def letter_of(report: Report) -> Letter:
-    """Put a kept report into words."""
+    """Return a stored report, rendered."""
     return write_letter(ReportDocument.model_validate(report.document))
 
 
 def circular_of(letter: Letter) -> Circular:
-    """Render the mail of a report; what is each reader's own is put in later."""
+    """Return the mail of a report, with placeholders for each recipient's values."""
     pictures = {curve.cid: curve.picture for curve in letter.curves}
     return Circular(letter.subject, "report", {"letter": letter}, PERSONAL, pictures)
 
 
 def count_mails(project_id: int | None) -> Mapping[str, int]:
-    """Count mails that wait, and those of the last day that were given up."""
+    """Return the number of waiting mails, and of mails that failed in the last day."""
     rows = ReportDelivery.objects.filter(state__in=SHOWN)
     if project_id is not None:
         rows = rows.filter(project_id=project_id)
-    lately = Q(state=ReportDelivery.State.FAILED, created_at__gte=clock.now() - DAY)
+    recently_failed = Q(state=ReportDelivery.State.FAILED, created_at__gte=clock.now() - DAY)
     waiting = Q(state=ReportDelivery.State.WAITING)
     counted: Mapping[str, int] = rows.aggregate(
-        waiting=Count("pk", filter=waiting), failed=Count("pk", filter=lately)
+        waiting=Count("pk", filter=waiting), failed=Count("pk", filter=recently_failed)
     )
     return counted
 
 
 def purge_old() -> int:
-    """Delete reports and deliveries that are not kept any longer; returns how many."""
-    now, kept = clock.now(), timedelta(days=settings.FAILSOFT_KEEP_REPORT_DAYS)
+    """Delete reports and deliveries beyond their retention period; return how many."""
+    now, retention = clock.now(), timedelta(days=settings.FAILSOFT_KEEP_REPORT_DAYS)
     deliveries = ReportDelivery.objects.filter(created_at__lt=now - KEEP_DELIVERIES)
     ended = deliveries.exclude(state=ReportDelivery.State.WAITING)
-    reports = Report.objects.filter(created_at__lt=now - kept)
+    reports = Report.objects.filter(created_at__lt=now - retention)
     return sum(delete_oldest(rows, "created_at", PURGE_BATCH) for rows in (ended, reports))
 
 
 def _redacted(document: ReportDocument, project_id: int) -> ReportDocument:
-    """Mask once more, by the project's rules: names and pointers come from agents."""
-    told = mask_document(document.model_dump(mode="json"), redactor_of(project_id))
-    return ReportDocument.model_validate(told)
+    """Redact again by the project's rules: names and pointers come from agents."""
+    masked = mask_document(document.model_dump(mode="json"), redactor_of(project_id))
+    return ReportDocument.model_validate(masked)

@@ -18,14 +18,14 @@ OPACITY = bytes((0, 70, 255, 90, 255))
 
 
 def top_of(shares: Sequence[float | None]) -> float:
-    """Return the share at the upper edge, 5 % at least: noise must not look like trouble."""
+    """Return the share at the upper edge, at least 5 %, so that noise does not look alarming."""
     return max(LEAST_TOP, *(share or 0.0 for share in shares))
 
 
 def draw_curve(
     shares: Sequence[float | None], baseline: float | None = None, bad_from: int | None = None
 ) -> bytes:
-    """Return a PNG of shares, oldest first: None where nothing ran, red from a slot on."""
+    """Return a PNG of shares, oldest first; None without runs, red from `bad_from` on."""
     top = top_of([*shares, baseline])
     rows: Iterator[bytes] = (_row(height, shares, top, bad_from) for height in range(HEIGHT, 0, -1))
     if baseline is not None:

@@ -1,7 +1,7 @@
-"""What a report says, as figures and names: kept as JSON, worded by `rendering`.
+"""The content of a report as figures and names: stored as JSON, worded by `rendering`.
 
-Names come from outside: whoever makes a document gives them cleaned (`name_of`). Shares are
-not kept, only what they are made of. Times are instants; addresses are paths.
+Names come from outside and must be cleaned (`name_of`) by the caller. Shares are not stored,
+only their counts. Times are instants; addresses are paths.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class ReportFigures(BaseModel):
 
 
 class ModelFigures(ReportFigures):
-    """Runs of one model, or of all, in the period, the one before, and what is usual."""
+    """Runs of one model, or of all, in the period, the one before, and the baseline."""
 
     name: str
     url: str
@@ -46,16 +46,16 @@ class ModelFigures(ReportFigures):
     state_at_end: SeriesState | None = None
     # Money spent on retries; None without a price.
     retry_usd: Decimal | None = None
-    # How many incidents of the period it had a part in.
+    # The number of incidents in the period that involve it.
     incidents: int = 0
-    # Since when the verdict says that it degrades; None unless it is named there.
+    # The onset of its degradation by the verdict, if any.
     since: datetime | None = None
     # (runs, degraded) in equal slots, oldest first.
     curve: list[tuple[int, int]] = []
 
 
 class Degradation(ReportFigures):
-    """What got worse, since when, and what it comes from."""
+    """A degradation: what, since when, and why."""
 
     subject: str
     since: datetime
@@ -71,7 +71,7 @@ GroupNews = Literal["new", "regressed", "resolved"]
 
 
 class GroupFigures(ReportFigures):
-    """One kind of failure that began, came back or was resolved."""
+    """A failure group that began, regressed or was resolved."""
 
     state: GroupNews
     text: str
@@ -114,14 +114,14 @@ class IncidentFigures(ReportFigures):
 
 
 class QualityFigures(ReportFigures):
-    """How far the figures can be trusted."""
+    """Data quality."""
 
     events: int
     rejected: int
     duplicates: int
     sources: int
     silent: list[str] = []
-    # They send failures and never a success: their shares mean nothing.
+    # They send failures and never a success, so their rates are meaningless.
     without_successes: list[str] = []
     url: str
 
@@ -143,31 +143,31 @@ class ReportDocument(ReportFigures):
     total: ModelFigures
     models: list[ModelFigures]
     degradation: Degradation | None = None
-    # What else degrades, for causes of its own.
+    # Further degradations with their own causes.
     others: list[Degradation] = []
     groups: list[GroupFigures] = []
     more_groups: int = 0
     advice: list[AdviceFigures] = []
     incidents: IncidentFigures | None = None
     quality: QualityFigures
-    # What could not be looked at, in words of ours.
+    # Notes on what could not be counted.
     remarks: list[str] = []
 
 
-def name_of(text: str | None, most: int = LONGEST_NAME) -> str:
-    """Return a name of somebody else's making as one line; nothing is `unknown`."""
-    return shorten(clean_header(text or ""), most) or "unknown"
+def name_of(text: str | None, limit: int = LONGEST_NAME) -> str:
+    """Return an external name as one line; `unknown` if it is empty."""
+    return shorten(clean_header(text or ""), limit) or "unknown"
 
 
 BAD = (SeriesState.DEGRADING, SeriesState.WATCH)
 
 
-def standing_of(model: ModelFigures) -> SeriesState:
-    """Return the worse of two: how the period was, and how a series stands at its end."""
+def status_of(model: ModelFigures) -> SeriesState:
+    """Return the worse of two states: over the period, and of its series at the end."""
     if model.since is not None:
         return SeriesState.DEGRADING
-    usual = RunBucket(model.runs_usual, model.degraded_usual)
-    period = state_of(RunBucket(model.runs, model.degraded), usual)
+    baseline = RunBucket(model.runs_usual, model.degraded_usual)
+    period = state_of(RunBucket(model.runs, model.degraded), baseline)
     return min(period, model.state_at_end or period, key=ORDER.__getitem__)
 
 
@@ -176,7 +176,7 @@ def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:
 
     def rank(model: ModelFigures) -> tuple[bool, int, bool, float, int]:
         low = wilson_interval(model.degraded, model.runs)[0] if model.runs else 0.0
-        standing = standing_of(model)
+        standing = status_of(model)
         is_calm = standing not in BAD and not model.incidents
         return is_calm, ORDER[standing], not model.incidents, -low, -model.runs
 
@@ -184,19 +184,19 @@ def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:
 
 
 def share_of(part: int, whole: int) -> float | None:
-    """Return a share, None of nothing."""
+    """Return a share; None without a total."""
     return part / whole if whole else None
 
 
 def change_of(model: ModelFigures) -> float | None:
-    """Return the difference to the period before, None where one of them is empty."""
+    """Return the difference to the period before; None if one of them is empty."""
     now = share_of(model.degraded, model.runs)
     before = share_of(model.degraded_before, model.runs_before)
     return None if now is None or before is None else now - before
 
 
 def has_news(document: ReportDocument) -> bool:
-    """Whether a report says more than that all is as before."""
+    """Whether a report has any news."""
     incidents, quality = document.incidents, document.quality
     return bool(
         document.degradation
@@ -204,5 +204,5 @@ def has_news(document: ReportDocument) -> bool:
         or (incidents and incidents.count)
         or quality.silent
         or (document.total.runs_before and not document.total.runs)
-        or any(standing_of(model) in BAD for model in document.models)
+        or any(status_of(model) in BAD for model in document.models)
     )

@@ -1,4 +1,4 @@
-"""The form of a subscription: who gets what, and when."""
+"""The form of a subscription."""
 
 from collections.abc import Mapping
 from datetime import time
@@ -20,7 +20,7 @@ LONGEST_FILTER = 500
 
 
 class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """One report to oneself; administrators may name an outside address."""
+    """A report to oneself; administrators may name an external address."""
 
     view = forms.ModelChoiceField(
         SavedView.objects.none(), label="Saved view", required=False, empty_label=WHOLE
@@ -86,19 +86,19 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
 
     def __init__(
         self,
-        asked: Mapping[str, Any] | None,
+        data: Mapping[str, Any] | None,
         *,
         instance: Subscription,
         person: Person,
         may_administer: bool,
     ) -> None:
-        """Offer the views that the person may open; outside addresses to administrators."""
-        super().__init__(asked, instance=instance)
+        """Offer the views that the person may open, and external addresses to administrators."""
+        super().__init__(data, instance=instance)
         views: Any = self.fields["view"]
         views.queryset = views_for(instance.project_id, person)
         self.fields["filter"].initial = read_filter(instance.query)
-        if asked is None and not instance.pk and instance.zone == "UTC":
-            # Nothing says where the person is; the browser does.
+        if data is None and not instance.pk and instance.zone == "UTC":
+            # The zone is unknown here; the browser fills it in.
             self.fields["zone"].widget.attrs["data-own-zone"] = ""
         if not may_administer or (instance.pk and instance.user_id):
             del self.fields["address"]
@@ -111,28 +111,28 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
             raise forms.ValidationError(str(error)) from error
 
     def clean_filter(self) -> str:
-        """Refuse what the filter bar would not understand."""
-        found = read_selection({"q": self.cleaned_data["filter"]})
-        if "q" in found.faults:
-            raise forms.ValidationError(found.faults["q"])
+        """Refuse a filter that the filter bar could not parse."""
+        selection = read_selection({"q": self.cleaned_data["filter"]})
+        if "q" in selection.faults:
+            raise forms.ValidationError(selection.faults["q"])
         try:
-            return refuse_secret(write_query(found.text))
+            return refuse_secret(write_query(selection.text))
         except SecretTypedError as error:
             raise forms.ValidationError("The filter contains what looks like a secret.") from error
 
     def clean(self) -> dict[str, Any]:
-        """Keep the day that belongs to the cadence, and no other."""
-        found: dict[str, Any] = super().clean() or {}
-        cadence = found.get("cadence")
-        if cadence == Cadence.WEEKLY and found.get("weekday") is None:
-            found["weekday"] = 0
-        if cadence == Cadence.MONTHLY and found.get("month_day") is None:
-            found["month_day"] = 1
+        """Keep only the day that belongs to the cadence."""
+        fields: dict[str, Any] = super().clean() or {}
+        cadence = fields.get("cadence")
+        if cadence == Cadence.WEEKLY and fields.get("weekday") is None:
+            fields["weekday"] = 0
+        if cadence == Cadence.MONTHLY and fields.get("month_day") is None:
+            fields["month_day"] = 1
         if cadence != Cadence.WEEKLY:
-            found["weekday"] = None
+            fields["weekday"] = None
         if cadence != Cadence.MONTHLY:
-            found["month_day"] = None
-        return found
+            fields["month_day"] = None
+        return fields
 
     def filled(self, person: Person) -> Subscription:
         """Return the subscription as the form has it; it is not saved."""

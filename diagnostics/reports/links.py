@@ -1,6 +1,6 @@
-"""Links in report mails: signed, for one subscription and one thing, without signing in.
+"""Links in report mails: signed, for one subscription and one action, without a login.
 
-A link ends when its subscription gets a new token, and after its time.
+A link becomes invalid when its subscription gets a new token, and when it expires.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ class LinkAction(StrEnum):
     PAUSE = "pause"
 
 
-# RFC 8058: to unsubscribe must work for long; a pause is asked for with the mail at hand.
+# RFC 8058: unsubscribe links must work for long; a pause is requested from a recent mail.
 KEEP = {LinkAction.UNSUBSCRIBE: timedelta(days=400), LinkAction.PAUSE: timedelta(days=60)}
 
 
@@ -50,23 +50,23 @@ def edit_url(subscription: Subscription) -> str:
     return f"{settings.FAILSOFT_BASE_URL}{before}{subscription.pk}{after}"
 
 
-def read_order(order: LinkAction, token: str, now: datetime) -> Subscription:
-    """Return the subscription that a link was made for, or raise BadReportLinkError."""
+def read_order(action: LinkAction, token: str, now: datetime) -> Subscription:
+    """Return the subscription of a link, or raise BadReportLinkError."""
     try:
-        number, seconds, key = _signer(order).unsign(token).split("-")
+        number, seconds, key = _signer(action).unsign(token).split("-")
         until = datetime.fromtimestamp(int(seconds), UTC)
     except (BadSignature, ValueError, OverflowError):
         raise BadReportLinkError(BadReportLinkError.__doc__) from None
-    known = Subscription.objects.filter(pk=int(number), token=key)
-    found = known.select_related("project", "view", "user").first()
-    if now > until or found is None:
+    subscriptions = Subscription.objects.filter(pk=int(number), token=key)
+    subscription = subscriptions.select_related("project", "view", "user").first()
+    if now > until or subscription is None:
         raise BadReportLinkError(BadReportLinkError.__doc__)
-    return found
+    return subscription
 
 
 @cache
 def _around(name: str, mark: str) -> tuple[str, str]:
-    """Return an address around its parameter: to look it up for every reader costs more."""
+    """Return the parts of an address around its parameter, to reverse it once only."""
     before, _, after = reverse(name, args=[mark]).partition(mark)
     return before, after
 

@@ -1,4 +1,4 @@
-"""Reports: who wants which, what was said of a period, and to whom it was sent."""
+"""Reports: subscriptions, stored reports and deliveries."""
 
 from urllib.parse import parse_qsl
 
@@ -24,7 +24,7 @@ def read_filter(query: str) -> str:
 
 
 class Cadence(models.TextChoices):
-    """How often a report is sent; its period reaches back to the one before."""
+    """How often a report is sent; its period starts at the end of the previous one."""
 
     DAILY = "daily"
     WEEKDAYS = "weekdays"
@@ -48,23 +48,23 @@ class Subscription(models.Model):
         null=True,
         blank=True,
     )
-    # Somebody without an account; empty when `user` is set.
+    # A recipient without an account; empty if `user` is set.
     address = models.EmailField(blank=True, default="")
     view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
     query = models.TextField(blank=True, default="")
     cadence = models.CharField(max_length=16, choices=Cadence, default=Cadence.WEEKLY)
     # Of a weekly one: 0 is Monday.
     weekday = models.PositiveSmallIntegerField(null=True, blank=True)
-    # Of a monthly one; a month that is shorter has it on its last day.
+    # Of a monthly one; the last day in shorter months.
     month_day = models.PositiveSmallIntegerField(null=True, blank=True)
     at = models.TimeField()
     zone = models.CharField(max_length=64, default="UTC")
     only_when_changed = models.BooleanField(default=False)
-    # When it is due next: the claim of a slot moves it on.
+    # When it is due next: claiming a slot advances it.
     next_at = models.DateTimeField()
     paused_until = models.DateTimeField(null=True, blank=True)
     unsubscribed_at = models.DateTimeField(null=True, blank=True)
-    # Part of every signed link: links of a subscription end when it changes.
+    # Part of every signed link: changing it revokes all links.
     token = models.CharField(max_length=32)
     created_by = person(blank=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -88,7 +88,7 @@ class Subscription(models.Model):
             ),
         ]
         indexes = [
-            # Read by the beat: what is due, earliest first.
+            # Read by the beat: due subscriptions, earliest first.
             index("diagnostics_subscription_due", "next_at", Q(unsubscribed_at__isnull=True)),
             # Read by the page of reports.
             index("diagnostics_subscription_mine", "project user"),
@@ -109,12 +109,12 @@ class Subscription(models.Model):
 
     @property
     def is_paused(self) -> bool:
-        """Whether nothing is sent for now."""
+        """Whether it is paused."""
         return self.paused_until is not None and self.paused_until > clock.now()
 
     @property
     def when(self) -> str:
-        """When it comes: `every Monday at 08:00, Europe/Berlin`."""
+        """When it is sent: `every Monday at 08:00, Europe/Berlin`."""
         match self.cadence:
             case "weekly":
                 day = f"every {DAYS[self.weekday or 0]}"
@@ -138,18 +138,18 @@ class Report(models.Model):
     zone = models.CharField(max_length=64)
     period_start = models.DateTimeField()
     period_end = models.DateTimeField()
-    # Of title, query, cadence and zone: what makes two reports the same.
+    # Of title, query, cadence and zone: equal for identical reports.
     digest = models.CharField(max_length=32)
     subject = models.CharField(max_length=200)
-    # Figures and names (diagnostics.reports.document); every rendering starts here.
+    # Figures and names (diagnostics.reports.document), the source of every rendering.
     document = models.JSONField()
-    # Whether it says more than that all is as before.
+    # Whether it has any news.
     has_news = models.BooleanField()
     created_at = models.DateTimeField()
 
     class Meta:
         constraints = [
-            # Read by every delivery: the report of its period, if it is made.
+            # Read by every delivery: the report of its period, if it exists.
             unique("diagnostics_report_once_a_period", "project digest period_start period_end"),
             known("diagnostics_report_cadence_known", "cadence", CADENCES),
             check("diagnostics_report_period_is_not_empty", Q(period_end__gt=F("period_start"))),
@@ -169,7 +169,7 @@ class ReportDelivery(models.Model):
     """A report to a subscription, and the delivery of its mail."""
 
     class State(models.TextChoices):
-        """Waiting is tried until sent or failed; the others were never to be sent."""
+        """Waiting is retried until sent or failed; the others are never sent."""
 
         WAITING = "waiting"
         SENT = "sent"
@@ -187,15 +187,15 @@ class ReportDelivery(models.Model):
     )
     period_start = models.DateTimeField()
     period_end = models.DateTimeField()
-    # Begins of periods that were passed over since the report before.
+    # Starts of the periods skipped since the previous report.
     skipped = models.JSONField(default=list, blank=True)
     state = models.CharField(max_length=16, choices=State, default=State.WAITING)
     tries = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField()
-    # Who holds the lease: an answer under another number changes nothing.
+    # The claim that holds the lease: results of another claim are ignored.
     claim = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
-    # The same at every try, so that a second copy can be told.
+    # The same for every try, so that a second copy can be recognised.
     message_id = models.CharField(max_length=255)
     last_error = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
@@ -204,7 +204,7 @@ class ReportDelivery(models.Model):
     class Meta:
         verbose_name_plural = "report deliveries"
         constraints = [
-            # The slot: never two of one period.
+            # At most one delivery per period.
             unique("diagnostics_reportdelivery_once_a_period", "subscription period_start"),
             known(
                 "diagnostics_reportdelivery_state_known",
@@ -213,9 +213,9 @@ class ReportDelivery(models.Model):
             ),
         ]
         indexes = [
-            # Read by the sender: what is due, oldest first.
+            # Read by the sender: due deliveries, oldest first.
             index("diagnostics_delivery_due", "next_attempt_at id", Q(state="waiting")),
-            # Read by every page: is there one that could not be delivered?
+            # Read by every page, to show failed deliveries.
             index("diagnostics_delivery_failed", "project -created_at", Q(state="failed")),
             # Read by the purge.
             index("diagnostics_delivery_made", "created_at"),

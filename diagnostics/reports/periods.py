@@ -1,10 +1,10 @@
-"""When a report is due and what it covers: whole local days, through any change of clocks.
+"""When a report is due and what it covers: whole local days, across clock changes.
 
-1. A cadence names days; on each a report is due at a local time. A time that the clocks
-   leave out is made up for after the change; of one that comes twice, the first counts.
-2. The period of a due day reaches from the due day before to it, midnight to midnight, so
-   every instant lies in exactly one period of a schedule. A day of 23 or 25 hours is a day.
-3. A date that does not exist (Apia, 30 December 2011) is nobody's period.
+1. A cadence names days; on each a report is due at a local time. A time skipped by a clock
+   change is due after it; of a repeated time, the first counts.
+2. The period of a due day reaches from the previous due day to it, midnight to midnight, so
+   every instant is in exactly one period of a schedule. A day has 23, 24 or 25 hours.
+3. A date that does not exist (Apia, 30 December 2011) is in no period.
 """
 
 from calendar import monthrange
@@ -65,7 +65,7 @@ class Due:
 class Schedule:
     """A cadence at a local time of a zone: `weekday` from 0 (Monday), `month_day` from 1.
 
-    A month that is shorter than `month_day` has its report on its last day.
+    A month shorter than `month_day` has its report on its last day.
     """
 
     cadence: str
@@ -83,13 +83,13 @@ class Schedule:
         return next(due for due in self._dues(instant, -1) if due.at <= instant)
 
     def between(self, since: datetime, until: datetime) -> list[Due]:
-        """Return what was due at since <= t < until, oldest first; the latest 60 at most."""
-        found: list[Due] = []
+        """Return what was due in since <= t < until, oldest first; at most the latest 60."""
+        dues: list[Due] = []
         due = self.latest(until - SECOND)
-        while due.at >= since and len(found) < MOST_SKIPPED:
-            found.append(due)
+        while due.at >= since and len(dues) < MOST_SKIPPED:
+            dues.append(due)
             due = self.latest(due.at - SECOND)
-        return found[::-1]
+        return dues[::-1]
 
     def _dues(self, instant: datetime, step: int) -> Iterator[Due]:
         """Return what is due from a day before (or after, backwards) an instant on."""
@@ -97,7 +97,7 @@ class Schedule:
         return filter(None, (self._due(today + step * days * DAY) for days in count(-1)))
 
     def _due(self, day: date) -> Due | None:
-        """Return what is due on a date; None: nothing, or a period without an instant."""
+        """Return what is due on a date; None if nothing is, or the period is empty."""
         if not self._names(day):
             return None
         days = (day - before * DAY for before in count(1))
@@ -122,13 +122,13 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime:
 
 
 def start_of(day: date, zone: ZoneInfo) -> datetime:
-    """Return the first instant (UTC) of a local day, or of what follows it."""
+    """Return the first instant (UTC) of a local day, or of the next existing one."""
     midnight = datetime.combine(day, time.min, zone)
     high = midnight.replace(fold=0).astimezone(UTC)
     low = midnight.replace(fold=1).astimezone(UTC)
     if low >= high:
         return high
-    # Midnight is left out: the day begins with the change, which lies between the two.
+    # Midnight is skipped: the day begins with the clock change, which is between the two.
     while high - low > SECOND:
         middle = low + (high - low) / 2
         if middle.astimezone(zone).date() >= day:

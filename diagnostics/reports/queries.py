@@ -1,7 +1,7 @@
-"""Reads of reports: models, kinds of failure, incidents and sources in a period.
+"""Queries of reports: models, failures, incidents and sources in a period.
 
-Counts are by rollups: whole hours, minutes at the edges of local days while minutes are
-kept, whole days beyond a year. The number of statements does not grow with what is found.
+Counts come from rollups: whole hours, minutes at the edges of local days while they are kept,
+whole days beyond a year. The number of statements is constant.
 """
 
 from collections import defaultdict
@@ -58,7 +58,7 @@ SILENT = timedelta(days=1)
 MOST_GROUPS = 5
 MOST_ADVICE = 3
 LISTED_INCIDENTS, MOST_INCIDENTS = 8, 500
-# What a person may say of an incident without saying what it came from.
+# Resolutions that name no cause.
 NO_CAUSES = (Incident.Cause.RECOVERED, Incident.Cause.NEW_USUAL_LEVEL, Incident.Cause.OTHER)
 # A project has hardly more models; a report names the worst.
 MOST_MODELS = 200
@@ -66,7 +66,7 @@ MOST_MODELS = 200
 
 @dataclass(frozen=True, slots=True)
 class ReportScope:
-    """What a report is about: a project, a period and the one before, conditions."""
+    """The scope of a report's queries: a project, a period and the one before, terms."""
 
     project_id: int
     since: datetime
@@ -76,13 +76,13 @@ class ReportScope:
     now: datetime
 
     def window(self, since: datetime, until: datetime) -> TimeWindow:
-        """Return the rollup rows of a stretch, as fine as they are kept."""
+        """Return the window of a time range, as fine as rollups are kept."""
         return window_for(since, until, self.terms, self.now)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSubject:
-    """What a report is about, whoever reads it: equal ones are made once."""
+    """The subject of a report, regardless of its reader: equal ones share a report."""
 
     project: Project
     title: str
@@ -92,20 +92,20 @@ class ReportSubject:
 
 
 def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
-    """Read what is to be said of a period; the number of statements is constant."""
+    """Return the document of a period; the number of statements is constant."""
     period, project = subject.period, subject.project
     selection = _selection(subject)
     before = period.before().since
-    asked = ReportScope(project.pk, period.since, period.until, before, selection.rollup_terms, now)
+    scope = ReportScope(project.pk, period.since, period.until, before, selection.rollup_terms, now)
     at_end = read_statuses(project.pk, selection, now)
-    verdict = _verdict(asked, selection, at_end)
+    verdict = _verdict(scope, selection, at_end)
     degrading = _degradations(verdict)
-    incidents = _incidents_of(asked)
+    incidents = _incidents_of(scope)
     models = [
-        model.model_copy(update=_named(key, verdict, incidents))
-        for key, model in _read_models(asked, selection, at_end).items()
+        model.model_copy(update=_incident_fields(key, verdict, incidents))
+        for key, model in _read_models(scope, selection, at_end).items()
     ]
-    groups, more = _read_groups(asked)
+    groups, more_groups = _read_groups(scope)
     page = f"{reverse('now')}?{selection.query()}"
     return ReportDocument(
         project=name_of(project.name),
@@ -123,10 +123,10 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         degradation=degrading[0] if degrading else None,
         others=degrading[1:],
         groups=groups,
-        more_groups=more,
+        more_groups=more_groups,
         advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
         incidents=_incident_figures(incidents),
-        quality=_read_quality(asked),
+        quality=_read_quality(scope),
         remarks=[BEYOND] if _is_finer(selection) else [],
     )
 
@@ -150,9 +150,9 @@ def _advice_of(verdict: Verdict, url: str) -> list[AdviceFigures]:
 
 
 def _selection(subject: ReportSubject) -> Selection:
-    """Read the view's filters; its range gives way to the period."""
-    asked = QueryDict(subject.query).dict()
-    filters = {name: str(value) for name, value in asked.items()}
+    """Return the view's filters, with the period as its range."""
+    params = QueryDict(subject.query).dict()
+    filters = {name: str(value) for name, value in params.items()}
     period = subject.period
     return replace(
         read_selection(filters),
@@ -162,16 +162,18 @@ def _selection(subject: ReportSubject) -> Selection:
     )
 
 
-def _verdict(asked: ReportScope, selection: Selection, at_end: StatusSet) -> Verdict:
-    """Return what degrades when the period ends, as all places say it, else that of its range."""
-    if at_end.verdict.since and not asked.terms:
+def _verdict(scope: ReportScope, selection: Selection, at_end: StatusSet) -> Verdict:
+    """Return the shared verdict if something degrades at the end, else that of the range."""
+    if at_end.verdict.since and not scope.terms:
         return at_end.verdict
-    return verdict_of(asked.project_id, selection, asked.now)
+    return verdict_of(scope.project_id, selection, scope.now)
 
 
 def _degradations(verdict: Verdict) -> list[Degradation]:
-    """Return what degrades, the gravest cause first."""
-    return [told for one in (verdict, *verdict.others) if (told := _degradation(one))]
+    """Return the degradations, the largest first."""
+    return [
+        degradation for part in (verdict, *verdict.others) if (degradation := _degradation(part))
+    ]
 
 
 def _degradation(verdict: Verdict) -> Degradation | None:
@@ -190,18 +192,18 @@ def _degradation(verdict: Verdict) -> Degradation | None:
     )
 
 
-def _named(
+def _incident_fields(
     key: ModelKey, verdict: Verdict, incidents: Sequence[Incident]
 ) -> Mapping[str, datetime | int | None]:
-    """Say of a model since when the verdict names it, and how many incidents it had."""
-    causes = [one for one in (verdict, *verdict.others) if one.state == "degrading"]
+    """Return a model's onset by the verdict, and its number of incidents."""
+    causes = [cause for cause in (verdict, *verdict.others) if cause.state == "degrading"]
     since = [
-        one.since
-        for one in causes
-        if one.since and any((who.provider, who.model) == key for who in one.touched)
+        cause.since
+        for cause in causes
+        if cause.since and any((series.provider, series.model) == key for series in cause.touched)
     ]
-    slices = [{_model_of(one.slice) for one in row.slices.all()} for row in incidents]
-    return {"since": min(since, default=None), "incidents": sum(key in one for one in slices)}
+    slices = [{_model_of(cause.slice) for cause in row.slices.all()} for row in incidents]
+    return {"since": min(since, default=None), "incidents": sum(key in cause for cause in slices)}
 
 
 def _model_of(values: Mapping[str, str | None]) -> ModelKey | None:
@@ -209,34 +211,36 @@ def _model_of(values: Mapping[str, str | None]) -> ModelKey | None:
 
 
 def _read_models(
-    asked: ReportScope, selection: Selection, at_end: StatusSet
+    scope: ReportScope, selection: Selection, at_end: StatusSet
 ) -> Mapping[ModelKey, ModelFigures]:
     """Return every model that ended a run in the period or the one before."""
-    sums = _sums(asked, asked.since, asked.until, COUNTED)
-    before = _sums(asked, asked.before, asked.since, BASELINE_COUNTED)
-    since = min(asked.before, asked.since - BASELINE_SPAN)
-    usual = _sums(asked, since, asked.since, BASELINE_COUNTED)
-    curves = _curves(asked)
-    window = asked.window(asked.since, asked.until)
-    spent = retry_spend(asked.project_id, prices_of(asked.project_id), window, asked.terms)
+    sums = _sums(scope, scope.since, scope.until, COUNTED)
+    before = _sums(scope, scope.before, scope.since, BASELINE_COUNTED)
+    since = min(scope.before, scope.since - BASELINE_SPAN)
+    baseline = _sums(scope, since, scope.since, BASELINE_COUNTED)
+    curves = _curves(scope)
+    window = scope.window(scope.since, scope.until)
+    spent = retry_spend(scope.project_id, prices_of(scope.project_id), window, scope.terms)
     # The state of a model is that of its worst series.
     worst_last = reversed(at_end.kept_by(selection))
-    states = {(one.key.provider, one.key.model): one.state for one in worst_last}
-    found = {}
+    states = {(status.key.provider, status.key.model): status.state for status in worst_last}
+    figures = {}
     for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0])[:MOST_MODELS]:
-        runs, degraded, ok_first, repaired, sent, answered, retry_ms = sums.get(key, NOTHING)
+        runs, degraded, ok_first, repaired, tokens_sent, tokens_received, retry_ms = sums.get(
+            key, NOTHING
+        )
         runs_before, degraded_before = before.get(key, (0, 0))
-        runs_usual, degraded_usual = usual.get(key, (0, 0))
+        runs_usual, degraded_usual = baseline.get(key, (0, 0))
         provider, model = key
         query = selection.query_for(provider=provider, model=model)
-        found[key] = ModelFigures(
+        figures[key] = ModelFigures(
             name=_model_name(key),
             url=f"{reverse('now')}?{query}",
             runs=runs,
             degraded=degraded,
             ok_first=ok_first,
             repaired=repaired,
-            retry_tokens=sent + answered,
+            retry_tokens=tokens_sent + tokens_received,
             retry_ms=retry_ms,
             retry_usd=spent[key].money_usd if key in spent else None,
             runs_before=runs_before,
@@ -246,7 +250,7 @@ def _read_models(
             state_at_end=states.get(key),
             curve=curves.get(key, []),
         )
-    return found
+    return figures
 
 
 def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
@@ -264,11 +268,11 @@ def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
     return ModelFigures(name="all models", url=url, curve=added, retry_usd=money, **sums)
 
 
-def _read_groups(asked: ReportScope) -> tuple[list[GroupFigures], int]:
-    """Return what began, came back or was resolved (5 of each at most), and how many more."""
-    fresh = newest_groups(asked.project_id, asked.since, asked.until, MOST_GROUPS + 1, asked.terms)
+def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
+    """Return new, regressed and resolved groups (at most 5 of each), and how many more."""
+    fresh = newest_groups(scope.project_id, scope.since, scope.until, MOST_GROUPS + 1, scope.terms)
     shown = sorted(fresh[:MOST_GROUPS], key=lambda row: not row.is_regressed)
-    resolved = _resolved(asked)
+    resolved = _resolved(scope)
     rows: list[tuple[GroupNews, FailureGroup, Mapping[ModelKey, int], int]] = [
         ("regressed" if row.is_regressed else "new", row.group, row.models, row.seen)
         for row in shown
@@ -286,12 +290,12 @@ def _read_groups(asked: ReportScope) -> tuple[list[GroupFigures], int]:
     return figures, len(fresh) + len(resolved) - len(figures)
 
 
-def _incidents_of(asked: ReportScope) -> Sequence[Incident]:
-    """Return the incidents that were open in the period, newest first: all of the project's."""
+def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
+    """Return the project's incidents that were open in the period, newest first."""
     rows = Incident.objects.filter(
-        Q(cleared_at__isnull=True) | Q(cleared_at__gte=asked.since),
-        project_id=asked.project_id,
-        fired_at__lt=asked.until,
+        Q(cleared_at__isnull=True) | Q(cleared_at__gte=scope.since),
+        project_id=scope.project_id,
+        fired_at__lt=scope.until,
     )
     related = rows.select_related("resolved_by").prefetch_related("slices")
     return list(related.order_by("-fired_at", "-pk")[:MOST_INCIDENTS])
@@ -320,7 +324,7 @@ def _incident_entry(row: Incident) -> IncidentInPeriod:
     return IncidentInPeriod(
         title=name_of(row.title),
         severity=row.severity,
-        cause=name_of(_cause_told(row) or "No cause found", LONGEST_TEXT),
+        cause=name_of(_reported_cause(row) or "No cause found", LONGEST_TEXT),
         onset=row.onset,
         ended_at=row.cleared_at,
         ending=_ending(row),
@@ -328,12 +332,12 @@ def _incident_entry(row: Incident) -> IncidentInPeriod:
     )
 
 
-def _cause_told(row: Incident) -> str:
-    """Return what a person has said that it was, else what the verdict says."""
-    told = row.resolution_cause
-    if not told or told in NO_CAUSES:
+def _reported_cause(row: Incident) -> str:
+    """Return the cause given by a person, else by the verdict."""
+    cause = row.resolution_cause
+    if not cause or cause in NO_CAUSES:
         return cause_of(row)
-    return f"Cause: {Incident.Cause(told).label}"
+    return f"Cause: {Incident.Cause(cause).label}"
 
 
 def _ending(row: Incident) -> str:
@@ -344,21 +348,21 @@ def _ending(row: Incident) -> str:
     return f"by {row.resolved_by}" if row.resolved_by else "automatically"
 
 
-def _read_quality(asked: ReportScope) -> QualityFigures:
-    """Tell how much was sent, refused and sent twice, and who fell silent."""
-    sent = _sources(asked, asked.since, asked.until)
-    before = _sources(asked, asked.before, asked.since)
-    lately = _sources(asked, max(asked.since, asked.until - SILENT), asked.until)
+def _read_quality(scope: ReportScope) -> QualityFigures:
+    """Return counts of sent, rejected and duplicate events, and silent sources."""
+    sent = _sources(scope, scope.since, scope.until)
+    before = _sources(scope, scope.before, scope.since)
+    recent = _sources(scope, max(scope.since, scope.until - SILENT), scope.until)
     known = {name for name, row in {**before, **sent}.items() if row[0]}
-    refused = KeyMinute.objects.filter(
-        project_id=asked.project_id, minute__gte=asked.since, minute__lt=asked.until
+    rejected = KeyMinute.objects.filter(
+        project_id=scope.project_id, minute__gte=scope.since, minute__lt=scope.until
     ).aggregate(doubles=Sum("duplicate"), bad=Sum("invalid"), refused=Sum("rejected"))
     return QualityFigures(
         events=sum(row[0] for row in sent.values()),
-        rejected=(refused["bad"] or 0) + (refused["refused"] or 0),
-        duplicates=refused["doubles"] or 0,
+        rejected=(rejected["bad"] or 0) + (rejected["refused"] or 0),
+        duplicates=rejected["doubles"] or 0,
         sources=sum(bool(row[0]) for row in sent.values()),
-        silent=sorted(name_of(name) for name in known if name not in lately or not lately[name][0]),
+        silent=sorted(name_of(name) for name in known if name not in recent or not recent[name][0]),
         without_successes=sorted(name_of(name) for name, row in sent.items() if _fails_only(row)),
         url=reverse("ingest"),
     )
@@ -370,42 +374,42 @@ def _fails_only(row: Sequence[int]) -> bool:
 
 
 def _sums(
-    asked: ReportScope, since: datetime, until: datetime, measures: Sequence[str]
+    scope: ReportScope, since: datetime, until: datetime, measures: Sequence[str]
 ) -> dict[ModelKey, Sequence[int]]:
-    question = Question(asked.window(since, until), BY_MODEL, measures, asked.terms)
-    rows = sum_rollups(asked.project_id, question)
+    question = Question(scope.window(since, until), BY_MODEL, measures, scope.terms)
+    rows = sum_rollups(scope.project_id, question)
     return {(row[0], row[1]): row[2:] for row in rows if row[2]}
 
 
 def _sources(
-    asked: ReportScope, since: datetime, until: datetime
+    scope: ReportScope, since: datetime, until: datetime
 ) -> dict[str | None, Sequence[int]]:
-    window = asked.window(since, until).in_hours
-    question = Question(window, ("source",), SENT, asked.terms)
-    return {row[0]: row[1:] for row in sum_rollups(asked.project_id, question)}
+    window = scope.window(since, until).in_hours
+    question = Question(window, ("source",), SENT, scope.terms)
+    return {row[0]: row[1:] for row in sum_rollups(scope.project_id, question)}
 
 
-def _curves(asked: ReportScope) -> Mapping[ModelKey, list[tuple[int, int]]]:
-    span = asked.until - asked.since
-    slots = Slots(asked.since, slot_width(span), slot_count(span))
-    window = asked.window(asked.since, asked.until)
-    question = Question(window, BY_MODEL, BASELINE_COUNTED, asked.terms, slots)
-    found: dict[ModelKey, list[tuple[int, int]]] = defaultdict(lambda: [(0, 0)] * slots.count)
-    for provider, model, slot, runs, degraded in sum_rollups(asked.project_id, question):
-        found[provider, model][slot] = (runs, degraded)
-    return found
+def _curves(scope: ReportScope) -> Mapping[ModelKey, list[tuple[int, int]]]:
+    span = scope.until - scope.since
+    slots = Slots(scope.since, slot_width(span), slot_count(span))
+    window = scope.window(scope.since, scope.until)
+    question = Question(window, BY_MODEL, BASELINE_COUNTED, scope.terms, slots)
+    curves: dict[ModelKey, list[tuple[int, int]]] = defaultdict(lambda: [(0, 0)] * slots.count)
+    for provider, model, slot, runs, degraded in sum_rollups(scope.project_id, question):
+        curves[provider, model][slot] = (runs, degraded)
+    return curves
 
 
-def _resolved(asked: ReportScope) -> list[FailureGroup]:
-    mine = Q(
-        project_id=asked.project_id,
+def _resolved(scope: ReportScope) -> list[FailureGroup]:
+    condition = Q(
+        project_id=scope.project_id,
         state=FailureGroup.State.RESOLVED,
         changes__kind=GroupChange.Kind.RESOLVED,
-        changes__at__gte=asked.since,
-        changes__at__lt=asked.until,
+        changes__at__gte=scope.since,
+        changes__at__lt=scope.until,
     )
-    found = FailureGroup.objects.filter(mine).distinct().order_by("-last_seen", "-pk")
-    return list(found[: MOST_GROUPS + 1])
+    groups = FailureGroup.objects.filter(condition).distinct().order_by("-last_seen", "-pk")
+    return list(groups[: MOST_GROUPS + 1])
 
 
 def _group_text(group: FailureGroup, models: Mapping[ModelKey, int]) -> str:

@@ -1,6 +1,6 @@
-"""A document in words: what the HTML part, the text part and the page all show.
+"""A document in words, for the HTML part, the text part and the page.
 
-Both parts of a mail are made from these lines alone, so they cannot say different things.
+Both parts of a mail use only these lines, so that they cannot differ.
 """
 
 from base64 import b64encode
@@ -35,7 +35,7 @@ from diagnostics.reports.document import (
     ReportDocument,
     change_of,
     share_of,
-    standing_of,
+    status_of,
     worst_first,
 )
 from diagnostics.store.windows import RunBucket
@@ -49,9 +49,9 @@ WIDTHS = tuple(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12, 24, 48, 168)
 
 
 def sparkline(buckets: Sequence[RunBucket]) -> str:
-    """Draw the degraded share of each bucket; a middle dot where nothing ran.
+    """Return the degraded share of each bucket as blocks; a middle dot without runs.
 
-    The highest block is the largest share, 5 % at least: noise must not look like trouble.
+    The full block is the largest share, at least 5 %, so that noise does not look alarming.
     """
     top = max(LEAST_TOP, max((bucket.share for bucket in buckets), default=0.0))
     return "".join(_block(bucket, top) for bucket in buckets)
@@ -112,12 +112,12 @@ def _whose(document: ReportDocument) -> str:
         return f"{name[:LONGEST_MODEL]} since {moment_of(begun.since, document)}"
     worst = worst_first(document.models)[0]
     name = worst.name.rpartition("/")[2][:LONGEST_MODEL]
-    match standing_of(worst):
+    match status_of(worst):
         case SeriesState.DEGRADING:
             return f"worst {name}"
         case SeriesState.WATCH:
             return f"watch {name}"
-    judged = [m for m in document.models if standing_of(m) is SeriesState.OK]
+    judged = [m for m in document.models if status_of(m) is SeriesState.OK]
     if not judged:
         return "no model with enough runs"
     return (
@@ -134,7 +134,7 @@ MOST_NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model, or all together, as a row of figures."""
+    """One model, or all, as a row of figures."""
 
     name: str
     tone: str
@@ -150,7 +150,7 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How one model did over the period: a picture, its text, and the same as text bars."""
+    """The curve of one model over the period: a picture, its text and a sparkline."""
 
     cid: str
     name: str
@@ -175,10 +175,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A report, ready to be laid out; addresses are paths.
+    """A report in words, ready for layout; addresses are paths.
 
-    What needs no words of ours is shown from the document. Each of `groups` says what
-    failed, how often, and where to look; each of `incidents` what it was, the rest, and where.
+    Templates read plain figures from the document. Each of `groups` has a title, a count and an
+    address; each of `incidents` a title, details and an address.
     """
 
     document: ReportDocument
@@ -202,21 +202,21 @@ class Letter:
 
 
 def write_letter(document: ReportDocument) -> Letter:
-    """Put a document into words."""
+    """Return a document in words."""
     ranked = worst_first(document.models)
-    bad = [model for model in ranked if standing_of(model) in BAD]
-    lead, rest = _verdict(document, bad)
-    more = plural(document.more_groups, "more failure")
-    found = document.incidents
+    bad = [model for model in ranked if status_of(model) in BAD]
+    lead, verdict = _verdict(document, bad)
+    more_failures = plural(document.more_groups, "more failure")
+    incidents = document.incidents
     return Letter(
         document=document,
         subject=subject_of(document),
         period=_period(document),
         tone=_tone(document, bad),
         lead=lead,
-        verdict=rest,
+        verdict=verdict,
         others=[_degradation(other, document) for other in document.others],
-        curves=[_curve(place, model, document) for place, model in enumerate(_drawn(bad), 1)],
+        curves=[_curve(number, model, document) for number, model in enumerate(_drawn(bad), 1)],
         columns=COLUMNS,
         total=_entry(document.total, "All models"),
         models=[_entry(model) for model in ranked[:MOST_ROWS]],
@@ -230,9 +230,11 @@ def write_letter(document: ReportDocument) -> Letter:
             )
             for group in document.groups
         ],
-        groups_more=f"+{more}" if document.more_groups else "",
-        incidents=[_incident(one, document) for one in found.entries] if found else [],
-        incident_figures=_incident_figures(found),
+        groups_more=f"+{more_failures}" if document.more_groups else "",
+        incidents=[_incident(incident, document) for incident in incidents.entries]
+        if incidents
+        else [],
+        incident_figures=_incident_figures(incidents),
         quality=_quality(document.quality),
     )
 
@@ -249,7 +251,7 @@ def _period(document: ReportDocument) -> str:
 
 
 def _tone(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
-    if document.degradation or any(standing_of(model) is SeriesState.DEGRADING for model in bad):
+    if document.degradation or any(status_of(model) is SeriesState.DEGRADING for model in bad):
         return "bad"
     if bad:
         return "warn"
@@ -257,7 +259,7 @@ def _tone(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
 
 
 def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str, str]:
-    """Return the lead, and what stands behind it."""
+    """Return the lead and the rest of the verdict."""
     total = document.total
     if document.degradation:
         return _degradation(document.degradation, document)
@@ -265,11 +267,11 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
         return "No run ended in this period.", ""
     if bad:
         share = percent(share_of(bad[0].degraded, bad[0].runs))
-        more = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
+        others = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
         against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
         runs = plural(bad[0].runs, "run")
-        return f"{bad[0].name} is {against}:", f"{share} of {runs} degraded{more}."
-    judged = sum(standing_of(model) is SeriesState.OK for model in document.models)
+        return f"{bad[0].name} is {against}:", f"{share} of {runs} degraded{others}."
+    judged = sum(status_of(model) is SeriesState.OK for model in document.models)
     if not judged:
         return "Too few runs to judge:", f"a model is judged from {LEAST_TRIALS} runs on."
     if judged == 1:
@@ -277,17 +279,19 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
     return f"All {judged} models are within their baselines.", ""
 
 
-def _degradation(begun: Degradation, document: ReportDocument) -> tuple[str, str]:
-    is_told = begun.kind not in ("", UNSAID)
-    usual = (
-        "no baseline yet" if begun.baseline is None else f"baseline {rate_percent(begun.baseline)}"
+def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[str, str]:
+    has_kind = degradation.kind not in ("", UNSAID)
+    baseline = (
+        "no baseline yet"
+        if degradation.baseline is None
+        else f"baseline {rate_percent(degradation.baseline)}"
     )
-    mostly = f", mostly {begun.kind.replace('_', ' ')}" if is_told else ""
-    share = rate_percent(share_of(begun.bad, begun.total))
+    mostly = f", mostly {degradation.kind.replace('_', ' ')}" if has_kind else ""
+    share = rate_percent(share_of(degradation.bad, degradation.total))
     return (
-        f"Degrading since {moment_of(begun.since, document)}:",
-        f"{begun.subject}, {share} of {plural(begun.total, begun.noun)} ({usual}){mostly}. "
-        f"{begun.cause}".strip(),
+        f"Degrading since {moment_of(degradation.since, document)}:",
+        f"{degradation.subject}, {share} of {plural(degradation.total, degradation.noun)}"
+        f" ({baseline}){mostly}. {degradation.cause}".strip(),
     )
 
 
@@ -295,7 +299,7 @@ COLUMNS = ("Runs", "Degraded", "Change", "First pass", "Retries")
 
 
 def _entry(model: ModelFigures, name: str = "") -> ModelEntry:
-    standing = standing_of(model)
+    standing = status_of(model)
     state = state_words(standing)
     if model.incidents:
         state = f"{state} · {plural(model.incidents, 'incident')}"
@@ -319,7 +323,7 @@ def _money(model: ModelFigures) -> str:
 
 
 def _retries(total: ModelFigures) -> str:
-    """Say what retries took: money, as far as prices are known, tokens and time."""
+    """Return the cost of retries: money, as far as prices are known, tokens and time."""
     if not total.retry_tokens and not total.retry_ms:
         return "No retries."
     money = _money(total)
@@ -330,9 +334,9 @@ def _retries(total: ModelFigures) -> str:
 
 
 def _drawn(bad: Sequence[ModelFigures]) -> Sequence[ModelFigures]:
-    """Return the models that have a curve: those that degrade, few enough for one mail."""
-    degrading = [one for one in bad if standing_of(one) is SeriesState.DEGRADING]
-    return [one for one in degrading if any(runs for runs, _ in one.curve)][:MOST_CURVES]
+    """Return the models with a curve: the degrading ones, few enough for one mail."""
+    degrading = [model for model in bad if status_of(model) is SeriesState.DEGRADING]
+    return [model for model in degrading if any(runs for runs, _ in model.curve)][:MOST_CURVES]
 
 
 def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
@@ -370,12 +374,14 @@ def _peak(buckets: Sequence[RunBucket], document: ReportDocument) -> str:
     return f"peak {percent(buckets[worst].share, 0)} {moment_of(begun, document)}"
 
 
-def _folded(rest: Sequence[ModelFigures]) -> list[str]:
-    """Return what the table has no row for, by how it stands."""
+def _folded(models_left: Sequence[ModelFigures]) -> list[str]:
+    """Return sentences on the models beyond the table, by state."""
     few = (SeriesState.LOW_VOLUME, SeriesState.NO_DATA)
-    bad = [m for m in rest if standing_of(m) in BAD or m.incidents]
-    calm = [m for m in rest if m not in bad and standing_of(m) is SeriesState.OK]
-    thin = [m for m in rest if m not in bad and standing_of(m) in few]
+    bad = [model for model in models_left if status_of(model) in BAD or model.incidents]
+    calm = [
+        model for model in models_left if model not in bad and status_of(model) is SeriesState.OK
+    ]
+    thin = [model for model in models_left if model not in bad and status_of(model) in few]
     lines = (
         (bad, "above baseline or with an incident"),
         (calm, "within baseline over the whole period"),
@@ -389,60 +395,62 @@ def _folded(rest: Sequence[ModelFigures]) -> list[str]:
 
 
 def _named(models: Sequence[ModelFigures]) -> str:
-    named = [
+    names = [
         f"{model.name} ({percent(share_of(model.degraded, model.runs))} of {count(model.runs)})"
         for model in models
     ]
-    return listed(named, MOST_NAMED)
+    return listed(names, MOST_NAMED)
 
 
-def _incident(one: IncidentInPeriod, document: ReportDocument) -> tuple[str, str, str]:
-    since = moment_of(one.onset, document)
-    if one.ended_at is None:
+def _incident(incident: IncidentInPeriod, document: ReportDocument) -> tuple[str, str, str]:
+    since = moment_of(incident.onset, document)
+    if incident.ended_at is None:
         end = "open"
     else:
-        lasted = duration(one.ended_at - one.onset)
-        end = f"resolved {one.ending} {moment_of(one.ended_at, document)}, after {lasted}"
+        lasted = duration(incident.ended_at - incident.onset)
+        end = f"resolved {incident.ending} {moment_of(incident.ended_at, document)}, after {lasted}"
     return (
-        f"{one.title} · {one.severity}",
-        f"{one.cause[:1].upper()}{one.cause[1:].rstrip('.')}. Since {since}, {end}.",
-        one.url,
+        f"{incident.title} · {incident.severity}",
+        f"{incident.cause.rstrip('.')}. Since {since}, {end}.",
+        incident.url,
     )
 
 
-def _incident_figures(found: IncidentFigures | None) -> list[str]:
-    if found is None:
+def _incident_figures(figures: IncidentFigures | None) -> list[str]:
+    if figures is None:
         return []
-    if not found.count:
+    if not figures.count:
         return ["No incidents."]
-    told = [f"{plural(found.count, 'incident')}, {count(found.open)} open."]
-    if found.acknowledge_seconds is not None:
-        told.append(
-            f"{count(found.acknowledged)} acknowledged, "
-            f"median time {duration(found.acknowledge_seconds)}."
+    sentences = [f"{plural(figures.count, 'incident')}, {count(figures.open)} open."]
+    if figures.acknowledge_seconds is not None:
+        sentences.append(
+            f"{count(figures.acknowledged)} acknowledged, "
+            f"median time {duration(figures.acknowledge_seconds)}."
         )
-    if found.clear_seconds is not None:
-        told.append(f"Median time to clear: {duration(found.clear_seconds)}.")
-    if found.judged:
-        noise = percent(share_of(found.false_alarms, found.judged), 0)
-        told.append(f"False alarms: {noise} of {count(found.judged)} resolved with a cause.")
-    return told
+    if figures.clear_seconds is not None:
+        sentences.append(f"Median time to clear: {duration(figures.clear_seconds)}.")
+    if figures.judged:
+        noise = percent(share_of(figures.false_alarms, figures.judged), 0)
+        sentences.append(f"False alarms: {noise} of {count(figures.judged)} resolved with a cause.")
+    return sentences
 
 
-def _quality(found: QualityFigures) -> list[str]:
-    told = [
-        f"{plural(found.events, 'event')}, {count(found.rejected)} rejected, "
-        f"{plural(found.duplicates, 'duplicate')}."
+def _quality(quality: QualityFigures) -> list[str]:
+    sentences = [
+        f"{plural(quality.events, 'event')}, {count(quality.rejected)} rejected, "
+        f"{plural(quality.duplicates, 'duplicate')}."
     ]
-    if found.silent:
-        silent = listed(found.silent, MOST_NAMED)
-        told.append(f"Silent sources: {silent}, nothing on the last day.")
-    if found.without_successes:
-        mute = listed(found.without_successes, MOST_NAMED)
-        told.append(f"No successes reported by {mute}: failure rates of calls are not meaningful.")
-    elif found.sources:
-        reports = {1: "The source reports", 2: "Both sources report"}
-        told.append(
-            f"{reports.get(found.sources, f'All {found.sources} sources report')} successes."
+    if quality.silent:
+        silent = listed(quality.silent, MOST_NAMED)
+        sentences.append(f"Silent sources: {silent}, nothing on the last day.")
+    if quality.without_successes:
+        mute = listed(quality.without_successes, MOST_NAMED)
+        sentences.append(
+            f"No successes reported by {mute}: failure rates of calls are not meaningful."
         )
-    return told
+    elif quality.sources:
+        reports = {1: "The source reports", 2: "Both sources report"}
+        sentences.append(
+            f"{reports.get(quality.sources, f'All {quality.sources} sources report')} successes."
+        )
+    return sentences

@@ -1,7 +1,7 @@
-"""Sending report mails: leased, in batches over one connection, tried again when it fails.
+"""Sending report mails: leased, in batches over one connection, with retries.
 
-The record is exactly once, the mail at least once: a sender that is killed between the
-server's yes and its own note sends again, under the same Message-ID.
+The record is exactly once, the mail at least once: a sender that is killed between the server's
+acceptance and its own update sends again, with the same Message-ID.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class NoAddressError(Exception):
 
 @dataclass
 class Rendered:
-    """Reports and mails of one batch: each is made once, however many get it."""
+    """Reports and mails of one batch, each rendered once for all recipients."""
 
     circulars: dict[int, Circular] = field(default_factory=dict)
     reports: dict[ReportSubject, Report] = field(default_factory=dict)
@@ -75,43 +75,45 @@ def send_waiting() -> int:
     return sent
 
 
-def claim(now: datetime, most: int = BATCH) -> list[ReportDelivery]:
-    """Take deliveries that are due and not another's, for a quarter of an hour."""
+def claim(now: datetime, limit: int = BATCH) -> list[ReportDelivery]:
+    """Claim due deliveries that no other sender holds, for a quarter of an hour."""
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
     waiting = ReportDelivery.objects.filter(free, state=State.WAITING, next_attempt_at__lte=now)
     with transaction.atomic():
         rows = waiting.order_by("next_attempt_at", "id").select_for_update(skip_locked=True)
-        ids = list(rows.values_list("pk", flat=True)[:most])
-        mine = ReportDelivery.objects.filter(pk__in=ids)
-        mine.update(lease_until=now + LEASE, claim=F("claim") + 1, tries=F("tries") + 1)
-    found = mine.select_related("subscription__project", "subscription__user", "subscription__view")
-    return list(found.order_by("next_attempt_at", "id"))
+        ids = list(rows.values_list("pk", flat=True)[:limit])
+        claimed = ReportDelivery.objects.filter(pk__in=ids)
+        claimed.update(lease_until=now + LEASE, claim=F("claim") + 1, tries=F("tries") + 1)
+    deliveries = claimed.select_related(
+        "subscription__project", "subscription__user", "subscription__view"
+    )
+    return list(deliveries.order_by("next_attempt_at", "id"))
 
 
 def prepare(claimed: Sequence[ReportDelivery], rendered: Rendered) -> list[Prepared]:
-    """Make the mails of these; what is not to be sent, or cannot be made, is noted."""
-    readers, found = _readers(claimed), list[Prepared]()
+    """Return the mails of deliveries; those not to be sent, or failing, are recorded."""
+    readers, prepared = _readers(claimed), list[Prepared]()
     for delivery in claimed:
         if not _is_wanted(delivery, readers):
             continue
         try:
             copy = _copy_for(delivery, rendered)
         except Exception as error:  # noqa: BLE001 - one fault must not stop the rest
-            _put_off(delivery, error)
+            _retry_later(delivery, error)
         else:
-            found += [(delivery, copy)] if copy else []
-    return found
+            prepared += [(delivery, copy)] if copy else []
+    return prepared
 
 
 def send_copies(prepared: Sequence[Prepared]) -> int:
-    """Send these over one connection and note each at once; returns how many went out."""
+    """Send mails over one connection and record each at once; return how many were sent."""
     sent, connection = 0, get_connection()
     for delivery, copy in prepared:
         try:
             connection.open()
             connection.send_messages([copy])
         except Exception as error:  # noqa: BLE001 - one reader's fault must not stop the rest
-            _put_off(delivery, error)
+            _retry_later(delivery, error)
             _close(connection)
         else:
             sent += _settle(
@@ -124,7 +126,7 @@ def send_copies(prepared: Sequence[Prepared]) -> int:
 def personal_values(
     subscription: Subscription, skipped: list[str], now: datetime
 ) -> Mapping[str, str]:
-    """Return what only this reader's mail says."""
+    """Return the values that only this recipient's mail has."""
     reader = subscription.user.get_username() if subscription.user else "this address"
     return {
         "why": f"You get this because {reader} is subscribed to reports on "
@@ -144,7 +146,7 @@ def copy_of(
     now: datetime,
     address: str | None = None,
 ) -> Copy:
-    """Return one reader's mail, or a copy of it to another address.
+    """Return one recipient's mail, or a copy of it to another address.
 
     RFC 8058's headers let mail programs unsubscribe.
     """
@@ -167,7 +169,7 @@ def period_of(delivery: ReportDelivery) -> ReportPeriod:
 
 
 def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
-    """Return the mail of a delivery; None: there is nothing to say."""
+    """Return the mail of a delivery; None if there is no news."""
     subscription = delivery.subscription
     report = rendered.report(delivery)
     if subscription.only_when_changed and not report.has_news:
@@ -186,16 +188,18 @@ def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
 
 
 def _readers(claimed: Sequence[ReportDelivery]) -> set[tuple[int, int]]:
-    """Return (project, person) of those who may read now."""
-    people = {one.subscription.user_id or 0 for one in claimed}
-    mine = Membership.objects.filter(
-        project_id__in={one.project_id for one in claimed}, user_id__in=people, user__is_active=True
+    """Return (project, person) of current members."""
+    people = {delivery.subscription.user_id or 0 for delivery in claimed}
+    memberships = Membership.objects.filter(
+        project_id__in={delivery.project_id for delivery in claimed},
+        user_id__in=people,
+        user__is_active=True,
     )
-    return set(mine.values_list("project_id", "user_id"))
+    return set(memberships.values_list("project_id", "user_id"))
 
 
 def _is_wanted(delivery: ReportDelivery, readers: set[tuple[int, int]]) -> bool:
-    """Ask again right before sending: a reader may have left since it was due."""
+    """Whether to send, checked right before sending: a reader may have left since."""
     subscription = delivery.subscription
     if subscription.unsubscribed_at is not None:
         _settle(delivery, State.CANCELLED)
@@ -208,24 +212,26 @@ def _is_wanted(delivery: ReportDelivery, readers: set[tuple[int, int]]) -> bool:
 
 
 def _settle(delivery: ReportDelivery, state: State, **changes: object) -> int:
-    """Note the end of a delivery, unless another sender has it by now."""
-    mine = ReportDelivery.objects.filter(pk=delivery.pk, claim=delivery.claim, state=State.WAITING)
-    return mine.update(state=state, lease_until=None, **changes)
+    """Record the end of a delivery, unless another sender claimed it."""
+    claimed = ReportDelivery.objects.filter(
+        pk=delivery.pk, claim=delivery.claim, state=State.WAITING
+    )
+    return claimed.update(state=state, lease_until=None, **changes)
 
 
-def _put_off(delivery: ReportDelivery, error: Exception) -> None:
-    told = redact(f"{type(error).__name__}: {error}", ERROR_BYTES)
+def _retry_later(delivery: ReportDelivery, error: Exception) -> None:
+    error_text = redact(f"{type(error).__name__}: {error}", ERROR_BYTES)
     pause = None if _is_permanent(error) else next_pause(delivery.tries)
     logger.warning("report_not_sent", delivery=delivery.pk, error=type(error).__name__)
     if pause is None:
-        _settle(delivery, State.FAILED, last_error=told)
+        _settle(delivery, State.FAILED, last_error=error_text)
         return
-    mine = ReportDelivery.objects.filter(pk=delivery.pk, claim=delivery.claim)
-    mine.update(next_attempt_at=clock.now() + pause, lease_until=None, last_error=told)
+    claimed = ReportDelivery.objects.filter(pk=delivery.pk, claim=delivery.claim)
+    claimed.update(next_attempt_at=clock.now() + pause, lease_until=None, last_error=error_text)
 
 
 def _is_permanent(error: Exception) -> bool:
-    """Whether the server will never take it: an address it does not know, or none."""
+    """Whether retries are pointless: the address is missing or unknown to the server."""
     if isinstance(error, SMTPRecipientsRefused):
         codes = [answer[0] for answer in error.recipients.values()]
         return bool(codes) and min(codes) >= PERMANENT

@@ -1,4 +1,4 @@
-"""Subscriptions to reports: who may have which, when they are due, pause and end."""
+"""Subscriptions to reports: access, schedule, pauses and ends."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -28,10 +28,10 @@ def subscriptions_for(
     project_id: int, person: Person, *, may_administer: bool
 ) -> QuerySet[Subscription]:
     """Return a person's own subscriptions of a project; administrators see all."""
-    found = Subscription.objects.filter(project_id=project_id, unsubscribed_at__isnull=True)
+    subscriptions = Subscription.objects.filter(project_id=project_id, unsubscribed_at__isnull=True)
     if not may_administer:
-        found = found.filter(user_id=person.pk or 0)
-    return found.select_related("project", "user", "view").order_by("next_at", "pk")
+        subscriptions = subscriptions.filter(user_id=person.pk or 0)
+    return subscriptions.select_related("project", "user", "view").order_by("next_at", "pk")
 
 
 def schedule_of(subscription: Subscription) -> Schedule:
@@ -46,13 +46,13 @@ def schedule_of(subscription: Subscription) -> Schedule:
 
 
 def subscribe(subscription: Subscription, by: Person) -> Subscription:
-    """Keep a new subscription, or what was changed of one; it is due anew from now on.
+    """Store a new or changed subscription; its schedule starts now.
 
-    Links of mails that were sent before a change keep working.
+    Links in mails sent before a change remain valid.
     """
     subscription.next_at = schedule_of(subscription).after(clock.now()).at
     if subscription.view:
-        # The view may be deleted: the report goes on with what it was.
+        # The view may be deleted: the report keeps its query.
         subscription.query = subscription.view.query
     is_new = subscription.pk is None
     with transaction.atomic():
@@ -65,7 +65,7 @@ def subscribe(subscription: Subscription, by: Person) -> Subscription:
 
 
 def pause(subscription: Subscription, by: Actor, span: timedelta = PAUSE) -> datetime:
-    """Send nothing for a while; what would have been due is not made up for."""
+    """Pause a subscription; skipped reports are not sent later."""
     until = clock.now() + span
     with transaction.atomic():
         subscription.paused_until = until
@@ -75,7 +75,7 @@ def pause(subscription: Subscription, by: Actor, span: timedelta = PAUSE) -> dat
 
 
 def resume(subscription: Subscription, by: Actor) -> None:
-    """End a pause: the next report comes at its usual time."""
+    """End a pause: the next report is sent at its regular time."""
     with transaction.atomic():
         subscription.paused_until = None
         subscription.next_at = schedule_of(subscription).after(clock.now()).at
@@ -84,10 +84,10 @@ def resume(subscription: Subscription, by: Actor) -> None:
 
 
 def unsubscribe(subscription: Subscription, by: Actor) -> None:
-    """End a subscription; its row stays, so that the link can say that it is done."""
-    mine = Subscription.objects.filter(pk=subscription.pk, unsubscribed_at__isnull=True)
+    """End a subscription; its row stays, so that the link still works."""
+    active = Subscription.objects.filter(pk=subscription.pk, unsubscribed_at__isnull=True)
     with transaction.atomic():
-        if mine.update(unsubscribed_at=clock.now()):
+        if active.update(unsubscribed_at=clock.now()):
             _note(subscription, by, "report.unsubscribed")
 
 
@@ -107,9 +107,9 @@ def skipped_words(subscription: Subscription, skipped: list[str]) -> str:
 def _note(
     subscription: Subscription, by: Actor, action: str, details: Mapping[str, JSON] | None = None
 ) -> None:
-    told = {"cadence": subscription.cadence, **(details or {})}
+    audit_details = {"cadence": subscription.cadence, **(details or {})}
     target = f"subscription {subscription.pk}"
-    note(subscription.project_id, by, action, target, told)
+    note(subscription.project_id, by, action, target, audit_details)
 
 
 logger = structlog.get_logger(__name__)
@@ -118,16 +118,16 @@ MOST_BATCHES = 200
 
 
 def due(now: datetime) -> int:
-    """Write a delivery for every subscription that is due; returns how many.
+    """Create a delivery for every due subscription; return how many.
 
-    After a downtime only the latest period is sent, and those passed over are listed in it.
-    While a subscription is paused its time moves on and nothing is written.
+    After a downtime only the latest period is sent, with a list of those skipped. A paused
+    subscription is rescheduled without a delivery.
     """
     written = 0
     for _ in range(MOST_BATCHES):
-        found = _due(now)
-        written += sum(_claim(subscription, now) for subscription in found)
-        if len(found) < BATCH:
+        batch = _due(now)
+        written += sum(_claim(subscription, now) for subscription in batch)
+        if len(batch) < BATCH:
             break
     return written
 
@@ -140,11 +140,11 @@ def _due(now: datetime) -> list[Subscription]:
 def _claim(subscription: Subscription, now: datetime) -> bool:
     schedule = schedule_of(subscription)
     latest = schedule.latest(now)
-    mine = Subscription.objects.filter(
+    unclaimed = Subscription.objects.filter(
         pk=subscription.pk, next_at=subscription.next_at, unsubscribed_at__isnull=True
     )
     with transaction.atomic():
-        if not mine.update(next_at=schedule.after(now).at):
+        if not unclaimed.update(next_at=schedule.after(now).at):
             return False
         if subscription.paused_until and subscription.paused_until > now:
             return False

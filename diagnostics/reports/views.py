@@ -43,7 +43,7 @@ POLICY = (
 
 
 def mail_frame(letter: Letter, personal: Mapping[str, str]) -> HttpResponse:
-    """Render the HTML part of a report under a policy that allows nothing but styles."""
+    """Render the HTML part of a report with a policy that allows styles only."""
     response = HttpResponse(render_html("report", _mail_context(letter, personal)))
     response["Content-Security-Policy"] = POLICY
     response["X-Frame-Options"] = "SAMEORIGIN"
@@ -88,7 +88,7 @@ def reports(request: ConsoleRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def report_new(request: ConsoleRequest) -> HttpResponse:
-    """Ask for a new subscription, and keep it."""
+    """Show the form of a new subscription, and save it."""
     subscription = Subscription(
         project=request.project,
         zone=_zone(request),
@@ -159,7 +159,7 @@ def report_preview_mail(request: ConsoleRequest, number: int) -> HttpResponse:
 @require_POST
 @member_view
 def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Send the preview to the person who asks, and to nobody else."""
+    """Send the preview to the current user only."""
     subscription = _subscription(request, number)
     address = getattr(request.user, "email", "")
     if not address:
@@ -194,12 +194,12 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
         may_administer=may_administer(request),
     )
     if request.method == "POST" and form.is_valid():
-        mine = subscriptions_for(request.project.pk, request.user, may_administer=False)
-        if subscription.pk is None and mine.count() >= MOST_A_PERSON:
+        own = subscriptions_for(request.project.pk, request.user, may_administer=False)
+        if subscription.pk is None and own.count() >= MOST_A_PERSON:
             form.add_error(None, f"A person has at most {MOST_A_PERSON} reports.")
         else:
-            kept = subscribe(form.filled(request.user), request.user)
-            messages.success(request, f"Saved: {kept.when}.")
+            saved = subscribe(form.filled(request.user), request.user)
+            messages.success(request, f"Saved: {saved.when}.")
             return redirect("reports")
     context = {"section": "reports", "form": form, "subscription": subscription}
     return respond(request, "reports/edit", context, "Report")
@@ -220,24 +220,24 @@ def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
 
 
 def _rows(request: ConsoleRequest) -> list[tuple[Subscription, ReportDelivery | None]]:
-    """Return subscriptions, each with the latest mail that could not be delivered."""
-    found = list(_subscriptions(request)[:MOST_ROWS])
+    """Return subscriptions, each with its latest failed delivery."""
+    subscriptions = list(_subscriptions(request)[:MOST_ROWS])
     failed = ReportDelivery.objects.filter(
-        subscription__in=found, state=ReportDelivery.State.FAILED
+        subscription__in=subscriptions, state=ReportDelivery.State.FAILED
     ).order_by("created_at")
     latest = {delivery.subscription_id: delivery for delivery in failed}
-    return [(subscription, latest.get(subscription.pk)) for subscription in found]
+    return [(subscription, latest.get(subscription.pk)) for subscription in subscriptions]
 
 
 def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:
-    found = reports_of(request.project.pk).defer("document")
+    reports = reports_of(request.project.pk).defer("document")
     if cursor := request.GET.get("before"):
         try:
             at, key = read_cursor(cursor, int)
-            found = found.filter(period_end__lte=at).exclude(period_end=at, pk__gte=key)
+            reports = reports.filter(period_end__lte=at).exclude(period_end=at, pk__gte=key)
         except BadCursorError:
             raise Http404 from None
-    page = list(found[: LISTED + 1])
+    page = list(reports[: LISTED + 1])
     if len(page) <= LISTED:
         return page, None
     last = page[LISTED - 1]
@@ -249,16 +249,16 @@ def _zone(request: ConsoleRequest) -> str:
     return (profile.zone if profile else "") or "UTC"
 
 
-NOBODY = {**dict.fromkeys(PERSONAL, ""), "why": "This is the archived copy."}
+NO_RECIPIENT = {**dict.fromkeys(PERSONAL, ""), "why": "This is the archived copy."}
 
 
 @require_safe
 @member_view
 def report(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show a report."""
-    found = _report(request, number)
-    context = {"section": "reports", "report": found, "letter": letter_of(found)}
-    return respond(request, "reports/report", context, found.subject)
+    stored = _report(request, number)
+    context = {"section": "reports", "report": stored, "letter": letter_of(stored)}
+    return respond(request, "reports/report", context, stored.subject)
 
 
 @require_safe
@@ -266,7 +266,7 @@ def report(request: ConsoleRequest, number: int) -> HttpResponse:
 def report_text(request: ConsoleRequest, number: int) -> HttpResponse:
     """Return the text part of a report."""
     letter = letter_of(_report(request, number))
-    text = render_text("report", _mail_context(letter, NOBODY))
+    text = render_text("report", _mail_context(letter, NO_RECIPIENT))
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
@@ -274,11 +274,11 @@ def report_text(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def report_mail(request: ConsoleRequest, number: int) -> HttpResponse:
     """Return the mail of a report, to be framed."""
-    return mail_frame(letter_of(_report(request, number)), NOBODY)
+    return mail_frame(letter_of(_report(request, number)), NO_RECIPIENT)
 
 
 def _report(request: ConsoleRequest, number: int) -> Report:
-    found = reports_of(request.project.pk).filter(pk=number).first()
-    if found is None:
+    report = reports_of(request.project.pk).filter(pk=number).first()
+    if report is None:
         raise Http404
-    return found
+    return report

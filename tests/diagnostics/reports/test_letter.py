@@ -12,7 +12,7 @@ from diagnostics.reports.document import (
     ReportDocument,
     has_news,
     name_of,
-    standing_of,
+    status_of,
 )
 from diagnostics.reports.rendering import subject_of, write_letter
 from tests.diagnostics.reports.builders import UNTIL, make_document, make_model
@@ -124,7 +124,7 @@ def test_beyond_twenty_the_bad_are_counted_as_bad() -> None:
 
 def test_few_runs_are_low_volume_whatever_their_share() -> None:
     made = make_model(runs=19, share=1.0)
-    assert standing_of(made) == "low_volume"
+    assert status_of(made) == "low_volume"
     letter = write_letter(make_document(**{**CALM, "models": [made]}))
     assert [entry.tone for entry in letter.models] == ["quiet"]
     assert "Too few runs" in letter.lead

@@ -22,7 +22,7 @@ from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.status import SeriesState
 from diagnostics.console.api import list_series
 from diagnostics.console.now import now_context
-from diagnostics.reports.document import standing_of
+from diagnostics.reports.document import status_of
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
 from diagnostics.selection.selection import Selection, read_selection
@@ -102,7 +102,7 @@ def test_all_places_say_one_value_of_one_moment(kind: str, project: Project) -> 
     today = now.astimezone(UTC).date()
     period = ReportPeriod(today - timedelta(days=6), today + timedelta(days=1), ZoneInfo("UTC"))
     subject = ReportSubject(project, "P", "", "weekly", period)
-    models = {one.name: standing_of(one) for one in summarise(subject, now).models}
+    models = {one.name: status_of(one) for one in summarise(subject, now).models}
     for who in bad:
         assert models[f"{who.provider}/{who.model}"] is SeriesState.DEGRADING
 
