@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.utils.timezone import get_current_timezone
+
 from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.console.call_samples import CallSamples, sample_calls
@@ -202,7 +204,7 @@ def _charts(
 
     def chart(name: str, title: str, unit: str, write: Write, *lines: Line) -> LineDrawing:
         drawn = LineChart(name, title, slots.since, slots.width, lines, unit, write, marks, query)
-        return draw_lines(drawn)
+        return draw_lines(drawn, get_current_timezone())
 
     buckets = [[one[name] for name in LATENCY] for one in sums]
     percentiles = [

@@ -412,7 +412,7 @@ CREATE TABLE failsoft_cache (
 CREATE INDEX failsoft_cache_expires ON failsoft_cache (expires);
 """
 
-CHANNEL_KINDS = {"email": "e-mail", "webhook": "signed webhook", "chat": "chat or paging service"}
+CHANNEL_KINDS = {"email": "email", "webhook": "signed webhook", "chat": "chat or paging service"}
 DEPLOY_KINDS = {kind: kind for kind in ("release", "prompt", "schema", "validator")}
 ROLES = "viewer operator admin"
 JOB_STATES = "running done failed"

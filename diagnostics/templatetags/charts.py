@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timezone import get_current_timezone
 
 from diagnostics.web.charts import bars, cusum, intervals, plan_graph, series, strips
 from diagnostics.web.charts.marks import shape_of
@@ -14,6 +15,12 @@ from diagnostics.web.charts.marks import shape_of
 register = template.Library()
 
 MARK = '<svg class="mark" width="10" height="10" viewBox="0 0 10 10" aria-hidden="true"><path d="{}"/></svg>'  # noqa: E501
+
+
+def _series_chart(chart: series.SeriesChart) -> series.Drawing:
+    return series.draw_series(chart, get_current_timezone())
+
+
 DRAWINGS: Mapping[str, tuple[Callable[..., object], str]] = {
     "interval_bar": (intervals.interval_bar, "interval"),
     "difference_bar": (intervals.difference_bar, "interval"),
@@ -21,8 +28,8 @@ DRAWINGS: Mapping[str, tuple[Callable[..., object], str]] = {
     "sparkline": (bars.sparkline, "bars"),
     "columns": (bars.columns, "bars"),
     "shares": (bars.shares, "shares"),
-    "series_chart": (series.draw_series, "series"),
-    "small_chart": (series.draw_series, "small"),
+    "series_chart": (_series_chart, "series"),
+    "small_chart": (_series_chart, "small"),
     "sum_strip": (cusum.draw_sums, "sums"),
     "strip": (strips.strip, "strip"),
     "looks": (strips.looks, "strip"),

@@ -5,7 +5,7 @@ Laid out like the shares of `diagnostics.web.charts.series`: slots without a fig
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from itertools import groupby
 from math import floor, log10
 
@@ -73,8 +73,8 @@ class LineDrawing:
     height: int = HEIGHT
 
 
-def draw_lines(chart: LineChart) -> LineDrawing:
-    """Lay out a chart."""
+def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
+    """Lay out a chart, its times in a zone."""
     y = figure_axis(chart)
     marks = [mark for mark in chart.marks if chart.since <= mark.at < chart.until][-MOST_MARKS:]
     flags = [Flag(x_of(chart, mark.at), n, mark) for n, mark in enumerate(marks, start=1)]
@@ -84,7 +84,7 @@ def draw_lines(chart: LineChart) -> LineDrawing:
         rows=list(_rows(chart)),
         values="|".join(_values(line) for line in chart.lines),
         ticks=[Tick(y.position(figure), chart.write(figure)) for figure in y.quarters()[::2]],
-        times=list(x_ticks(chart)),
+        times=list(x_ticks(chart, zone)),
         flags=flags,
         numbers=list(number_flags(flags)),
         text=describe_lines(chart),

@@ -12,11 +12,9 @@ places along the width are percentages.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby
 from typing import Protocol
-
-from django.utils.timezone import localtime
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import percent, plural
@@ -160,8 +158,8 @@ class Drawing:
         return self.chart.height
 
 
-def draw_series(chart: SeriesChart) -> Drawing:
-    """Lay out a chart."""
+def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
+    """Lay out a chart, its times in a zone."""
     points = [_point(chart, index) for index in range(len(chart.slots))]
     y = share_axis(chart)
     runs = list(_runs(points))
@@ -176,7 +174,7 @@ def draw_series(chart: SeriesChart) -> Drawing:
         dots="".join(f"{_line(chart, run, y)}h0" for run in runs if len(run) == 1),
         band="".join(_band(chart, run, y) for run in runs),
         shares=list(y.ticks()),
-        times=list(x_ticks(chart)),
+        times=list(x_ticks(chart, zone)),
         baseline_y=y.position(usual[0]) if usual else None,
         baseline_box=_box(y.position(usual[2]), y.position(usual[1])) if usual else None,
         onset_x=x_of(chart, onset.at) if onset else None,
@@ -265,13 +263,14 @@ def _band(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
     return "M" + "L".join(path) + "Z"
 
 
-def x_ticks(chart: OverTime) -> Iterator[Tick]:
-    """Yield round hours or days of the reader's zone, which the labels are in too."""
-    span, offset = chart.until - chart.since, localtime(chart.since).utcoffset() or timedelta()
+def x_ticks(chart: OverTime, zone: tzinfo) -> Iterator[Tick]:
+    """Return round hours or days of a zone, labelled in it."""
+    span = chart.until - chart.since
+    offset = chart.since.astimezone(zone).utcoffset() or timedelta()
     step = next((one for one in STEPS if span / one <= MOST_TICKS), STEPS[-1])
     at = ceil(chart.since + offset, step) - offset
     while at <= chart.until:
-        label = _label(localtime(at), step)
+        label = _label(at.astimezone(zone), step)
         yield Tick(round(x_of(chart, at) / WIDTH * 100, 2), label, at)
         at += step
 

@@ -18,7 +18,7 @@ def chart_of(*lines: tuple[float | None, ...]) -> LineChart:
 
 
 def test_a_line_ends_before_a_gap_and_a_single_slot_is_a_dot() -> None:
-    drawn = draw_lines(chart_of((100.0, 200.0, None, 400.0)))
+    drawn = draw_lines(chart_of((100.0, 200.0, None, 400.0)), UTC)
     ((label, line, dots),) = drawn.paths
     assert label == "p0"
     assert line.count("M") == 1
@@ -35,13 +35,13 @@ def test_the_axis_ends_at_the_next_round_figure(highest: float, top: float) -> N
 
 
 def test_nothing_known_is_said_and_draws_nothing() -> None:
-    drawn = draw_lines(chart_of((None, None)))
+    drawn = draw_lines(chart_of((None, None)), UTC)
     assert drawn.paths[0][1:] == ("", "")
     assert drawn.text == "Latency: no figures in this time"
 
 
 def test_table_and_zoom_have_the_same_figures() -> None:
-    drawn = draw_lines(chart_of((100.0, None), (2_500.5, 3.0)))
+    drawn = draw_lines(chart_of((100.0, None), (2_500.5, 3.0)), UTC)
     assert drawn.values == "100,|2500.5,3"
     assert [cells for _, cells in drawn.rows] == [["100 ms", "2500.5 ms"], ["none", "3 ms"]]
     assert (

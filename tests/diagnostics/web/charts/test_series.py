@@ -1,10 +1,9 @@
 """The geometry of a share over time: places, gaps, intervals, ticks, marks, words."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.utils import timezone
 
 from diagnostics.store.windows import RunBucket
 from diagnostics.web.charts.marks import Mark
@@ -24,7 +23,7 @@ HOUR = timedelta(hours=1)
 FULL = (100, 5), (100, 10), (100, 40), (100, 20)
 
 
-def drawn(*slots: tuple[int, int], **fields: object) -> Drawing:
+def drawn(*slots: tuple[int, int], zone: tzinfo = UTC, **fields: object) -> Drawing:
     chart = {
         "name": "calls",
         "title": "Failed calls",
@@ -33,7 +32,7 @@ def drawn(*slots: tuple[int, int], **fields: object) -> Drawing:
         "slots": [RunBucket(*slot) for slot in slots],
         **fields,
     }
-    return draw_series(SeriesChart(**chart))  # type: ignore[arg-type]
+    return draw_series(SeriesChart(**chart), zone)  # type: ignore[arg-type]
 
 
 def test_a_share_stands_in_the_middle_of_its_slot_on_a_linear_axis() -> None:
@@ -78,9 +77,9 @@ def test_ticks_of_time_are_few_and_round(hours: int) -> None:
 
 
 def test_ticks_of_time_are_round_in_the_readers_zone() -> None:
-    with timezone.override(ZoneInfo("Asia/Kolkata")):
-        day = drawn((1, 0), since=NOON, width=24 * HOUR)
-        week = drawn((1, 0), since=NOON, width=7 * 24 * HOUR)
+    kolkata = ZoneInfo("Asia/Kolkata")
+    day = drawn((1, 0), since=NOON, width=24 * HOUR, zone=kolkata)
+    week = drawn((1, 0), since=NOON, width=7 * 24 * HOUR, zone=kolkata)
     assert [tick.label for tick in day.times] == ["18:00", "00:00", "06:00", "12:00"]
     assert day.times[0].at == NOON + HOUR / 2
     assert {tick.at and tick.at.strftime("%H:%M") for tick in week.times} == {"18:30"}
