@@ -1,1 +1,1 @@
-"""Who plans: providers, models, the attempt engine, goals."""
+"""Planning: providers, models, attempts, goals."""

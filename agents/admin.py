@@ -1,4 +1,4 @@
-"""Administration: providers and models are set up here; goals are there to be looked at."""
+"""Administration: set up providers and models; goals are read-only."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin
 
 
 class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
-    """The models of a provider, in short; each has a page of its own."""
+    """The models of a provider in brief; each has its own page."""
 
     model = LanguageModel
     extra = 0
@@ -26,7 +26,7 @@ class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plai
     can_delete = False
 
     def has_add_permission(self, request: object, obj: object = None) -> bool:
-        """Models are added on their own page, where all their fields are."""
+        """Models are added on their own page, which has all fields."""
         return False
 
 
@@ -41,7 +41,7 @@ class ProviderAdmin(ScopedAdmin):
 
 @admin.register(LanguageModel)
 class LanguageModelAdmin(ScopedAdmin):
-    """Models, and how they are called."""
+    """Models and the settings of their calls."""
 
     list_display = (
         "name",
@@ -57,23 +57,25 @@ class LanguageModelAdmin(ScopedAdmin):
     list_select_related = ("provider",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Read with each model its breakers that are not closed."""
-        mine = Breaker.objects.filter(
+        """Annotate each model with its breakers that are not closed."""
+        not_closed = Breaker.objects.filter(
             project=OuterRef("project"), provider=OuterRef("provider__name"), model=OuterRef("name")
         ).exclude(state=Breaker.State.CLOSED)
-        told = Concat("operation", Value(" "), "kind", Value(": "), "state")
+        description = Concat("operation", Value(" "), "kind", Value(": "), "state")
         models: QuerySet[Any] = super().get_queryset(request)
-        found: QuerySet[Any] = models.annotate(not_closed=ArraySubquery(mine.values_list(told)))
-        return found
+        annotated: QuerySet[Any] = models.annotate(
+            not_closed=ArraySubquery(not_closed.values_list(description))
+        )
+        return annotated
 
     @admin.display(description="Breakers not closed")
     def breakers(self, model: Any) -> str:  # noqa: ANN401 - a row with its breakers
-        """Name them: operation, kind and state."""
+        """Return operation, kind and state of each."""
         return ", ".join(model.not_closed)
 
 
 class BreakerTransitionInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
-    """The history of a breaker, newest first; nobody writes it by hand."""
+    """The history of a breaker, newest first, read-only."""
 
     model = BreakerTransition
     extra = 0
@@ -81,13 +83,13 @@ class BreakerTransitionInline(admin.TabularInline):  # type: ignore[type-arg] # 
     fields = readonly_fields = ("at", "from_state", "to_state", "cause", "actor", "reason")
 
     def has_add_permission(self, request: object, obj: object = None) -> bool:
-        """Nobody adds."""
+        """Transitions cannot be added."""
         return False
 
 
 @admin.register(Breaker)
 class BreakerAdmin(ReadOnlyAdmin):
-    """Circuit breakers: looked at, and opened or closed by hand."""
+    """Circuit breakers: read-only, with actions to open or close them."""
 
     list_display = (
         "provider",
@@ -105,18 +107,18 @@ class BreakerAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Isolate: nothing passes", permissions=["act"])
     def isolate(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
-        """Open the chosen breakers until somebody closes them."""
+        """Open the selected breakers until they are closed manually."""
         changed = sum(isolate_breaker(row.pk, Hand(request.user)) for row in queryset)
         self.message_user(request, f"{changed} breakers isolated.", messages.WARNING)
 
     @admin.action(description="Close: forget all faults", permissions=["act"])
     def close(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
-        """Close the chosen breakers."""
+        """Close the selected breakers."""
         changed = sum(close_breaker(row.pk, Hand(request.user)) for row in queryset)
         self.message_user(request, f"{changed} breakers closed.")
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Whether this person may act: whoever might change breakers."""
+        """Whether the user may change breakers."""
         return bool(request.user.has_perm("agents.change_breaker"))
 
 
@@ -132,7 +134,7 @@ class GoalAdmin(ReadOnlyAdmin):
 
 @admin.register(FixPattern)
 class FixPatternAdmin(ReadOnlyAdmin):
-    """What was learned from recoveries; decided on its own page."""
+    """Fix patterns; decisions are made on their own page."""
 
     list_display = (
         "schema",
@@ -149,14 +151,14 @@ class FixPatternAdmin(ReadOnlyAdmin):
 
 @admin.register(FixPolicy)
 class FixPolicyAdmin(ReadOnlyAdmin):
-    """Whether projects use fix patterns."""
+    """Fix-pattern policies of projects."""
 
     list_display = ("project", "mode", "changed_by", "changed_at")
 
 
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin):
-    """Calls of providers."""
+    """Model calls."""
 
     list_display = ("goal", "node", "cycle", "attempt", "state", "error_type", "model")
     list_filter = ("project", "state", "error_type", "model")

@@ -4,7 +4,7 @@ import stamina.instrumentation
 from django.apps import AppConfig
 
 # At DEBUG they write whole requests: prompts and headers.
-TALKATIVE = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2")
+VERBOSE_LOGGERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2")
 
 
 class AgentsConfig(AppConfig):
@@ -15,8 +15,8 @@ class AgentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Keep prompts out of the logs of the libraries that carry them."""
-        for name in TALKATIVE:
+        """Register with the apps below; keep prompts out of the logs of libraries."""
+        for name in VERBOSE_LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)
         _register_texts()
         _register_signals()
@@ -25,14 +25,14 @@ class AgentsConfig(AppConfig):
 
 
 def _register_signals() -> None:
-    """Let alert rules watch what only this app knows."""
+    """Register this app's signals for alert rules."""
     from agents.breakers import alerts as breaker_alerts  # noqa: PLC0415 - needs ready apps
 
     breaker_alerts.register()
 
 
 def _register_texts() -> None:
-    """Say what is redacted again after a new rule: all that is shown of goals and runs."""
+    """Register what a new rule redacts again: every text shown of goals and runs."""
     from agents import models as agents  # noqa: PLC0415 - needs ready apps
     from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
     from plans import models as plans  # noqa: PLC0415

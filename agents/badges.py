@@ -1,4 +1,4 @@
-"""How a state is shown: a tone, which is a shape and a colour, and a word."""
+"""Badges of states: a tone, which is a shape and a colour, and a text."""
 
 from typing import overload
 
@@ -50,7 +50,7 @@ ATTEMPT: dict[str, Tone] = {
 def goal_badge(status: str, task_status: str | None) -> Badge:
     """Return the badge of a goal: the run's `task_status` once the goal has one and ended.
 
-    A goal that failed though its last run did well says that it failed.
+    A failed goal whose last run completed is shown as failed.
     """
     if status == "failed" and task_status == "COMPLETED":
         return GOAL_STATUS[status], _word(status)
@@ -61,8 +61,8 @@ def goal_badge(status: str, task_status: str | None) -> Badge:
 
 def run_badge(state: str, task_status: str | None) -> Badge:
     """Return the badge of a plan run: its `task_status` once it has one."""
-    shown = task_status or state
-    return RUN.get(shown, "quiet"), _word(shown)
+    status = task_status or state
+    return RUN.get(status, "quiet"), _word(status)
 
 
 @overload
@@ -70,7 +70,7 @@ def outcome_badge(outcome: str) -> Badge: ...
 @overload
 def outcome_badge(outcome: str | None) -> Badge | None: ...
 def outcome_badge(outcome: str | None) -> Badge | None:
-    """Return the badge of the outcome of a run or of planning; None while that goes on."""
+    """Return the badge of the outcome of a run or of planning; None while it has none."""
     if outcome is None:
         return None
     return OUTCOME[outcome], _word(outcome)
@@ -88,11 +88,11 @@ def step_badge(state: str, *, ok: bool | None, skipped: bool | None) -> Badge:
 
 
 def attempt_label(state: str, error_type: str | None) -> Badge:
-    """Return the tone and word of an attempt: its kind of failure where there is one."""
+    """Return the badge of an attempt: its kind of failure if it failed."""
     words = {"calling": "calling the model", "valid": "valid"}
     return ATTEMPT[state], words.get(state) or error_type or state
 
 
 def _word(status: str) -> str:
-    """Write a status in sentence case."""
+    """Return a status in sentence case."""
     return WORDS.get(status) or status.replace("_", " ").capitalize()

@@ -1,4 +1,4 @@
-"""Jobs: what a person orders and a worker does, each beginning and end in the audit log."""
+"""Jobs that a user orders and a worker runs; start and end are in the audit log."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ QUEUE = "fold"
 
 
 class Job(models.Model):
-    """A job of a project: `running` until a worker says how it ended."""
+    """A job of a project: `running` until a worker has ended it."""
 
     project_id: int
     by = person(blank=False)
@@ -27,8 +27,8 @@ class Job(models.Model):
         abstract = True
 
 
-def order(job: Job, by: User, task: str, action: str, target: str) -> None:
-    """Store a job with its audit entry and the message to the worker that does it."""
+def submit_job(job: Job, by: User, task: str, action: str, target: str) -> None:
+    """Store a job with its audit entry, and enqueue it."""
     job.by = by
     with transaction.atomic():
         job.save()
@@ -36,10 +36,10 @@ def order(job: Job, by: User, task: str, action: str, target: str) -> None:
         enqueue(task, {"order_id": job.pk}, QUEUE, job.project_id)
 
 
-def finish(job: Job, status: str, action: str, target: str, **counts: int) -> None:
-    """End a job with what it counted, unless it has ended: one audit entry each."""
+def finish_job(job: Job, status: str, action: str, target: str, **counts: int) -> None:
+    """End a job with its counts and an audit entry, unless it has ended."""
     with transaction.atomic():
         rows: models.QuerySet[Any] = type(job)._default_manager.filter(pk=job.pk)
         if rows.filter(status=RUNNING).update(status=status, finished_at=DatabaseNow(), **counts):
-            told = {"ordered_by": job.by_id, **counts}
-            note(job.project_id, "a worker", action, target, told)
+            details = {"ordered_by": job.by_id, **counts}
+            note(job.project_id, "a worker", action, target, details)

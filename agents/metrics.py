@@ -9,7 +9,7 @@ from agents.breakers.models import Breaker
 
 
 def gauge_breakers(project_id: int | None) -> Iterator[Metric]:
-    """How many breakers of each provider and model are not closed; of all projects when None."""
+    """Yield the number of breakers that are not closed, by provider and model."""
     family = GaugeMetricFamily(
         "failsoft_breakers_open",
         "Circuit breakers that are not closed.",

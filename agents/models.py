@@ -1,4 +1,4 @@
-"""Rows of who plans, what was asked, and every call that was made for it."""
+"""The models of this app, for Django to find."""
 
 from agents.actions.models import Entry
 from agents.breakers.models import Breaker, BreakerTransition

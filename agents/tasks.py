@@ -1,4 +1,4 @@
-"""What workers do for goals; each task only names the work, rows decide it."""
+"""Celery tasks; arguments are ids, and rows decide what is done."""
 
 from uuid import UUID
 
@@ -12,29 +12,29 @@ from agents.purge import purging
 
 @shared_task(name="agents.tasks.run_goal")
 def run_goal(goal_id: str) -> None:
-    """Move a goal as far as it goes now."""
+    """Run a goal as far as it goes now."""
     running.run_goal(UUID(goal_id))
 
 
 @shared_task(name="agents.tasks.reconcile_goals")
 def reconcile_goals() -> None:
-    """Take up goals that went silent."""
+    """Requeue goals that went silent."""
     recovery.reconcile_goals()
 
 
 @shared_task(name="agents.tasks.try_model")
 def try_model(model_id: int) -> None:
-    """Call a model once, as an administrator asked."""
+    """Test a model with one call."""
     model_test.try_model(model_id)
 
 
 @shared_task(name="agents.tasks.purge_ordered")
 def purge_ordered(order_id: int) -> None:
-    """Carry out a purge that an administrator ordered."""
+    """Run a purge."""
     purging.carry_out(order_id)
 
 
 @shared_task(name="agents.tasks.see_to_demo")
 def see_to_demo(order_id: int) -> None:
-    """Load or remove the demo data, as an administrator asked."""
+    """Load or remove the demo data."""
     jobs.carry_out(order_id)

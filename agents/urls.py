@@ -1,4 +1,4 @@
-"""Addresses of the agents app."""
+"""URLs of the agents app."""
 
 from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
@@ -30,7 +30,7 @@ from agents.metrics import gauge_breakers
 from agents.purge.views import planning, purge
 from diagnostics.metrics import add_gauges
 
-# Here, because only processes that serve addresses have to know.
+# Here, because only processes that serve HTTP need it.
 add_gauges(gauge_breakers)
 
 MOVED_TO_RUNS = RedirectView.as_view(
@@ -42,7 +42,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # A correlation id may hold slashes.
     path("runs/<path:reference>/", run, name="run"),
     path("export/runs.<slug:ending>", export_runs, name="export_runs"),
-    # Where goals and the tail stood before: links in mails and trackers stay good.
+    # Former URLs of goals and the live view: links in mails and trackers stay valid.
     path("goals/", MOVED_TO_RUNS, name="goals"),
     path("live/", moved_live, name="live"),
     path("export/goals.<slug:ending>", export_goals, name="export_goals"),

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from agents.demo import loading
 from agents.demo.models import DemoOrder
-from agents.jobs import finish, order
+from agents.jobs import finish_job, submit_job
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.clock import DatabaseNow
@@ -30,7 +30,7 @@ def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
         if running := at_work.first():
             return running
         job = DemoOrder(project=project, verb=DemoOrder.Verb(verb))
-        order(job, by, TASK, f"demo.{verb}_ordered", project.slug)
+        submit_job(job, by, TASK, f"demo.{verb}_ordered", project.slug)
     return job
 
 
@@ -63,4 +63,6 @@ def carry_out(order_id: int) -> None:
 
 
 def _finish(job: DemoOrder, status: str, events: int, goals: int) -> None:
-    finish(job, status, f"demo.{job.verb}_{status}", job.project.slug, events=events, goals=goals)
+    finish_job(
+        job, status, f"demo.{job.verb}_{status}", job.project.slug, events=events, goals=goals
+    )

@@ -1,4 +1,4 @@
-"""Passwords that commands are given, or make and print once."""
+"""Passwords that commands read from stdin, or generate and print once."""
 
 import secrets
 import sys
@@ -13,16 +13,16 @@ from django.core.management.base import CommandError
 
 
 def add_password_option(parser: ArgumentParser) -> None:
-    """Declare the option; an argument would stand in the process list and in the history."""
+    """Add the option; an argument would be visible in the process list and the shell history."""
     parser.add_argument("--password-stdin", action="store_true", help="read it from stdin")
 
 
 def new_password(options: Mapping[str, Any], user: User | None = None) -> tuple[str, str]:
-    """Return a good password, and the line that tells it if it was made here."""
-    is_given = options["password_stdin"]
-    password = sys.stdin.readline().rstrip("\n") if is_given else secrets.token_urlsafe(18)
+    """Return a valid password, and the line to print if it was generated."""
+    is_piped = options["password_stdin"]
+    password = sys.stdin.readline().rstrip("\n") if is_piped else secrets.token_urlsafe(18)
     try:
         validate_password(password, user)
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from error
-    return password, "" if is_given else f"Password: {password}"
+    return password, "" if is_piped else f"Password: {password}"

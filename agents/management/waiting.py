@@ -1,4 +1,4 @@
-"""Staying until a goal has ended, for commands."""
+"""Wait for a goal, and print it."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "waiting_user": 3}
 
 
 def show_goal(command: BaseCommand, record: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Write how a goal stands, where its page is, and what its person is told."""
+    """Print a goal's status, the URL of its page and its message to the user."""
     page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
     command.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
     for text in (*lines, record["user_text"]):
@@ -25,7 +25,7 @@ def show_goal(command: BaseCommand, record: Mapping[str, Any], lines: Iterable[s
 def wait_for(goal: Goal) -> Goal:
     """Return the goal's row once it has ended or waits for its user."""
     while True:
-        found = Goal.objects.select_related("language_model__provider").get(pk=goal.pk)
-        if found.status in EXIT_CODES:
-            return found
+        row = Goal.objects.select_related("language_model__provider").get(pk=goal.pk)
+        if row.status in EXIT_CODES:
+            return row
         time.sleep(POLL_SECONDS)

@@ -1,1 +1,1 @@
-"""Deleting what was recorded of a run or a project."""
+"""Delete the recorded data of a run or a project."""

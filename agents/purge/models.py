@@ -1,4 +1,4 @@
-"""A purge that somebody ordered: a worker does it, batch by batch, and says how it went."""
+"""Orders to purge: a worker deletes batch by batch and stores the counts."""
 
 from django.db import models
 
@@ -8,10 +8,10 @@ from diagnostics.constraints import index, known
 
 
 class PurgeOrder(Job):
-    """Everything of one correlation id, or with an empty one everything recorded."""
+    """A purge of one correlation id, or with an empty one of all recorded data."""
 
     class Status(models.TextChoices):
-        """Waiting or at work, ended, or refused because something had not ended."""
+        """Queued or running, done, or refused because a goal or run had not ended."""
 
         RUNNING = "running"
         DONE = "done"

@@ -1,4 +1,4 @@
-"""Deleting what was recorded of a run or a project, at once or as a job of a worker."""
+"""Delete the recorded data of a run or a project, at once or as a job of a worker."""
 
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from agents.goals.models import Goal
-from agents.jobs import QUEUE, finish, order
+from agents.jobs import QUEUE, finish_job, submit_job
 from agents.purge.models import PurgeOrder
 from diagnostics import purge as event_purge
 from diagnostics.accounts.models import Project
@@ -36,13 +36,13 @@ class Purged:
 
 
 def purge(project: Project, correlation_id: str | None) -> Purged:
-    """Delete what belongs to a correlation id, or with None everything that was recorded.
+    """Delete the data of a correlation id, or with None all recorded data.
 
     Settings, keys, models, tools and fix patterns of the project stay. Raises
     StillAtWorkError.
     """
-    mine = _recorded(project, correlation_id)
-    goals, runs = Goal.objects.filter(mine), Run.objects.filter(mine)
+    condition = _recorded(project, correlation_id)
+    goals, runs = Goal.objects.filter(condition), Run.objects.filter(condition)
     if goals.filter(status__in=AT_WORK).exists() or runs.filter(state__in=UNFINISHED).exists():
         raise StillAtWorkError(StillAtWorkError.__doc__)
     counted = _delete(project, goals, "goal"), _delete(project, runs, "run")
@@ -53,14 +53,14 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
 
 def count(project: Project, correlation_id: str | None) -> Purged:
     """Return how much `purge` would delete now."""
-    mine = _recorded(project, correlation_id)
+    condition = _recorded(project, correlation_id)
     tables = (Goal, Run, Event)
-    return Purged(*(table.objects.filter(mine).count() for table in tables))
+    return Purged(*(table.objects.filter(condition).count() for table in tables))
 
 
 def _recorded(project: Project, correlation_id: str | None) -> Q:
-    mine = Q(project=project)
-    return mine if correlation_id is None else mine & Q(correlation_id=correlation_id)
+    condition = Q(project=project)
+    return condition if correlation_id is None else condition & Q(correlation_id=correlation_id)
 
 
 def _delete(project: Project, rows: QuerySet[Any], kind: str) -> int:
@@ -79,18 +79,18 @@ TASK = "agents.tasks.purge_ordered"
 def order_purge(project: Project, by: User, correlation_id: str) -> PurgeOrder:
     """Order a purge; without a correlation id, of everything recorded in the project."""
     job = PurgeOrder(project=project, correlation_id=correlation_id)
-    order(job, by, TASK, "purge.ordered", correlation_id or "everything")
+    submit_job(job, by, TASK, "purge.ordered", correlation_id or "everything")
     return job
 
 
 def orders_of(project: Project) -> QuerySet[PurgeOrder]:
     """Return a project's purges, newest first."""
-    found = PurgeOrder.objects.filter(project=project).select_related("by")
-    return found.order_by("-at")
+    orders = PurgeOrder.objects.filter(project=project).select_related("by")
+    return orders.order_by("-at")
 
 
 def carry_out(order_id: int) -> None:
-    """Purge as ordered; safe to repeat: what was interrupted is taken up again."""
+    """Purge as ordered; safe to repeat after an interruption."""
     running = PurgeOrder.objects.select_related("project", "by").filter(
         pk=order_id, status=PurgeOrder.Status.RUNNING
     )
@@ -107,10 +107,10 @@ def carry_out(order_id: int) -> None:
 
 
 def _take_up_again(job: PurgeOrder) -> None:
-    """Leave word for later: a large purge outlasts its task, and workers die."""
+    """Enqueue the job again for later: a large purge outlasts its task, and workers die."""
     later = timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
     enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=later)
 
 
 def _finish(job: PurgeOrder, status: str, **counts: int) -> None:
-    finish(job, status, f"purge.{status}", job.correlation_id or "everything", **counts)
+    finish_job(job, status, f"purge.{status}", job.correlation_id or "everything", **counts)

@@ -1,4 +1,4 @@
-"""Stopping and resuming planning, and purging what was recorded."""
+"""Stop and resume planning, and purge recorded data."""
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -22,7 +22,7 @@ ORDERS_SHOWN = 20
 def planning(request: ConsoleRequest) -> HttpResponse:
     """Show whether planning is stopped; stop or resume it."""
     if request.method == "POST":
-        _move(request)
+        _stop_or_resume(request)
         return redirect("settings_planning")
     stops = stops_of(request.project)
     queued = Goal.objects.filter(project=request.project, status=Goal.Status.QUEUED)
@@ -53,7 +53,7 @@ def purge(request: ConsoleRequest) -> HttpResponse:
     return show(request, "purge", context, "Purge")
 
 
-def _move(request: ConsoleRequest) -> None:
+def _stop_or_resume(request: ConsoleRequest) -> None:
     wants_all = request.POST.get("where") == "everywhere"
     if wants_all and not request.user.is_superuser:
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""`manage.py create_admin`: a person who may do everything, in one project at least."""
+"""`manage.py create_admin`: create a superuser who administers the default project."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,7 +15,7 @@ from diagnostics.accounts.projects import ensure_default_project
 
 
 class Command(BaseCommand):
-    """Create an administrator; the password comes from stdin or is made and printed once."""
+    """Create an administrator; the password is read from stdin, or generated and printed once."""
 
     help = "Create an administrator of the console and the default project."
 
@@ -36,9 +36,9 @@ class Command(BaseCommand):
             )
         except ValidationError as error:
             faults = error.message_dict.items()
-            told = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in faults)
-            raise CommandError(told) from error
-        password, told = new_password(options)
+            message = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in faults)
+            raise CommandError(message) from error
+        password, message = new_password(options)
         with transaction.atomic():
             user = users.objects.create_superuser(options["username"], options["email"], password)
             project = ensure_default_project()
@@ -46,5 +46,5 @@ class Command(BaseCommand):
             by = "manage.py create_admin"
             note(project.pk, by, "member.joined", options["username"])
         self.stdout.write(f"Created {options['username']}.")
-        if told:
-            self.stdout.write(told)
+        if message:
+            self.stdout.write(message)

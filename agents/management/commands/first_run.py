@@ -1,4 +1,4 @@
-"""`manage.py first_run`: what a fresh installation on one machine needs; safe to repeat."""
+"""`manage.py first_run`: set up an installation on one machine; safe to repeat."""
 
 import os
 import secrets
@@ -31,7 +31,7 @@ OWNER_ONLY = 0o600
 
 
 class Command(BaseCommand):
-    """Make the default project, its administrator, a local key and the embedded model's row."""
+    """Create the default project, its administrator, a local key and the embedded model."""
 
     help = "Set up a new installation on one machine; existing data is not changed."
 
@@ -64,11 +64,11 @@ def _ensure_key(project: Project, target: Path) -> None:
 
 
 def _ensure_model(project: Project) -> None:
-    """The embedded model: text first, its schema mode on the last attempt."""
+    """Create the embedded model: text mode first, schema mode on the last attempt."""
     provider, _ = Provider.objects.get_or_create(
         project=project, name=PROVIDER, defaults={"adapter": Provider.Adapter.OPENAI}
     )
-    # The port is another one at every start.
+    # The port is different at every start.
     Provider.objects.filter(pk=provider.pk).update(
         base_url=f"{settings.FAILSOFT_MODEL_URL}/v1",
         credential=MODEL_KEY if settings.FAILSOFT_MODEL_KEY else "",
@@ -85,11 +85,11 @@ def _ensure_model(project: Project) -> None:
             "output_mode": modes.TEXT,
             "last_output_mode": modes.SCHEMA,
             "supported_output_modes": [modes.TEXT, modes.JSON, modes.SCHEMA],
-            # Free text of this size is a loop in nine cases of ten; a cut answer is given
-            # twice as much the next time, which three steps fit in.
+            # Free text of this size is a loop in nine cases of ten; after a cut answer the limit
+            # is doubled, which is enough for three steps.
             "max_output_tokens": 192,
             "temperature": 0.2,
-            # Seconds on two quiet cores; a crowded machine makes three tokens a second.
+            # An answer takes seconds on two idle cores; a busy machine makes three tokens a second.
             "attempt_timeout_seconds": 120,
             "prompt_version": PROMPT_VERSION,
         },
@@ -97,7 +97,7 @@ def _ensure_model(project: Project) -> None:
 
 
 def _write_private(target: Path, text: str) -> None:
-    """Write a file that only its owner can read, from the first byte on."""
+    """Write a file that only its owner can ever read."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         os.fchmod(descriptor, OWNER_ONLY)

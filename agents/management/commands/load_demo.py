@@ -16,11 +16,11 @@ from diagnostics.management.projects import require_project
 
 RUNS_PER_HOUR = 75.0
 WEAKEST = 0.25
-"""What is shown to people should be there to be seen; `bench.verdict` draws weaker ones."""
+"""A demo incident should be visible; `bench.verdict` draws weaker ones."""
 
 
 class Command(BaseCommand):
-    """Two weeks of made-up events and goals, or a week that ends with an incident."""
+    """Two weeks of fake events and goals, or a week that ends with an incident."""
 
     help = (
         "Load two weeks of demo events and goals, or with --incident a week of events "
@@ -54,19 +54,19 @@ class Command(BaseCommand):
         volume: float,
         **_: object,
     ) -> None:
-        """Load or remove, and say in one line what was done."""
+        """Load or remove, and print one line about it."""
         owner = require_project(project)
         if json and (incident is None or remove):
             raise CommandError("--json requires --incident")
         moment = now or clock.now()
         if remove:
-            said = _remove(owner)
+            message = _remove(owner)
         elif incident is None:
-            said = _load(owner, moment, seed, volume)
+            message = _load(owner, moment, seed, volume)
         else:
-            made = make_incident(incident, seed, moment, RUNS_PER_HOUR * volume, weakest=WEAKEST)
-            said = _load_incident(owner, made, as_json=json)
-        self.stdout.write(said)
+            drawn = make_incident(incident, seed, moment, RUNS_PER_HOUR * volume, weakest=WEAKEST)
+            message = _load_incident(owner, drawn, as_json=json)
+        self.stdout.write(message)
 
 
 def _moment(text: str) -> datetime:

@@ -1,4 +1,4 @@
-"""`manage.py parse`: recover, soften and check answers, JSON Lines in and out, no database."""
+"""`manage.py parse`: recover, coerce and check answers, JSON Lines in and out, no database."""
 
 import sys
 from argparse import ArgumentParser
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it ends with 0 however bad the lines are."""
+        """Run the command; it exits with 0 even if lines are invalid."""
         schema = AnswerSchema(options["schema"])
         for answer in parse_lines(sys.stdin.buffer, schema):
             self.stdout.write(write_line(answer))
@@ -41,22 +41,22 @@ class Command(BaseCommand):
 
 
 def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:
-    """Answer every line that is not blank, in order."""
+    """Yield the answer of every line that is not blank, in order."""
     return answer_lines(lines, partial(_parse, schema), _NOTHING)
 
 
-def _parse(schema: AnswerSchema, asked: Line) -> Line:
-    _check(asked)
-    expected = AnswerSchema(asked.get("schema") or schema)
-    return parse_answer(asked["raw"], expected, asked.get("finish_reason"))
+def _parse(schema: AnswerSchema, line: Line) -> Line:
+    _check(line)
+    expected = AnswerSchema(line.get("schema") or schema)
+    return parse_answer(line["raw"], expected, line.get("finish_reason"))
 
 
-def _check(asked: Line) -> None:
-    if not isinstance(asked.get("raw"), str):
+def _check(line: Line) -> None:
+    if not isinstance(line.get("raw"), str):
         raise LineError('"raw" must be the text of an answer')
     for key in ("schema", "finish_reason"):
-        if not isinstance(asked.get(key), str | None):
+        if not isinstance(line.get(key), str | None):
             raise LineError(f'"{key}" must be a string or null')
-    if asked.get("schema") and asked["schema"] not in set(AnswerSchema):
+    if line.get("schema") and line["schema"] not in set(AnswerSchema):
         known = ", ".join(AnswerSchema)
         raise LineError(f'"schema" must be one of {known}')

@@ -27,7 +27,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it ends with 0 however bad the lines are."""
+        """Run the command; it exits with 0 even if lines are invalid."""
         toolset = TOOLSETS[options["toolset"]]
         for number, line in numbered_lines(sys.stdin.buffer):
             self.stdout.write(write_line(answer_calls(line, number, toolset)))

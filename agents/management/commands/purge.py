@@ -1,4 +1,4 @@
-"""Delete what was recorded of a correlation id or of a whole project."""
+"""Delete the recorded data of a correlation id or of a whole project."""
 
 import sys
 from argparse import ArgumentParser
@@ -32,7 +32,7 @@ class Command(BaseCommand):
     def handle(
         self, *, project: str, correlation_id: str | None, dry_run: bool, yes: bool, **_: object
     ) -> None:
-        """Delete, and say in one line how much."""
+        """Delete, and print the counts."""
         owner = require_project(project)
         if dry_run:
             counted = count(owner, correlation_id)

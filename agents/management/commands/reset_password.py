@@ -1,4 +1,4 @@
-"""`manage.py reset_password`: a new password where there is no mail to send a link by."""
+"""`manage.py reset_password`: set a new password where no mail can be sent."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,7 +15,7 @@ from diagnostics.accounts.audit_log import note
 
 
 class Command(BaseCommand):
-    """Set a new password, end every session of the person, print what was made."""
+    """Set a new password, end every session of the user, print a generated password."""
 
     help = "Set a new password for a user; it is generated and printed once, or read from stdin."
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"user {name!r} not found")
-        password, told = new_password(options, user)
+        password, message = new_password(options, user)
         forgets = options["forget_second_factor"]
         with transaction.atomic():
             user.set_password(password)
@@ -46,12 +46,12 @@ class Command(BaseCommand):
             forgotten = {"second_factor_forgotten": bool(forgets)}
             note(None, "manage.py reset_password", "password.reset", name, forgotten)
         self.stdout.write(f"{name} has a new password; all sessions were ended.")
-        if told:
-            self.stdout.write(told)
+        if message:
+            self.stdout.write(message)
 
 
 def _end_sessions(user_id: int) -> None:
-    mine = UserSession.objects.filter(user_id=user_id)
-    keys = list(mine.values_list("session_key", flat=True))
+    sessions = UserSession.objects.filter(user_id=user_id)
+    keys = list(sessions.values_list("session_key", flat=True))
     Session.objects.filter(session_key__in=keys).delete()
-    mine.delete()
+    sessions.delete()

@@ -1,4 +1,4 @@
-"""`manage.py run_goal FILE`: run a workflow file, on the running Failsoft or right here."""
+"""`manage.py run_goal FILE`: run a workflow file on the running Failsoft or in this process."""
 
 import sys
 from argparse import ArgumentParser
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     """Run; exit 0 completed, 1 failed or cancelled, 2 refused, 3 waiting for the user."""
 
     help = "Run a workflow file (YAML): its goal, its steps, its completion check."
-    # A workflow with steps of its own runs without a database.
+    # A workflow that contains its steps runs without a database.
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -56,9 +56,9 @@ class Command(BaseCommand):
 
     def _run_here(self, workflow: Workflow, *, as_json: bool) -> NoReturn:
         self.stderr.write(HERE)
-        tell = self.stderr.write if as_json else self.stdout.write
+        report = self.stderr.write if as_json else self.stdout.write
         try:
-            ended = run_here(workflow, tell)
+            ended = run_here(workflow, report)
         except NeedsStackError:
             raise CommandError(NEEDED, returncode=REFUSED) from None
         if as_json:
@@ -92,8 +92,8 @@ class Command(BaseCommand):
             print_json(self, {"errors": faults})
         for fault in faults if not as_json else ():
             place = f"line {fault['line']}, column {fault['column']}"
-            told = " ".join(filter(None, (fault["path"], fault["message"])))
-            self.stderr.write(f"{place}: {told}")
+            message = " ".join(filter(None, (fault["path"], fault["message"])))
+            self.stderr.write(f"{place}: {message}")
         sys.exit(REFUSED)
 
 
@@ -107,7 +107,7 @@ def _read(name: str) -> str:
 
 
 def _has_stack() -> bool:
-    """Whether there is a database; one that is named and does not answer is a fault."""
+    """Whether there is a database; CommandError if one is configured but unavailable."""
     try:
         connection.ensure_connection()
     except OperationalError as error:

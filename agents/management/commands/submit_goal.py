@@ -1,4 +1,4 @@
-"""`manage.py submit_goal "..."`: queue a goal, and with --wait stay until it has ended."""
+"""`manage.py submit_goal "..."`: queue a goal, and with --wait wait until it has ended."""
 
 import sys
 from argparse import ArgumentParser
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         """Run the command."""
         project = require_project(options["project"])
         try:
-            goal = submit_goal(project.pk, _order(options))
+            goal = submit_goal(project.pk, _request_body(options))
         except RequestRefusedError as error:
             self._refuse(error, as_json=options["json"])
         if not options["wait"]:
@@ -69,12 +69,12 @@ class Command(BaseCommand):
             self.stdout.write(text)
 
 
-def _order(options: dict[str, Any]) -> dict[str, Any]:
+def _request_body(options: dict[str, Any]) -> dict[str, Any]:
     names = ("goal", "mode", "provider", "model", "tools", "toolset", "max_iterations")
-    order = {name: options[name] for name in names}
+    body = {name: options[name] for name in names}
     if options["max_attempts"] is not None:
-        order["retry"] = {"max_attempts": options["max_attempts"]}
-    return order
+        body["retry"] = {"max_attempts": options["max_attempts"]}
+    return body
 
 
 def _line(attempt: dict[str, Any]) -> str:
