@@ -1,4 +1,4 @@
-"""The reader's own account: name, zone, theme, second factor, sign-ins, a new password."""
+"""The user's account: name, zone, theme, second factors, sessions, sign-ins."""
 
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
@@ -35,20 +35,20 @@ def account(request: ConsoleRequest) -> HttpResponse:
     posted = request.method == "POST"
     form = AccountForm(request.POST if posted else None, instance=user)
     profile = profile_of(user)
-    look = ProfileForm(request.POST if posted else None, instance=profile)
-    if posted and form.is_valid() and look.is_valid():
+    profile_form = ProfileForm(request.POST if posted else None, instance=profile)
+    if posted and form.is_valid() and profile_form.is_valid():
         if "email" in form.changed_data and user.has_usable_password():
-            # Who holds the address can ask for a new password.
+            # The address can be used to reset the password.
             try:
                 raise_if_reauthentication_required(request, app="")
             except ReauthenticationRequired:
                 messages.warning(request, UNSAVED)
                 raise
-        _save(request, form, look)
+        _save(request, form, profile_form)
         return redirect("account")
     context = {
         "form": form,
-        "look": look,
+        "look": profile_form,
         "factors": _factors(user),
         "require_mfa": settings.FAILSOFT_REQUIRE_MFA,
         "sessions": _sessions(user),
@@ -64,7 +64,7 @@ def account(request: ConsoleRequest) -> HttpResponse:
 @require_POST
 @member_view
 def sign_out_everywhere(request: ConsoleRequest) -> HttpResponse:
-    """End every session of the reader, this one too."""
+    """End every session of the user, including this one."""
     user = user_of(request)
     keys = UserSession.objects.filter(user=user).values_list("session_key", flat=True)
     with transaction.atomic():
@@ -76,15 +76,15 @@ def sign_out_everywhere(request: ConsoleRequest) -> HttpResponse:
     return redirect("account_login")
 
 
-def _save(request: ConsoleRequest, form: AccountForm, look: ProfileForm) -> None:
-    changed = [*form.changed_data, *look.changed_data]
+def _save(request: ConsoleRequest, form: AccountForm, profile_form: ProfileForm) -> None:
+    changed = [*form.changed_data, *profile_form.changed_data]
     with transaction.atomic():
         form.save()
-        profile = look.save()
+        profile = profile_form.save()
         if changed:
             user = user_of(request)
-            told = {"changed": ", ".join(changed)}
-            note(None, user, "account.changed", user.get_username(), dict(told))
+            details = {"changed": ", ".join(changed)}
+            note(None, user, "account.changed", user.get_username(), dict(details))
     remember(request.session, profile)
     messages.success(request, "Saved.")
 
@@ -97,8 +97,8 @@ def _factors(user: User) -> dict[str, int]:
 
 
 def _sessions(user: User) -> list[UserSession]:
-    """Return the sessions that are still open, the latest first."""
-    mine = UserSession.objects.filter(user=user).order_by("-last_seen_at")
+    """Return the open sessions, the latest first."""
+    sessions = UserSession.objects.filter(user=user).order_by("-last_seen_at")
     open_keys = Session.objects.filter(expire_date__gt=timezone.now())
     keys = open_keys.values_list("session_key", flat=True)
-    return list(mine.filter(session_key__in=keys)[:SIGN_INS_SHOWN])
+    return list(sessions.filter(session_key__in=keys)[:SIGN_INS_SHOWN])

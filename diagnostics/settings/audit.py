@@ -1,4 +1,4 @@
-"""The audit log of a project: newest first, by person and action, to take away."""
+"""The audit log of a project: newest first, filtered by actor and action, with export."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,15 +32,15 @@ class AuditRow:
 @require_safe
 @settings_view
 def audit(request: ConsoleRequest) -> HttpResponse:
-    """Show a page of the log; `before` is the number where the last one ended."""
-    chain, rows = _asked(request)
+    """Show a page of the log; `before` is the last number of the previous page."""
+    chain, rows = _selected(request)
     whole = AuditEntry.objects.filter(chain=chain)
     if before := read_number(request.GET.get("before")):
         rows = rows.filter(number__lt=before)
-    found = list(rows[: PAGE + 1])
+    entries = list(rows[: PAGE + 1])
     context = {
-        "lines": [_line(entry) for entry in found[:PAGE]],
-        "older": found[PAGE - 1].number if len(found) > PAGE else None,
+        "lines": [_line(entry) for entry in entries[:PAGE]],
+        "older": entries[PAGE - 1].number if len(entries) > PAGE else None,
         "actors": whole.order_by("actor").values_list("actor", flat=True).distinct(),
         "actions": whole.order_by("action").values_list("action", flat=True).distinct(),
         "actor": request.GET.get("actor", ""),
@@ -55,21 +55,21 @@ def audit(request: ConsoleRequest) -> HttpResponse:
 @require_safe
 @settings_view
 def export_audit(request: ConsoleRequest) -> HttpResponse:
-    """Return the chosen entries, oldest first, as CSV or JSON lines."""
-    chain, rows = _asked(request)
-    told = (_row(entry) for entry in rows.order_by("number").iterator())
+    """Return the selected entries, oldest first, as CSV or JSON Lines."""
+    chain, rows = _selected(request)
+    records = (_row(entry) for entry in rows.order_by("number").iterator())
     as_csv = request.GET.get("format") == "csv"
-    body: Iterator[str] = write_csv(COLUMNS, told) if as_csv else write_json_lines(told)
+    body: Iterator[str] = write_csv(COLUMNS, records) if as_csv else write_json_lines(records)
     kind, ending = ("text/csv", "csv") if as_csv else ("application/x-ndjson", "jsonl")
-    # The whole of it: each line is small, and the reader waits for the end anyway.
-    answer = HttpResponse("".join(body), content_type=f"{kind}; charset=utf-8")
+    # Not streamed: lines are small, and a partial file is of no use.
+    response = HttpResponse("".join(body), content_type=f"{kind}; charset=utf-8")
     name = f"audit-{chain or 'installation'}.{ending}"
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
-def _asked(request: ConsoleRequest) -> tuple[int, QuerySet[AuditEntry]]:
-    """Return the chain and its chosen entries; the installation's is for superusers."""
+def _selected(request: ConsoleRequest) -> tuple[int, QuerySet[AuditEntry]]:
+    """Return the chain and its selected entries; the installation's is for superusers."""
     wants_all = request.GET.get("of") == "installation" and request.user.is_superuser
     chain = INSTALLATION if wants_all else request.project.pk
     rows = AuditEntry.objects.filter(chain=chain).order_by("-number")
@@ -80,32 +80,32 @@ def _asked(request: ConsoleRequest) -> tuple[int, QuerySet[AuditEntry]]:
 
 
 def _check(chain: int) -> tuple[str, str] | None:
-    """Walk a short chain and say whether it is whole; a long one is the command's."""
+    """Verify a short chain; None for a long one, which `verify_audit` has to check."""
     if AuditEntry.objects.filter(chain=chain).count() > CHECKED_AT_ONCE:
         return None
-    found = verify_chain(chain)
-    if isinstance(found, Head):
-        return "good", f"chain intact: {plural(found.number, 'entry', 'entries')}"
-    return "bad", f"chain broken at entry {found.number}: {found.reason}"
+    result = verify_chain(chain)
+    if isinstance(result, Head):
+        return "good", f"chain intact: {plural(result.number, 'entry', 'entries')}"
+    return "bad", f"chain broken at entry {result.number}: {result.reason}"
 
 
 def _line(entry: AuditEntry) -> AuditRow:
-    told = sorted(details_of(entry).items())
-    return AuditRow(entry, tuple((key, _told(value)) for key, value in told))
+    details = sorted(details_of(entry).items())
+    return AuditRow(entry, tuple((key, _format_value(value)) for key, value in details))
 
 
-def _told(value: JSON) -> str:
-    """Write a noted value as a person would: no brackets, no quotes, no `None`."""
+def _format_value(value: JSON) -> str:
+    """Return a value as text without brackets, quotes and `None`."""
     match value:
         case None | "" | []:
             return "none"
         case bool():
             return "yes" if value else "no"
         case list():
-            return ", ".join(_told(one) for one in value)
+            return ", ".join(_format_value(item) for item in value)
         case dict():
-            told = (f"{key} {_told(one)}" for key, one in value.items())
-            return ", ".join(told) or "none"
+            pairs = (f"{key} {_format_value(item)}" for key, item in value.items())
+            return ", ".join(pairs) or "none"
         case _:
             return str(value)
 

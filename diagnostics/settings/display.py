@@ -1,4 +1,4 @@
-"""How a reader sees every page: the theme, and the notice about local mode."""
+"""The theme of all pages, and the notice about local mode."""
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
@@ -14,7 +14,7 @@ from diagnostics.web.access import own_page
 @require_POST
 @login_required
 def theme(request: HttpRequest) -> HttpResponse:
-    """Save the theme of the reader and go back to the page."""
+    """Save the theme and redirect back."""
     chosen = request.POST.get("theme", "")
     if chosen not in Profile.Theme.values or not isinstance(request.user, User):
         raise Http404
@@ -28,7 +28,7 @@ def theme(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def dismiss_notice(request: HttpRequest) -> HttpResponse:
-    """Hide the notice about local mode until the reader signs in again."""
+    """Hide the notice about local mode until the next sign-in."""
     request.session[NOTICE_DISMISSED] = True
     return _back(request)
 

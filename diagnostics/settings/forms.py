@@ -18,18 +18,18 @@ SCOPES = {
     Scope.READ: "read: goals, failures, exports, metrics",
     Scope.ADMIN: "admin: ingest, read and changes",
 }
-LIVES = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
+LIFETIMES = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 
 
 class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """The name of a project; its address is made of it once and stays."""
+    """The name of a project; its slug is made from it once."""
 
     class Meta:
         model = Project
         fields = ["name"]
 
     def make_slug(self) -> str:
-        """Make an address that no other project has."""
+        """Return a slug that no other project has."""
         base = slugify(self.cleaned_data["name"])[:50] or "project"
         taken = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
         numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
@@ -37,7 +37,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
 
 
 class InviteForm(forms.Form):
-    """Who is invited, as what."""
+    """An invitation: email and role."""
 
     email = forms.EmailField(
         label="Email", required=False, help_text="Empty: you get a link to share."
@@ -46,13 +46,13 @@ class InviteForm(forms.Form):
 
 
 class RoleForm(forms.Form):
-    """Another role for a member."""
+    """The new role of a member."""
 
     role = forms.ChoiceField(choices=Membership.Role.choices)
 
 
 class KeyForm(forms.Form):
-    """What a new key is for, what it may do, and until when."""
+    """Name, scopes and lifetime of a new key."""
 
     name = RedactedFormField(max_length=200, help_text="Where it is used.")
     scopes = forms.MultipleChoiceField(
@@ -60,16 +60,16 @@ class KeyForm(forms.Form):
         initial=["ingest"],
         widget=forms.CheckboxSelectMultiple,
     )
-    days = forms.ChoiceField(choices=list(LIVES.items()), label="Expires", required=False)
+    days = forms.ChoiceField(choices=list(LIFETIMES.items()), label="Expires", required=False)
 
     def expires_at(self, now: datetime) -> datetime | None:
-        """Return the moment from which it is refused."""
+        """Return when the key expires; None for never."""
         days = self.cleaned_data["days"]
         return now + timedelta(days=int(days)) if days else None
 
 
 class QuotaForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """The limits of a project; an empty field is the installation's."""
+    """The limits of a project; an empty field has the installation's default."""
 
     class Meta:
         model = Quota
@@ -90,7 +90,7 @@ class QuotaForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """What a person may change about themselves here."""
+    """Name and email of a user."""
 
     class Meta:
         model = User
@@ -98,7 +98,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
 
 
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """In which zone and which palette a person reads pages."""
+    """Time zone and theme of a user."""
 
     zone = forms.CharField(
         required=False,
@@ -116,20 +116,20 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         fields = ["zone", "theme"]
 
     def clean_zone(self) -> str:
-        """Refuse what is no zone."""
+        """Refuse an unknown time zone."""
         zone: str = self.cleaned_data["zone"].strip()
         if not is_zone(zone):
             raise forms.ValidationError("Enter a time zone such as Europe/Oslo or UTC.")
         return zone
 
     def clean_theme(self) -> str:
-        """Take the system's where nothing was said."""
+        """Default to the system theme."""
         theme: str = self.cleaned_data["theme"]
         return theme or "system"
 
 
 class RedactionRuleForm(forms.Form):
-    """A rule of a project, and a text to try it on."""
+    """A redaction rule of a project, and a sample text."""
 
     name = RedactedFormField(max_length=80)
     kind = forms.RegexField(

@@ -1,4 +1,4 @@
-"""What all settings pages share: access, tabs, the password check, secrets shown once."""
+"""Shared by all settings pages: access, tabs, the password check, secrets shown once."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,23 +20,23 @@ from diagnostics.web.pages import respond
 
 P = ParamSpec("P")
 ADMINS_NAMED = 5
-# In the session: a secret that the next page shows.
+# Session key of a secret that the next page shows.
 ONCE = "shown_once"
 IDENTITY = ("failsoft", "shown once")
-WANTED = "Set up MFA first: administrators change keys, members and providers."
+SET_UP_MFA = "Set up MFA first: administrators change keys, members and providers."
 
 
 def settings_view(
     view: Callable[Concatenate[ConsoleRequest, P], HttpResponse],
 ) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
-    """Let administrators of the project in; name them to others."""
+    """Admit administrators of the project; show other members who they are."""
 
     @wraps(view)
     def guarded(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if not may_administer(request):
             return _explain(request)
         if settings.FAILSOFT_REQUIRE_MFA and not is_mfa_enabled(request.user):
-            messages.warning(request, WANTED)
+            messages.warning(request, SET_UP_MFA)
             return redirect("mfa_index")
         return view(request, *args, **kwargs)
 
@@ -46,7 +46,7 @@ def settings_view(
 def require_proof(request: ConsoleRequest) -> None:
     """Require a password check unless there was one in the last minutes.
 
-    The request is kept and carried out afterwards.
+    The request is stored and repeated afterwards.
     """
     raise_if_reauthentication_required(request, app="")
 
@@ -60,16 +60,16 @@ def show(
 
 
 def keep_once(request: ConsoleRequest, name: str, values: Mapping[str, str]) -> HttpResponse:
-    """Lead to a page that shows a secret once: until then it lies sealed in the session.
+    """Redirect to a page that shows a secret once; it is stored encrypted in the session.
 
-    The page has its own address, also after a password check, and a reload asks for nothing.
+    The page has its own URL, also after a password check, and can be reloaded.
     """
     request.session[ONCE] = seal((*IDENTITY, name), dict(values)).hex()
     return redirect(name)
 
 
 def take_once(request: ConsoleRequest, name: str) -> Mapping[str, str]:
-    """Return what was kept for this page, and forget it; empty where nothing was."""
+    """Return and forget the secret of this page; empty if there is none."""
     sealed = request.session.get(ONCE)
     if sealed is None:
         return {}
@@ -80,12 +80,12 @@ def take_once(request: ConsoleRequest, name: str) -> Mapping[str, str]:
     return {}
 
 
-def unkept(answer: HttpResponse) -> HttpResponse:
-    """Return an answer that nobody keeps a copy of."""
-    add_never_cache_headers(answer)
-    answer["Cache-Control"] = "no-store"
-    del answer["ETag"]
-    return answer
+def unkept(response: HttpResponse) -> HttpResponse:
+    """Return a response with headers that forbid caching."""
+    add_never_cache_headers(response)
+    response["Cache-Control"] = "no-store"
+    del response["ETag"]
+    return response
 
 
 def _explain(request: ConsoleRequest) -> HttpResponse:

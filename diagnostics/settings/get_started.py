@@ -1,4 +1,4 @@
-"""Get started: sign in, create a key, send an event, see it; each step ticks itself off."""
+"""Get started: sign in, create a key, send an event, see it; steps are detected as done."""
 
 from dataclasses import dataclass
 
@@ -25,12 +25,12 @@ from failsoft.json_values import JSON
 
 KEY_NAME = "first agent"
 DEMO = "demo-"
-"""What the sources of demonstration data begin with: they tick no step."""
+"""The prefix of sources of demo data, which completes no step."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetupStep:
-    """One of the four, and whether it is done."""
+    """One of the four steps, and whether it is done."""
 
     name: str
     says: str
@@ -56,16 +56,16 @@ def setup(request: ConsoleRequest) -> HttpResponse:
         "key": key,
         "shown_key": key or place_of_key(request.project),
     }
-    answer = respond(request, "setup/setup", context, "Get started")
-    return unkept(answer) if key else answer
+    response = respond(request, "setup/setup", context, "Get started")
+    return unkept(response) if key else response
 
 
 def steps_of(project_id: int) -> list[SetupStep]:
-    """Say how far people have come in a project; the planner's own goals tick no step."""
+    """Return the steps of a project; the planner's own goals complete none."""
     live = Q(expires_at=None) | Q(expires_at__gt=clock.now())
-    # The key of a fresh installation was created by nobody: it counts once it is used.
-    chosen = ~Q(name=LOCAL_KEY_NAME) | Q(last_used_at__isnull=False)
-    keys = ApiKey.objects.filter(live, chosen, project=project_id, revoked_at=None)
+    # A fresh installation creates a key itself: it counts once it is used.
+    is_used = ~Q(name=LOCAL_KEY_NAME) | Q(last_used_at__isnull=False)
+    keys = ApiKey.objects.filter(live, is_used, project=project_id, revoked_at=None)
     has_sent = _has_sent(project_id)
     counted = Version.objects.filter(project=project_id).exclude(source__startswith=DEMO)
     return [
@@ -81,9 +81,9 @@ def steps_of(project_id: int) -> list[SetupStep]:
 
 
 def _has_sent(project_id: int) -> bool:
-    """Whether an event came in by a key, or as the test event of these pages."""
+    """Whether an event was sent with a key, or as the test event of these pages."""
     by_key = KeyMinute.objects.filter(Q(stored__gt=0) | Q(duplicate__gt=0), project=project_id)
-    # Minutes are kept for a week; the last use of a key is kept for ever.
+    # Minutes are kept for a week; the last use of a key is kept forever.
     used_before = ApiKey.objects.filter(
         project=project_id, scopes__contains=[Scope.INGEST], last_used_at__lt=clock.now() - KEEP
     )
@@ -94,6 +94,6 @@ def _has_sent(project_id: int) -> bool:
 def _make_key(request: ConsoleRequest) -> str:
     with transaction.atomic():
         issued = issue_key(request.project, KEY_NAME, [Scope.INGEST, Scope.READ])
-        told: dict[str, JSON] = {"key_id": issued.row.key_id, "scopes": ["ingest", "read"]}
-        note(request.project.pk, user_of(request), "key.created", KEY_NAME, told)
+        details: dict[str, JSON] = {"key_id": issued.row.key_id, "scopes": ["ingest", "read"]}
+        note(request.project.pk, user_of(request), "key.created", KEY_NAME, details)
     return issued.text

@@ -32,7 +32,7 @@ PAGE = "settings_keys"
 
 @dataclass(frozen=True, slots=True)
 class KeyLine:
-    """A key as a line of the table."""
+    """A row of the table of keys."""
 
     key: ApiKey
     state: tuple[Tone, str]
@@ -49,8 +49,8 @@ def keys(request: ConsoleRequest) -> HttpResponse:
         if form.is_valid():
             return _keep(request, _issue(request, form))
     issued = take_once(request, PAGE)
-    answer = show(request, "keys", {**_context(request, form), "issued": issued}, "API keys")
-    return unkept(answer) if issued else answer
+    response = show(request, "keys", {**_context(request, form), "issued": issued}, "API keys")
+    return unkept(response) if issued else response
 
 
 @require_POST
@@ -62,8 +62,8 @@ def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
     scopes = [Scope(scope) for scope in old.scopes]
     with transaction.atomic():
         issued = issue_key(request.project, old.name, scopes, old.expires_at)
-        told = {"key_id": issued.row.key_id, "successor_of": old.key_id}
-        note(request.project.pk, user_of(request), "key.rotated", old.name, told)
+        details = {"key_id": issued.row.key_id, "successor_of": old.key_id}
+        note(request.project.pk, user_of(request), "key.rotated", old.name, details)
     return _keep(request, issued, old)
 
 
@@ -75,8 +75,8 @@ def revoke(request: ConsoleRequest, identity: int) -> HttpResponse:
     key = _key(request, identity)
     with transaction.atomic():
         if revoke_key(key):
-            told = {"key_id": key.key_id}
-            note(request.project.pk, user_of(request), "key.revoked", key.name, told)
+            details = {"key_id": key.key_id}
+            note(request.project.pk, user_of(request), "key.revoked", key.name, details)
     messages.success(request, f"{key.name} is revoked; every process refuses it within 5 seconds.")
     return redirect(PAGE)
 
@@ -92,8 +92,8 @@ def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
     with transaction.atomic():
         expires_at = form.expires_at(clock.now())
         issued = issue_key(request.project, name, scopes, expires_at)
-        told = {"key_id": issued.row.key_id, "scopes": fields["scopes"]}
-        note(request.project.pk, user_of(request), "key.created", name, told)
+        details = {"key_id": issued.row.key_id, "scopes": fields["scopes"]}
+        note(request.project.pk, user_of(request), "key.created", name, details)
     return issued
 
 
@@ -104,8 +104,8 @@ def _keep(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None)
 
 def _context(request: ConsoleRequest, form: KeyForm) -> dict[str, object]:
     now = clock.now()
-    mine = ApiKey.objects.filter(project=request.project)
-    ordered = mine.order_by("-revoked_at", "name", "-pk")[:MOST_KEYS]
+    keys = ApiKey.objects.filter(project=request.project)
+    ordered = keys.order_by("-revoked_at", "name", "-pk")[:MOST_KEYS]
     return {
         "form": form,
         "rows": [KeyLine(key, key_state(key, now), key.revoked_at is None) for key in ordered],

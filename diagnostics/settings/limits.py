@@ -42,11 +42,11 @@ def quotas(request: ConsoleRequest) -> HttpResponse:
 
 
 def _save(request: ConsoleRequest, form: QuotaForm) -> None:
-    told: dict[str, Any] = {name: form.cleaned_data[name] for name in form.changed_data}
+    changes: dict[str, Any] = {name: form.cleaned_data[name] for name in form.changed_data}
     with transaction.atomic():
         form.save()
         target = request.project.name
-        note(request.project.pk, user_of(request), "quota.changed", target, told)
+        note(request.project.pk, user_of(request), "quota.changed", target, changes)
     authentication.forget_all()
     messages.success(request, "Saved. Takes effect within 5 seconds.")
 
@@ -72,8 +72,8 @@ def retention(request: ConsoleRequest) -> HttpResponse:
     sizes = storage_sizes()
     context = {
         "kept": [
-            (told, getattr(settings, f"FAILSOFT_{name}"), unit, f"FAILSOFT_{name}")
-            for told, name, unit in KEPT
+            (label, getattr(settings, f"FAILSOFT_{name}"), unit, f"FAILSOFT_{name}")
+            for label, name, unit in KEPT
         ],
         "sizes": sizes[:TABLES_SHOWN],
         "left_out": sizes[TABLES_SHOWN:],

@@ -1,4 +1,4 @@
-"""Mail settings as they are, and a test mail to oneself."""
+"""Mail settings, and a test mail to oneself."""
 
 from smtplib import SMTPException
 
@@ -14,14 +14,14 @@ from diagnostics.redaction.redactor import redact
 from diagnostics.settings.frame import settings_view, show
 from diagnostics.web.access import ConsoleRequest, user_of
 
-SAID_BYTES = 200
+REASON_BYTES = 200
 WORDS = {"smtp": "SMTP", "console": "server log", "locmem": "memory"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def mail(request: ConsoleRequest) -> HttpResponse:
-    """Show where mail goes; send a test mail."""
+    """Show the mail settings; send a test mail."""
     address = user_of(request).email
     if request.method == "POST":
         if address:
@@ -46,12 +46,12 @@ def mail(request: ConsoleRequest) -> HttpResponse:
 
 def _send_test(request: ConsoleRequest, address: str) -> None:
     sender = user_of(request).get_username()
-    letter = compose("Test mail of Failsoft", "test", {"by": sender}, [address])
+    message = compose("Test mail of Failsoft", "test", {"by": sender}, [address])
     note(request.project.pk, user_of(request), "mail.tested", "test mail")
     try:
-        letter.send()
+        message.send()
     except (SMTPException, OSError) as error:
-        said = redact(str(error), SAID_BYTES)
-        messages.error(request, f"Not sent: {type(error).__name__}: {said}")
+        reason = redact(str(error), REASON_BYTES)
+        messages.error(request, f"Not sent: {type(error).__name__}: {reason}")
     else:
         messages.success(request, f"Sent to {address}.")

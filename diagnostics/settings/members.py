@@ -49,8 +49,8 @@ def members(request: ConsoleRequest) -> HttpResponse:
         if form.is_valid():
             return keep_once(request, PAGE, {"link": _invite(request, form)})
     link = take_once(request, PAGE).get("link", "")
-    answer = show(request, "members", _context(request, form, link), "Members")
-    return unkept(answer) if link else answer
+    response = show(request, "members", _context(request, form, link), "Members")
+    return unkept(response) if link else response
 
 
 @require_POST
@@ -71,7 +71,7 @@ def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
 @require_POST
 @settings_view
 def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Take a member out of the project."""
+    """Remove a member from the project."""
     require_proof(request)
     member = _member(request, identity)
     try:
@@ -93,12 +93,12 @@ def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
 
 
 def _member(request: ConsoleRequest, identity: int) -> Membership:
-    mine = Membership.objects.select_related("user", "project")
-    return get_object_or_404(mine, project=request.project, pk=identity)
+    memberships = Membership.objects.select_related("user", "project")
+    return get_object_or_404(memberships, project=request.project, pk=identity)
 
 
 def _invite(request: ConsoleRequest, form: InviteForm) -> str:
-    """Make the invitation; mail it when there is an address. Gives the link."""
+    """Create an invitation, mail it if there is an address, and return its link."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
     _, token = invite(request.project, user_of(request), role, email)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
@@ -115,12 +115,12 @@ def _invite(request: ConsoleRequest, form: InviteForm) -> str:
 
 
 def _context(request: ConsoleRequest, form: InviteForm, link: str = "") -> dict[str, object]:
-    mine = Membership.objects.filter(project=request.project).select_related("user")
+    memberships = Membership.objects.filter(project=request.project).select_related("user")
     return {
         "form": form,
         "link": link,
         "days": VALID_FOR.days,
-        "members": mine.order_by("user__username")[:MOST_MEMBERS],
+        "members": memberships.order_by("user__username")[:MOST_MEMBERS],
         "invitations": open_invitations(request.project)[:MOST_MEMBERS],
         "roles": Membership.Role.choices,
         "me": request.user.pk,
@@ -130,17 +130,17 @@ def _context(request: ConsoleRequest, form: InviteForm, link: str = "") -> dict[
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show who invites to what; a person who is signed in accepts with one button."""
-    found = find_invitation(token)
-    if found is None:
+    """Show an invitation; a user who is signed in accepts it by POST."""
+    pending = find_invitation(token)
+    if pending is None:
         return render(request, "settings/invitation_gone.html", status=404)
     request.session[IN_SESSION] = token
     user = request.user
     if request.method != "POST" or not user.is_authenticated:
-        return render(request, "settings/invitation.html", {"invitation": found})
+        return render(request, "settings/invitation.html", {"invitation": pending})
     del request.session[IN_SESSION]
-    if not accept(found, user):
+    if not accept(pending, user):
         return render(request, "settings/invitation_gone.html", status=404)
-    request.session[CHOSEN] = found.project.slug
-    messages.success(request, f"You joined {found.project.name}.")
+    request.session[CHOSEN] = pending.project.slug
+    messages.success(request, f"You joined {pending.project.name}.")
     return redirect("now")

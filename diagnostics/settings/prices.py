@@ -1,4 +1,4 @@
-"""Prices: what a million tokens of a model cost this project, since when."""
+"""Prices per 1M tokens of a project's models, each valid from a date."""
 
 from typing import Any
 
@@ -73,14 +73,14 @@ def remove_price(request: ConsoleRequest, identity: int) -> HttpResponse:
     own = Price.objects.filter(project=request.project, origin=Price.Origin.OWN)
     with transaction.atomic():
         row = get_object_or_404(own, pk=identity)
-        note(request.project.pk, user_of(request), "price.removed", str(row), _told(row))
+        note(request.project.pk, user_of(request), "price.removed", str(row), _audit_details(row))
         row.delete()
     messages.success(request, "Price removed.")
     return redirect("prices")
 
 
 def _unpriced(rows: QuerySet[Price]) -> list[Price]:
-    """Return the models that the list does not know and that have no custom price."""
+    """Return the models without a listed or custom price."""
     own = rows.filter(origin=Price.Origin.OWN).values_list("provider", "model")
     priced = set(own)
     unknown = rows.filter(input_per_million=None)
@@ -88,23 +88,23 @@ def _unpriced(rows: QuerySet[Price]) -> list[Price]:
 
 
 def _initial(request: ConsoleRequest) -> dict[str, Any]:
-    asked = {name: request.GET.get(name, "")[:200] for name in ("provider", "model")}
-    return {**asked, "valid_from": clock.now().date()}
+    names = {name: request.GET.get(name, "")[:200] for name in ("provider", "model")}
+    return {**names, "valid_from": clock.now().date()}
 
 
-def _save(request: ConsoleRequest, told: dict[str, Any]) -> None:
-    """Set the price from a day on; the same day again is corrected."""
-    names = {name: redact_name(told[name]) for name in ("provider", "model")}
-    key = {**names, "valid_from": told["valid_from"], "origin": Price.Origin.OWN}
-    sums = {name: told[name] for name in ("input_per_million", "output_per_million")}
-    sums["edition"] = ""
+def _save(request: ConsoleRequest, fields: dict[str, Any]) -> None:
+    """Set the price from a date on; the same date replaces it."""
+    names = {name: redact_name(fields[name]) for name in ("provider", "model")}
+    key = {**names, "valid_from": fields["valid_from"], "origin": Price.Origin.OWN}
+    amounts = {name: fields[name] for name in ("input_per_million", "output_per_million")}
+    amounts["edition"] = ""
     with transaction.atomic():
-        row, _ = Price.objects.update_or_create(project=request.project, **key, defaults=sums)
-        note(request.project.pk, user_of(request), "price.set", str(row), _told(row))
+        row, _ = Price.objects.update_or_create(project=request.project, **key, defaults=amounts)
+        note(request.project.pk, user_of(request), "price.set", str(row), _audit_details(row))
     messages.success(request, "Price saved.")
 
 
-def _told(row: Price) -> dict[str, str]:
+def _audit_details(row: Price) -> dict[str, str]:
     return {
         "input_per_million_usd": str(row.input_per_million),
         "output_per_million_usd": str(row.output_per_million),

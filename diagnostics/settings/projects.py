@@ -24,7 +24,7 @@ def settings_index(request: ConsoleRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def projects(request: ConsoleRequest) -> HttpResponse:
-    """Show the reader's projects; rename this one or create another."""
+    """Show the user's projects; rename this one or create another."""
     posted = request.POST.get("do")
     rename = ProjectForm(
         request.POST if posted == "rename" else None,
@@ -45,26 +45,28 @@ def _rename(request: ConsoleRequest, form: ProjectForm) -> None:
     before, after = request.project.name, form.cleaned_data["name"]
     with transaction.atomic():
         Project.objects.filter(pk=request.project.pk).update(name=after)
-        told = {"from": before}
-        note(request.project.pk, user_of(request), "project.renamed", after, told)
+        details = {"from": before}
+        note(request.project.pk, user_of(request), "project.renamed", after, details)
     messages.success(request, f"Project renamed to {after}.")
 
 
 def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
-    """Make a project; who makes it administers it."""
+    """Create a project; its creator becomes its administrator."""
     name = form.cleaned_data["name"]
     with transaction.atomic():
-        made = Project.objects.create(slug=form.make_slug(), name=name)
-        Membership.objects.create(project=made, user=user_of(request), role=Membership.Role.ADMIN)
-        note(made.pk, user_of(request), "project.created", name, {"slug": made.slug})
+        project = Project.objects.create(slug=form.make_slug(), name=name)
+        Membership.objects.create(
+            project=project, user=user_of(request), role=Membership.Role.ADMIN
+        )
+        note(project.pk, user_of(request), "project.created", name, {"slug": project.slug})
     messages.success(request, f"{name} created.")
-    return made
+    return project
 
 
 @login_required
 @require_POST
 def switch_project(request: HttpRequest) -> HttpResponse:
-    """Remember the choice; a foreign project and an unknown one are both not found."""
+    """Switch to a project; 404 for an unknown project or one of others."""
     slug = request.POST.get("project", "")
     if all(m.project.slug != slug for m in memberships_of(request)):
         raise Http404

@@ -1,4 +1,4 @@
-"""The redaction page of a project: its rules, a box to try one, and redacting again."""
+"""The redaction page of a project: its rules, a test of a rule, redacting stored data again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ ALONE = Redactor([], {})
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A text as a pattern leaves it, in pieces to be marked."""
+    """A redacted sample text, in pieces for highlighting."""
 
     pieces: tuple[Piece, ...]
     count: int
@@ -35,7 +35,7 @@ class Trial:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def redaction(request: ConsoleRequest) -> HttpResponse:
-    """Show the rules; try a new one on a text or save it."""
+    """Show the rules; test a new one on a text or save it."""
     form, trial = RedactionRuleForm(request.POST or None), None
     if request.method == "POST":
         require_administrator(request)
@@ -50,7 +50,7 @@ def redaction(request: ConsoleRequest) -> HttpResponse:
 
 
 def try_rule(fields: Mapping[str, str]) -> Trial:
-    """Apply a pattern alone to a text; what else is secret in it is masked, too."""
+    """Count the matches of a pattern in a text; other secrets are masked too."""
     own = OwnRules([OwnRule(fields["kind"], fields["pattern"])])
     text = ALONE.with_own(own).redact(fields["text"], SAMPLE_BYTES).text
     count = text.count(f"[REDACTED:{fields['kind']}]")
@@ -60,14 +60,14 @@ def try_rule(fields: Mapping[str, str]) -> Trial:
 @require_POST
 @member_view
 def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Switch a rule on or off."""
+    """Enable or disable a rule."""
     require_administrator(request)
     rule = get_object_or_404(RedactionRule, project=request.project, pk=identity)
     rule.enabled = not rule.enabled
     with transaction.atomic():
         rule.save(update_fields=["enabled"])
-        told = {"enabled": rule.enabled}
-        note(request.project.pk, request.user, "rule.switched", rule.name, told)
+        details = {"enabled": rule.enabled}
+        note(request.project.pk, request.user, "rule.switched", rule.name, details)
     forget_rules()
     messages.success(request, f"{rule.name} {'enabled' if rule.enabled else 'disabled'}.")
     return redirect("redaction")
@@ -76,7 +76,7 @@ def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
 @require_POST
 @member_view
 def redact_again(request: ConsoleRequest) -> HttpResponse:
-    """Ask for everything stored to be redacted again."""
+    """Start redacting all stored data again."""
     require_administrator(request)
     if request_rescrub(request.project.pk, request.user.pk):
         note(request.project.pk, request.user, "redaction.repeated", "all rows")
@@ -100,8 +100,8 @@ def _save(request: ConsoleRequest, form: RedactionRuleForm) -> bool:
                 pattern=fields["pattern"],
                 created_by_id=request.user.pk,
             )
-            told = {"kind": fields["kind"]}
-            note(request.project.pk, request.user, "rule.created", fields["name"], told)
+            details = {"kind": fields["kind"]}
+            note(request.project.pk, request.user, "rule.created", fields["name"], details)
     except IntegrityError:
         form.add_error("name", "A rule with this name exists.")
         return False

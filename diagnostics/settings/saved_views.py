@@ -1,4 +1,4 @@
-"""Saved views: the list, and what their owner may do to them."""
+"""Saved views: the list, and the actions of their owners."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -23,40 +23,40 @@ from diagnostics.web.pages import respond
 @require_safe
 @member_view
 def views(request: ConsoleRequest) -> HttpResponse:
-    """List the views that the reader may open."""
-    found = views_for(request.project.pk, request.user)
-    rows = [(view, view_address(view), PAGES.get(view.page, view.page)) for view in found]
+    """List the views that the user may open."""
+    saved = views_for(request.project.pk, request.user)
+    rows = [(view, view_address(view), PAGES.get(view.page, view.page)) for view in saved]
     return respond(request, "console/views", {"rows": rows, "section": "views"}, "Saved views")
 
 
 @require_POST
 @member_view
 def save(request: ConsoleRequest) -> HttpResponse:
-    """Save the page that the filter bar stands on, and go back to it."""
-    asked = request.POST
+    """Save the page of the filter bar, and redirect to it."""
+    data = request.POST
     try:
-        made = save_view(
+        view = save_view(
             request.project.pk,
             request.user,
-            asked.get("name", ""),
-            asked.get("page", ""),
-            asked.get("query", ""),
+            data.get("name", ""),
+            data.get("page", ""),
+            data.get("query", ""),
         )
     except ViewNameError as error:
         messages.error(request, f"Not saved: {error}.")
         return redirect(own_page(request, request.headers.get("Referer", ""), "/"))
-    if asked.get("is_shared"):
-        share_view(made, request.user, is_shared=True)
-    messages.success(request, f"Saved as “{made.name}”.")
-    return redirect(view_address(made))
+    if data.get("is_shared"):
+        share_view(view, request.user, is_shared=True)
+    messages.success(request, f"Saved as “{view.name}”.")
+    return redirect(view_address(view))
 
 
 @require_POST
 @member_view
 def change(request: ConsoleRequest, view_id: int) -> HttpResponse:
-    """Rename, share, unshare or delete a view of the reader's own."""
-    mine = SavedView.objects.filter(project=request.project, owner_id=request.user.pk)
-    _change(request, get_object_or_404(mine, pk=view_id))
+    """Rename, share, unshare or delete a view of the user."""
+    own = SavedView.objects.filter(project=request.project, owner_id=request.user.pk)
+    _change(request, get_object_or_404(own, pk=view_id))
     return redirect("views")
 
 

@@ -17,7 +17,7 @@ MOST_SHOWN = 50
 
 
 class WallboardForm(forms.Form):
-    """Where a wallboard hangs."""
+    """The name of a new wallboard."""
 
     name = RedactedFormField(max_length=100, help_text="Where it is shown, for example NOC.")
 
