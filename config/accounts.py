@@ -24,7 +24,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRefresh
 
-from diagnostics.accounts.audit_log import asked_from, note
+from diagnostics.accounts.audit_log import from_address, note
 from diagnostics.accounts.invitations import invitation_in
 from diagnostics.accounts.profiles import ZONE, profile_of, remember
 from diagnostics.selection.ranges import read_zone
@@ -63,7 +63,7 @@ class SessionLimits:
         ended = _look_at(request)
         if ended is not None:
             return ended
-        with asked_from(address_of(request)), timezone.override(zone_for(request)):
+        with from_address(address_of(request)), timezone.override(zone_for(request)):
             return self.get_response(request)
 
 

@@ -1,4 +1,4 @@
-"""Administration: projects and their members; the rest is there to be looked at."""
+"""Administration: projects and their members; everything else is read-only."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -10,7 +10,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
-from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin, mine
+from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin, administered_projects
 from diagnostics.accounts.models import ApiKey, Membership, Project
 from diagnostics.accounts.projects import revoke_key
 from diagnostics.ingest.models import AgentSchema, Deploy, Quota, Reject
@@ -27,7 +27,7 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain a
     can_delete = False
 
     def has_add_permission(self, request: object, obj: object = None) -> bool:
-        """Nobody adds here: an invitation does."""
+        """Members are added by invitation only."""
         return False
 
 
@@ -40,13 +40,13 @@ class ProjectAdmin(ScopedAdmin):
     inlines = (MembershipInline,)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Keep projects: their events are no cascade's to delete."""
+        """Projects cannot be deleted here: a cascade would not delete their events."""
         return False
 
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnlyAdmin):
-    """Keys: made by `manage.py create_key`, revoked here."""
+    """Keys: created by `manage.py create_key`, revoked here."""
 
     list_display = ("name", "key_id", "project", "scopes", "last_used_at", "revoked_at")
     list_filter = ("project",)
@@ -55,18 +55,18 @@ class ApiKeyAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """Close the chosen keys for good."""
+        """Revoke the selected keys."""
         closed = sum(revoke_key(key) for key in queryset)
         self.message_user(request, f"{closed} keys revoked.")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Whether this person may revoke: whoever might change keys."""
+        """Whether the user may change keys."""
         return bool(request.user.has_perm("diagnostics.change_apikey"))
 
 
 @admin.register(OutboxMessage)
 class OutboxMessageAdmin(ReadOnlyAdmin):
-    """What waits for the broker, and why."""
+    """Messages that wait for the broker, and why."""
 
     list_display = ("task", "queue", "available_at", "sent_at", "tries", "last_error")
     list_filter = ("task", "queue")
@@ -74,14 +74,14 @@ class OutboxMessageAdmin(ReadOnlyAdmin):
 
 @admin.register(Heartbeat)
 class HeartbeatAdmin(ReadOnlyAdmin):
-    """When the parts were last seen at work."""
+    """When each part was last seen running."""
 
     list_display = ("name", "at")
 
 
 @admin.register(Quota)
 class QuotaAdmin(ScopedAdmin):
-    """What projects may send: an empty field is the installation's default, 0 no limit."""
+    """Limits of projects: an empty field has the installation's default, 0 is no limit."""
 
     list_display = (
         "project",
@@ -95,7 +95,7 @@ class QuotaAdmin(ScopedAdmin):
 
 @admin.register(Reject)
 class RejectAdmin(ReadOnlyAdmin):
-    """What was refused at the door."""
+    """Rejected items of ingestion."""
 
     list_display = ("received_at", "project", "endpoint", "code", "path", "source")
     list_filter = ("project", "code")
@@ -103,7 +103,7 @@ class RejectAdmin(ReadOnlyAdmin):
 
 @admin.register(Deploy)
 class DeployAdmin(ReadOnlyAdmin):
-    """What was changed when."""
+    """Deploys."""
 
     list_display = ("at", "project", "kind", "version", "source")
     list_filter = ("project", "kind")
@@ -111,7 +111,7 @@ class DeployAdmin(ReadOnlyAdmin):
 
 @admin.register(AgentSchema)
 class AgentSchemaAdmin(ReadOnlyAdmin):
-    """What answers of a node must look like, every kept version."""
+    """JSON Schemas of nodes' answers, every stored version."""
 
     list_display = ("node", "version", "project", "created_at", "current_since")
     list_filter = ("project",)
@@ -125,7 +125,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg] # plain at run time
 
     @cached_property
     def count(self) -> int:
-        """Count no further than anybody turns pages."""
+        """Count up to a limit."""
         rows: Any = self.object_list
         return int(rows[:MOST_COUNTED].count())
 
@@ -136,11 +136,11 @@ class KindFilter(admin.SimpleListFilter):
     title = parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
-        """Offer every kind there is, without looking for those in use."""
+        """Offer every kind, without a query for those in use."""
         return [(kind.value, kind.value) for kind in EventKind]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the events of the chosen kind."""
+        """Filter by the selected kind."""
         return queryset.filter(kind=self.value()) if self.value() else queryset
 
 
@@ -150,25 +150,27 @@ class ModelFilter(admin.SimpleListFilter):
     title = parameter_name = "model"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> Iterator[tuple[str, str]]:
-        """Offer the models of the series of the person's projects."""
+        """Offer the models of the user's projects."""
         known = Series.objects.filter(project__in=projects_of(request), model__isnull=False)
         names = known.order_by("model").values_list("model", flat=True).distinct()
         return ((str(name), str(name)) for name in names[:100])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the events of the chosen model."""
+        """Filter by the selected model."""
         return queryset.filter(model=self.value()) if self.value() else queryset
 
 
 def projects_of(request: HttpRequest) -> QuerySet[Project]:
-    """Return the projects whose rows a person may see."""
+    """Return the projects whose rows a user may see."""
     every = Project.objects.order_by("pk")
-    return every if request.user.is_superuser else every.filter(pk__in=mine(request))
+    return (
+        every if request.user.is_superuser else every.filter(pk__in=administered_projects(request))
+    )
 
 
 @admin.register(StoredEvent)
 class EventAdmin(ReadOnlyAdmin):
-    """Events of one project at a time, newest first: by its index, at any size."""
+    """Events of one project at a time, newest first, read by index."""
 
     list_display = ("event_id", "occurred_at", "kind", "node", "provider", "model")
     list_filter = ("project", KindFilter, ModelFilter)
@@ -181,7 +183,7 @@ class EventAdmin(ReadOnlyAdmin):
     list_per_page = 50
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Keep the chosen project's events, else the first one's."""
+        """Return the events of the selected project, or of the first one."""
         chosen = request.GET.get("project__id__exact")
         first = projects_of(request).values_list("pk", flat=True).first()
         rows = super().get_queryset(request)
@@ -192,27 +194,27 @@ class EventAdmin(ReadOnlyAdmin):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Model | None:
-        """Find an event by the index of each project: an id is unique in a project only."""
-        wanted = _as_uuid(object_id)
-        if wanted is None:
+        """Return an event by the index of each project: an id is unique within a project only."""
+        event_id = _as_uuid(object_id)
+        if event_id is None:
             return None
-        # A list of values, each looked up.
+        # A list of values, so that each is looked up by index.
         projects = list(projects_of(request).values_list("pk", flat=True))
-        rows = self.get_queryset(request).filter(project__in=projects, event_id=wanted)
-        found: Model | None = rows.first()
-        return found
+        rows = self.get_queryset(request).filter(project__in=projects, event_id=event_id)
+        event: Model | None = rows.first()
+        return event
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find by an id, whole: there are too many events to look inside."""
+        """Search by a complete id: there are too many events for a text search."""
         term = search_term.replace("\0", "").strip()
         if not term:
             return queryset, False
-        found = Q(correlation_id=term)
+        condition = Q(correlation_id=term)
         if (event_id := _as_uuid(term)) is not None:
-            found |= Q(event_id=event_id)
-        return queryset.filter(found), False
+            condition |= Q(event_id=event_id)
+        return queryset.filter(condition), False
 
 
 def _as_uuid(text: str) -> UUID | None:

@@ -1,7 +1,7 @@
-"""Django's administration as this product has it: read-mostly, and bounded by projects.
+"""Django's admin, mostly read-only, and limited to the user's projects.
 
-Whoever is staff but no superuser sees the rows of the projects they administer, and nothing
-that belongs to no project.
+Staff who are not superusers see only the rows of the projects they administer, and none
+without a project.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership, Project
 
-# What nobody looks at here, whatever it is called in a model.
+# Fields that are never shown, in any model.
 HIDDEN = frozenset(
     {
         *("secret", "token", "token_hash", "secret_hash", "hash", "sealed", "value"),
@@ -45,14 +45,14 @@ def project_path(model: type[Model], depth: int = DEPTH) -> str | None:
     return None
 
 
-def mine(request: HttpRequest) -> QuerySet[Any]:
-    """Return the numbers of the projects that the person administers."""
-    asked = Membership.objects.filter(user_id=request.user.pk or 0, role="admin")
-    return asked.values("project_id")
+def administered_projects(request: HttpRequest) -> QuerySet[Any]:
+    """Return the ids of the projects that the user administers."""
+    memberships = Membership.objects.filter(user_id=request.user.pk or 0, role="admin")
+    return memberships.values("project_id")
 
 
 def in_sentence_case(value: object) -> str:
-    """Write a stored choice as pages do: `ok_first` as Ok first."""
+    """Return a stored choice in sentence case: `ok_first` as "Ok first"."""
     return str(value).replace("_", " ").capitalize()
 
 
@@ -60,16 +60,16 @@ class SentenceFilter(admin.ChoicesFieldListFilter):
     """The values of a choice, in sentence case."""
 
     def choices(self, changelist: Any) -> Iterator[Any]:  # noqa: ANN401 - Django's
-        """Return what to choose from; the first is all of them."""
-        every, *rest = super().choices(changelist)
-        yield every
-        for one in rest:
-            yield {**one, "display": str(one["display"]).capitalize()}
+        """Return the choices; the first is "all"."""
+        all_values, *rest = super().choices(changelist)
+        yield all_values
+        for choice in rest:
+            yield {**choice, "display": str(choice["display"]).capitalize()}
 
 
 def _column(model: type[Model], name: Any) -> Any:  # noqa: ANN401 - Django's
-    """Show a choice in sentence case, any other field as it is."""
-    field = next((one for one in model._meta.fields if one.name == name), None)
+    """Return a column with choices in sentence case; any other field unchanged."""
+    field = next((candidate for candidate in model._meta.fields if candidate.name == name), None)
     if field is None or not field.flatchoices:
         return name
 
@@ -82,27 +82,29 @@ def _column(model: type[Model], name: Any) -> Any:  # noqa: ANN401 - Django's
 
 
 class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
-    """Rows of one's own projects only, unless one is a superuser; changes are noted."""
+    """Rows of the user's projects, or all for superusers; changes are audited."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Leave out the rows of other projects."""
+        """Exclude the rows of other projects."""
         rows: QuerySet[Any] = super().get_queryset(request)
         if request.user.is_superuser:
             return rows
         path = project_path(self.model)
-        return rows.filter(**{f"{path}__in": mine(request)}) if path else rows.none()
+        return (
+            rows.filter(**{f"{path}__in": administered_projects(request)}) if path else rows.none()
+        )
 
     def get_list_display(self, request: HttpRequest) -> Any:  # noqa: ANN401 - Django's
-        """Write choices as pages do."""
+        """Show choices in sentence case."""
         return [_column(self.model, name) for name in super().get_list_display(request)]
 
     def get_list_filter(self, request: HttpRequest) -> Any:  # noqa: ANN401 - Django's
-        """Name no other project, nor what belongs to it, in a filter."""
-        found = super().get_list_filter(request)
+        """Remove filters that would list other projects or their rows."""
+        filters = super().get_list_filter(request)
         if request.user.is_superuser:
-            return found
+            return filters
         foreign = {field.name for field in self.model._meta.fields if field.many_to_one}
-        return [name for name in found if name not in foreign]
+        return [name for name in filters if name not in foreign]
 
     def formfield_for_foreignkey(
         self,
@@ -110,11 +112,11 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run ti
         request: HttpRequest,
         **kwargs: Any,  # noqa: ANN401 - Django's
     ) -> Any:  # noqa: ANN401 - Django's
-        """Offer rows of one's own projects only."""
+        """Offer rows of the user's projects only."""
         path = project_path(db_field.related_model)
         if not request.user.is_superuser and path is not None:
             rows = db_field.related_model._default_manager.all()
-            kwargs["queryset"] = rows.filter(**{f"{path}__in": mine(request)})
+            kwargs["queryset"] = rows.filter(**{f"{path}__in": administered_projects(request)})
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401
@@ -144,25 +146,25 @@ class ReadOnlyAdmin(ScopedAdmin):
 
 
 def register_rest() -> list[type[Model]]:
-    """Register every model of ours that has no page of its own yet, to be looked at.
+    """Register every model without a page of its own, read-only.
 
-    Django's administration takes no model with a composite key: of these, events have a
+    Django's admin supports no model with a composite key: of these, events have a
     model of their own (StoredEvent).
     """
-    found = [
+    models = [
         model
         for model in apps.get_models()
         if model._meta.app_label in OURS
         and not isinstance(model._meta.pk, CompositePrimaryKey)
         and not admin.site.is_registered(model)
     ]
-    for model in found:
+    for model in models:
         admin.site.register(model, read_only(model))
-    return found
+    return models
 
 
 def read_only(model: type[Model]) -> type[ReadOnlyAdmin]:
-    """Make a page that shows a model without what is secret in it."""
+    """Return a read-only page of a model without its secret fields."""
     fields = [field for field in model._meta.fields if not is_hidden(field)]
     columns = [field.name for field in fields if not field.remote_field]
     return type(
@@ -179,7 +181,7 @@ def read_only(model: type[Model]) -> type[ReadOnlyAdmin]:
 
 
 def is_hidden(field: "Field[Any, Any]") -> bool:
-    """Whether a field holds what nobody needs to see."""
+    """Whether a field is never shown."""
     return isinstance(field, BinaryField) or field.name in HIDDEN
 
 

@@ -1,6 +1,6 @@
-"""API keys: `fs_<id>_<secret>`; only the id and the SHA-256 of the secret are kept.
+"""API keys: `fs_<id>_<secret>`; only the id and the SHA-256 of the secret are stored.
 
-The secret has 256 bits of chance, so a fast hash is enough; a password hash would cost 450 ms.
+The secret has 256 random bits, so a fast hash is enough; a password hash would take 450 ms.
 """
 
 import re
@@ -42,7 +42,7 @@ class PresentedKey:
 
 
 def mint_key(random_bits: bytes) -> MintedKey:
-    """Make a key from at least 38 random bytes; ValueError for fewer."""
+    """Create a key from at least 38 random bytes; ValueError for fewer."""
     if len(random_bits) < ID_BYTES + SECRET_BYTES:
         raise ValueError(f"a key needs {ID_BYTES + SECRET_BYTES} random bytes")
     key_id = random_bits[:ID_BYTES].hex()
@@ -52,9 +52,9 @@ def mint_key(random_bits: bytes) -> MintedKey:
 
 
 def parse_key(text: str) -> PresentedKey | None:
-    """Split a key into id and secret, or give None for anything else."""
-    found = SHAPE.fullmatch(text)
-    return PresentedKey(found[1], found[2]) if found else None
+    """Split a key into id and secret; None for anything else."""
+    match = SHAPE.fullmatch(text)
+    return PresentedKey(match[1], match[2]) if match else None
 
 
 def hash_secret(secret: str) -> bytes:
@@ -69,6 +69,6 @@ def is_right_secret(secret: str, stored_hash: bytes | None) -> bool:
     return matches and stored_hash is not None
 
 
-def allows(granted: frozenset[str], wanted: Scope) -> bool:
+def allows(granted: frozenset[str], required: Scope) -> bool:
     """Whether the scopes of a key include what a request needs."""
-    return wanted in granted or Scope.ADMIN in granted
+    return required in granted or Scope.ADMIN in granted

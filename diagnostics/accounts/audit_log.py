@@ -1,7 +1,7 @@
-"""Writing down who changed what: one chain of entries a project, checked from end to end.
+"""The audit log: one hash chain of entries per project.
 
-An entry's hash covers its own fields and the hash before it. The table refuses changes; who
-gets past that breaks the chain, and `manage.py verify_audit` names the place.
+An entry's hash covers its own fields and the previous hash. The table refuses changes;
+a change that bypasses it breaks the chain, and `manage.py verify_audit` names the entry.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from failsoft.json_values import JSON
 
 logger = structlog.get_logger(__name__)
 
-# Of advisory locks: the first number says what for, the second which chain.
+# Advisory locks: the first number is this namespace, the second the chain.
 LOCK_SPACE = 1_096_107_593
 LOCK_NUMBERS = 2**31 - 1
 INSTALLATION = 0
@@ -31,7 +31,7 @@ LONGEST_TARGET = 200
 LONGEST_DETAILS = 16_384
 BEGINNING = b""
 BATCH = 2_000
-# Beside its time.
+# The hash also covers the time.
 HASHED = ("chain", "number", "actor_id", "actor", "action", "target", "details", "address")
 
 Actor = AbstractBaseUser | AnonymousUser | ApiKey | str | None
@@ -41,7 +41,7 @@ _address: ContextVar[str | None] = ContextVar("audit_address", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The first entry of a chain that is not as it was written."""
+    """The first entry of a chain that was changed or removed."""
 
     chain: int
     number: int
@@ -50,7 +50,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where an unbroken chain ends; noted elsewhere, it proves that no end was cut off."""
+    """The end of an intact chain; recorded elsewhere, it proves that no entry was cut off."""
 
     chain: int
     number: int
@@ -58,8 +58,8 @@ class Head:
 
 
 @contextmanager
-def asked_from(address: str | None) -> Iterator[None]:
-    """Note this address with every entry that is written inside."""
+def from_address(address: str | None) -> Iterator[None]:
+    """Store this address with every entry written inside."""
     token = _address.set(address)
     try:
         yield
@@ -74,9 +74,9 @@ def note(
     target: str,
     details: Mapping[str, JSON] | None = None,
 ) -> AuditEntry:
-    """Add an entry in the caller's transaction: it is there exactly when the change is.
+    """Add an entry in the caller's transaction, so that it exists exactly if the change does.
 
-    `action` is a word of ours like `key.revoked`; target and details are redacted. Without a
+    `action` is a fixed name like `key.revoked`; target and details are redacted. Without a
     project the entry belongs to the installation.
     """
     chain = project_id or INSTALLATION
@@ -91,33 +91,33 @@ def note(
             actor=redact(name, LONGEST_TARGET),
             action=action,
             target=redact(target, LONGEST_TARGET),
-            details=_written(details),
+            details=_serialise(details),
             address=_address.get(),
         )
         entry.hash = hash_of(entry, before)
         entry.save(force_insert=True)
-    # The log is a second place that knows where the chain stood.
+    # The log is a second record of the chain's end.
     logger.info("audit_noted", chain=chain, number=entry.number, digest=entry.hash.hex())
     return entry
 
 
 def hash_of(entry: AuditEntry, before: bytes) -> bytes:
-    """Return the SHA-256 of the hash before and the entry's fields as canonical JSON."""
+    """Return the SHA-256 of the previous hash and the entry's fields as canonical JSON."""
     fields = {name: getattr(entry, name) for name in HASHED}
     fields["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
     return hashlib.sha256(before + _canonical(fields).encode()).digest()
 
 
 def details_of(entry: AuditEntry) -> dict[str, JSON]:
-    """Return the details of an entry as they were noted."""
-    told: dict[str, JSON] = json.loads(entry.details)
-    return told
+    """Return the details of an entry."""
+    details: dict[str, JSON] = json.loads(entry.details)
+    return details
 
 
 def verify_chains(heads: Sequence[Head] = ()) -> list[Head | Break]:
-    """Walk every chain; gives where each ends, or the first entry that is broken.
+    """Verify every chain; return the end of each, or its first broken entry.
 
-    `heads` were noted earlier: an entry that such an end names must still be there.
+    `heads` were recorded earlier: the entries that they name must still exist.
     """
     rows = AuditEntry.objects.order_by("chain").values_list("chain", flat=True)
     chains = {*rows.distinct(), *(head.chain for head in heads)}
@@ -125,7 +125,7 @@ def verify_chains(heads: Sequence[Head] = ()) -> list[Head | Break]:
 
 
 def verify_chain(chain: int, heads: Sequence[Head] = ()) -> Head | Break:
-    """Walk one chain from its beginning."""
+    """Verify one chain from its beginning."""
     ends = {head.number: head.hash for head in heads if head.chain == chain}
     number, before = 0, BEGINNING
     for entry in _walk(chain):
@@ -133,12 +133,12 @@ def verify_chain(chain: int, heads: Sequence[Head] = ()) -> Head | Break:
         if entry.number != number:
             reason = f"it is missing: {entry.number} follows {number - 1}"
             return Break(chain, number, reason)
-        kept = bytes(entry.hash)
-        if kept != hash_of(entry, before):
+        stored_hash = bytes(entry.hash)
+        if stored_hash != hash_of(entry, before):
             return Break(chain, number, "its fields, or those before it, were changed")
-        if ends.pop(number, kept.hex()) != kept.hex():
+        if ends.pop(number, stored_hash.hex()) != stored_hash.hex():
             return Break(chain, number, "it is not the one that was noted")
-        before = kept
+        before = stored_hash
     if ends:
         return Break(chain, number + 1, "the end was cut off")
     return Head(chain, number, before.hex())
@@ -156,7 +156,7 @@ def _walk(chain: int) -> Iterator[AuditEntry]:
 
 
 def _take_end(chain: int) -> tuple[int, bytes]:
-    """Lock the end of a chain until the transaction ends; gives its number and hash."""
+    """Lock the end of a chain until the transaction ends; return its number and hash."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK_SPACE, chain % LOCK_NUMBERS])
     rows = AuditEntry.objects.filter(chain=chain).order_by("-number")
@@ -165,7 +165,7 @@ def _take_end(chain: int) -> tuple[int, bytes]:
 
 
 def identity_of(actor: Actor) -> tuple[int | None, str]:
-    """Return the user's number, if it is one, and the name; of a key never its secret half."""
+    """Return the user's id, if it is a user, and the name; never the secret of a key."""
     if isinstance(actor, str):
         return None, actor
     if isinstance(actor, ApiKey):
@@ -175,7 +175,7 @@ def identity_of(actor: Actor) -> tuple[int | None, str]:
     return actor.pk, actor.get_username()
 
 
-def _written(details: Mapping[str, JSON] | None) -> str:
+def _serialise(details: Mapping[str, JSON] | None) -> str:
     text = _canonical(redact_json(dict(details or {})))
     if len(text.encode()) <= LONGEST_DETAILS:
         return text

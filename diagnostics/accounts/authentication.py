@@ -1,4 +1,4 @@
-"""API keys in the Authorization header: who asks, for which project, and may they."""
+"""API keys in the Authorization header: authentication, project and scopes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,21 +24,21 @@ MOST_KEYS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A key with its project and quota, and when that was so."""
+    """A cached key with its project and quota, and the time of the read."""
 
     key: ApiKey
-    asked_at: datetime
+    database_time: datetime
     read_at: float
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it need not be asked for again."""
+        """Whether it need not be read again."""
         return monotonic() - self.read_at < KEEP_SECONDS
 
     @property
     def now(self) -> datetime:
-        """The database's time, as far as it can be told without asking."""
-        return self.asked_at + timedelta(seconds=monotonic() - self.read_at)
+        """The database's time, estimated without a query."""
+        return self.database_time + timedelta(seconds=monotonic() - self.read_at)
 
     @property
     def is_live(self) -> bool:
@@ -51,10 +51,10 @@ _known: dict[str, KnownKey] = {}
 
 
 def look_up(key_id: str) -> tuple[KnownKey | None, bool]:
-    """Return the key with this id, and whether the database was asked for it."""
-    found = _known.get(key_id)
-    if found is not None and found.is_fresh:
-        return found, False
+    """Return the key with this id, and whether it was read from the database."""
+    cached = _known.get(key_id)
+    if cached is not None and cached.is_fresh:
+        return cached, False
     fresh = _read(key_id)
     if fresh is None:
         _known.pop(key_id, None)
@@ -66,50 +66,50 @@ def look_up(key_id: str) -> tuple[KnownKey | None, bool]:
 
 
 def forget(key_id: str) -> None:
-    """Ask again for this key the next time: something about it was changed."""
+    """Drop a key from the cache: it was changed."""
     _known.pop(key_id, None)
 
 
 def forget_all() -> None:
-    """Ask again for every key: something about a project was changed."""
+    """Drop every key from the cache: a project was changed."""
     _known.clear()
 
 
 def _read(key_id: str) -> KnownKey | None:
-    found = ApiKey.objects.select_related("project", "project__quota")
-    key = found.annotate(asked_at=DatabaseNow()).filter(key_id=key_id).first()
+    keys = ApiKey.objects.select_related("project", "project__quota")
+    key = keys.annotate(database_time=DatabaseNow()).filter(key_id=key_id).first()
     if key is None:
         return None
-    asked_at: datetime = key.asked_at
-    return KnownKey(key, asked_at, monotonic())
+    database_time: datetime = key.database_time
+    return KnownKey(key, database_time, monotonic())
 
 
 SCHEME = "Bearer"
-# One text for every reason: nobody learns which ids exist.
+# One text for every reason, so that it does not reveal which ids exist.
 REFUSAL = "A valid API key is required: Authorization: Bearer fs_<id>_<secret>"
 LAST_USED_PRECISION = timedelta(minutes=1)
 
 
 class KeyHolder:
-    """Whoever holds a key: known, but no person."""
+    """The holder of a key: authenticated, but no user."""
 
     is_authenticated = True
     is_anonymous = False
     pk = None
 
     def __init__(self, key: ApiKey) -> None:
-        """Remember the key."""
+        """`key`: the key that was presented."""
         self.key = key
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """Reads `Authorization: Bearer fs_<id>_<secret>`; never a key in an address.
+    """Reads `Authorization: Bearer fs_<id>_<secret>`; never a key in a URL.
 
-    Gives `request.auth` (the ApiKey, with its project) and `request.project`.
+    Sets `request.auth` (the ApiKey, with its project) and `request.project`.
     """
 
     def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey]:
-        """Return the holder and the key; every other request gets one and the same 401."""
+        """Return the holder and the key; every other request gets the same 401."""
         key = find_key(request.headers.get("Authorization", ""))
         if key is None:
             raise AuthenticationFailed(REFUSAL)
@@ -117,41 +117,41 @@ class ApiKeyAuthentication(BaseAuthentication):
         return KeyHolder(key), key
 
     def authenticate_header(self, request: Request) -> str:
-        """Name the scheme, so that the answer is 401 and not 403."""
+        """Return the scheme, so that the response is 401 and not 403."""
         return SCHEME
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A member's place in a project: stands where a key would."""
+    """A member's project, in place of a key."""
 
     project: Project
 
 
 class MemberAuthentication(BaseAuthentication):
-    """Takes the person and the project that `member_view` has let in; for reads only."""
+    """Reads the user and the project that `member_view` admitted; for reads only."""
 
     def authenticate(self, request: Request) -> tuple[object, Seat]:
-        """Return the person and their seat."""
-        asked = request._request
-        return asked.user, Seat(asked.project)  # type: ignore[attr-defined] # member_view's
+        """Return the user and their seat."""
+        http_request = request._request
+        return http_request.user, Seat(http_request.project)  # type: ignore[attr-defined] # member_view's
 
 
 class HasScope(BasePermission):
-    """Asks for the scope that the view names for the method in `required_scopes`."""
+    """Requires the scope that the view's `required_scopes` has for the method."""
 
     message = "The key lacks the scope that this request needs."
 
     def has_permission(self, request: Request, view: "KeyedView") -> bool:  # type: ignore[override] # views of ours
-        """Whether the key may; OPTIONS needs read, any other method without a scope admin."""
+        """Whether the key has the scope; OPTIONS needs read, methods without one need admin."""
         key = request.auth
         scopes = {"OPTIONS": Scope.READ, **view.required_scopes}
-        wanted = scopes.get(str(request.method), Scope.ADMIN)
-        return isinstance(key, ApiKey) and allows(frozenset(key.scopes), wanted)
+        required = scopes.get(str(request.method), Scope.ADMIN)
+        return isinstance(key, ApiKey) and allows(frozenset(key.scopes), required)
 
 
 class KeyedView(APIView):
-    """An endpoint that a key opens, if it has the scope of the method."""
+    """An endpoint that requires a key with the scope of the method."""
 
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = (HasScope,)
@@ -165,13 +165,13 @@ def key_of(request: Request) -> ApiKey:
 
 
 def project_of(request: Request) -> Project:
-    """Return the project that the key of an authenticated request decides."""
+    """Return the project of an authenticated request."""
     holder: ApiKey | Seat = request.auth  # type: ignore[assignment] # set by authenticate
     return holder.project
 
 
 def find_key(header: str) -> ApiKey | None:
-    """Find the live key that an Authorization header presents, or None.
+    """Return the live key of an Authorization header, or None.
 
     An unknown id costs the same comparison as a wrong secret.
     """
@@ -179,21 +179,21 @@ def find_key(header: str) -> ApiKey | None:
     presented = parse_key(text.strip()) if scheme.lower() == SCHEME.lower() else None
     if presented is None:
         return None
-    known, was_asked = look_up(presented.key_id)
+    known, was_read = look_up(presented.key_id)
     stored = bytes(known.key.secret_hash) if known else None
     if not is_right_secret(presented.secret, stored) or known is None:
         return None
     if not known.is_live:
         return None
-    if was_asked:
+    if was_read:
         _note_use(known)
     register_passing_secret(presented.secret, "failsoft_key")
     return known.key
 
 
 def _note_use(known: KnownKey) -> None:
-    """Write the time of use at most once a minute: a busy key is no hot row."""
-    key, stale = known.key, known.asked_at - LAST_USED_PRECISION
+    """Write the time of use at most once a minute, so that a busy key is not a hot row."""
+    key, stale = known.key, known.database_time - LAST_USED_PRECISION
     if key.last_used_at is None or key.last_used_at < stale:
         unused = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
-        ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=known.asked_at)
+        ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=known.database_time)

@@ -1,4 +1,4 @@
-"""Members of a project and the links that make them: once, in time, never without an admin."""
+"""Members of a project and their invitation links."""
 
 import hashlib
 import secrets
@@ -18,17 +18,17 @@ TOKEN_BYTES = 24
 
 
 def write_token(random: bytes) -> str:
-    """Write random bytes as the last part of a link."""
+    """Return random bytes as the last part of a link."""
     return urlsafe_b64encode(random).decode().rstrip("=")
 
 
 def hash_token(token: str) -> bytes:
-    """Return the SHA-256 under which a token is found."""
+    """Return the SHA-256 by which a token is stored."""
     return hashlib.sha256(token.encode()).digest()
 
 
 VALID_FOR = timedelta(days=7)
-# Where a session keeps the link that brought its reader here.
+# Session key of the token of an invitation link.
 IN_SESSION = "invitation"
 RANK = {"viewer": 0, "operator": 1, "admin": 2}
 
@@ -41,10 +41,10 @@ class LastAdminError(Exception):
 
 
 def invite(project: Project, by: User, role: str, email: str = "") -> tuple[Invitation, str]:
-    """Make an invitation; its token is given now and never again."""
+    """Create an invitation; its token is returned only now."""
     token = write_token(secrets.token_bytes(TOKEN_BYTES))
     with transaction.atomic():
-        made = Invitation.objects.create(
+        invitation = Invitation.objects.create(
             project=project,
             role=role,
             email=email,
@@ -53,32 +53,34 @@ def invite(project: Project, by: User, role: str, email: str = "") -> tuple[Invi
             expires_at=clock.now() + VALID_FOR,
         )
         note(project.pk, by, "member.invited", email or "by link", {"role": role})
-    return made, token
+    return invitation, token
 
 
-def _open(**wanted: object) -> QuerySet[Invitation]:
-    kept = Invitation.objects.filter(used_at=None, revoked_at=None, expires_at__gt=clock.now())
-    return kept.filter(**wanted)
+def _open(**conditions: object) -> QuerySet[Invitation]:
+    invitations = Invitation.objects.filter(
+        used_at=None, revoked_at=None, expires_at__gt=clock.now()
+    )
+    return invitations.filter(**conditions)
 
 
 def open_invitations(project: Project) -> QuerySet[Invitation]:
-    """Return the invitations that somebody may still accept, newest first."""
+    """Return the open invitations, newest first."""
     return _open(project=project).select_related("created_by").order_by("-created_at")
 
 
 def find_invitation(token: str) -> Invitation | None:
-    """Find the open invitation of a token."""
+    """Return the open invitation of a token."""
     return _open(token_hash=hash_token(token)).select_related("project").first()
 
 
 def invitation_in(session: Mapping[str, object]) -> Invitation | None:
-    """Find the open invitation that a session holds."""
+    """Return the open invitation of a session."""
     token = session.get(IN_SESSION)
     return find_invitation(token) if isinstance(token, str) else None
 
 
 def accept(invitation: Invitation, user: User) -> bool:
-    """Make the person a member; False when somebody else was faster. Never lowers a role."""
+    """Make the user a member, never with a lower role; False if the invitation is not open."""
     with transaction.atomic():
         if _open(pk=invitation.pk).update(used_at=clock.now(), used_by=user) != 1:
             return False
@@ -88,16 +90,16 @@ def accept(invitation: Invitation, user: User) -> bool:
         if not is_new and RANK[invitation.role] > RANK[member.role]:
             member.role = invitation.role
             member.save(update_fields=["role"])
-        told = {"role": member.role, "invited_by": invitation.created_by_id}
-        note(invitation.project_id, user, "member.joined", user.get_username(), told)
+        details = {"role": member.role, "invited_by": invitation.created_by_id}
+        note(invitation.project_id, user, "member.joined", user.get_username(), details)
     return True
 
 
 def revoke(invitation: Invitation, by: User) -> bool:
-    """Close an open invitation."""
+    """Revoke an invitation; False if it is not open."""
     with transaction.atomic():
-        mine = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
-        is_closed = mine.update(revoked_at=clock.now()) == 1
+        open_rows = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
+        is_closed = open_rows.update(revoked_at=clock.now()) == 1
         if is_closed:
             target = invitation.email or "by link"
             note(invitation.project_id, by, "invitation.revoked", target)
@@ -105,7 +107,7 @@ def revoke(invitation: Invitation, by: User) -> bool:
 
 
 def change_role(membership: Membership, role: str, by: User) -> None:
-    """Return a member another role; LastAdminError when nobody would administer."""
+    """Change a member's role; LastAdminError if no administrator would remain."""
     with transaction.atomic():
         _lock(membership.project_id)
         membership.refresh_from_db()
@@ -116,24 +118,24 @@ def change_role(membership: Membership, role: str, by: User) -> None:
             _keep_an_admin(membership)
         membership.role = role
         membership.save(update_fields=["role"])
-        told = {"from": before, "to": role}
-        note(membership.project_id, by, "member.changed", str(membership.user), told)
+        details = {"from": before, "to": role}
+        note(membership.project_id, by, "member.changed", str(membership.user), details)
 
 
 def remove(membership: Membership, by: User) -> None:
-    """Take a member out of the project; LastAdminError when nobody would administer."""
+    """Remove a member from the project; LastAdminError if no administrator would remain."""
     with transaction.atomic():
         _lock(membership.project_id)
         membership.refresh_from_db()
         if membership.role == Membership.Role.ADMIN:
             _keep_an_admin(membership)
-        told = {"role": membership.role}
-        note(membership.project_id, by, "member.removed", str(membership.user), told)
+        details = {"role": membership.role}
+        note(membership.project_id, by, "member.removed", str(membership.user), details)
         membership.delete()
 
 
 def _lock(project_id: int) -> None:
-    """Let changes of one project's members wait for each other."""
+    """Serialise changes of one project's members."""
     Project.objects.select_for_update().filter(pk=project_id).update(name=F("name"))
 
 

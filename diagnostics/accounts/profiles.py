@@ -1,4 +1,4 @@
-"""Zone and theme of a person: a row, and a copy in each session so that pages ask nobody."""
+"""Time zone and theme of a user: a row, and a copy in each session to save a query per page."""
 
 from typing import Any
 from zoneinfo import available_timezones
@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from diagnostics.accounts.models import Profile
 
 ZONE, THEME = "zone", "theme"
-# In the session of who has dismissed the notice about local mode.
+# Session key: the notice about local mode was dismissed.
 NOTICE_DISMISSED = "notice_dismissed"
 
 
@@ -18,7 +18,7 @@ def is_zone(name: str) -> bool:
 
 
 def profile_of(user: User) -> Profile:
-    """Return a person's profile; one that was never saved leaves all to the browser."""
+    """Return a user's profile; an unsaved one uses the settings of the browser."""
     return Profile.objects.filter(user=user).first() or Profile(user=user)
 
 

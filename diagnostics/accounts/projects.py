@@ -22,7 +22,7 @@ NAMED_KEY = "$FAILSOFT_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
-    """A key that was just made; `text` can be shown now and never again."""
+    """A new key; `text` can be shown only now."""
 
     text: str
     row: ApiKey
@@ -31,7 +31,7 @@ class IssuedKey:
 def issue_key(
     project: Project, name: str, scopes: Sequence[Scope], expires_at: datetime | None = None
 ) -> IssuedKey:
-    """Make a key of a project; several live ones may overlap while they are changed."""
+    """Create a key of a project; several may be live during a rotation."""
     minted = mint_key(secrets.token_bytes(ID_BYTES + SECRET_BYTES))
     row = ApiKey.objects.create(
         key_id=minted.key_id,
@@ -45,7 +45,7 @@ def issue_key(
 
 
 def revoke_key(key: ApiKey) -> bool:
-    """Close a key for good; False when it was closed already."""
+    """Revoke a key forever; False if it was revoked already."""
     live = ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
     is_closed = live.update(revoked_at=clock.now()) == 1
     forget(key.key_id)
@@ -59,7 +59,7 @@ def ensure_default_project() -> Project:
 
 
 def place_of_key(project: Project | None) -> str:
-    """Name the place of a key in a snippet: on one machine the first project's is a file."""
+    """Return the placeholder of a key in a snippet: on one machine the default project's file."""
     is_kept = settings.FAILSOFT_LOCAL_STACK and project and project.slug == DEFAULT_SLUG
     if not is_kept:
         return NAMED_KEY

@@ -1,4 +1,4 @@
-"""Views that people save: those a person may open, and what their owner may do to them."""
+"""Saved views: which ones a user may open, and the actions of their owners."""
 
 from urllib.parse import parse_qsl, urlencode
 
@@ -34,47 +34,47 @@ class ViewNameError(ValueError):
 
 
 def views_for(project_id: int, person: Person) -> QuerySet[SavedView]:
-    """Return the views that a person may open: their own, and those that are shared."""
+    """Return the views that a user may open: their own, and shared ones."""
     views = SavedView.objects.filter(project_id=project_id)
     allowed = views.filter(Q(owner_id=person.pk or 0) | Q(is_shared=True))
     return allowed.select_related("owner").order_by("name", "pk")
 
 
 def save_view(project_id: int, person: Person, name: str, page: str, query: str) -> SavedView:
-    """Keep a page with its query under a new name; ViewNameError when it cannot be."""
+    """Save a page with its query under a new name; ViewNameError if that is not possible."""
     if page not in PAGES:
         raise ViewNameError("this page cannot be saved")
-    cleaned = _checked(project_id, person, name)
+    cleaned = _clean_name(project_id, person, name)
     with transaction.atomic():
-        made, is_new = SavedView.objects.get_or_create(
+        view, is_new = SavedView.objects.get_or_create(
             project_id=project_id,
             owner_id=person.pk,
             name=cleaned,
-            defaults={"page": page, "query": _kept(query)},
+            defaults={"page": page, "query": _clean_query(query)},
         )
         if not is_new:
             raise ViewNameError(TAKEN)
         note(project_id, person, "view.saved", cleaned, {"page": page})
-    return made
+    return view
 
 
 def rename_view(view: SavedView, person: Person, name: str) -> None:
-    """Return a view another name; ViewNameError when it cannot have it."""
-    cleaned = _checked(view.project_id, person, name)
+    """Rename a view; ViewNameError if that is not possible."""
+    cleaned = _clean_name(view.project_id, person, name)
     if cleaned == view.name:
         return
     with transaction.atomic():
-        mine = SavedView.objects.select_for_update().filter(
+        own = SavedView.objects.select_for_update().filter(
             project_id=view.project_id, owner_id=view.owner_id
         )
-        if cleaned in {other.name for other in mine}:
+        if cleaned in {other.name for other in own}:
             raise ViewNameError(TAKEN)
-        mine.filter(pk=view.pk).update(name=cleaned)
+        own.filter(pk=view.pk).update(name=cleaned)
         note(view.project_id, person, "view.renamed", view.name, {"to": cleaned})
 
 
 def share_view(view: SavedView, person: Person, *, is_shared: bool) -> None:
-    """Let every member open a view, or its owner alone."""
+    """Share a view with every member, or only its owner."""
     with transaction.atomic():
         SavedView.objects.filter(pk=view.pk).update(is_shared=is_shared)
         action = "view.shared" if is_shared else "view.unshared"
@@ -82,14 +82,14 @@ def share_view(view: SavedView, person: Person, *, is_shared: bool) -> None:
 
 
 def delete_view(view: SavedView, person: Person) -> None:
-    """Take a view away."""
+    """Delete a view."""
     with transaction.atomic():
         note(view.project_id, person, "view.deleted", view.name)
         view.delete()
 
 
 def view_address(view: SavedView) -> str:
-    """Return the address that opens a view; of the Now page, where its page is gone."""
+    """Return the URL of a view; that of the Now page if its page no longer exists."""
     try:
         path = reverse(view.page)
     except NoReverseMatch:
@@ -97,8 +97,8 @@ def view_address(view: SavedView) -> str:
     return f"{path}?{view.query}" if view.query else path
 
 
-def _kept(query: str) -> str:
-    """Redact the values of a query string, and leave out where in a list it stood."""
+def _clean_query(query: str) -> str:
+    """Return a query string with redacted values and without list positions."""
     pairs = parse_qsl(query[:LONGEST_QUERY], max_num_fields=100)
     return urlencode(
         [
@@ -109,13 +109,13 @@ def _kept(query: str) -> str:
     )
 
 
-def _checked(project_id: int, person: Person, name: str) -> str:
-    shown = "".join(char if char.isprintable() else " " for char in name)
-    cleaned = redact(" ".join(shown.split()))[:LONGEST_NAME]
+def _clean_name(project_id: int, person: Person, name: str) -> str:
+    printable = "".join(char if char.isprintable() else " " for char in name)
+    cleaned = redact(" ".join(printable.split()))[:LONGEST_NAME]
     if not cleaned:
         raise ViewNameError("a view needs a name")
-    mine = SavedView.objects.filter(project_id=project_id, owner_id=person.pk)
-    if mine.count() >= MOST_VIEWS:
+    own = SavedView.objects.filter(project_id=project_id, owner_id=person.pk)
+    if own.count() >= MOST_VIEWS:
         raise ViewNameError(f"there are {MOST_VIEWS} views already: delete one first")
     return cleaned
 

@@ -14,9 +14,9 @@ from diagnostics.accounts.models import Project, Wallboard
 def create_wallboard(project: Project, by: User, name: str) -> Wallboard:
     """Create a wallboard of a project."""
     with transaction.atomic():
-        made = Wallboard.objects.create(project=project, name=name, created_by=by)
-        note(project.pk, by, "wallboard.created", made.name)
-    return made
+        wallboard = Wallboard.objects.create(project=project, name=name, created_by=by)
+        note(project.pk, by, "wallboard.created", wallboard.name)
+    return wallboard
 
 
 def revoke_wallboard(wallboard: Wallboard, by: User) -> None:
@@ -44,5 +44,5 @@ def find_wallboard(token: str) -> Wallboard | None:
 
 
 def _signer() -> Signer:
-    # Settings are read when asked: tests change the key.
+    # Settings are read at each call: tests change the key.
     return Signer(salt="failsoft.wallboard", sep=".")

@@ -14,7 +14,14 @@ from django.db import connection, transaction
 from django.db.utils import ProgrammingError
 from psycopg import sql
 
-from diagnostics.accounts.audit_log import Break, Head, asked_from, details_of, note, verify_chains
+from diagnostics.accounts.audit_log import (
+    Break,
+    Head,
+    details_of,
+    from_address,
+    note,
+    verify_chains,
+)
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.accounts.projects import ensure_default_project
 from diagnostics.purge import purge_project
@@ -48,7 +55,7 @@ def fill(project: Project) -> None:
 
 def test_an_entry_names_who_did_what_to_what_from_where(project: Project) -> None:
     user = get_user_model().objects.create_user("ada")
-    with asked_from("192.0.2.7"):
+    with from_address("192.0.2.7"):
         note(project.pk, user, "key.revoked", "build server", {"scopes": ["read"]})
     entry = AuditEntry.objects.get(action="key.revoked")
     assert (entry.actor_id, entry.actor) == (user.pk, "ada")
