@@ -1,4 +1,4 @@
-"""What a command prints for programs."""
+"""JSON output of commands."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The project that a command was told to work on."""
+"""The project of a command's `--project` option."""
 
 from django.core.management.base import CommandError
 

@@ -1,4 +1,4 @@
-"""`manage.py check_alerter`: do alerts get out? For cron, on this host or another one."""
+"""`manage.py check_alerter`: check alert delivery; for cron, on this host or another one."""
 
 import json
 from argparse import ArgumentParser
@@ -17,28 +17,28 @@ LONGEST = 4_000
 
 
 class Command(BaseCommand):
-    """Exit 0 when alerting works, else 1 with every fault, and a mail that says so.
+    """Exit 0 if alerting works, else 1 with every fault, and send a mail.
 
-    The mail goes straight to FAILSOFT_ALERTER_MAIL: through no queue and no worker.
+    The mail goes directly to FAILSOFT_ALERTER_MAIL, without a queue or a worker.
     """
 
     help = "Check that alert rules are evaluated and notifications delivered."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare JSON, and a run without mail."""
+        """Declare the options."""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument("--no-mail", action="store_true", help="send no mail")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Look once."""
+        """Check once."""
         try:
             faults = find_faults()
         except DatabaseError as error:
             faults = [f"the database does not answer: {type(error).__name__}"]
         mailed = bool(faults) and not options["no_mail"] and _mail(faults)
         if options["json"]:
-            told = {"ok": not faults, "faults": faults, "mailed": mailed}
-            self.stdout.write(json.dumps(told))
+            result = {"ok": not faults, "faults": faults, "mailed": mailed}
+            self.stdout.write(json.dumps(result))
         elif not faults:
             self.stdout.write("OK: alert rules are evaluated and notifications delivered")
         if faults:

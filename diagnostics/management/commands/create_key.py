@@ -1,4 +1,4 @@
-"""`manage.py create_key`: make an API key and print it once."""
+"""`manage.py create_key`: create an API key and print it once."""
 
 import json
 from argparse import ArgumentParser
@@ -20,12 +20,12 @@ MOST_DAYS = 36_500
 
 
 class Command(BaseCommand):
-    """Make an API key; only its hash is kept, so it is printed once."""
+    """Create an API key; only its hash is stored, so it is printed once."""
 
     help = "Create an API key for a project and print it; it cannot be shown again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare project, name, scopes and days of life."""
+        """Declare the options."""
         scopes = [scope.value for scope in Scope]
         parser.add_argument("--project", default=DEFAULT_SLUG, help="slug")
         parser.add_argument("--name", required=True, help="what the key is for")
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Make the key and print it to stdout."""
+        """Create the key and print it to stdout."""
         project = require_project(options["project"])
         name = " ".join(options["name"].split())
         longest = ApiKey._meta.get_field("name").max_length or 0
@@ -45,13 +45,13 @@ class Command(BaseCommand):
         scopes = [Scope(scope) for scope in options["scopes"]]
         with transaction.atomic():
             issued = issue_key(project, name, scopes, _expiry(options["days"]))
-            told: dict[str, JSON] = {
+            details: dict[str, JSON] = {
                 "key_id": issued.row.key_id,
                 "scopes": [scope.value for scope in scopes],
             }
             by = "manage.py create_key"
-            note(project.pk, by, "key.created", name, told)
-        self.stdout.write(_shown(issued.text, options["json"], project.slug))
+            note(project.pk, by, "key.created", name, details)
+        self.stdout.write(_output(issued.text, options["json"], project.slug))
 
 
 def _expiry(days: int | None) -> datetime | None:
@@ -62,5 +62,5 @@ def _expiry(days: int | None) -> datetime | None:
     return clock.now() + timedelta(days=days)
 
 
-def _shown(text: str, as_json: bool, slug: str) -> str:
+def _output(text: str, as_json: bool, slug: str) -> str:
     return json.dumps({"project": slug, "key": text}) if as_json else text

@@ -1,4 +1,4 @@
-"""Import traces that other tools have exported, so that the first verdict has a baseline."""
+"""Import traces exported from other tools, so that the first verdict has a baseline."""
 
 from argparse import ArgumentParser
 from collections import Counter
@@ -17,14 +17,14 @@ from diagnostics.ingest.importing import ImportJob, ImportReport, import_files
 from diagnostics.management.projects import require_project
 
 MOST_DAYS = 400
-MOST_SAID = 20
+MOST_PRINTED = 20
 MOST_REASONS = 5
 PROGRESS_SECONDS = 5.0
 PAUSE_SECONDS = 30.0
 
 
 class Command(BaseCommand):
-    """Read files of OTLP's JSON, or exports of Langfuse and Phoenix, as if they were sent now."""
+    """Import OTLP JSON files, or exports of Langfuse and Phoenix, as if they were sent now."""
 
     help = (
         "Import traces from files: OTLP JSON (one request a line, as the Collector's file "
@@ -43,33 +43,33 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, default=30, help="how far back, default: 30")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it fails where a file or a line could not be read."""
+        """Run the command; it fails if a file or a line cannot be read."""
         if not 1 <= options["days"] <= MOST_DAYS:
             raise CommandError(f"--days: 1 to {MOST_DAYS}")
-        project, begun = require_project(options["project"]), clock.now()
-        told = _Told(self, project.pk)
-        asked = ImportJob(
+        project, started_at = require_project(options["project"]), clock.now()
+        progress = _Progress(self, project.pk)
+        job = ImportJob(
             project.pk,
             options["files"],
             ExportFormat(options["format"]) if options["format"] else None,
-            begun - timedelta(days=options["days"]),
-            told.refuse,
-            told.move,
+            started_at - timedelta(days=options["days"]),
+            progress.refuse,
+            progress.move,
         )
         pause_alerts(project.pk)
         try:
-            report = import_files(asked)
+            report = import_files(job)
         except UnreadableError as error:
             raise CommandError(str(error)) from error
         finally:
-            take_as_known(project.pk, begun)
-        self.stdout.write(_sum_up(report, options["days"]))
-        if told.refused:
-            raise CommandError(f"{plural(told.refused, 'item')} could not be read")
+            take_as_known(project.pk, started_at)
+        self.stdout.write(_summarise(report, options["days"]))
+        if progress.refused:
+            raise CommandError(f"{plural(progress.refused, 'item')} could not be read")
 
 
-class _Told:
-    """Says how far an import is, and keeps alerts waiting meanwhile."""
+class _Progress:
+    """Prints the progress of an import, and keeps alerts paused meanwhile."""
 
     def __init__(self, command: Command, project_id: int) -> None:
         self.command, self.project_id, self.refused = command, project_id, 0
@@ -77,9 +77,9 @@ class _Told:
 
     def refuse(self, why: str) -> None:
         self.refused += 1
-        if self.refused <= MOST_SAID:
+        if self.refused <= MOST_PRINTED:
             self.command.stderr.write(why)
-        elif self.refused == MOST_SAID + 1:
+        elif self.refused == MOST_PRINTED + 1:
             self.command.stderr.write("further errors are counted but not printed")
 
     def move(self, path: Path, report: ImportReport) -> None:
@@ -89,22 +89,22 @@ class _Told:
             pause_alerts(self.project_id)
         if now - self.shown >= PROGRESS_SECONDS:
             self.shown = now
-            said = f"{path}  {plural(report.items, 'item')}  {plural(report.created, 'event')}"
-            self.command.stdout.write(said)
+            line = f"{path}  {plural(report.items, 'item')}  {plural(report.created, 'event')}"
+            self.command.stdout.write(line)
 
 
-def _sum_up(report: ImportReport, days: int) -> str:
-    said = [
+def _summarise(report: ImportReport, days: int) -> str:
+    parts = [
         f"Imported {plural(report.created, 'event')} of {plural(len(report.runs), 'run')}",
         f"{report.known:,} known before",
         f"{report.others:,} other spans or records",
     ]
     if report.too_old:
-        said.append(f"{report.too_old:,} older than {plural(days, 'day')}")
-    return f"{'; '.join(said)}. {_not_understood(report.reasons)}"
+        parts.append(f"{report.too_old:,} older than {plural(days, 'day')}")
+    return f"{'; '.join(parts)}. {_describe_reasons(report.reasons)}"
 
 
-def _not_understood(reasons: Counter[str]) -> str:
+def _describe_reasons(reasons: Counter[str]) -> str:
     total = sum(reasons.values())
     if not total:
         return "Not understood: none."

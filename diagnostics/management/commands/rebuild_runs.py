@@ -1,4 +1,4 @@
-"""Make the rows of runs anew from the events that are kept."""
+"""Rebuild the rows of runs from stored events."""
 
 from argparse import ArgumentParser
 from datetime import datetime
@@ -13,7 +13,7 @@ from diagnostics.store.runs import rebuild_before
 
 
 class Command(BaseCommand):
-    """Go through the events of every project, or of one, hour by hour, the newest first."""
+    """Read the events of every project, or of one, hour by hour, the newest first."""
 
     help = (
         "Rebuild the list of runs from events, newest first, while the "
@@ -33,8 +33,8 @@ class Command(BaseCommand):
         projects = [require_project(slug)] if slug else Project.objects.order_by("slug")
         for project in projects:
             total = 0
-            for reached, made in rebuild_before(project.pk, before):
-                total += made
+            for reached, rebuilt in rebuild_before(project.pk, before):
+                total += rebuilt
                 self.stdout.write(f"{project.slug}  {reached.isoformat()}  {total} runs")
 
 

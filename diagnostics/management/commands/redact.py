@@ -1,4 +1,4 @@
-"""`manage.py redact`: mask what is secret in texts, JSON Lines in and out, no database."""
+"""`manage.py redact`: mask secrets in texts, JSON Lines in and out, no database."""
 
 import sys
 from argparse import ArgumentParser
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--emails", action="store_true", help="mask e-mail addresses too")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it ends with 0 however bad the lines are."""
+        """Run the command; it exits with 0 even if lines are invalid."""
         rules = load_rule_set(emails=options["emails"])
         answer = partial(_redact, rules, Redactor(rules, {}))
         for answered in answer_lines(sys.stdin.buffer, answer, {}):
@@ -39,27 +39,27 @@ class Command(BaseCommand):
             self.stdout.flush()
 
 
-def _redact(rules: RuleSet, plain: Redactor, asked: Line) -> Line:
-    _check(asked)
-    known, refused = _read_known(asked)
+def _redact(rules: RuleSet, plain: Redactor, line: Line) -> Line:
+    _check(line)
+    known, refused = _read_known(line)
     redactor = Redactor(rules, known) if known else plain
-    redacted = redactor.redact(asked["text"], asked.get("limit"))
+    redacted = redactor.redact(line["text"], line.get("limit"))
     answer: Line = {"text": redacted.text, "found": list(redacted.found)}
     return answer | ({"refused": refused} if refused else {})
 
 
-def _check(asked: Line) -> None:
-    if not isinstance(asked.get("text"), str):
+def _check(line: Line) -> None:
+    if not isinstance(line.get("text"), str):
         raise LineError("text is a string")
-    limit = asked.get("limit")
+    limit = line.get("limit")
     is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
     if limit is not None and not is_count:
         raise LineError("limit must be a number of bytes, 0 or more")
 
 
-def _read_known(asked: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """Take the values to mask, and say which are refused, by their places."""
-    values = asked.get("known") or []
+def _read_known(line: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Return the values to mask, and the refused ones by their positions."""
+    values = line.get("known") or []
     if not isinstance(values, list) or len(values) > MAX_KNOWN:
         raise LineError(f"known must be a list of at most {MAX_KNOWN} strings")
     known, refused = dict[str, str](), list[str]()

@@ -1,4 +1,4 @@
-"""`manage.py simulate_alerts`: a detector over calls of your own, JSON Lines, no database."""
+"""`manage.py simulate_alerts`: run a detector over given calls, JSON Lines, no database."""
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it ends with 0 however bad the lines are."""
+        """Run the command; it exits with 0 even if lines are invalid."""
         limits = Parameters(
             options["limit"], options["count"], options["within"], options["budget"]
         )
@@ -77,45 +77,45 @@ class Command(BaseCommand):
         empty: Line = {"fires": []}
         if detector is Detector.CHANGE:
             answer = partial(_answer_together, options["series"])
-            told = answer_together(sys.stdin.buffer, _read, answer, empty)
+            answers = answer_together(sys.stdin.buffer, _read, answer, empty)
         else:
-            told = answer_lines(sys.stdin.buffer, partial(_answer, detector, limits), empty)
-        for answered in told:
+            answers = answer_lines(sys.stdin.buffer, partial(_answer, detector, limits), empty)
+        for answered in answers:
             self.stdout.write(write_line(answered))
             self.stdout.flush()
 
 
-Asked = tuple[list[Call], float | None]
+SeriesInput = tuple[list[Call], float | None]
 Reader = Callable[[str], float]
 
 
-def _read(asked: Line) -> Asked:
-    return _read_calls(asked), _read_baseline(asked)
+def _read(line: Line) -> SeriesInput:
+    return _read_calls(line), _read_baseline(line)
 
 
-def _answer_together(series: int | None, asked: list[Asked]) -> list[Line]:
-    found = replay_together(
-        [calls for calls, _ in asked], [baseline for _, baseline in asked], series
+def _answer_together(series: int | None, inputs: list[SeriesInput]) -> list[Line]:
+    results = replay_together(
+        [calls for calls, _ in inputs], [baseline for _, baseline in inputs], series
     )
-    return [_tell(fires) for fires in found]
+    return [_describe_fires(fires) for fires in results]
 
 
-def _answer(detector: Detector, limits: Parameters, asked: Line) -> Line:
-    calls, _ = _read(asked)
-    return _tell(replay(detector, calls, limits))
+def _answer(detector: Detector, limits: Parameters, line: Line) -> Line:
+    calls, _ = _read(line)
+    return _describe_fires(replay(detector, calls, limits))
 
 
-def _tell(fires: Sequence[Fire]) -> Line:
-    told = [{"at": fire.at, "onset": fire.onset, "cleared": fire.cleared} for fire in fires]
-    return {"fires": told}
+def _describe_fires(fires: Sequence[Fire]) -> Line:
+    rows = [{"at": fire.at, "onset": fire.onset, "cleared": fire.cleared} for fire in fires]
+    return {"fires": rows}
 
 
-def _read_calls(asked: Line) -> list[Call]:
-    """Read the calls, oldest first; calls out of order are put in order."""
-    given = asked.get("calls")
-    if not isinstance(given, list):
+def _read_calls(line: Line) -> list[Call]:
+    """Return the calls of a line, sorted by time."""
+    calls = line.get("calls")
+    if not isinstance(calls, list):
         raise LineError('"calls" must be a list')
-    return sorted(_read_call(place, call) for place, call in enumerate(given))
+    return sorted(_read_call(place, call) for place, call in enumerate(calls))
 
 
 def _read_call(place: int, call: object) -> Call:
@@ -129,8 +129,8 @@ def _is_time(at: float) -> bool:
     return not isinstance(at, bool) and isfinite(at)
 
 
-def _read_baseline(asked: Line) -> float | None:
-    baseline = asked.get("baseline")
+def _read_baseline(line: Line) -> float | None:
+    baseline = line.get("baseline")
     if baseline is None:
         return None
     is_number = isinstance(baseline, int | float) and not isinstance(baseline, bool)

@@ -1,4 +1,4 @@
-"""`manage.py verify_audit`: walk the audit log and name the first entry that is broken."""
+"""`manage.py verify_audit`: verify the audit log and name the first broken entry."""
 
 import json
 from argparse import ArgumentParser
@@ -11,12 +11,12 @@ from diagnostics.accounts.audit_log import Break, Head, verify_chains
 
 
 class Command(BaseCommand):
-    """Exit 0 and the end of every chain, or exit 1 and the first broken entry."""
+    """Exit 0 with the end of every chain, or exit 1 with the first broken entry."""
 
     help = "Verify the hash chains of the audit log."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare heads that were noted before, and JSON."""
+        """Declare the options."""
         parser.add_argument(
             "--head",
             action="append",
@@ -27,19 +27,19 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Walk every chain."""
-        found = verify_chains(_read_heads(options["head"]))
-        broken = [one for one in found if isinstance(one, Break)]
+        """Verify every chain."""
+        results = verify_chains(_read_heads(options["head"]))
+        broken = [result for result in results if isinstance(result, Break)]
         if options["json"]:
-            told = {"is_whole": not broken, "chains": [asdict(one) for one in found]}
-            self.stdout.write(json.dumps(told))
+            document = {"is_whole": not broken, "chains": [asdict(result) for result in results]}
+            self.stdout.write(json.dumps(document))
         else:
-            for one in found:
-                self.stdout.write(_told(one))
-            if not found:
+            for result in results:
+                self.stdout.write(_describe(result))
+            if not results:
                 self.stdout.write("The audit log is empty.")
         if broken:
-            raise CommandError(f"broken: {_told(broken[0])}", returncode=1)
+            raise CommandError(f"broken: {_describe(broken[0])}", returncode=1)
 
 
 def _read_heads(texts: list[str]) -> list[Head]:
@@ -50,7 +50,7 @@ def _read_heads(texts: list[str]) -> list[Head]:
         raise CommandError("--head must be CHAIN:NUMBER:HASH") from error
 
 
-def _told(one: Head | Break) -> str:
-    if isinstance(one, Break):
-        return f"chain {one.chain}, entry {one.number}: {one.reason}"
-    return f"{one.chain}:{one.number}:{one.hash}"
+def _describe(result: Head | Break) -> str:
+    if isinstance(result, Break):
+        return f"chain {result.chain}, entry {result.number}: {result.reason}"
+    return f"{result.chain}:{result.number}:{result.hash}"
