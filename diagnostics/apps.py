@@ -9,7 +9,7 @@ class DiagnosticsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks and let redacted fields mask."""
+        """Give redacted fields the redactor; register stored texts."""
         from diagnostics.redaction import checks  # noqa: F401, PLC0415 - needs ready apps
         from diagnostics.redaction.fields import use_redactor  # noqa: PLC0415
         from diagnostics.redaction.redactor import redact  # noqa: PLC0415
@@ -18,7 +18,7 @@ class DiagnosticsConfig(AppConfig):
         self._register_texts()
 
     def _register_texts(self) -> None:
-        """Say what is redacted again after a new rule."""
+        """Register what a new rule redacts again."""
         from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
 
         row = self.get_model
@@ -28,7 +28,7 @@ class DiagnosticsConfig(AppConfig):
                 row("EventPayload"),
                 ("raw_output_preview", "original_error_type", "tool"),
                 ("validation_errors", "repairs", "coerced", "attributes"),
-                # As its key has it: the index gives the next rows of every day without sorting.
+                # The order of its key: the index returns the next rows of a day without sorting.
                 ("event_id", "occurred_at"),
             ),
             StoredTexts(row("Reject"), ("head", "message", "path"), ("errors",)),

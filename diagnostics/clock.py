@@ -1,4 +1,4 @@
-"""The database's clock: the one that leases, cool-downs and windows agree on."""
+"""The database's clock, used for all leases, cool-downs and windows."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from django.db.models import DateTimeField, Func
 
 
 def now() -> datetime:
-    """Read `failsoft_now()`; tests shift it with the setting `failsoft.clock_shift`."""
+    """Return `failsoft_now()`; tests shift it with the setting `failsoft.clock_shift`."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT failsoft_now()")
         row: tuple[datetime] = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""What many tables have, in a line each; several columns are one text."""
+"""Shorthands for indexes, constraints and columns; column names are separated by blanks."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def index(name: str, columns: str, condition: Q | None = None) -> Index:
-    """Return an index of the columns, in their order; `-` before one turns it round."""
+    """Return an index of the columns, in order; `-` before one is descending."""
     return Index(fields=columns.split(), condition=condition, name=name)
 
 
 def unique(
     name: str, columns: str, condition: Q | None = None, *, nulls_distinct: bool | None = None
 ) -> UniqueConstraint:
-    """Return the constraint that no two rows, of those that meet a condition, are the same."""
+    """Return a unique constraint of the columns, for the rows that meet a condition."""
     return UniqueConstraint(
         fields=columns.split(), condition=condition, name=name, nulls_distinct=nulls_distinct
     )
@@ -33,12 +33,12 @@ def check(name: str, condition: Q) -> CheckConstraint:
 def known(
     name: str, columns: str, words: str | Iterable[str], *, or_null: bool = False
 ) -> CheckConstraint:
-    """Return the constraint that each column holds one of `words`: a list, or one text."""
+    """Return the constraint that each column has one of `words`: a list, or one text."""
     listed = words.split() if isinstance(words, str) else [str(word) for word in words]
     condition = Q(*((f"{column}__in", listed) for column in columns.split()))
     return check(name, Q((f"{columns}__isnull", True)) | condition if or_null else condition)
 
 
 def person(*, blank: bool = True) -> "Person":
-    """Return a column for somebody who did something; null: nobody, or one who has left."""
+    """Return a foreign key to a user; null if there is none or the account was deleted."""
     return ForeignKey(settings.AUTH_USER_MODEL, SET_NULL, related_name="+", null=True, blank=blank)

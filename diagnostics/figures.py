@@ -1,4 +1,4 @@
-"""Figures as people read and write them: one place for units, spaces, signs and digits."""
+"""Format and parse figures: units, spaces, signs and digits."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,7 +6,7 @@ from decimal import Decimal
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
-WITHOUT_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+WITHOUT_BIDI = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 MINUS = "\N{MINUS SIGN}"
 TENTH = 0.1
 CENT = Decimal("0.01")
@@ -14,23 +14,23 @@ SMALLEST = Decimal("0.0001")
 
 
 def read_number(text: str | None, most_digits: int = 18) -> int | None:
-    """Return the whole number that a person or a program wrote; None for any other text."""
+    """Return the whole number in a text; None for any other text."""
     is_number = text is not None and text.isascii() and text.isdigit()
     return int(text) if text and is_number and len(text) <= most_digits else None
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Write a share of 0 to 1 as a percentage; a dash when there is none."""
+    """Format a share of 0 to 1 as a percentage; a dash for None."""
     return DASH if share is None else f"{share * 100:.{digits}f}{THIN}%"
 
 
 def rate_percent(share: float | None) -> str:
-    """Write the rate of a verdict, the same everywhere: tenths below 10 % only."""
+    """Format the rate of a verdict: with tenths only below 10 %."""
     return percent(share, 0 if share is not None and share >= TENTH else 1)
 
 
 def points(share: float | None) -> str:
-    """Write a difference of two shares in percentage points, always signed."""
+    """Format a difference of two shares in percentage points, always signed."""
     if share is None:
         return DASH
     value = round(share * 100, 1)
@@ -39,12 +39,12 @@ def points(share: float | None) -> str:
 
 
 def count(value: int | None) -> str:
-    """Write a count with thousands apart; a dash when there is none."""
+    """Format a count with separators of thousands; a dash for None."""
     return DASH if value is None else f"{value:,}"
 
 
 def short_count(value: int | None) -> str:
-    """Write a large count with two or three digits and k, M or G."""
+    """Format a large count with two or three digits and k, M or G."""
     if value is None:
         return DASH
     for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
@@ -55,7 +55,7 @@ def short_count(value: int | None) -> str:
 
 
 def duration(seconds: float | timedelta | None) -> str:
-    """Write a duration in the two units that matter: 840 ms, 4.2 s, 2 h 10 min."""
+    """Format a duration in at most two units: 840 ms, 4.2 s, 2 h 10 min."""
     if seconds is None:
         return DASH
     value = seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
@@ -79,30 +79,30 @@ def _two_units(seconds: int) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Cut a name of somebody else's making in its middle: both ends tell names apart.
+    """Shorten a name from outside in its middle: both ends distinguish names.
 
-    Marks that turn the direction of writing are left out: they would turn the sentence.
+    Bidirectional control characters are removed: they would affect the rest of the sentence.
     """
-    text = text.translate(WITHOUT_TURNS)
+    text = text.translate(WITHOUT_BIDI)
     if len(text) <= most:
         return text
     head = (most - 1) // 2
     return f"{text[:head]}…{text[head + 1 - most :]}"
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
-    """Write a count with its noun."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """Format a count with its noun."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Write the first names, and how many more there are."""
+    """Format the first names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def write_usd(amount: Decimal | None) -> str:
-    """Write an amount of US dollars: cents from a dollar on, finer below."""
+    """Format an amount of US dollars: with cents from a dollar on, finer below."""
     if amount is None:
         return "\N{EN DASH}"
     if amount >= 1 or not amount:

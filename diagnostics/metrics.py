@@ -1,4 +1,4 @@
-"""/metrics: counters read from the database, so that every process says the same."""
+"""/metrics: counters read from the database, so that every process reports the same."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from diagnostics.verdict.statuses import ProjectStatus, read_row
 from failsoft.events import EventKind
 
 LABELS = ("provider", "model")
-# Agents name their models: the busiest keep their name, the rest is one series.
+# Agents choose the names of models: the busiest have their own series, the rest is one.
 MAX_SERIES = 200
 REST = ("other", "other")
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
@@ -72,7 +72,7 @@ COUNTERS = (
     ("failsoft_simplified_answers", "simplified", "Good answers to a simplified prompt."),
     ("failsoft_retry_milliseconds", "retry_ms", "Time in calls beyond the first."),
 )
-# Counters with a label more: its name, and the column of each of its values.
+# Counters with an additional label: its name, and the column of each of its values.
 LABELLED = (
     (
         "failsoft_events",
@@ -112,24 +112,24 @@ LABELLED = (
 Counts = dict[tuple[str, str], Counter[str]]
 M = TypeVar("M", CounterMetricFamily, GaugeMetricFamily)
 Gauges = Callable[[int | None], Iterator[Metric]]
-# What the apps above add; each is called with the project, or None for all.
+# Gauges of the apps above; each is called with the project, or None for all.
 _from_above: list[Gauges] = []
 
 
 def add_gauges(gauges: Gauges) -> None:
-    """Show more on /metrics: gauges of an app that this one does not know."""
+    """Add gauges of another app to /metrics."""
     _from_above.append(gauges)
 
 
 class EventCollector(Collector):
-    """Counts the events of one project, or of all when `project_id` is None."""
+    """Counts the events of one project, or of all if `project_id` is None."""
 
     def __init__(self, project_id: int | None) -> None:
-        """Remember whose events to count."""
+        """`project_id`: whose events to count; None for all."""
         self.project_id = project_id
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the counters; a provider or model that is null is called unknown."""
+        """Yield the counters; a null provider or model is labelled `unknown`."""
         counts = read_counts(self.project_id)
         for name, column, text in COUNTERS:
             samples = ((labels, row[column]) for labels, row in counts.items())
@@ -147,41 +147,41 @@ class EventCollector(Collector):
 
 
 def read_counts(project_id: int | None) -> Counts:
-    """Count per (provider, model); beyond 200 pairs the quietest are added up.
+    """Return counts by (provider, model); beyond 200 pairs the quietest are summed.
 
-    The columns are those of rollups, and what follows from them.
+    The columns are those of rollups, and those derived from them.
     """
-    found: Counts = {}
+    counts: Counts = {}
     with connection.cursor() as cursor:
         cursor.execute(statement("metric_counts"), {"project": project_id})
         columns = [column.name for column in cursor.description][len(LABELS) :]
         for provider, model, *numbers in cursor.fetchall():
-            labels = (provider, model) if len(found) < MAX_SERIES else REST
+            labels = (provider, model) if len(counts) < MAX_SERIES else REST
             row = dict(zip(columns, numbers, strict=True))
-            found.setdefault(labels, Counter()).update(row)
-    for counted in found.values():
+            counts.setdefault(labels, Counter()).update(row)
+    for counted in counts.values():
         counted.update(_derive(counted))
-    return found
+    return counts
 
 
 def _derive(row: Mapping[str, int]) -> Mapping[str, int]:
-    """Tell what follows from the counted: attempts are good, invalid or without answer."""
+    """Return derived counts: attempts are valid, invalid or without an answer."""
     good = ("good_2", "good_3", "good_4", "good_5")
     errors = sum(row[name] for name in CALL_ERRORS)
-    told = row["succeeded"] + row["invalid"] + errors + row["unknown_tool"]
+    other_events = row["succeeded"] + row["invalid"] + errors + row["unknown_tool"]
     return {
         "retries_recovered": sum(row[name] for name in good),
         "provider_error": errors,
         "parse_invalid": row["invalid"],
-        # Posted outcomes are runs and no events.
-        "degraded_events": row["events"] - told,
+        # Posted outcomes are runs, not events.
+        "degraded_events": row["events"] - other_events,
     }
 
 
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer in Prometheus' text format.
+    """Return all metrics in Prometheus' text format.
 
     From this machine itself: all projects. From elsewhere, or through a proxy, with an
     API key of scope read: the project of the key. 401 without, 403 for another scope.
@@ -208,7 +208,7 @@ def _render(project_id: int | None) -> HttpResponse:
 
 
 def _is_local(request: HttpRequest) -> bool:
-    """Trust the peer's address only when no proxy stands between."""
+    """Whether the peer is on this machine, without a proxy in between."""
     forwarded = any(
         name in request.META
         for name in ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
@@ -250,10 +250,10 @@ SERIES_LABELS = ("environment", "node", "provider", "model")
 
 
 def gauge_series(project_id: int | None) -> Iterator[Metric]:
-    """Return how series stand as of the last evaluation; of one project, each by its name."""
+    """Yield the states of series as of the last evaluation; for one project, each by name."""
     rows = ProjectStatus.objects.filter(**({} if project_id is None else {"pk": project_id}))
-    sets = [found for row in rows if (found := read_row(row))]
-    statuses = [status for found in sets for status in found.kept_by(Selection())]
+    status_sets = [status_set for row in rows if (status_set := read_row(row))]
+    statuses = [status for status_set in status_sets for status in status_set.kept_by(Selection())]
     counted = Counter(status.state for status in statuses)
     states = GaugeMetricFamily("failsoft_series", "Series, by state.", labels=("state",))
     yield _filled(states, (((state,), counted[state]) for state in SeriesState))
@@ -269,13 +269,13 @@ def gauge_series(project_id: int | None) -> Iterator[Metric]:
         "Degraded share of runs since the onset, of the last day where nothing degrades.",
         labels=SERIES_LABELS,
     )
-    yield _filled(rates, ((labels, one.rate or 0.0) for labels, one in named.items()))
+    yield _filled(rates, ((labels, status.rate or 0.0) for labels, status in named.items()))
     onsets = GaugeMetricFamily(
         "failsoft_series_onset_timestamp_seconds",
         "Since when a series degrades.",
         labels=SERIES_LABELS,
     )
-    since = ((labels, one.since.timestamp()) for labels, one in named.items() if one.since)
+    since = ((labels, status.since.timestamp()) for labels, status in named.items() if status.since)
     yield _filled(onsets, since)
 
 

@@ -1,4 +1,4 @@
-"""The modules with rows of what went wrong, and of who may see and send it."""
+"""The models of this app, for Django to find."""
 
 from diagnostics.accounts import models as accounts
 from diagnostics.alerting import incident_models, notification_models, rule_models, silence_models

@@ -1,4 +1,4 @@
-"""Times as people read them: in one zone, which is always named."""
+"""Format times in one zone, which is always named."""
 
 from datetime import UTC, datetime, tzinfo
 
@@ -14,9 +14,9 @@ FORMATS = {
 def write_moment(
     at: datetime, form: str = "date", zone: tzinfo = UTC, now: datetime | None = None
 ) -> str:
-    """Write a time of a zone with the zone's name: `22 Nov 2026 20:40 Europe/Berlin`.
+    """Format a time in a zone, with the zone's name: `22 Nov 2026 20:40 Europe/Berlin`.
 
-    `lately` names the day only where it is not that of `now`, `ago` is `lately`.
+    `lately` includes the day only if it is not that of `now`; `ago` is the same.
     """
     local = at.astimezone(zone)
     if form in ("lately", "ago"):

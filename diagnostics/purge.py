@@ -1,8 +1,8 @@
-"""Deleting what belongs to a correlation id or a project, batch by batch.
+"""Delete the data of a correlation id or a project, batch by batch.
 
-Every batch is a transaction of its own: a purge that was interrupted is taken up again by
-asking for it again. What is deleted is taken out of rollups and groups too; the running
-totals of /metrics, which name nobody, stay.
+Every batch is its own transaction: an interrupted purge is resumed by
+repeating it. Deleted events are subtracted from rollups and groups too; the running
+totals of /metrics, which identify nobody, stay.
 """
 
 from django.db import transaction
@@ -18,7 +18,7 @@ from diagnostics.store.retention import leaves_of
 from diagnostics.store.run_models import Assessment
 from diagnostics.store.sql import change
 
-# Everything of a project that is no event.
+# All data of a project except events.
 PROJECT_TABLES = (
     "diagnostics_event_payload",
     "diagnostics_eventidentity",
@@ -44,7 +44,7 @@ PROJECT_TABLES = (
     "diagnostics_keyminute",
     "diagnostics_alert_minute",
     "diagnostics_alertslot",
-    # Deliveries name their report: they go first.
+    # Deliveries refer to their report: they are deleted first.
     "diagnostics_reportdelivery",
     "diagnostics_report",
 )
@@ -57,10 +57,10 @@ MOST_ROWS = 20_000
 
 
 def purge_correlation(project_id: int, correlation_id: str) -> int:
-    """Delete the events of one correlation id, and what was said of it; gives how many events.
+    """Delete the events and assessments of one correlation id; return the number of events.
 
-    Their identities stay for 8 days: an event that is sent once more is a duplicate and
-    does not come back.
+    Their identities stay for 8 days: an event that is sent again is a duplicate and
+    is not stored.
     """
     Assessment.objects.filter(project_id=project_id, correlation_id=correlation_id).delete()
     return _forget_all(project_id, OF_REFERENCE, correlation_id)
@@ -72,12 +72,12 @@ def purge_marked(project_id: int, mark: str) -> int:
 
 
 def purge_project(project: Project) -> int:
-    """Delete all events, counts and groups of a project; its settings stay.
+    """Delete all events, counts and groups of a project, but not its settings.
 
-    Gives how many events there were.
+    Return the number of events.
     """
     events = _delete_all("diagnostics_event", project.pk)
-    # With them go what was told of them, and every look at a slice.
+    # Their notifications, and every evaluation of a series, are deleted with them.
     Incident.objects.filter(project=project).delete()
     AlertState.objects.filter(rule__project=project).delete()
     RuleDay.objects.filter(rule__project=project).delete()
@@ -89,13 +89,15 @@ def purge_project(project: Project) -> int:
     return events
 
 
-def _forget_all(project_id: int, whose: str, told: str, *, with_identities: bool = False) -> int:
-    # A failure is taken out of its group: the group must be there.
+def _forget_all(
+    project_id: int, condition: str, value: str, *, with_identities: bool = False
+) -> int:
+    # A failure is subtracted from its group, which must exist.
     fold(most_batches=1_000)
     total = 0
     while True:
         with transaction.atomic():
-            count = forget_batch(project_id, whose, told, with_identities=with_identities)
+            count = forget_batch(project_id, condition, value, with_identities=with_identities)
         if not count:
             break
         total += count
@@ -104,9 +106,9 @@ def _forget_all(project_id: int, whose: str, told: str, *, with_identities: bool
 
 
 def delete_batch(leaf: str, project_id: int) -> int:
-    """Delete some of a project's rows of a table without partitions; gives how many.
+    """Delete a batch of a project's rows from an unpartitioned table; return how many.
 
-    Rows are deleted where they lie: a list of places is not joined with the whole table.
+    Rows are deleted by ctid, which needs no join with the whole table.
     """
     return change(
         f"DELETE FROM {leaf} WHERE ctid = ANY(ARRAY("  # noqa: S608 - our own name

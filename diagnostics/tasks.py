@@ -1,4 +1,4 @@
-"""Background work of this app; every task may be delivered twice or not at all."""
+"""Celery tasks; every task may be delivered twice or not at all."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -38,7 +38,7 @@ DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN (
 """
 
 
-# Each is the work of a feature, and returns how much was done.
+# Each returns how much was done.
 relay_outbox = shared_task(name="diagnostics.tasks.relay_outbox")(relay_all)
 fold_deltas = shared_task(name="diagnostics.tasks.fold_deltas")(fold)
 settle_span_verdicts = shared_task(name="diagnostics.tasks.settle_span_verdicts")(settle_verdicts)
@@ -51,16 +51,16 @@ price_models = shared_task(name="diagnostics.tasks.price_models")(look_up_prices
 
 @shared_task
 def evaluate_alerts() -> int:
-    """Look at every minute that was not looked at yet; returns how many were."""
-    looked = evaluate()
-    if looked:
+    """Evaluate every minute that was not evaluated yet; return how many."""
+    evaluated = evaluate()
+    if evaluated:
         ping_outside()
-    return looked
+    return evaluated
 
 
 @shared_task
 def beat_heartbeat() -> None:
-    """Note that beat sent this and a worker ran it, by the database clock."""
+    """Record that the scheduler sent this and a worker ran it, by the database clock."""
     at = clock.now()
     for name in ("beat", "worker"):
         Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
@@ -70,20 +70,20 @@ def beat_heartbeat() -> None:
 
 @shared_task
 def deliver_again() -> int:
-    """Tell again what stays open, check channels; returns what was written or woken."""
+    """Send reminders, probe channels and send daily tests; return how many."""
     return probe_channels() + remind_all() + send_canaries()
 
 
 @shared_task
 def report_due() -> int:
-    """Write what reports are due, and send what waits; returns how many were sent."""
+    """Create due reports, and send waiting ones; return how many were sent."""
     due(clock.now())
     return send_waiting()
 
 
 @shared_task
 def ping_queue(queue: str, at: str | None = None) -> None:
-    """Note that a worker of a queue takes work, and which mark it has taken.
+    """Record that a worker of a queue takes work, and which mark it has taken.
 
     A scheduler of an earlier release sends no time.
     """
@@ -94,7 +94,7 @@ def ping_queue(queue: str, at: str | None = None) -> None:
 
 @shared_task
 def note_workers(queues: Sequence[str]) -> None:
-    """Note that a worker of these queues is alive; a worker calls it in its own process."""
+    """Record that a worker of these queues is alive; a worker calls it in its own process."""
     at = clock.now()
     for queue in queues:
         Heartbeat.objects.update_or_create(name=worker_heartbeat(queue), defaults={"at": at})
@@ -102,9 +102,9 @@ def note_workers(queues: Sequence[str]) -> None:
 
 @shared_task
 def maintain_partitions() -> int:
-    """Make partitions ahead, drop what is old, forget identities and sent messages.
+    """Create partitions ahead; delete old partitions, identities and sent messages.
 
-    Returns how many partitions were created.
+    Return how many partitions were created.
     """
     created = ensure_partitions()
     drop_old()
@@ -120,6 +120,6 @@ def maintain_partitions() -> int:
 
 
 def purge_identities() -> int:
-    """Forget identities older than 8 days, batch by batch; returns how many."""
+    """Delete identities older than 8 days, batch by batch; return how many."""
     before = clock.now() - KEEP_IDENTITY
     return delete_in_batches(lambda most: change(FORGET, [before, most]), PURGE_BATCH)

@@ -1,4 +1,4 @@
-"""Addresses of the diagnostics app."""
+"""URLs of the diagnostics app."""
 
 from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
