@@ -9,7 +9,7 @@ from django.db.models.functions import Concat
 from django.http import HttpRequest
 
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import Hand, close_breaker, isolate_breaker
+from agents.breakers.store import ManualChange, close_breaker, isolate_breaker
 from agents.fix_patterns.models import FixPattern, FixPolicy
 from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
@@ -108,13 +108,13 @@ class BreakerAdmin(ReadOnlyAdmin):
     @admin.action(description="Isolate: nothing passes", permissions=["act"])
     def isolate(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
         """Open the selected breakers until they are closed manually."""
-        changed = sum(isolate_breaker(row.pk, Hand(request.user)) for row in queryset)
+        changed = sum(isolate_breaker(row.pk, ManualChange(request.user)) for row in queryset)
         self.message_user(request, f"{changed} breakers isolated.", messages.WARNING)
 
     @admin.action(description="Close: forget all faults", permissions=["act"])
     def close(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
         """Close the selected breakers."""
-        changed = sum(close_breaker(row.pk, Hand(request.user)) for row in queryset)
+        changed = sum(close_breaker(row.pk, ManualChange(request.user)) for row in queryset)
         self.message_user(request, f"{changed} breakers closed.")
 
     def has_act_permission(self, request: HttpRequest) -> bool:

@@ -49,7 +49,7 @@ class EntryPageSerializer(serializers.Serializer[Any]):
 
 
 class UndoView(KeyedView):
-    """The actions of a goal, taken back."""
+    """Undo the actions of a goal."""
 
     required_scopes = {"POST": Scope.ADMIN}
 
@@ -59,7 +59,7 @@ class UndoView(KeyedView):
         responses={200: ActionsResource, 404: ProblemResource, 409: RefusedGoal},
     )
     def post(self, request: Request, reference: str) -> Response:
-        """Take back exactly what was applied; `kept` names what was changed again since."""
+        """Undo what was applied; `kept` are the entries that were changed since."""
         goal = find_goal(project_of(request).pk, reference)
         if goal is None:
             raise Http404

@@ -116,7 +116,7 @@ def _changes(fields: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     plain = ("category", "priority", "cadence", "status")
     texts = ("content", "summary", "source_text")
     changes = {name: fields[name] for name in plain if fields.get(name) is not None}
-    changes |= {name: _redacted(fields[name]) for name in texts if fields.get(name) is not None}
+    changes |= {name: _redact_text(fields[name]) for name in texts if fields.get(name) is not None}
     if fields.get("due_date") is not None:
         changes["due_text"] = redact(clean_text(fields["due_date"]), 200)
         changes["due_at"] = resolve_date(fields["due_date"], now)
@@ -132,7 +132,7 @@ def _resolve(project_id: int, written: str) -> Entry:
     if _HEXADECIMAL.fullmatch(prefix):
         entries = Entry.objects.of(project_id).beginning_with(prefix)
         matches = list(entries.select_for_update().order_by("pk")[:2])
-    redacted = _redacted(written)
+    redacted = _redact_text(written)
     if not matches:
         raise ActionError("not_found", f"entry {redacted} not found")
     if len(matches) > 1:
@@ -140,14 +140,14 @@ def _resolve(project_id: int, written: str) -> Entry:
     return matches[0]
 
 
-def _redacted(text: str) -> str:
+def _redact_text(text: str) -> str:
     return redact(clean_text(text), SHOWN_BYTES)
 
 
 def _stored_action(action: Action, entry_id: str) -> dict[str, Any]:
     """Return the action as it is stored: flat, redacted, with the full id of its entry."""
     flat = {
-        name: _redacted(value) if isinstance(value, str) else value
+        name: _redact_text(value) if isinstance(value, str) else value
         for name, value in action.flat().items()
     }
     return {**flat, "entry_id": entry_id}

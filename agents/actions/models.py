@@ -52,7 +52,7 @@ class Entry(models.Model):
     AFTER_EVERY_PRIORITY: ClassVar[int] = 6
 
     class Category(models.TextChoices):
-        """What kind of thing it is."""
+        """The kind of an entry."""
 
         TODO = "todo"
         NOTE = "note"
@@ -64,7 +64,7 @@ class Entry(models.Model):
         THOUGHT = "thought"
 
     class Cadence(models.TextChoices):
-        """How often it comes again."""
+        """How often it recurs."""
 
         DAILY = "daily"
         WEEKDAYS = "weekdays"
@@ -72,7 +72,7 @@ class Entry(models.Model):
         MONTHLY = "monthly"
 
     class Status(models.TextChoices):
-        """What has become of it."""
+        """The status of an entry."""
 
         ACTIVE = "active"
         SNOOZED = "snoozed"

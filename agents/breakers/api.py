@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import Hand, close_breaker, isolate_breaker
+from agents.breakers.store import ManualChange, close_breaker, isolate_breaker
 from agents.goals.bodies import RefusedGoal, read_body
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
@@ -21,7 +21,7 @@ from diagnostics.rest.openapi import ProblemResource
 
 TRANSITIONS_SHOWN = 10
 REASON_CHARACTERS = 200
-MOVES: Mapping[str, Callable[[int, Hand], bool]] = {
+MOVES: Mapping[str, Callable[[int, ManualChange], bool]] = {
     "isolate": isolate_breaker,
     "close": close_breaker,
 }
@@ -35,7 +35,7 @@ def with_latest(rows: QuerySet[Breaker]) -> QuerySet[Breaker]:
 
 
 class TransitionSerializer(serializers.ModelSerializer[BreakerTransition]):
-    """One change of state; `actor` is empty when it happened by the rules."""
+    """One change of state; `actor` is empty for an automatic change."""
 
     class Meta:
         model = BreakerTransition
@@ -72,7 +72,7 @@ class BreakerListSerializer(serializers.Serializer[Any]):
 
 
 class BreakersView(KeyedView):
-    """The breakers of the key's project; one that never saw a call is not there yet."""
+    """The breakers of the key's project; a breaker exists after its first call."""
 
     required_scopes = {"GET": Scope.READ}
 
@@ -84,13 +84,13 @@ class BreakersView(KeyedView):
 
 
 class ReasonSerializer(serializers.Serializer[Any]):
-    """Why somebody moves a breaker; it stays in the history."""
+    """The reason for a manual change; it stays in the history."""
 
     reason = serializers.CharField(max_length=REASON_CHARACTERS)
 
 
 class MoveBreakerView(KeyedView):
-    """One breaker of the key's project, opened or closed by hand."""
+    """A manual change of a breaker of the key's project."""
 
     required_scopes = {"POST": Scope.ADMIN}
 
@@ -106,12 +106,12 @@ class MoveBreakerView(KeyedView):
         },
     )
     def post(self, request: Request, breaker_id: int, verb: str) -> Response:
-        """Isolate it (nothing passes until it is closed) or close it (all faults are forgotten)."""
+        """Isolate it (no calls until it is closed) or close it (all faults are forgotten)."""
         if verb not in MOVES:
             raise Http404
         row = get_object_or_404(Breaker, project=project_of(request), pk=breaker_id)
-        hand = Hand(key_of(request), _read_reason(read_body(request)))
-        MOVES[verb](row.pk, hand)
+        change = ManualChange(key_of(request), _read_reason(read_body(request)))
+        MOVES[verb](row.pk, change)
         (moved,) = with_latest(Breaker.objects.filter(pk=row.pk))
         return Response(BreakerSerializer(moved).data)
 

@@ -124,7 +124,7 @@ class Breaker(models.Model):
 
     @property
     def is_isolated(self) -> bool:
-        """Whether only a person can close it."""
+        """Whether it can only be closed manually."""
         return self.state == "isolated"
 
 

@@ -130,41 +130,41 @@ def renew(scope: BreakerScope, ticket: Ticket) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
+class ManualChange:
     """Who changed a breaker manually, and why; empty for an automatic change."""
 
     actor: Actor = ""
     reason: str = ""
 
 
-BY_THE_RULES = Hand()
+AUTOMATIC = ManualChange()
 
 
-def isolate_breaker(breaker_id: int, hand: Hand) -> bool:
+def isolate_breaker(breaker_id: int, change: ManualChange) -> bool:
     """Open a breaker until it is closed manually; return whether that changed anything."""
-    return _move(breaker_id, isolate, hand)
+    return _move(breaker_id, isolate, change)
 
 
-def isolate_scope(scope: BreakerScope, hand: Hand) -> bool:
+def isolate_scope(scope: BreakerScope, change: ManualChange) -> bool:
     """Isolate a breaker that may have no row yet."""
     Breaker.objects.bulk_create([Breaker(**scope.columns())], ignore_conflicts=True)
-    return isolate_breaker(Breaker.objects.get(**scope.columns()).pk, hand)
+    return isolate_breaker(Breaker.objects.get(**scope.columns()).pk, change)
 
 
-def close_breaker(breaker_id: int, hand: Hand) -> bool:
+def close_breaker(breaker_id: int, change: ManualChange) -> bool:
     """Close a breaker manually; return whether that changed anything."""
-    return _move(breaker_id, close, hand)
+    return _move(breaker_id, close, change)
 
 
 @transaction.atomic
-def _move(breaker_id: int, move: Callable[[Circuit], Circuit], hand: Hand) -> bool:
+def _move(breaker_id: int, move: Callable[[Circuit], Circuit], change: ManualChange) -> bool:
     """Store a manual change, with an entry in the audit log."""
     locked = Breaker.objects.select_for_update().get(pk=breaker_id)
     after = move(_circuit_of(locked, BreakerKind(locked.kind)))
-    if not _store(locked, after, hand):
+    if not _store(locked, after, change):
         return False
     target = f"{locked.provider}/{locked.model} {locked.operation}"
-    note(locked.project_id, hand.actor, f"breaker.{after.state}", target, {"why": hand.reason})
+    note(locked.project_id, change.actor, f"breaker.{after.state}", target, {"why": change.reason})
     return True
 
 
@@ -203,25 +203,27 @@ def _columns_of(circuit: Circuit) -> dict[str, Any]:
 def _take_probe(row: Breaker, circuit: Circuit, probing: Circuit) -> bool:
     """Store a probe if the row is unchanged: token and epoch only grow."""
     with transaction.atomic():
-        taken = Breaker.objects.filter(
+        updated = Breaker.objects.filter(
             pk=row.pk, state=circuit.state, epoch=circuit.epoch, probe_token=circuit.probe_token
         ).update(**_columns_of(probing))
-        if taken == 1:
-            _note(row, circuit, probing, clock.now(), BY_THE_RULES)
-    return taken == 1
+        if updated == 1:
+            _note(row, circuit, probing, clock.now(), AUTOMATIC)
+    return updated == 1
 
 
-def _store(locked: Breaker, after: Circuit, hand: Hand = BY_THE_RULES) -> bool:
+def _store(locked: Breaker, after: Circuit, change: ManualChange = AUTOMATIC) -> bool:
     """Store a locked row; return whether it changed."""
     before = _circuit_of(locked, after.kind)
     if after == before:
         return False
     Breaker.objects.filter(pk=locked.pk).update(**_columns_of(after))
-    _note(locked, before, after, clock.now(), hand)
+    _note(locked, before, after, clock.now(), change)
     return True
 
 
-def _note(row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Hand) -> None:
+def _note(
+    row: Breaker, before: Circuit, after: Circuit, at: datetime, change: ManualChange
+) -> None:
     if after.state is before.state:
         return
     scope = BreakerScope(row.project_id, row.provider, row.model, row.operation, after.kind)
@@ -232,8 +234,8 @@ def _note(row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Han
         to_state=after.state,
         at=at,
         cause=after.cause or TransitionCause.BY_HAND,
-        actor=clean_text(identity_of(hand.actor)[1])[:ACTOR_CHARACTERS],
-        reason=redact(clean_text(hand.reason), REASON_BYTES),
+        actor=clean_text(identity_of(change.actor)[1])[:ACTOR_CHARACTERS],
+        reason=redact(clean_text(change.reason), REASON_BYTES),
         epoch=after.epoch,
     )
     Breaker.objects.filter(pk=row.pk).update(changed_at=at)
@@ -246,5 +248,5 @@ def _note(row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Han
         kind=row.kind,
         state=after.state.value,
         cause=after.cause.value if after.cause else None,
-        actor=hand.actor or None,
+        actor=change.actor or None,
     )

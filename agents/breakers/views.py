@@ -13,7 +13,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents.breakers.api import REASON_CHARACTERS
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import BreakerScope, Hand, close_breaker, isolate_breaker, isolate_scope
+from agents.breakers.store import (
+    BreakerScope,
+    ManualChange,
+    close_breaker,
+    isolate_breaker,
+    isolate_scope,
+)
 from agents.goals.state import NODES
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
@@ -83,13 +89,13 @@ def isolate_model(request: ConsoleRequest) -> HttpResponse:
     form = IsolateForm(request.project, request.POST)
     if not form.is_valid():
         return _show(request, form)
-    chosen = form.cleaned_data
-    model = chosen["language_model"]
+    data = form.cleaned_data
+    model = data["language_model"]
     names = (request.project.pk, model.provider.name, model.name)
-    hand = Hand(request.user, chosen["reason"])
+    change = ManualChange(request.user, data["reason"])
     changed = [
-        isolate_scope(BreakerScope(*names, operation, BreakerKind.TRANSPORT), hand)
-        for operation in chosen["operation"]
+        isolate_scope(BreakerScope(*names, operation, BreakerKind.TRANSPORT), change)
+        for operation in data["operation"]
     ]
     _report(request, any(changed), "isolated")
     return redirect(_back(request))
@@ -104,7 +110,7 @@ def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpRespo
         return redirect(_back(request))
     move = close_breaker if close else isolate_breaker
     reason, word = form.cleaned_data["reason"], "closed" if close else "isolated"
-    _report(request, move(row.pk, Hand(request.user, reason)), word)
+    _report(request, move(row.pk, ManualChange(request.user, reason)), word)
     return redirect(_back(request))
 
 

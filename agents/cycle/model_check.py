@@ -89,7 +89,7 @@ def ask_model(claim: GoalClaim) -> AskModel:
     """Return the function that checks of kind `model` call: it asks the goal's model."""
 
     def ask(spec: CheckSpec, subject: CheckedWork, check_id: str) -> CheckerOutput:
-        return _Question(claim, check_id).ask(_prompt_of(claim, spec, subject, check_id))
+        return _CheckCall(claim, check_id).ask(_prompt_of(claim, spec, subject, check_id))
 
     return ask
 
@@ -102,7 +102,7 @@ def _prompt_of(claim: GoalClaim, spec: CheckSpec, subject: CheckedWork, check_id
 
 
 @dataclass(slots=True)
-class _Question:
+class _CheckCall:
     claim: GoalClaim
     check_id: str
 

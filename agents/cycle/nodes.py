@@ -51,16 +51,18 @@ def act(walk: Walk) -> None:
 
 
 def _follow_check(walk: Walk, row: CompletionCheck, evaluation: dict[str, Any]) -> None:
-    turn = _turn_after(walk.goal, row)
+    next_move = _turn_after(walk.goal, row)
     explained = (
-        {**evaluation, "reason": turn.code, "message": turn.reason} if turn.code else evaluation
+        {**evaluation, "reason": next_move.code, "message": next_move.reason}
+        if next_move.code
+        else evaluation
     )
-    match turn.move:
+    match next_move.move:
         case Move.FINISH | Move.END:
             walk.move(**_COMPLETE, execution_eval=explained)
         case Move.AGAIN:
             _begin_cycle(walk, explained)
-        case Move.FAIL if turn.code == "max_iterations_reached":
+        case Move.FAIL if next_move.code == "max_iterations_reached":
             _end_unfinished(walk, explained)
         case Move.FAIL:
             walk.state = walk.state.unfinished(explained)

@@ -29,7 +29,7 @@ def request_of(goal: Goal) -> Request:
         optional_constraints=tuple(optional),
         context=tuple(_context_of(goal)),
         things=tuple(describe_things(goal)),
-        hints=hints.told,
+        hints=hints.chosen,
         withheld_patterns=hints.withheld,
     )
 

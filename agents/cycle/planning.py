@@ -195,9 +195,9 @@ class _Shell:
         result = ParseResult.from_json(parsed.value)
         items = failure_items(result.failures)
         row.errors = redact_json([item.model_dump() for item in items])
-        known = [tool.name for tool in self.request.tools]
+        tool_names = [tool.name for tool in self.request.tools]
         return [
-            (clean_text(name), next(iter(get_close_matches(name, known, n=1)), None))
+            (clean_text(name), next(iter(get_close_matches(name, tool_names, n=1)), None))
             for name in result.unknown_tools
         ]
 

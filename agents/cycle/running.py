@@ -43,7 +43,7 @@ def route_after_next_step(state: TaskState) -> CycleNode:
 
 
 def route_after_execute_step(state: TaskState) -> CycleNode:
-    """What was executed is checked, unless the goal ended meanwhile."""
+    """Check the result, unless the goal has ended."""
     return CycleNode.RESPOND if state.status.is_terminal else CycleNode.CHECK
 
 

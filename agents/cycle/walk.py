@@ -40,7 +40,7 @@ class Walk:
 
     @classmethod
     def of(cls, claim: GoalClaim) -> "Walk":
-        """Begin where the goal's row stands."""
+        """Return a walk that starts from the goal's row."""
         goal = claim.goal
         state = TaskState(
             cycle=goal.cycle,

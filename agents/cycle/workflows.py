@@ -27,7 +27,7 @@ class NeedsStackError(Exception):
 
 
 @dataclass(slots=True)
-class Ended:
+class WorkflowResult:
     """The end of a workflow, with the field names of a goal's record."""
 
     status: str = FAILED
@@ -41,26 +41,26 @@ class Ended:
 ReportLine = Callable[[str], None]
 
 
-def run_here(workflow: Workflow, report: ReportLine) -> Ended:
+def run_here(workflow: Workflow, report: ReportLine) -> WorkflowResult:
     """Run a workflow to its end; `report` is called with a line for each iteration."""
     request = workflow.request
     if request.plan is None or request.asks_model:
         raise NeedsStackError(NeedsStackError.__doc__)
-    run = _Run(workflow, uuid4())
+    run = _WorkflowRun(workflow, uuid4())
     try:
-        turn = run.to_the_end(request.plan, request.completion_check, report)
+        last_move = run.to_the_end(request.plan, request.completion_check, report)
     finally:
         remove_workspace(workspace_of(None, str(run.key)))
-    run.ended.status = FAILED if turn.move is Move.FAIL else COMPLETED
-    run.ended.reason, run.ended.message = turn.code, turn.reason
-    return run.ended
+    run.result.status = FAILED if last_move.move is Move.FAIL else COMPLETED
+    run.result.reason, run.result.message = last_move.code, last_move.reason
+    return run.result
 
 
 @dataclass(slots=True)
-class _Run:
+class _WorkflowRun:
     workflow: Workflow
     key: UUID
-    ended: Ended = field(default_factory=Ended)
+    result: WorkflowResult = field(default_factory=WorkflowResult)
     findings: list[Found] = field(default_factory=list)
     feedback: str = ""
 
@@ -68,31 +68,31 @@ class _Run:
         self, plan: dict[str, Any], check: CheckSpec | None, report: ReportLine
     ) -> NextMove:
         while True:
-            turn = self.go_round(plan, check)
+            next_move = self.go_round(plan, check)
             report(self.last_line())
-            if turn.move is not Move.AGAIN:
-                return turn
+            if next_move.move is not Move.AGAIN:
+                return next_move
 
     def go_round(self, plan: dict[str, Any], check: CheckSpec | None) -> NextMove:
-        self.ended.cycle += 1
-        payload = fill_plan(plan, self.ended.cycle, self.feedback)
+        self.result.cycle += 1
+        payload = fill_plan(plan, self.result.cycle, self.feedback)
         seams = Seams(call_tool, redact=redact, redact_json=redact_json)
-        self.ended.results = execute(payload, seams)
-        status = self.ended.results[-1]["task_status"]
+        self.result.results = execute(payload, seams)
+        status = self.result.results[-1]["task_status"]
         return self._without_check(status) if check is None else self._check(check, status)
 
     def last_line(self) -> str:
         """Return one line about the iteration that has just ended."""
-        line = f"iteration {self.ended.cycle}: {self.ended.results[-1]['task_status']}"
-        if self.ended.decisions:
-            last = self.ended.decisions[-1]
+        line = f"iteration {self.result.cycle}: {self.result.results[-1]['task_status']}"
+        if self.result.decisions:
+            last = self.result.decisions[-1]
             line += f", {decision_line(last)}"
         return line
 
     def _without_check(self, status: str) -> NextMove:
         if status == TaskStatus.COMPLETED:
             return NextMove(Move.FINISH)
-        if self.ended.cycle < self.workflow.request.max_iterations:
+        if self.result.cycle < self.workflow.request.max_iterations:
             return NextMove(Move.AGAIN)
         return NextMove(Move.FAIL, "max_iterations_reached", f"the steps are {status}")
 
@@ -101,8 +101,8 @@ class _Run:
         subject = CheckedWork(
             workspace=str(self.key),
             goal=redact(self.workflow.request.goal),
-            iteration=self.ended.cycle,
-            results=self.ended.results,
+            iteration=self.result.cycle,
+            results=self.result.results,
             task_status=status,
         )
         try:
@@ -110,22 +110,22 @@ class _Run:
         except CheckerFailedError as error:
             reason = redact(f"checker_failed: {error}")
             failed = {"decision": None, "source": "none", "check_id": check_id, "reason": reason}
-            self.ended.decisions.append(failed)
+            self.result.decisions.append(failed)
             return NextMove(Move.FAIL, "checker_failed", reason)
         self._note(checked, check_id)
-        iterations = self.ended.cycle, self.workflow.request.max_iterations
+        iterations = self.result.cycle, self.workflow.request.max_iterations
         return next_turn(check, self.findings, *iterations)
 
     def _note(self, checked: CheckOutcome, check_id: str) -> None:
         verdict, shown = checked.verdict, checked.shown()
         self.findings.append(Found(verdict.decision, verdict.fingerprints, shown["reason"]))
         self.feedback = "; ".join(shown["reasons"]) or shown["reason"] or shown["decision"]
-        place = {"iteration": self.ended.cycle, "check_id": check_id}
-        self.ended.decisions.append({**place, **shown})
+        place = {"iteration": self.result.cycle, "check_id": check_id}
+        self.result.decisions.append({**place, **shown})
 
 
 def decision_line(decision: dict[str, Any]) -> str:
     """Return a completion decision as one line."""
     verdict = decision["decision"] or "checker failed"
-    why = "; ".join(decision.get("reasons") or ()) or decision["reason"]
-    return f"check: {verdict} ({decision['source']})" + (f" - {why}" if why else "")
+    reason = "; ".join(decision.get("reasons") or ()) or decision["reason"]
+    return f"check: {verdict} ({decision['source']})" + (f" - {reason}" if reason else "")

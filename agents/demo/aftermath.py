@@ -1,4 +1,4 @@
-"""Demo data beside calls: breakers, fix patterns, resolutions of incidents."""
+"""Demo data other than calls: breakers, fix patterns, resolutions of incidents."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

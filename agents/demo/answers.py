@@ -138,8 +138,8 @@ def good_value(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Val
 def good_answers(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Iterator[DemoAnswer]:
     """Yield the valid answer as plain JSON, in a fence, and after a sentence."""
     text = _dump(good_value(schema, scenario, cycle))
-    for written in (text, f"```json\n{text}\n```", f"Here is the plan:\n\n{text}"):
-        yield DemoAnswer(written, "stop", interpret(written, "stop", schema))
+    for variant in (text, f"```json\n{text}\n```", f"Here is the plan:\n\n{text}"):
+        yield DemoAnswer(variant, "stop", interpret(variant, "stop", schema))
 
 
 def spoiled_answers(
@@ -162,7 +162,7 @@ def sort_spoiled(
     """Return the spoiled answers of some scenarios by their parse error type."""
     sorted_answers: dict[ParseErrorType, list[DemoAnswer]] = {}
     for scenario in scenarios:
-        for written in spoiled_answers(schema, scenario, random):
-            if isinstance(written.reading, Misunderstood):
-                sorted_answers.setdefault(written.reading.error_type, []).append(written)
+        for answer in spoiled_answers(schema, scenario, random):
+            if isinstance(answer.reading, Misunderstood):
+                sorted_answers.setdefault(answer.reading.error_type, []).append(answer)
     return sorted_answers

@@ -35,10 +35,10 @@ Outcome = ParseErrorType | CallErrorType | None
 
 @dataclass(frozen=True, slots=True)
 class DemoCall:
-    """One provider call; `written` is None if there was no answer."""
+    """One provider call; `answer` is None if there was none."""
 
     number: int
-    written: DemoAnswer | None
+    answer: DemoAnswer | None
     error_type: CallErrorType | None
     called_at: datetime
     latency_ms: int
@@ -53,7 +53,7 @@ class DemoCall:
     @property
     def misreading(self) -> Misunderstood | None:
         """Why the answer is invalid, or None."""
-        reading = self.written.reading if self.written else None
+        reading = self.answer.reading if self.answer else None
         return reading if isinstance(reading, Misunderstood) else None
 
 
@@ -104,8 +104,8 @@ class Repertoire:
         """Pick a valid answer, mostly a plain one, or one of a kind, if possible with a code."""
         if kind is None:
             return random.choices(random.choice(self.good[schema]), GOOD_WEIGHTS)[0]
-        written = self.spoiled[schema][kind]
-        return random.choice([item for item in written if codes_of(item) & codes] or written)
+        answers = self.spoiled[schema][kind]
+        return random.choice([item for item in answers if codes_of(item) & codes] or answers)
 
 
 def repertoires(random: Random) -> Mapping[str, Repertoire]:
@@ -123,9 +123,9 @@ def _repertoire(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
     )
 
 
-def codes_of(written: DemoAnswer) -> set[str | None]:
+def codes_of(answer: DemoAnswer) -> set[str | None]:
     """Return the codes of the errors in an answer."""
-    reading = written.reading
+    reading = answer.reading
     return {error.code for error in reading.errors} if isinstance(reading, Misunderstood) else set()
 
 
@@ -139,7 +139,7 @@ def make_calls(
     pace: RunPace,
     outcomes: Iterable[Outcome],
     begin: datetime,
-    answer: Callable[[ParseErrorType | None], DemoAnswer],
+    pick_answer: Callable[[ParseErrorType | None], DemoAnswer],
     random: Random,
 ) -> tuple[DemoCall, ...]:
     """Return consecutive calls; `answer` returns the answer of an outcome."""
@@ -149,19 +149,19 @@ def make_calls(
         if isinstance(outcome, CallErrorType):
             calls.append(DemoCall(number, None, outcome, at, LOST_MS[outcome]))
         else:
-            calls.append(_answered(node, pace, number, answer(outcome), at, random))
+            calls.append(_call_with_answer(node, pace, number, pick_answer(outcome), at, random))
     return tuple(calls)
 
 
-def _answered(
-    node: str, pace: RunPace, number: int, written: DemoAnswer, at: datetime, random: Random
+def _call_with_answer(
+    node: str, pace: RunPace, number: int, answer: DemoAnswer, at: datetime, random: Random
 ) -> DemoCall:
     """Return a call with an answer; later prompts contain the errors of earlier ones."""
     limit = OUTPUT_LIMIT_TOKENS[SCHEMA_OF_NODE[node]]
-    tokens = min(limit, round(len(written.text) / CHARACTERS_PER_TOKEN))
-    if written.finish_reason == "length":
+    tokens = min(limit, round(len(answer.text) / CHARACTERS_PER_TOKEN))
+    if answer.finish_reason == "length":
         tokens = limit
     share = 0.35 + 0.65 * tokens / pace.output_tokens
     latency_ms = round(pace.latency_ms * share * random.lognormvariate(0, 0.22))
     input_tokens = PROMPT_TOKENS + random.randint(-60, 220) + (number - 1) * 340
-    return DemoCall(number, written, None, at, latency_ms, input_tokens, tokens)
+    return DemoCall(number, answer, None, at, latency_ms, input_tokens, tokens)

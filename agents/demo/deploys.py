@@ -19,8 +19,8 @@ def story_deploys(now: datetime) -> Iterator[PostedDeploy]:
                 yield demo_deploy(now - hours * HOUR, "release", version, source)
     for period in STORY.prompts:
         if period.since_hours < STORY.days * 24:
-            at, where = now - period.since_hours * HOUR, (period.source, period.environment)
-            yield demo_deploy(at, "prompt", period.name, *where)
+            at, scope = now - period.since_hours * HOUR, (period.source, period.environment)
+            yield demo_deploy(at, "prompt", period.name, *scope)
 
 
 def demo_deploy(

@@ -11,7 +11,7 @@ from random import Random
 from agents.demo.calls import SCHEMA_OF_NODE, Ladder, Outcome, make_calls, repertoires
 from agents.demo.deploys import demo_deploy
 from agents.demo.events import MISSPELLED
-from agents.demo.incident_scenarios import KINDS, InjectedChange, Trouble
+from agents.demo.incident_scenarios import KINDS, InjectedChange, InjectedIncident
 from agents.demo.story import HOUR, RunPace
 from agents.demo.traffic import SETTLED, traffic_share
 from agents.demo.traffic_model import SILENT, WEAKEST, Rates, TrafficShape, draw_shape, draw_world
@@ -48,7 +48,7 @@ class DrawnIncident:
     kind: str
     seed: int
     shape: TrafficShape
-    trouble: Trouble
+    trouble: InjectedIncident
     moment: datetime
     now: datetime
 
@@ -97,7 +97,7 @@ def make_incident(
     shape: TrafficShape | None = None,
     weakest: float = WEAKEST,
 ) -> DrawnIncident:
-    """Make one incident of a kind that ends now; KeyError for another kind.
+    """Return an incident of a kind, in a week that ends at `now`; KeyError for another kind.
 
     The seed also decides its shape, unless one is passed; `weakest` is the least share
     of calls that fail more.
@@ -119,23 +119,23 @@ def _chance(*parts: object) -> Random:
 
 def _runs(incident: DrawnIncident, random: Random) -> Iterator[DrawnRun]:
     world, begin = incident.trouble.world, incident.now - timedelta(days=DAYS)
-    calm = _wheel(world.shares, random)
-    moved = _wheel(world.moved or world.shares, random)
+    draw_place = _place_drawer(world.shares, random)
+    draw_moved = _place_drawer(world.moved or world.shares, random)
     peak, owed = incident.shape.runs_per_hour / MEAN_SHARE, 0.0
     worse = incident.trouble.worse or world.rates
-    moves = incident.moment + incident.trouble.moved_after
+    moved_at = incident.moment + incident.trouble.moved_after
     for hour in range(DAYS * 24):
         start = begin + hour * HOUR
         owed += peak * traffic_share(start) * random.uniform(0.8, 1.2)
         count, owed = int(owed), owed % 1
         for offset in sorted(random.random() for _ in range(count)):
             at = min(start + offset * HOUR, incident.now - SETTLED)
-            place = (moved if at >= moves else calm)()
+            place = (draw_moved if at >= moved_at else draw_place)()
             rates = (worse if at >= incident.moment else world.rates)(place)
             yield _run(at, place, rates, random)
 
 
-def _wheel(shares: Mapping[Dimensions, float], random: Random) -> Callable[[], Dimensions]:
+def _place_drawer(shares: Mapping[Dimensions, float], random: Random) -> Callable[[], Dimensions]:
     """Return a function that draws a place by its share."""
     places, sums = list(shares), list(accumulate(shares.values()))
     return lambda: random.choices(places, cum_weights=sums)[0]

@@ -49,7 +49,7 @@ def details_of(ladder: Ladder, call: DemoCall) -> dict[str, Any]:
     by_schema = call.number > 1 and ladder.place.provider == "openai"
     return {
         "attempt": call.number,
-        "finish_reason": call.written.finish_reason if call.written else None,
+        "finish_reason": call.answer.finish_reason if call.answer else None,
         "output_mode": "schema" if by_schema else "text",
         "max_output_tokens": OUTPUT_LIMIT_TOKENS[ladder.schema],
         "temperature": TEMPERATURE,
@@ -61,10 +61,10 @@ def details_of(ladder: Ladder, call: DemoCall) -> dict[str, Any]:
 
 def _event_of_call(ladder: Ladder, call: DemoCall) -> PostedEvent:
     details, at = details_of(ladder, call), call.ended_at
-    if call.error_type is not None or call.written is None:
+    if call.error_type is not None or call.answer is None:
         lost = {"call_error_type": str(call.error_type)}
         return _event(ladder, EventKind.PROVIDER_ERROR, at, lost, **details)
-    reading = call.written.reading
+    reading = call.answer.reading
     details |= {"repairs": reading.repairs, "coerced": reading.coerced}
     if not isinstance(reading, Misunderstood):
         return _event(ladder, EventKind.SUCCEEDED, at, **details)
@@ -74,7 +74,7 @@ def _event_of_call(ladder: Ladder, call: DemoCall) -> PostedEvent:
         at,
         parse_error_type=reading.error_type,
         validation_errors=reading.errors,
-        raw_output_preview=call.written.text,
+        raw_output_preview=call.answer.text,
         **details,
     )
 

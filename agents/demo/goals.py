@@ -165,7 +165,7 @@ class _StoryBuilder:
         optional = [redact(text) for text, optional in self.scenario.constraints if optional]
         earlier: DemoCall | None = None
         for call in ladder.calls:
-            reading = call.written.reading if call.written else None
+            reading = call.answer.reading if call.answer else None
             wrong, simplified = call.misreading, call.number > 1
             yield Attempt(
                 project_id=self.project_id,
@@ -181,7 +181,7 @@ class _StoryBuilder:
                 feedback=redact(_feedback(ladder.schema, earlier)),
                 error_type=wrong.error_type.value if wrong else call.error_type,
                 errors=_dump(wrong.errors) if wrong else [],
-                preview=redact(call.written.text, PREVIEW_BYTES) if call.written else "",
+                preview=redact(call.answer.text, PREVIEW_BYTES) if call.answer else "",
                 repairs=_dump(reading.repairs) if reading else [],
                 coerced=_dump(reading.coerced) if reading else [],
                 called_at=call.called_at,
@@ -270,8 +270,8 @@ def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, Planni
 
 def payload_of(ladder: Ladder) -> dict[str, Any]:
     """Return the plan of the last call; a next step as a plan of one."""
-    written = ladder.calls[-1].written
-    value = written.reading.value if written and isinstance(written.reading, Understood) else {}
+    answer = ladder.calls[-1].answer
+    value = answer.reading.value if answer and isinstance(answer.reading, Understood) else {}
     if ladder.schema is PlannerSchema.PLAN:
         return value
     tool = {"name": value["tool"], "args": value["args"]}
@@ -290,16 +290,16 @@ def stopping_after(steps: int | None) -> Callable[[], str | None]:
 
 
 def _state_of(call: DemoCall) -> str:
-    if call.written is None:
+    if call.answer is None:
         return Attempt.State.CALL_FAILED
     return Attempt.State.INVALID if call.misreading else Attempt.State.VALID
 
 
 def _feedback(schema: PlannerSchema, earlier: DemoCall | None) -> str:
     wrong = earlier.misreading if earlier else None
-    if earlier is None or earlier.written is None or wrong is None:
+    if earlier is None or earlier.answer is None or wrong is None:
         return ""
-    feedback = Feedback(earlier.written.text, wrong.error_type, wrong.errors)
+    feedback = Feedback(earlier.answer.text, wrong.error_type, wrong.errors)
     return describe_feedback(schema, feedback, simplified=True)
 
 

@@ -53,13 +53,13 @@ def carry_out(order_id: int) -> None:
         return
     try:
         if job.verb == DemoOrder.Verb.LOAD:
-            counted = loading.load(job.project, clock.now())
+            counts = loading.load(job.project, clock.now())
         else:
-            counted = loading.remove(job.project)
+            counts = loading.remove(job.project)
     except Exception:
         _finish(job, Status.FAILED, 0, 0)
         raise
-    _finish(job, Status.DONE, counted.events, counted.goals)
+    _finish(job, Status.DONE, counts.events, counts.goals)
 
 
 def _finish(job: DemoOrder, status: str, events: int, goals: int) -> None:

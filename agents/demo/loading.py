@@ -246,7 +246,7 @@ def _marked(rows: QuerySet[Row], id_field: str) -> QuerySet[Row]:
 
 def _remove_models(project: Project) -> None:
     """Delete the providers; a model that a real goal used stays."""
-    used = Goal.objects.filter(project=project).values("language_model")
+    used_models = Goal.objects.filter(project=project).values("language_model")
     models = LanguageModel.objects.filter(provider__in=_providers(project))
-    models.exclude(pk__in=used).delete()
+    models.exclude(pk__in=used_models).delete()
     _providers(project).filter(language_models__isnull=True).delete()

@@ -71,7 +71,7 @@ def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladd
         for environment, share in STORY.environments.items():
             # Rare outcomes start at different offsets.
             rare = [SteadyChance(random, random.uniform(-0.5, 0.5)) for _ in range(2)]
-            luck = _Luck(random, SteadyChance(random), SteadyChance(random), *rare)
+            draws = _OutcomeDraws(random, SteadyChance(random), SteadyChance(random), *rare)
             starts = _starts(now, series.peak_runs_per_hour * share * volume, random)
             for number, at in enumerate(starts):
                 parts = (series.provider, series.model, series.node, environment, str(number))
@@ -79,7 +79,7 @@ def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladd
                 prompt = random.choice(prompts_in_use(series.source, environment, now - at))
                 place = place_of(series, environment, prompt, now, at)
                 odds = odds_of(series, prompt, now - at)
-                yield luck.run(name, place, series, odds, at, answers[series.source])
+                yield draws.run(name, place, series, odds, at, answers[series.source])
 
 
 def place_of(
@@ -111,7 +111,7 @@ def _starts(now: datetime, peak: float, random: Random) -> Iterator[datetime]:
 
 
 @dataclass(slots=True)
-class _Luck:
+class _OutcomeDraws:
     """The random outcomes of one series in one environment."""
 
     random: Random

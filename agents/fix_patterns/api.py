@@ -27,7 +27,7 @@ VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(DECISIONS)
 
 
 class FirstPassShareResource(Resource):
-    """Good first answers among so many; `rate` and `interval` are null without runs."""
+    """Valid first answers of all runs; `rate` and `interval` are null without runs."""
 
     good: int
     runs: int
@@ -36,7 +36,7 @@ class FirstPassShareResource(Resource):
 
 
 class FixPatternResource(Resource):
-    """One fix pattern; `says` is the sentence a prompt is told."""
+    """One fix pattern; `says` is its sentence in a prompt."""
 
     id: int
     schema_name: str = Field(alias="schema")
@@ -78,7 +78,7 @@ class FixPatternsView(KeyedView):
 
     @extend_schema(operation_id="fix_patterns_list", responses=FixPatternListResource)
     def get(self, request: Request) -> Response:
-        """List them: what waits for an approval first, then those that are used."""
+        """List them: those waiting for approval first, then active ones."""
         project_id = project_of(request).pk
         policy = policy_of(project_id)
         listing = {"mode": policy.mode, "items": known_patterns(project_id, policy)}
@@ -86,7 +86,7 @@ class FixPatternsView(KeyedView):
 
 
 class FixPolicyView(KeyedView):
-    """Whether and how the key's project uses fix patterns."""
+    """The fix-pattern policy of the key's project."""
 
     required_scopes = {"PUT": Scope.ADMIN}
 
@@ -103,7 +103,7 @@ class FixPolicyView(KeyedView):
 
 
 class FixDecisionView(KeyedView):
-    """What is decided about one fix pattern."""
+    """A decision about one fix pattern."""
 
     required_scopes = {"POST": Scope.ADMIN}
 
@@ -121,8 +121,8 @@ class FixDecisionView(KeyedView):
         row = get_object_or_404(FixPattern, project=project, pk=pattern_id)
         DECISIONS[verb](row, key_of(request))
         row.refresh_from_db()
-        known = known_pattern(row, policy_of(project.pk), clock.now())
-        return Response(FixPatternResource.dump(known))
+        pattern = known_pattern(row, policy_of(project.pk), clock.now())
+        return Response(FixPatternResource.dump(pattern))
 
 
 def _read_mode(body: dict[str, Any]) -> PatternMode:

@@ -114,11 +114,11 @@ def own_pointer(parts: list[str], schema: PlannerSchema) -> str:
     The arguments of a plan's tool belong to the tool: every name below them is a star.
     """
     own = OWN_KEYS[schema]
-    named: list[str] = []
+    names: list[str] = []
     for part in parts[:MAX_SEGMENTS]:
-        is_argument = not ARGUMENTS.isdisjoint(named)
-        named.append(part if part in own and not is_argument else STAR)
-    return "".join(f"/{name}" for name in named)
+        is_argument = not ARGUMENTS.isdisjoint(names)
+        names.append(part if part in own and not is_argument else STAR)
+    return "".join(f"/{name}" for name in names)
 
 
 def own_code(code: str | None) -> str:

@@ -26,7 +26,7 @@ from failsoft.retry.prompts import Hint
 class Hints:
     """The hints of a first prompt, and the patterns that are withheld from it."""
 
-    told: tuple[Hint, ...] = ()
+    chosen: tuple[Hint, ...] = ()
     withheld: tuple[int, ...] = ()
 
 
@@ -48,10 +48,10 @@ def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
     if not rows:
         return Hints()
     policy = policy_of(goal.project_id)
-    chosen = choose_hints(rows, policy, clock.now())
+    hints = choose_hints(rows, policy, clock.now())
     if is_withheld(goal.correlation_id, policy):
-        return Hints(withheld=tuple(hint.pattern_id for hint in chosen))
-    return Hints(chosen)
+        return Hints(withheld=tuple(hint.pattern_id for hint in hints))
+    return Hints(hints)
 
 
 ORDER = tuple(

@@ -54,38 +54,38 @@ def patterns_of(recovery: Recovery) -> list[FixRule]:
     if recovery.error_class in UNTAUGHT:
         return []
     if recovery.error_class is not ParseErrorType.SCHEMA_INVALID:
-        return [_whole(recovery, recovery.error_class.value)]
-    rules = [_of_error(recovery, error) for error in recovery.errors]
+        return [_rule_of_answer(recovery, recovery.error_class.value)]
+    rules = [_rule_of_error(recovery, error) for error in recovery.errors]
     return list(dict.fromkeys(rules))[:MAX_LEARNED]
 
 
-def _whole(recovery: Recovery, code: str) -> FixRule:
+def _rule_of_answer(recovery: Recovery, code: str) -> FixRule:
     return FixRule(recovery.schema, recovery.error_class, code, "", FixChange.REWRITTEN)
 
 
-def _of_error(recovery: Recovery, error: ValidationErrorItem) -> FixRule:
+def _rule_of_error(recovery: Recovery, error: ValidationErrorItem) -> FixRule:
     code = own_code(error.code)
     if code in WHOLE:
-        return _whole(recovery, code)
+        return _rule_of_answer(recovery, code)
     parts = parts_of(error.path or "")
     if recovery.broken is None:
         pointer = own_pointer(parts, recovery.schema)
         return FixRule(recovery.schema, recovery.error_class, code, pointer, FixChange.REWRITTEN)
     change = _Comparison(recovery, code).compare(parts)
     pointer = own_pointer(list(change.parts), recovery.schema)
-    kind = _renamed(recovery, pointer, change.kind)
+    kind = _kind_of_change(recovery, pointer, change.kind)
     return FixRule(
         recovery.schema, recovery.error_class, code, pointer, kind, change.before, change.after
     )
 
 
-def _renamed(recovery: Recovery, pointer: str, kind: FixChange) -> FixChange:
+def _kind_of_change(recovery: Recovery, pointer: str, kind: FixChange) -> FixChange:
     """Return RENAMED for an added key if an unknown one was beside it."""
     if kind is not FixChange.ADDED:
         return kind
-    beside = pointer.rpartition("/")[0]
+    parent = pointer.rpartition("/")[0]
     dropped = (own_pointer(parts_of(path)[:-1], recovery.schema) for path in recovery.dropped)
-    return FixChange.RENAMED if beside in dropped else kind
+    return FixChange.RENAMED if parent in dropped else kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,31 +112,31 @@ class _Comparison:
                     break
                 if inner_broken is not inner_good:
                     at = (*walked, part)
-                    return _appeared(at, inner_broken, inner_good)
+                    return _key_difference(at, inner_broken, inner_good)
                 break
             walked.append(part)
             broken, good = inner_broken, inner_good
-        return self._at(tuple(walked), broken, good)
+        return self._compare_values(tuple(walked), broken, good)
 
-    def _at(self, walked: tuple[str, ...], broken: object, good: object) -> _Difference:
+    def _compare_values(self, walked: tuple[str, ...], broken: object, good: object) -> _Difference:
         before, after = shape_of(broken), shape_of(good)
         if before is not after:
             return _Difference(walked, FixChange.RETYPED, before, after)
         if isinstance(broken, dict) and isinstance(good, dict):
-            key = self._missing(broken, good)
+            key = self._added_key(broken, good)
             if key is not None:
-                return _appeared((*walked, key), _NOTHING, good[key])
+                return _key_difference((*walked, key), _NOTHING, good[key])
         return _Difference(walked, FixChange.REPLACED, before, after)
 
-    def _missing(self, broken: dict[str, Any], good: dict[str, Any]) -> str | None:
+    def _added_key(self, broken: dict[str, Any], good: dict[str, Any]) -> str | None:
         """Return the schema key that only the valid answer has; the one the error names first."""
         own = OWN_KEYS[self.recovery.schema]
         added = [key for key in good if key in own and key not in broken]
-        named = MISSING_KEYS.get(self.code)
-        return named if named in added else next(iter(added), None)
+        missing = MISSING_KEYS.get(self.code)
+        return missing if missing in added else next(iter(added), None)
 
 
-def _appeared(parts: tuple[str, ...], broken: object, good: object) -> _Difference:
+def _key_difference(parts: tuple[str, ...], broken: object, good: object) -> _Difference:
     if broken is _NOTHING:
         return _Difference(parts, FixChange.ADDED, ValueShape.NOTHING, shape_of(good))
     return _Difference(parts, FixChange.REMOVED, shape_of(broken), ValueShape.NOTHING)

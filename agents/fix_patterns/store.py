@@ -77,11 +77,11 @@ def _count_successes(
 ) -> None:
     patterns = FixPattern.objects.filter(project_id=goal.project_id)
     if _make_room(patterns, len(learned)):
-        same = {"project_id": goal.project_id, "last_success_at": now}
-        new = [FixPattern(**same, **asdict(rule)) for rule in learned]
+        defaults = {"project_id": goal.project_id, "last_success_at": now}
+        new = [FixPattern(**defaults, **asdict(rule)) for rule in learned]
         FixPattern.objects.bulk_create(new, ignore_conflicts=True)
-    either = reduce(or_, (Q(**asdict(rule)) for rule in learned))
-    rows = list(patterns.filter(either).select_for_update().order_by("pk"))
+    condition = reduce(or_, (Q(**asdict(rule)) for rule in learned))
+    rows = list(patterns.filter(condition).select_for_update().order_by("pk"))
     FixSuccess.objects.filter(pattern__in=rows, at__lte=now - policy.expiry).delete()
     for row in rows:
         _count_success(row, goal.correlation_id, policy, now)
@@ -105,14 +105,14 @@ def _count_success(
 
 def _make_room(patterns: QuerySet[FixPattern], needed: int) -> bool:
     """Keep a project within its limit: delete the least recently used undecided patterns."""
-    over = patterns.count() + needed - MAX_PATTERNS
-    if over <= 0:
+    excess = patterns.count() + needed - MAX_PATTERNS
+    if excess <= 0:
         return True
     oldest = patterns.filter(decision__isnull=True).order_by("last_success_at", "pk")
-    expendable = patterns.filter(pk__in=list(oldest.values_list("pk", flat=True)[:over]))
+    expendable = patterns.filter(pk__in=list(oldest.values_list("pk", flat=True)[:excess]))
     locked = _lock(expendable)
     patterns.filter(pk__in=locked).delete()
-    return len(locked) >= over
+    return len(locked) >= excess
 
 
 def count_first_answer(row: Attempt) -> None:

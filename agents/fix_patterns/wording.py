@@ -23,8 +23,8 @@ def describe(pattern: FixRule) -> str:
     if not pattern.pointer and pattern.code in WHOLE:
         return WHOLE[pattern.code]
     place = describe_place(pattern.pointer)
-    named = f"`{place}`" if place else ANSWER
-    return f"{named} {_predicate(pattern)}."
+    subject = f"`{place}`" if place else ANSWER
+    return f"{subject} {_predicate(pattern)}."
 
 
 def describe_place(pointer: str) -> str:
@@ -55,5 +55,5 @@ def _is(shape: ValueShape) -> str:
 
 
 def _is_not(shape: ValueShape, other: ValueShape) -> str:
-    known = shape in SHAPES and other in SHAPES
-    return f"is {SHAPES[shape]}, not {SHAPES[other]}" if known else FORM
+    are_named = shape in SHAPES and other in SHAPES
+    return f"is {SHAPES[shape]}, not {SHAPES[other]}" if are_named else FORM

@@ -1,1 +1,1 @@
-"""Goals: what was asked, under which bounds, how far it has come, and how it ended."""
+"""Goals: their requests, budgets, state and outcome."""

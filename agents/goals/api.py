@@ -80,7 +80,7 @@ GOALS_PAGE = OpenApiExample(
 
 
 class GoalsView(ListView):
-    """Goals that are asked for, and those that were."""
+    """Submit goals, and list them."""
 
     required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ}
 
@@ -91,7 +91,7 @@ class GoalsView(ListView):
         responses={202: QueuedGoal, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
-        """Queue a goal; the same Idempotency-Key again gives the same goal."""
+        """Queue a goal; a repeated Idempotency-Key returns the same goal."""
         with refusing():
             goal = submit_goal(
                 project_of(request).pk, read_body(request), request.headers.get("Idempotency-Key")
@@ -105,7 +105,7 @@ class GoalsView(ListView):
         responses={200: Paged[GoalSummary], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """List goals, newest first; without a range of time, all of them."""
+        """List goals, newest first; all of them unless a time range is given."""
         params = request.query_params.dict()
         matching = _select_goals(project_of(request).pk, params)
 
@@ -131,7 +131,7 @@ class GoalView(KeyedView):
 
 
 class AnswerView(KeyedView):
-    """What the user says to a goal that waits."""
+    """The user's answer to a waiting goal."""
 
     required_scopes = {"POST": Scope.ADMIN}
 
@@ -141,7 +141,7 @@ class AnswerView(KeyedView):
         responses={202: QueuedGoal, 404: ProblemResource, **REFUSALS},
     )
     def post(self, request: Request, reference: str) -> Response:
-        """Answer a waiting goal, which goes on; a secret only as a reference."""
+        """Answer a waiting goal, which then continues; a secret only as a reference."""
         goal = _find(request, reference)
         with refusing():
             answer_goal(goal, read_body(request))
@@ -150,7 +150,7 @@ class AnswerView(KeyedView):
 
 
 class CancelView(KeyedView):
-    """The end of a goal that is not wanted any more."""
+    """Cancel a goal."""
 
     required_scopes = {"POST": Scope.ADMIN}
 
@@ -160,7 +160,7 @@ class CancelView(KeyedView):
         responses={202: QueuedGoal, 404: ProblemResource, 409: RefusedGoal},
     )
     def post(self, request: Request, reference: str) -> Response:
-        """Ask a goal to end; 409 when it has ended already."""
+        """Cancel a goal; 409 if it has ended already."""
         goal = _find(request, reference)
         with refusing():
             cancel_goal(goal)

@@ -114,7 +114,7 @@ def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> 
 
 
 def _event(goal: Goal, kind: EventKind, at: datetime, mark: str = "", **fields: Any) -> PostedEvent:  # noqa: ANN401 - event fields
-    """The same goal, node, cycle, attempt, name and mark make the same id."""
+    """Return an event; its id is derived from goal, node, cycle, attempt, name and mark."""
     name = event_name(fields["node"], kind)
     place = (fields["node"], fields["cycle"], fields.get("attempt"))
     return PostedEvent(
@@ -215,8 +215,8 @@ def record_check_failed(goal: Goal, row: CompletionCheck, evaluation: dict[str, 
         return
     at = (row.ended_at or clock.now()) + AFTER
     attempts = max(row.undecidable_in_a_row, 1)
-    why = PARSE_FAILED if is_undecided else PROVIDER_FAILED
-    fields = {"attempts": attempts, "reason": why, "status": "failed"}
+    degraded_reason = PARSE_FAILED if is_undecided else PROVIDER_FAILED
+    fields = {"attempts": attempts, "reason": degraded_reason, "status": "failed"}
     _record(goal, row, EventKind.DEGRADED, at, **fields)
 
 

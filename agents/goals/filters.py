@@ -47,21 +47,21 @@ def _condition(term: Term, since: datetime | None) -> Q:
             # Who sent the goal, or what made its plan: planner, stub, given.
             return matches("source", term) | matches("plan_source", term)
         case "node", node:
-            return _attempted(Q(node=node))
+            return _has_attempt(Q(node=node))
         case "attempt", None:
-            return ~_attempted(Q())
+            return ~_has_attempt(Q())
         case "attempt", str(number):
-            return _attempted(Q(attempt=int(number)))
+            return _has_attempt(Q(attempt=int(number)))
         case "kind", "degraded":
             return Q(outcome__in=DEGRADED)
         case "kind", str(kind) if kind in STATE_OF:
-            return _attempted(Q(state=STATE_OF[kind]))
+            return _has_attempt(Q(state=STATE_OF[kind]))
         case "kind", error_type:
-            return _attempted(Q(error_type=error_type))
+            return _has_attempt(Q(error_type=error_type))
     return Q(_event_exists(term, since))
 
 
-def _attempted(condition: Q) -> Q:
+def _has_attempt(condition: Q) -> Q:
     return Q(Exists(Attempt.objects.filter(condition, goal=OuterRef("pk"))))
 
 
@@ -78,4 +78,4 @@ def _event_exists(term: Term, since: datetime | None) -> Exists:
 
 def _condition_of_word(word: Word) -> Q:
     in_goal = Q(text_preview__icontains=word.text) | Q(correlation_id__icontains=word.text)
-    return in_goal | _attempted(Q(preview__icontains=word.text))
+    return in_goal | _has_attempt(Q(preview__icontains=word.text))

@@ -14,8 +14,8 @@ from failsoft.retry.policy import RetryConfig
 from failsoft.retry.prompts import Request, ToolOffer
 from plans.tools.registry import offered_tools
 
-# Beside the ceilings in a goal's budget: seconds that passed waiting, the moment of an answer
-# that no worker has taken up yet, and the run whose waits are among the seconds.
+# Also stored in a goal's budget: seconds spent waiting, the time of an answer
+# that no worker has claimed yet, and the run whose waits are included in the seconds.
 WAITED, ANSWERED_AT, COUNTED_RUN = "waited_seconds", "answered_at", "counted_run"
 
 
@@ -46,12 +46,12 @@ def _output_modes(model: LanguageModel, request: Request) -> tuple[OutputMode, O
 
 def _mode_of_calls(model: LanguageModel) -> OutputMode:
     """Return native tool calls, unless the model is known to lack them."""
-    known = model.supported_output_modes
+    modes = model.supported_output_modes
     if model.output_mode == OutputMode.SCHEMA:
         return OutputMode.SCHEMA
-    if not known or OutputMode.TOOLS in known:
+    if not modes or OutputMode.TOOLS in modes:
         return OutputMode.TOOLS
-    return OutputMode.SCHEMA if OutputMode.SCHEMA in known else OutputMode.TEXT
+    return OutputMode.SCHEMA if OutputMode.SCHEMA in modes else OutputMode.TEXT
 
 
 def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:

@@ -76,9 +76,9 @@ class GoalSummary(QueuedGoal):
 
 
 class ActionsResource(Resource):
-    """What came of a goal's actions; in every other mode these are absent.
+    """The results of a goal's actions; absent in every other mode.
 
-    `parse_failed` counts entries; `kept` are those an undo left, because they were changed again.
+    `parse_failed` counts entries; `kept` are those an undo skipped, because they changed since.
     """
 
     toolset: str = ""
@@ -93,7 +93,7 @@ class ActionsResource(Resource):
 
 
 class GoalResource(GoalSummary, ActionsResource):
-    """Everything that is known of a goal, redacted."""
+    """The full record of a goal, redacted."""
 
     pdca_phase: Phase
     last_validation_error: Json | None

@@ -109,16 +109,16 @@ class GoalRequest(_Body):
 
     @model_validator(mode="after")
     def _names_its_toolset(self) -> Self:
-        """Actions have a toolset and no other tools; nothing else has one."""
+        """Mode actions requires a toolset and no other tools; other modes have none."""
         if self.mode != "actions":
             if self.toolset is not None:
                 raise _refusal("toolset", "not_wanted", "only mode actions has a toolset")
             return self
-        known = ", ".join(TOOLSETS)
+        toolsets = ", ".join(TOOLSETS)
         if self.toolset is None:
-            raise _refusal("toolset", "missing", f"mode actions needs one of: {known}")
+            raise _refusal("toolset", "missing", f"mode actions needs one of: {toolsets}")
         if self.toolset not in TOOLSETS:
-            raise _refusal("toolset", "unknown_toolset", f"expected one of: {known}")
+            raise _refusal("toolset", "unknown_toolset", f"expected one of: {toolsets}")
         if self.tools is not None:
             message = "mode actions has the tools of its toolset"
             raise _refusal("tools", "not_wanted", message)

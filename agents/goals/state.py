@@ -146,7 +146,7 @@ def parse_failure_reason(schema: PlannerSchema) -> str:
 class GoalBudget(BaseModel):
     """Hard ceilings of one goal; seconds are wall time since a worker took it up.
 
-    Waiting for a person's answer and for a worker to go on is not counted.
+    Waiting for the user's answer and for a worker is not counted.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -238,8 +238,8 @@ def describe_results(cycle: int, results: Iterable[Mapping[str, Any]]) -> list[s
 def describe_check(cycle: int, decision: str, reason: str | None, reasons: Iterable[str]) -> str:
     """Return a line: what the completion check of a cycle decided, and why."""
     joined = "; ".join(one_line(text, MAX_OUTPUT_CHARACTERS) for text in reasons)
-    why = joined or one_line(reason or "no reason given", MAX_OUTPUT_CHARACTERS)
-    return f"cycle {cycle}, completion check: {decision} - {why}"
+    explanation = joined or one_line(reason or "no reason given", MAX_OUTPUT_CHARACTERS)
+    return f"cycle {cycle}, completion check: {decision} - {explanation}"
 
 
 def describe_answer(question: str, answer: str) -> str:
@@ -252,5 +252,5 @@ def _describe_row(row: Mapping[str, Any]) -> str:
         output = json.dumps(row.get("output"), ensure_ascii=False, default=str)
         return f"ok, {one_line(output, MAX_OUTPUT_CHARACTERS)}"
     state = "skipped" if row.get("skipped") else "failed"
-    why = str(row.get("error") or row.get("reason") or "")
-    return f"{state}, {one_line(why, MAX_OUTPUT_CHARACTERS)}"
+    reason = str(row.get("error") or row.get("reason") or "")
+    return f"{state}, {one_line(reason, MAX_OUTPUT_CHARACTERS)}"

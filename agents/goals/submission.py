@@ -121,7 +121,7 @@ def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
             user_text="",
             # The next plan is a new cycle, with attempts of its own.
             cycle=row.cycle + 1,
-            budget={**row.budget, WAITED: _waited(row, now), ANSWERED_AT: now.isoformat()},
+            budget={**row.budget, WAITED: _seconds_waited(row, now), ANSWERED_AT: now.isoformat()},
             lease_until=DatabaseNow() + MESSAGE_LEASE,
         )
         enqueue_goal(row)
@@ -267,8 +267,8 @@ def _check_checker(request: GoalRequest) -> None:
         message = "no tool of this name is registered"
         raise _refuse("/completion_check/tool", "unknown_tool", message)
     if check.command is not None and check.command not in command_names():
-        known = ", ".join(command_names()) or "none"
-        message = f"FAILSOFT_CHECK_COMMANDS allows: {known}"
+        allowed = ", ".join(command_names()) or "none"
+        message = f"FAILSOFT_CHECK_COMMANDS allows: {allowed}"
         raise _refuse("/completion_check/command", "unknown_command", message)
 
 
@@ -276,7 +276,7 @@ def _refuse(path: str, code: str, message: str) -> RequestRefusedError:
     return RequestRefusedError([Violation(path, code, message)])
 
 
-def _waited(row: Goal, now: datetime) -> float:
+def _seconds_waited(row: Goal, now: datetime) -> float:
     """Return the seconds spent waiting for the user so far, which the time budget excludes."""
     since = (row.execution_eval or {}).get("since")
     pause = (now - datetime.fromisoformat(since)).total_seconds() if since else 0.0

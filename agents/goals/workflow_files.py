@@ -18,7 +18,7 @@ MAX_BYTES = 256 * 1024
 VERSION = "1"
 OWN_KEYS = ("name", "version", "steps")
 _KEYS = frozenset(GoalRequest.model_fields) - {"plan"} | set(OWN_KEYS)
-_NOTHING = (1, 1)
+_START = (1, 1)
 Places = dict[str, tuple[int, int]]
 
 
@@ -81,7 +81,7 @@ def _load(text: str, places: Places) -> dict[str, Any]:
         node = yaml.compose(text, _Loader)
         _refuse_aliases(text)
     except yaml.MarkedYAMLError as error:
-        raise WorkflowError([_of_yaml(error)]) from None
+        raise WorkflowError([_from_yaml_error(error)]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         message = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise WorkflowError([Located("", "not_yaml", message[:300], 1, 1)]) from None
@@ -134,7 +134,7 @@ def _construct_mapping(node: yaml.MappingNode, path: str, places: Places) -> dic
             raise WorkflowError([Located(path, "key_type", "expected a text as key", *position)])
         pointer = f"{path}/{escape_pointer(key)}"
         if key in mapping:
-            message = f"the key {key} stands here a second time"
+            message = f"the key {key} is repeated"
             raise WorkflowError([Located(pointer, "duplicate_key", message, *position)])
         places[pointer] = position
         mapping[key] = _construct(value_node, pointer, places)
@@ -172,14 +172,14 @@ def _locate(error: Violation, places: Places) -> Located:
     pointer = path
     while pointer and pointer not in places:
         pointer = pointer.rpartition("/")[0]
-    line, column = places.get(pointer, _NOTHING)
+    line, column = places.get(pointer, _START)
     message = error.message
     if error.code == "extra_forbidden":
         message = f"there is no key {path.rpartition('/')[2]} here"
     return Located(path, error.code, message, line, column)
 
 
-def _of_yaml(error: yaml.MarkedYAMLError) -> Located:
+def _from_yaml_error(error: yaml.MarkedYAMLError) -> Located:
     mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else _NOTHING
+    line, column = (mark.line + 1, mark.column + 1) if mark else _START
     return Located("", "not_yaml", error.problem or "this is not YAML", line, column)

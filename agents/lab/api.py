@@ -48,7 +48,7 @@ class ParsedResource(Resource):
 
 
 class ParseView(KeyedView):
-    """The recovering parser; nothing of what is sent is kept."""
+    """The recovering parser; nothing is stored."""
 
     required_scopes = {"POST": Scope.READ}
 
@@ -61,7 +61,7 @@ class ParseView(KeyedView):
         },
     )
     def post(self, request: Request) -> Response:
-        """Read one answer; 200 whatever the verdict."""
+        """Parse one answer; 200 for any verdict."""
         with refusing():
             parse_request = read_request(ParseRequest, read_body(request))
         verdict = parse_answer(
@@ -111,7 +111,7 @@ COUNTS = ("total", "recovered", "share", "cut", "cut_recovered", "without_text")
 
 
 class ReplayedResource(Resource):
-    """One sample, read anew; it had been refused as `was`."""
+    """One sample, parsed again; it was refused as `was`."""
 
     event_id: UUID
     occurred_at: datetime
@@ -126,7 +126,7 @@ class ReplayedResource(Resource):
 
 
 class ReplayResource(Resource):
-    """How many samples would have been read; cut ones are counted apart."""
+    """How many samples would be recovered; cut ones are counted separately."""
 
     failure: int
     schema_name: str = Field(alias="schema")
@@ -142,7 +142,7 @@ class ReplayResource(Resource):
 
 
 class ReplayView(KeyedView):
-    """The latest 200 stored previews of a kind of failure, read again; nothing is kept."""
+    """Parse the latest 200 stored previews of a failure again; nothing is stored."""
 
     required_scopes = {"POST": Scope.READ}
 
@@ -157,7 +157,7 @@ class ReplayView(KeyedView):
         },
     )
     def post(self, request: Request) -> Response:
-        """Read the samples of a failure group against a schema, under settings."""
+        """Parse the samples of a failure with a schema and settings."""
         with refusing():
             replay_request = read_request(ReplayRequest, read_body(request))
         project = project_of(request)
@@ -177,13 +177,13 @@ def _target(project: Project, group: FailureGroup, request: ReplayRequest) -> Pa
     try:
         return find_target(project.pk, key, request.json_schema)
     except UnknownTargetError as error:
-        raise _refused("/schema", "unknown_schema", str(error)) from error
+        raise _refusal("/schema", "unknown_schema", str(error)) from error
     except SchemaFaultError as error:
         path = f"/json_schema{error.path}"
-        raise _refused(path, error.code, error.message) from error
+        raise _refusal(path, error.code, error.message) from error
 
 
-def _refused(path: str, code: str, message: str) -> InvalidBodyError:
+def _refusal(path: str, code: str, message: str) -> InvalidBodyError:
     return InvalidBodyError([{"path": path, "code": code, "message": message}], code)
 
 

@@ -44,9 +44,9 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
         raise Http404
     selection = read_filters(request)
     question, notice = read_question(selection, clock.now())
-    sent = request.POST if request.method == "POST" else request.GET
-    key = sent.get("target") or key_for(request.project.pk, group.schema, group.node)
-    settings = _settings(sent)
+    data = request.POST if request.method == "POST" else request.GET
+    key = data.get("target") or key_for(request.project.pk, group.schema, group.node)
+    settings = _settings(data)
     result, fault = _replay(request, group, question, selection, key, settings)
     context = {
         **filter_frame(request, selection, export=None, kept=KEPT),
@@ -55,7 +55,7 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "url": failure_url(group.pk, selection.query()),
         "key": key[:LONGEST_KEY],
         "settings": settings,
-        "pasted": sent.get("pasted", ""),
+        "pasted": data.get("pasted", ""),
         "targets": targets_of(request.project.pk),
         "replay": result,
         "rows": result.rows[:SHOWN_ROWS] if result else [],
@@ -67,11 +67,11 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
     return respond(request, "lab/replay", context, f"Replay · {context['title']}")
 
 
-def _settings(sent: Mapping[str, str]) -> Settings:
+def _settings(data: Mapping[str, str]) -> Settings:
     """Read the settings; both are on until the form was submitted."""
-    if sent.get("asked") != "1":
+    if data.get("asked") != "1":
         return Settings()
-    return Settings(sent.get("recover") == "1", sent.get("lenient") == "1")
+    return Settings(data.get("recover") == "1", data.get("lenient") == "1")
 
 
 def _replay(

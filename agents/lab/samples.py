@@ -78,8 +78,8 @@ def read_pasted(text: str) -> Any:  # noqa: ANN401 - any JSON
 def describe_refusal(error: ValueError) -> str:
     """Return why a target is unavailable."""
     if isinstance(error, SchemaFaultError):
-        where = error.path or "the schema"
-        return f"The pasted schema is refused at {where}: {error.message}."
+        place = error.path or "the schema"
+        return f"The pasted schema is refused at {place}: {error.message}."
     return f"{str(error).capitalize()}."
 
 

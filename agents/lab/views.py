@@ -173,21 +173,21 @@ def _mask(request: ConsoleRequest, form: LabForm) -> tuple[str, Sequence[str], s
 def _read_form(request: ConsoleRequest) -> LabForm:
     if request.method != "POST":
         return _of_event(request)
-    sent = request.POST
-    is_compared = sent.get("compare") == "1"
+    data = request.POST
+    is_compared = data.get("compare") == "1"
     return LabForm(
-        text=sent.get("text", "").replace("\r\n", "\n"),
-        finish_reason=sent.get("finish_reason", "")[:LONGEST_KEY],
-        schema=sent.get("schema", NONE)[:LONGEST_KEY],
-        pasted=sent.get("pasted", ""),
-        settings=_settings(sent, ""),
-        other_schema=sent.get("schema_b", NONE)[:LONGEST_KEY],
-        other=_settings(sent, "_b") if is_compared else None,
+        text=data.get("text", "").replace("\r\n", "\n"),
+        finish_reason=data.get("finish_reason", "")[:LONGEST_KEY],
+        schema=data.get("schema", NONE)[:LONGEST_KEY],
+        pasted=data.get("pasted", ""),
+        settings=_settings(data, ""),
+        other_schema=data.get("schema_b", NONE)[:LONGEST_KEY],
+        other=_settings(data, "_b") if is_compared else None,
     )
 
 
-def _settings(sent: Mapping[str, str], which: str) -> Settings:
-    return Settings(sent.get(f"recover{which}") == "1", sent.get(f"lenient{which}") == "1")
+def _settings(data: Mapping[str, str], suffix: str) -> Settings:
+    return Settings(data.get(f"recover{suffix}") == "1", data.get(f"lenient{suffix}") == "1")
 
 
 def _of_event(request: ConsoleRequest) -> LabForm:
@@ -203,8 +203,8 @@ def _of_event(request: ConsoleRequest) -> LabForm:
         raise Http404
     event, payload = sample
     key = key_for(request.project.pk, event.schema, event.node)
-    text, ended = payload.raw_output_preview or "", event.finish_reason or ""
-    return LabForm(text, ended, schema=key, other_schema=key)
+    text, finish_reason = payload.raw_output_preview or "", event.finish_reason or ""
+    return LabForm(text, finish_reason, schema=key, other_schema=key)
 
 
 def _read(project_id: int, form: LabForm, text: str) -> list[Mapping[str, Any]]:

@@ -41,7 +41,7 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     Settings, keys, models, tools and fix patterns of the project stay. Raises
     StillAtWorkError.
     """
-    condition = _recorded(project, correlation_id)
+    condition = _condition(project, correlation_id)
     goals, runs = Goal.objects.filter(condition), Run.objects.filter(condition)
     if goals.filter(status__in=AT_WORK).exists() or runs.filter(state__in=UNFINISHED).exists():
         raise StillAtWorkError(StillAtWorkError.__doc__)
@@ -53,12 +53,12 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
 
 def count(project: Project, correlation_id: str | None) -> Purged:
     """Return how much `purge` would delete now."""
-    condition = _recorded(project, correlation_id)
+    condition = _condition(project, correlation_id)
     tables = (Goal, Run, Event)
     return Purged(*(table.objects.filter(condition).count() for table in tables))
 
 
-def _recorded(project: Project, correlation_id: str | None) -> Q:
+def _condition(project: Project, correlation_id: str | None) -> Q:
     condition = Q(project=project)
     return condition if correlation_id is None else condition & Q(correlation_id=correlation_id)
 

@@ -58,10 +58,10 @@ def _stop_or_resume(request: ConsoleRequest) -> None:
     if wants_all and not request.user.is_superuser:
         raise PermissionDenied
     project: Project | None = None if wants_all else request.project
-    where = "everywhere" if wants_all else f"in {request.project.name}"
+    scope = "everywhere" if wants_all else f"in {request.project.name}"
     if request.POST.get("do") == "stop":
         stop_planning(project, user_of(request), request.POST.get("reason", "")[:200])
-        messages.warning(request, f"Planning is stopped {where}: goals stay queued.")
+        messages.warning(request, f"Planning is stopped {scope}: goals stay queued.")
     else:
         resume_planning(project, user_of(request))
-        messages.success(request, f"Planning resumed {where}.")
+        messages.success(request, f"Planning resumed {scope}.")

@@ -77,10 +77,10 @@ def _moment(text: str) -> datetime:
 
 
 def _load(project: Project, now: datetime, seed: int, volume: float) -> str:
-    counted = load(project, now, seed, volume)
-    if not counted.goals:
+    counts = load(project, now, seed, volume)
+    if not counts.goals:
         return "Demo data is already loaded."
-    return f"Demo data loaded: {counted.events} events, {counted.goals} goals."
+    return f"Demo data loaded: {counts.events} events, {counts.goals} goals."
 
 
 def _load_incident(project: Project, incident: DrawnIncident, *, as_json: bool) -> str:
@@ -94,7 +94,7 @@ def _load_incident(project: Project, incident: DrawnIncident, *, as_json: bool) 
 
 
 def _remove(project: Project) -> str:
-    counted = remove(project)
-    if not counted.events and not counted.goals:
+    counts = remove(project)
+    if not counts.events and not counts.goals:
         return "No demo data."
-    return f"Demo data removed: {counted.events} events, {counted.goals} goals."
+    return f"Demo data removed: {counts.events} events, {counts.goals} goals."

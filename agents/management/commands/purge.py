@@ -23,9 +23,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("--project", required=True, help="slug")
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--correlation-id", help="of a goal or a run")
-        what.add_argument("--everything", action="store_true", help="all recorded data")
+        scope = parser.add_mutually_exclusive_group(required=True)
+        scope.add_argument("--correlation-id", help="of a goal or a run")
+        scope.add_argument("--everything", action="store_true", help="all recorded data")
         parser.add_argument("--dry-run", action="store_true", help="count, delete nothing")
         parser.add_argument("--yes", action="store_true", help="skip the confirmation")
 
@@ -35,8 +35,8 @@ class Command(BaseCommand):
         """Delete, and print the counts."""
         owner = require_project(project)
         if dry_run:
-            counted = count(owner, correlation_id)
-            self.stdout.write(f"Would delete: {_describe(counted)}.")
+            counts = count(owner, correlation_id)
+            self.stdout.write(f"Would delete: {_describe(counts)}.")
             return
         if correlation_id is None and not yes:
             self._confirm(owner)
@@ -47,16 +47,16 @@ class Command(BaseCommand):
         self.stdout.write(f"Deleted: {_describe(purged)}.")
 
     def _confirm(self, project: Project) -> None:
-        counted = _describe(count(project, None))
-        what = f"--everything deletes {counted} of the project {project.slug}"
+        counts = _describe(count(project, None))
+        deletion = f"--everything deletes {counts} of the project {project.slug}"
         if not sys.stdin.isatty():
-            raise CommandError(f"{what}: confirm with --yes")
-        self.stdout.write(f"{what}. Type its slug to continue: ", ending="")
+            raise CommandError(f"{deletion}: confirm with --yes")
+        self.stdout.write(f"{deletion}. Type its slug to continue: ", ending="")
         self.stdout.flush()
         if sys.stdin.readline().strip() != project.slug:
             raise CommandError("nothing was deleted")
 
 
-def _describe(counted: Purged) -> str:
-    numbers = {"event": counted.events, "goal": counted.goals, "run": counted.runs}
+def _describe(counts: Purged) -> str:
+    numbers = {"event": counts.events, "goal": counts.goals, "run": counts.runs}
     return ", ".join(plural(number, name) for name, number in numbers.items())

@@ -58,16 +58,16 @@ class Command(BaseCommand):
         self.stderr.write(HERE)
         report = self.stderr.write if as_json else self.stdout.write
         try:
-            ended = run_here(workflow, report)
+            result = run_here(workflow, report)
         except NeedsStackError:
             raise CommandError(NEEDED, returncode=REFUSED) from None
         if as_json:
-            print_json(self, asdict(ended))
+            print_json(self, asdict(result))
         else:
-            self.stdout.write(f"{ended.status}  {workflow.name}")
-            if ended.message:
-                self.stdout.write(ended.message)
-        sys.exit(EXIT_CODES[ended.status])
+            self.stdout.write(f"{result.status}  {workflow.name}")
+            if result.message:
+                self.stdout.write(result.message)
+        sys.exit(EXIT_CODES[result.status])
 
     def _submit(self, workflow: Workflow, slug: str, *, as_json: bool) -> NoReturn:
         project = require_project(slug)
@@ -101,8 +101,8 @@ def _read(name: str) -> str:
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "this is not UTF-8"
-        fault = Located("", "unreadable", f"{name}: {why}", 1, 1)
+        reason = getattr(error, "strerror", None) or "this is not UTF-8"
+        fault = Located("", "unreadable", f"{name}: {reason}", 1, 1)
         raise WorkflowError([fault]) from None
 
 

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--toolset", help="toolset for mode actions, such as entries")
         parser.add_argument("--tool", action="append", dest="tools", help="offer only this tool")
         parser.add_argument(
-            *("--max-attempts", "--max-retries"), type=int, help="calls of a ladder, 1 to 5"
+            *("--max-attempts", "--max-retries"), type=int, help="calls per cycle, 1 to 5"
         )
         parser.add_argument("--max-iterations", type=int, default=3, help="maximum cycles")
         parser.add_argument("--wait", action="store_true", help="wait for the end")
@@ -79,6 +79,6 @@ def _request_body(options: dict[str, Any]) -> dict[str, Any]:
 
 def _line(attempt: dict[str, Any]) -> str:
     place = f"cycle {attempt['cycle']} attempt {attempt['attempt']}"
-    why = f" ({attempt['error_type']})" if attempt["error_type"] else ""
-    how = f"{attempt['latency_ms']} ms, {attempt['output_mode']}"
-    return f"  {place}: {attempt['state']}{why}, {how}"
+    error = f" ({attempt['error_type']})" if attempt["error_type"] else ""
+    details = f"{attempt['latency_ms']} ms, {attempt['output_mode']}"
+    return f"  {place}: {attempt['state']}{error}, {details}"

@@ -26,7 +26,7 @@ from agents.breakers import store
 from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import (
     BreakerScope,
-    Hand,
+    ManualChange,
     acquire,
     close_breaker,
     isolate_breaker,
@@ -136,11 +136,11 @@ def test_every_change_is_written_down_with_its_cause(line: BreakerScope) -> None
 
 def test_somebody_isolates_and_closes_and_is_named(line: BreakerScope) -> None:
     report(line, pass_through(line), GOOD)
-    assert isolate_breaker(row_of(line).pk, Hand("ada"))
-    assert not isolate_breaker(row_of(line).pk, Hand("ada"))
+    assert isolate_breaker(row_of(line).pk, ManualChange("ada"))
+    assert not isolate_breaker(row_of(line).pk, ManualChange("ada"))
     let_time_pass(100_000)
     assert isinstance(acquire(line), Denied)
-    assert close_breaker(row_of(line).pk, Hand("grace", "the key was renewed"))
+    assert close_breaker(row_of(line).pk, ManualChange("grace", "the key was renewed"))
     pass_through(line)
 
     told = BreakerTransition.objects.order_by("pk").values_list("to_state", "actor")
@@ -306,7 +306,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
     @rule(data=st.data())
     def somebody_acts_by_hand(self, data: st.DataObject) -> None:
         act = data.draw(st.sampled_from([isolate_breaker, close_breaker]))
-        act(self.row.pk, Hand("ada"))
+        act(self.row.pk, ManualChange("ada"))
 
     @invariant()
     def the_history_has_only_legal_edges_and_ends_at_the_state(self) -> None:

@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from agents.breakers import store
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import Hand, isolate_breaker
+from agents.breakers.store import ManualChange, isolate_breaker
 from agents.cycle.running import run_goal
 from agents.goals.models import Goal
 from agents.goals.records import goal_record
@@ -333,7 +333,7 @@ def test_a_ladder_that_may_not_call_gives_its_probe_back(planner: Planner) -> No
     planner.will_say(NONSENSE)
     run_many(planner, 6)
     let_time_pass(13)
-    isolate_breaker(Breaker.objects.get(kind="transport").pk, Hand("ada"))
+    isolate_breaker(Breaker.objects.get(kind="transport").pk, ManualChange("ada"))
 
     goal = start(planner)
 

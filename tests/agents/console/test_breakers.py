@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import Hand, isolate_breaker
+from agents.breakers.store import ManualChange, isolate_breaker
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project
 from tests.agents.console.conftest import Read
@@ -105,7 +105,7 @@ def test_without_a_reason_nothing_moves(project: Project, client: Client, read: 
 
 def test_a_viewer_looks_and_another_project_sees_nothing(project: Project, client: Client) -> None:
     row = make_breaker(project)
-    isolate_breaker(row.pk, Hand("ada"))
+    isolate_breaker(row.pk, ManualChange("ada"))
     client.force_login(make_member(project, "vic", Role.VIEWER))
     page = client.get("/breakers/").content.decode()
     assert "Isolated" in page

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from agents.breakers.models import Breaker
-from agents.breakers.store import BreakerScope, Hand, isolate_scope
+from agents.breakers.store import BreakerScope, ManualChange, isolate_scope
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.assessments import PostedAssessment, record_assessments
@@ -187,7 +187,7 @@ def test_breakers_are_moved_from_here_and_lead_back(client: Client, project: Pro
     make_model(project)
     path = model_url("fake", "fake-1")
     line = BreakerScope(project.pk, "fake", "fake-1", "plan", BreakerKind.TRANSPORT)
-    isolate_scope(line, Hand("eva", "too many faults"))
+    isolate_scope(line, ManualChange("eva", "too many faults"))
     html = page(client, path)
     assert "Isolated" in html
     assert "too many faults" in html
@@ -200,7 +200,7 @@ def test_breakers_are_moved_from_here_and_lead_back(client: Client, project: Pro
 @pytest.mark.parametrize("away", ["https://example.org/", "//example.org", "javascript:1", ""])
 def test_a_form_never_leads_out_of_the_console(client: Client, project: Project, away: str) -> None:
     line = BreakerScope(project.pk, "fake", "fake-1", "plan", BreakerKind.TRANSPORT)
-    isolate_scope(line, Hand("eva", "faults"))
+    isolate_scope(line, ManualChange("eva", "faults"))
     breaker = Breaker.objects.get()
     told = {"reason": "it is well", "next": away}
     answer = client.post(f"/breakers/{breaker.pk}/close/", told)
@@ -210,7 +210,7 @@ def test_a_form_never_leads_out_of_the_console(client: Client, project: Project,
 def test_viewers_see_breakers_and_move_none(client: Client, project: Project) -> None:
     make_model(project)
     line = BreakerScope(project.pk, "fake", "fake-1", "plan", BreakerKind.TRANSPORT)
-    isolate_scope(line, Hand("eva", "faults"))
+    isolate_scope(line, ManualChange("eva", "faults"))
     client.force_login(make_member(project, "vic", Role.VIEWER))
     html = page(client, model_url("fake", "fake-1"))
     assert "Isolated" in html
