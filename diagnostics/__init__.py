@@ -1,1 +1,1 @@
-"""What went wrong: events, redaction, failure groups, projects, keys."""
+"""Diagnostics: events, redaction, failure groups, projects, keys."""

@@ -162,9 +162,11 @@ class ModelFilter(admin.SimpleListFilter):
 
 def projects_of(request: HttpRequest) -> QuerySet[Project]:
     """Return the projects whose rows a user may see."""
-    every = Project.objects.order_by("pk")
+    projects = Project.objects.order_by("pk")
     return (
-        every if request.user.is_superuser else every.filter(pk__in=administered_projects(request))
+        projects
+        if request.user.is_superuser
+        else projects.filter(pk__in=administered_projects(request))
     )
 
 
@@ -184,12 +186,12 @@ class EventAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the events of the selected project, or of the first one."""
-        chosen = request.GET.get("project__id__exact")
+        project_id = request.GET.get("project__id__exact")
         first = projects_of(request).values_list("pk", flat=True).first()
         rows = super().get_queryset(request)
         match = request.resolver_match
         is_list = match is not None and str(match.url_name).endswith("_changelist")
-        return rows.filter(project=first) if is_list and not chosen else rows
+        return rows.filter(project=first) if is_list and not project_id else rows
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

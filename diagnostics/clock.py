@@ -15,7 +15,7 @@ def now() -> datetime:
 
 
 class DatabaseNow(Func):
-    """The same clock inside a query: `filter(lease_until__lt=DatabaseNow())`."""
+    """The same clock as an expression: `filter(lease_until__lt=DatabaseNow())`."""
 
     function = "failsoft_now"
     arity = 0

@@ -133,9 +133,9 @@ class EventCollector(Collector):
         counts = read_counts(self.project_id)
         for name, column, text in COUNTERS:
             samples = ((labels, row[column]) for labels, row in counts.items())
-            yield _filled(CounterMetricFamily(name, text, labels=LABELS), samples)
+            yield _fill(CounterMetricFamily(name, text, labels=LABELS), samples)
         for labelled in LABELLED:
-            yield _labelled(counts, *labelled)
+            yield _labelled_counter(counts, *labelled)
         yield _latency(counts)
         yield from gauge_alerts(self.project_id)
         yield from gauge_series(self.project_id)
@@ -216,13 +216,13 @@ def _is_local(request: HttpRequest) -> bool:
     return request.META.get("REMOTE_ADDR", "") in LOOPBACK and not forwarded
 
 
-def _filled(family: M, samples: Iterable[tuple[Sequence[str], float]]) -> M:
+def _fill(family: M, samples: Iterable[tuple[Sequence[str], float]]) -> M:
     for labels, value in samples:
         family.add_metric(labels, value)
     return family
 
 
-def _labelled(
+def _labelled_counter(
     counts: Counts, name: str, label: str, columns: Mapping[str, str], text: str
 ) -> Metric:
     samples = (
@@ -230,7 +230,7 @@ def _labelled(
         for labels, row in counts.items()
         for value, column in columns.items()
     )
-    return _filled(CounterMetricFamily(name, text, labels=(*LABELS, label)), samples)
+    return _fill(CounterMetricFamily(name, text, labels=(*LABELS, label)), samples)
 
 
 def _latency(counts: Counts) -> Metric:
@@ -256,10 +256,10 @@ def gauge_series(project_id: int | None) -> Iterator[Metric]:
     statuses = [status for status_set in status_sets for status in status_set.kept_by(Selection())]
     counted = Counter(status.state for status in statuses)
     states = GaugeMetricFamily("failsoft_series", "Series, by state.", labels=("state",))
-    yield _filled(states, (((state,), counted[state]) for state in SeriesState))
+    yield _fill(states, (((state,), counted[state]) for state in SeriesState))
     if project_id is None:
         return
-    named = {
+    judged = {
         tuple(value or "unknown" for value in status.key): status
         for status in statuses[:MAX_SERIES]
         if status.is_judged
@@ -269,14 +269,16 @@ def gauge_series(project_id: int | None) -> Iterator[Metric]:
         "Degraded share of runs since the onset, of the last day where nothing degrades.",
         labels=SERIES_LABELS,
     )
-    yield _filled(rates, ((labels, status.rate or 0.0) for labels, status in named.items()))
+    yield _fill(rates, ((labels, status.rate or 0.0) for labels, status in judged.items()))
     onsets = GaugeMetricFamily(
         "failsoft_series_onset_timestamp_seconds",
         "Since when a series degrades.",
         labels=SERIES_LABELS,
     )
-    since = ((labels, status.since.timestamp()) for labels, status in named.items() if status.since)
-    yield _filled(onsets, since)
+    since = (
+        (labels, status.since.timestamp()) for labels, status in judged.items() if status.since
+    )
+    yield _fill(onsets, since)
 
 
 def _report_mails(project_id: int | None) -> Metric:
@@ -285,7 +287,7 @@ def _report_mails(project_id: int | None) -> Metric:
         "Report mails that wait, and those of the last day that were given up.",
         labels=("state",),
     )
-    return _filled(family, (((state,), n) for state, n in count_mails(project_id).items()))
+    return _fill(family, (((state,), n) for state, n in count_mails(project_id).items()))
 
 
 def _installation() -> Iterator[Metric]:
@@ -300,7 +302,7 @@ def _installation() -> Iterator[Metric]:
     sizes = GaugeMetricFamily(
         "failsoft_storage_bytes", "Disk size, with indexes.", labels=("table",)
     )
-    yield _filled(sizes, (((size.table,), size.bytes) for size in storage_sizes()))
+    yield _fill(sizes, (((size.table,), size.bytes) for size in storage_sizes()))
     family = GaugeMetricFamily(
         "failsoft_heartbeat_age_seconds",
         "Time since a part was last seen at work.",
@@ -308,4 +310,4 @@ def _installation() -> Iterator[Metric]:
     )
     now = clock.now()
     beats = Heartbeat.objects.all()
-    yield _filled(family, (((beat.name,), (now - beat.at).total_seconds()) for beat in beats))
+    yield _fill(family, (((beat.name,), (now - beat.at).total_seconds()) for beat in beats))

@@ -180,8 +180,8 @@ def find_key(header: str) -> ApiKey | None:
     if presented is None:
         return None
     known, was_read = look_up(presented.key_id)
-    stored = bytes(known.key.secret_hash) if known else None
-    if not is_right_secret(presented.secret, stored) or known is None:
+    stored_hash = bytes(known.key.secret_hash) if known else None
+    if not is_right_secret(presented.secret, stored_hash) or known is None:
         return None
     if not known.is_live:
         return None

@@ -22,10 +22,10 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
-    """A person's role in a project."""
+    """A user's role in a project."""
 
     class Role(models.TextChoices):
-        """What a member may do: look, act on goals, or change settings."""
+        """What a member may do: read, act on goals, or change settings."""
 
         VIEWER = "viewer"
         OPERATOR = "operator"
@@ -75,7 +75,7 @@ class ApiKey(models.Model):
 
 
 class AuditEntry(models.Model):
-    """A change by a person or key; `hash` covers it and the previous entry."""
+    """A change by a user or key; `hash` covers it and the previous entry."""
 
     # The installation's own entries lie in chain 0, a project's in the chain of its number.
     chain = models.BigIntegerField()

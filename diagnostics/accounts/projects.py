@@ -60,8 +60,8 @@ def ensure_default_project() -> Project:
 
 def place_of_key(project: Project | None) -> str:
     """Return the placeholder of a key in a snippet: on one machine the default project's file."""
-    is_kept = settings.FAILSOFT_LOCAL_STACK and project and project.slug == DEFAULT_SLUG
-    if not is_kept:
+    is_local = settings.FAILSOFT_LOCAL_STACK and project and project.slug == DEFAULT_SLUG
+    if not is_local:
         return NAMED_KEY
     path = Path(settings.FAILSOFT_DATA_DIR).absolute() / LOCAL_KEY_FILE
     return f"$(cat {shlex.quote(str(path))})"

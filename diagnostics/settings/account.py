@@ -90,7 +90,7 @@ def _save(request: ConsoleRequest, form: AccountForm, profile_form: ProfileForm)
 
 
 def _factors(user: User) -> dict[str, int]:
-    """Count a person's second factors by kind."""
+    """Return the number of a user's second factors by kind."""
     kinds = Authenticator.objects.filter(user=user).values_list("type", flat=True)
     counted = list(kinds)
     return {str(kind): counted.count(kind) for kind in counted}

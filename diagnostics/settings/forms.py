@@ -31,9 +31,9 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
     def make_slug(self) -> str:
         """Return a slug that no other project has."""
         base = slugify(self.cleaned_data["name"])[:50] or "project"
-        taken = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
-        numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
-        return next(slug for slug in (base, *numbered) if slug not in taken)
+        slugs = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+        numbered = (f"{base}-{number}" for number in range(2, len(slugs) + 3))
+        return next(slug for slug in (base, *numbered) if slug not in slugs)
 
 
 class InviteForm(forms.Form):

@@ -42,7 +42,7 @@ NOT_SENT = "The mail could not be sent. Copy the link below and send it yourself
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def members(request: ConsoleRequest) -> HttpResponse:
-    """Show members and open invitations; invite a person."""
+    """Show members and open invitations; create an invitation."""
     form = InviteForm(request.POST or None)
     if request.method == "POST":
         require_proof(request)

@@ -75,10 +75,10 @@ class _Progress:
         self.command, self.project_id, self.refused = command, project_id, 0
         self.shown = self.paused = monotonic()
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, reason: str) -> None:
         self.refused += 1
         if self.refused <= MOST_PRINTED:
-            self.command.stderr.write(why)
+            self.command.stderr.write(reason)
         elif self.refused == MOST_PRINTED + 1:
             self.command.stderr.write("further errors are counted but not printed")
 
@@ -108,7 +108,7 @@ def _describe_reasons(reasons: Counter[str]) -> str:
     total = sum(reasons.values())
     if not total:
         return "Not understood: none."
-    named = [f"{why} ({count:,})" for why, count in reasons.most_common(MOST_REASONS)]
-    more = len(reasons) - len(named)
+    listed = [f"{reason} ({count:,})" for reason, count in reasons.most_common(MOST_REASONS)]
+    more = len(reasons) - len(listed)
     rest = f" and {plural(more, 'other reason')}" if more else ""
-    return f"Not understood: {total:,}: {'; '.join(named)}{rest}."
+    return f"Not understood: {total:,}: {'; '.join(listed)}{rest}."

@@ -140,7 +140,7 @@ def _read_baseline(line: Line) -> float | None:
 
 
 def _read_number(kind: type[int] | type[float], *, is_share: bool = False) -> Reader:
-    what = "a share above 0 and below 1" if is_share else "a number above 0"
+    expected = "a share above 0 and below 1" if is_share else "a number above 0"
 
     def read(text: str) -> float:
         try:
@@ -148,7 +148,7 @@ def _read_number(kind: type[int] | type[float], *, is_share: bool = False) -> Re
         except ValueError:
             number = kind(0)
         if not 0 < number < (1 if is_share else inf):
-            raise ArgumentTypeError(f"{what}, not {text}")
+            raise ArgumentTypeError(f"{expected}, not {text}")
         return number
 
     return read
