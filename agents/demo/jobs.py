@@ -40,11 +40,6 @@ def last_order(project: Project) -> DemoOrder | None:
     return orders.order_by("-at", "-pk").first()
 
 
-def has_demo(project: Project) -> bool:
-    """Whether the project has demo data."""
-    return loading.is_loaded(project)
-
-
 def carry_out(order_id: int) -> None:
     """Load or remove as ordered; safe to repeat after an interruption."""
     orders = DemoOrder.objects.select_related("project")

@@ -5,7 +5,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from agents.demo.jobs import has_demo, last_order, order_demo
+from agents.demo.jobs import last_order, order_demo
+from agents.demo.loading import is_loaded
 from agents.demo.models import DemoOrder
 from diagnostics.settings.frame import settings_view, show
 from diagnostics.web.access import ConsoleRequest, user_of
@@ -20,7 +21,7 @@ def demo(request: ConsoleRequest) -> HttpResponse:
         return redirect("settings_demo")
     order = last_order(request.project)
     is_at_work = order is not None and order.status == DemoOrder.Status.RUNNING
-    context = {"order": order, "is_at_work": is_at_work, "is_loaded": has_demo(request.project)}
+    context = {"order": order, "is_at_work": is_at_work, "is_loaded": is_loaded(request.project)}
     return show(request, "demo", context, "Demo data")
 
 
