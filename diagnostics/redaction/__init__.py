@@ -1,1 +1,1 @@
-"""No secret is kept: the one door to storage, project rules, re-scrubbing."""
+"""Redaction before storage, project rules, and redacting stored data again."""

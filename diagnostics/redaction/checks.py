@@ -12,7 +12,7 @@ from diagnostics.redaction.redactor import weak_kinds
 def check_registered_values(
     app_configs: Sequence[AppConfig] | None, **kwargs: object
 ) -> list[CheckMessage]:
-    """diagnostics.W001: a value too short to be masked is better replaced."""
+    """diagnostics.W001: a registered value is too short to be masked."""
     return [
         Warning(
             f"The value registered as {kind} has fewer than 8 characters and is not masked.",

@@ -1,4 +1,4 @@
-"""From an event to the row that keeps it: redacted, canonical, hashed."""
+"""The row of an event: redacted, canonical, hashed."""
 
 from hashlib import sha256
 from typing import Any
@@ -26,11 +26,11 @@ PAYLOAD_FIELDS = (
     "temperature",
     "max_output_tokens",
 )
-# Texts that name a kind of thing from a closed list: nothing to mask in them.
+# Texts from closed lists, which need no masking.
 CLOSED_FIELDS = frozenset(
     {"event_id", "name", "node", "occurred_at", "output_mode", "parse_error_type", "status"}
 )
-# Texts that name a series, or what it is made of: never secret for how they begin or end.
+# Names of series and their dimensions, which are not secret by prefix or suffix alone.
 NAME_FIELDS = frozenset(
     {
         "correlation_id",
@@ -50,7 +50,7 @@ NAME_FIELDS = frozenset(
     }
 )
 COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
-# Not in the hash where they are not told: an event that was kept before them has the same one.
+# Not hashed if missing, so that events stored before these fields keep their hash.
 LATER_FIELDS = frozenset({"served_model", "upstream", "system_fingerprint", "reasoning_tokens"})
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
 NESTED_FIELDS = (*RECORD_FIELDS, "attributes")
@@ -64,12 +64,12 @@ def make_row(index: int, event: PostedEvent, redact: Redact, *, keep_preview: bo
     """Return the row of one event: redacted columns, payload or None, content hash.
 
     The preview is redacted on its whole length and then cut to 8 KiB (8,192 bytes of
-    UTF-8). The hash covers the redacted content, so that it can be compared later. A
-    preview that is not to be kept is in the hash and not in the row.
+    UTF-8). The hash covers the redacted content, for later comparison. A preview that
+    is not kept is in the hash but not in the row.
     """
     content, kinds = redact_content(event, redact)
     kind = event.kind
-    row = {k: value for k, value in content.items() if k not in COLUMN_EXCEPTIONS}
+    row = {name: value for name, value in content.items() if name not in COLUMN_EXCEPTIONS}
     row["served"] = name_served(content["model"], content["served_model"], content["upstream"])
     row |= {"index": index, "kind": kind.value, "content_hash": digest(content)}
     if kind in FAILURE_EVENT_KINDS or event.repairs or event.coerced:
@@ -101,20 +101,24 @@ def redact_content(event: PostedEvent, redact: Redact) -> tuple[Row, set[str]]:
 
 
 def _is_kept(key: str, value: object) -> bool:
-    """Ask for a field from a closed list, or a number: its column takes no marker."""
+    """Whether a field stays as it is: from a closed list, or a number."""
     return key in CLOSED_FIELDS or isinstance(value, int | float)
 
 
 def digest(content: Row) -> str:
-    """Hash a content in the order of its fields, attributes by name: SHA-256, hex."""
+    """Return the SHA-256 of a content in the order of its fields, attributes sorted, in hex."""
     if len(content["attributes"]) > 1:
         content = content | {"attributes": dict(sorted(content["attributes"].items()))}
-    told = {k: v for k, v in content.items() if v is not None or k not in LATER_FIELDS}
-    return sha256(to_json(told)).hexdigest()
+    hashed = {
+        name: value
+        for name, value in content.items()
+        if value is not None or name not in LATER_FIELDS
+    }
+    return sha256(to_json(hashed)).hexdigest()
 
 
 def _is_clean(content: Row, redact: Redact) -> bool:
-    """Look at all short texts at once: most events hold nothing to mask or replace."""
+    """Whether nothing needs masking, checked over all short texts at once: true for most events."""
     if any(map(is_secret_name, content["attributes"])):
         return False
     names, texts = list[str](), list[str]()
@@ -124,10 +128,10 @@ def _is_clean(content: Row, redact: Redact) -> bool:
     for field in NESTED_FIELDS:
         if content[field]:
             _collect(content[field], texts)
-    joined, named = SEPARATOR.join(texts), NAME_SEPARATOR.join(names)
-    if len(joined) > INPUT_CHARACTERS or clean_text(joined + named) != joined + named:
+    joined, joined_names = SEPARATOR.join(texts), NAME_SEPARATOR.join(names)
+    if len(joined) > INPUT_CHARACTERS or clean_text(joined + joined_names) != joined + joined_names:
         return False
-    return not (redact(joined, None).found or redact(named, None, is_name=True).found)
+    return not (redact(joined, None).found or redact(joined_names, None, is_name=True).found)
 
 
 def _collect(value: object, texts: list[str]) -> None:
@@ -170,7 +174,7 @@ class _Masking:
         return value
 
     def _mask_number(self, value: int) -> int | str | None:
-        """Mask a long number; what a failed redactor cannot judge is left out."""
+        """Mask a long number; None if the redactor failed."""
         masked = self._mask(str(value))
         if masked == FAILED:
             return None

@@ -24,18 +24,18 @@ _redact: Callable[[str], str] = _no_redactor
 
 
 def use_redactor(redact: Callable[[str], str]) -> None:
-    """Set what masks the fields below; the models know no redactor of their own."""
+    """Set the function that masks the fields below; models have no redactor of their own."""
     global _redact
     _redact = redact
 
 
 def mask_typed(text: str, longest: int | None = None) -> str:
-    """Return a typed text as it may be kept: masked, then cut to `longest` characters."""
+    """Return a typed text masked, then cut to `longest` characters."""
     return _redact(text.replace("\0", ""))[:longest]
 
 
 class RedactedFormField(forms.CharField):
-    """A box whose text is masked before the form looks at it."""
+    """A text field that is masked before validation."""
 
     def clean(self, value: Any) -> Any:  # noqa: ANN401 - Django's
         """Return the text, checked as it was typed and then masked."""
@@ -44,7 +44,7 @@ class RedactedFormField(forms.CharField):
 
 
 class _Redacted(Field):
-    """What both fields share: a row holds the masked text from the moment it is saved."""
+    """The base of both fields: the row holds the masked text once it is saved."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:  # noqa: ANN401
         """Mask the row's own attribute, so that later uses of the row have no other."""
@@ -65,7 +65,7 @@ class _Redacted(Field):
         return super().formfield(**{"form_class": RedactedFormField, **kwargs})
 
     def deconstruct(self) -> Any:  # noqa: ANN401
-        """Look like a plain field to migrations: the column is one."""
+        """Appear as a plain field in migrations, as the column is one."""
         name, _, args, kwargs = super().deconstruct()
         return name, f"django.db.models.{self.plain}", args, kwargs
 

@@ -1,4 +1,4 @@
-"""The redactor of this process: every text that is kept or shown passes here."""
+"""The redactor of this process, which every stored or shown text passes."""
 
 import sys
 from collections import OrderedDict
@@ -29,7 +29,7 @@ LOG_KEYS_KEPT = frozenset({"_record", "_from_structlog"})
 
 
 class _Keeper:
-    """Holds the redactor and rebuilds it when a value is added."""
+    """The redactor, rebuilt when a value is added."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -102,9 +102,9 @@ def register_secret(value: str, kind: str = "known") -> bool:
 
 
 def register_passing_secret(value: str, kind: str) -> None:
-    """Mask the secret of a request in what it brings; the last 50 of them are kept.
+    """Mask the secret of a request in its content; the last 50 are kept.
 
-    There may be any number of senders, so the ones not heard of for longest go first.
+    There may be any number of senders, so the least recently used are dropped.
     """
     _keeper.add_passing(value, kind)
 
@@ -125,14 +125,14 @@ def register_settings_secrets() -> None:
 
 
 def redact(text: str, limit: int | None = None) -> str:
-    """Mask what is secret in a text, then cut it to `limit` bytes of UTF-8."""
+    """Return a text with secrets masked, cut to `limit` bytes of UTF-8."""
     return redact_found(text, limit).text
 
 
 def redact_name(text: str, limit: int | None = None) -> str:
-    """Clean and mask the name of a provider, model, source, version or tool, then cut it.
+    """Return the name of a provider, model, source, version or tool, cleaned, masked and cut.
 
-    Known values and tokens of full length are masked; a beginning like `sk-` is none.
+    Known values and tokens of full length are masked; a prefix like `sk-` alone is not.
     """
     return redact_found(clean_text(text), limit, is_name=True).text
 
@@ -140,14 +140,14 @@ def redact_name(text: str, limit: int | None = None) -> str:
 def redact_found(
     text: str, limit: int | None = None, own: OwnRules | None = None, *, is_name: bool = False
 ) -> Redacted:
-    """Mask like `redact`, with a project's own rules too, and name what was found."""
+    """Redact as `redact` does, with a project's own rules, and name the kinds found."""
     try:
         redactor = _keeper.redactor()
         if is_name:
             redactor = redactor.for_name(text)
         return (redactor.with_own(own) if own else redactor).redact(text, limit)
     except Exception as error:  # noqa: BLE001 - no redactor could be built: no text
-        # Not through the logger: its last step is this very function.
+        # Not through the logger, which calls this function.
         sys.stderr.write(f"redactor not built: {type(error).__name__}\n")
         return Redacted(FAILED, ("failed",))
 
@@ -164,18 +164,18 @@ def refuse_secret(text: str) -> str:
 
 
 def redact_json(value: object) -> JSON:
-    """Mask a JSON value: keys, texts, and everything under a key named like a secret.
+    """Return a JSON value with keys and texts masked, and everything under a secret name.
 
-    What stands under a key such as `model` or `tool` is masked as a name.
+    The value of a key such as `model` or `tool` is masked as a name.
 
-    Bounded: beyond 64 levels or 200,000 values a marker stands for the rest. Other
-    Python objects are taken by their text.
+    Bounded: beyond 64 levels or 200,000 values a marker replaces the rest. Other Python
+    objects are converted to text.
     """
     return _JsonRedaction().walk(value, depth=1, secret=False)
 
 
 def redact_event(_logger: object, _method: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Mask a log entry (a structlog processor; put it after the exception formatter)."""
+    """Mask a log entry: a structlog processor, to run after the exception formatter."""
     return {
         key: value if key in LOG_KEYS_KEPT else _redact_logged(key, value)
         for key, value in event.items()

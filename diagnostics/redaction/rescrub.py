@@ -1,11 +1,10 @@
-"""Redacting again what is stored, after a rule was added: in batches that can be killed.
+"""Redacting stored data again after a rule was added, in batches that can be killed.
 
-1. A request is a row; one at a time a project.
-2. A batch reads the next rows of a source by key, masks their texts and moves the cursor,
-   all in one transaction that holds the request's row. Killed anywhere, nothing of the
-   batch has happened.
-3. After the last source the request is done. A request whose batches fail five times in
-   a row without moving has failed and says so.
+1. A request is a row; each project has one at a time.
+2. A batch reads the next rows of a source by key, masks their texts and advances the cursor,
+   all in one transaction that locks the request's row. A killed batch has changed nothing.
+3. After the last source the request is done. A request whose batches fail five times in a row
+   without progress is marked as failed.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from failsoft.redaction.preview import cut
 
 BATCH_ROWS = 200
 MOST_STARTS = 5
-# A task stays short: what is left waits for the next beat.
+# A task stays short: the rest waits for the next beat.
 BATCHES_A_TASK = 50
 MOST_NAME = 200
 
@@ -49,12 +48,12 @@ def register_texts(*sources: StoredTexts) -> None:
 
 
 def source_count() -> int:
-    """Count the sources a request goes through."""
+    """Return the number of sources of a request."""
     return len(_sources)
 
 
 def request_rescrub(project_id: int, by: int | None) -> bool:
-    """Ask for all of a project to be redacted again; False while one is at work."""
+    """Request that a project be redacted again; return False if a request is running."""
     try:
         with transaction.atomic():
             Rescrub.objects.create(project_id=project_id, requested_by_id=by)
@@ -64,7 +63,7 @@ def request_rescrub(project_id: int, by: int | None) -> bool:
 
 
 def advance_all() -> int:
-    """Work on what was asked for; returns how many batches were done."""
+    """Work on running requests; return how many batches were done."""
     done = 0
     for identity in Rescrub.objects.filter(status="running").values_list("pk", flat=True):
         started = Rescrub.objects.filter(pk=identity, starts__lt=MOST_STARTS)
@@ -79,7 +78,7 @@ def advance_all() -> int:
 
 
 def advance(identity: int) -> bool:
-    """Do the next batch of a request; False when it is over or somebody else is at it."""
+    """Do the next batch of a request; return False if it is over or locked by another worker."""
     with transaction.atomic():
         rows = Rescrub.objects.select_for_update(skip_locked=True)
         request = rows.filter(pk=identity, status="running").first()
@@ -96,22 +95,22 @@ def advance(identity: int) -> bool:
 
 def _do_batch(request: Rescrub, source: StoredTexts) -> None:
     redact = redactor_of(request.project_id)
-    found = _next_rows(request, source)
-    for row in found:
+    rows = _next_rows(request, source)
+    for row in rows:
         changes = changes_of(row, source, redact)
         if changes:
             key = {name: getattr(row, name) for name in source.key}
             same = _rows_of(request, source).filter(**key)
             request.changed_rows += _update(same, changes, row)
-    request.seen_rows += len(found)
-    if len(found) < BATCH_ROWS:
+    request.seen_rows += len(rows)
+    if len(rows) < BATCH_ROWS:
         request.stage, request.cursor = request.stage + 1, []
     else:
-        request.cursor = [_written(getattr(found[-1], name)) for name in source.key]
+        request.cursor = [_cursor_value(getattr(rows[-1], name)) for name in source.key]
 
 
 def _update(same: models.QuerySet[Any], changes: dict[str, Any], row: models.Model) -> int:
-    """Write the changes; of names that are now the same, this one gets its number."""
+    """Write the changes; if the masked name is taken, its id is appended."""
     try:
         with transaction.atomic():
             return same.update(**changes)
@@ -140,11 +139,11 @@ def _after(key: Sequence[str], cursor: Sequence[Any]) -> Q:
     if len(key) == 1:
         return later
     same = Q(**{key[0]: cursor[0]}) & _after(key[1:], cursor[1:])
-    # The bound says it once more, so that an index can begin there.
+    # The redundant bound lets an index start there.
     return Q(**{f"{key[0]}__gte": cursor[0]}) & (later | same)
 
 
-def _written(value: object) -> object:
+def _cursor_value(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
     return value if isinstance(value, int) else str(value)
@@ -167,13 +166,13 @@ def changes_of(row: models.Model, source: StoredTexts, redact: Redact) -> dict[s
 
 
 def _fit(row: models.Model, name: str, masked: str) -> str:
-    """A marker is longer than what it stands for; a column may be bounded."""
+    """Cut a masked text to its column: a marker may be longer than the secret."""
     longest = _longest(row, name)
     return cut(masked, longest) if longest and len(masked) > longest else masked
 
 
 def _longest(row: models.Model, name: str) -> int | None:
-    """Say how many characters a column takes; None for any number."""
+    """Return the length limit of a column; None without one."""
     return getattr(row._meta.get_field(name), "max_length", None)
 
 
@@ -192,7 +191,7 @@ def mask_document(value: Any, redact: Redact, *, is_name: bool = False) -> Any: 
 
 
 def rules_of(project_id: int) -> Sequence[RedactionRule]:
-    """Return a project's rules with who made them, by name."""
+    """Return a project's rules with their authors, by name."""
     rows = RedactionRule.objects.filter(project_id=project_id)
     return list(rows.select_related("created_by").order_by("name"))
 

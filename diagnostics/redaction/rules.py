@@ -1,4 +1,4 @@
-"""Redaction rules of projects: kept for seconds in each process, applied behind our own."""
+"""Redaction rules of projects, cached for seconds per process, applied after the built-in ones."""
 
 from functools import partial
 from threading import Lock
@@ -45,12 +45,12 @@ class RedactionRule(models.Model):
 class Rescrub(models.Model):
     """A run that redacts stored data again, with its progress.
 
-    `stage` counts the sources done, `cursor` is the last key of the source at work; both
-    change in the transaction that changes the rows.
+    `stage` counts finished sources, `cursor` is the last key in the current one; both change
+    in the transaction that changes the rows.
     """
 
     class Status(models.TextChoices):
-        """Waiting or at work, ended by itself, or ended by a fault."""
+        """Waiting or in progress, finished, or failed."""
 
         RUNNING = "running"
         DONE = "done"
@@ -75,7 +75,7 @@ class Rescrub(models.Model):
     class Meta:
         constraints = [
             known("diagnostics_rescrub_status_known", "status", "running done failed"),
-            # A second one waits until the first has ended: it starts from the beginning.
+            # One at a time: a second one would start from the beginning.
             unique("diagnostics_rescrub_one_at_a_time", "project", Q(status="running")),
         ]
         indexes = [
@@ -88,14 +88,14 @@ class Rescrub(models.Model):
 
 
 logger = structlog.get_logger(__name__)
-# A new rule holds in every process after so many seconds.
+# A new rule applies in every process after this time.
 KEPT_SECONDS = 3.0
 _lock = Lock()
 _kept: dict[int, tuple[float, OwnRules | None]] = {}
 
 
 def redactor_of(project_id: int) -> Redact:
-    """Return the function that redacts texts of a project, by its own rules too."""
+    """Return the function that redacts texts of a project, including its own rules."""
     own = own_rules_of(project_id)
     return redact_found if own is None else partial(redact_found, own=own)
 
