@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from diagnostics.alerting.incident_models import Incident, IncidentCause
 from diagnostics.alerting.severity import Severity
-from diagnostics.rest.examples import answered, asked, page
+from diagnostics.rest.examples import page, request_example, response_example
 from diagnostics.rest.resources import Resource
 from diagnostics.verdict.wording import wire_form
 
@@ -157,7 +157,7 @@ _WHOLE = {
     "slices": [_SLICE],
     "timeline": [_LINE],
 }
-INCIDENTS_PAGE = answered("one incident", page(_INCIDENT), 200)
-INCIDENT = answered("an incident with its timeline", _WHOLE, 200)
-RESOLVE = asked("it was our prompt", {"cause": "prompt", "text": "Rolled back."})
-COMMENT = asked("a comment", {"text": "The provider confirms."})
+INCIDENTS_PAGE = response_example("one incident", page(_INCIDENT), 200)
+INCIDENT = response_example("an incident with its timeline", _WHOLE, 200)
+RESOLVE = request_example("it was our prompt", {"cause": "prompt", "text": "Rolled back."})
+COMMENT = request_example("a comment", {"text": "The provider confirms."})

@@ -30,7 +30,7 @@ from diagnostics.alerting.rule_rows import (
 )
 from diagnostics.alerting.rules import RuleFields
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
-from diagnostics.rest.examples import answered, asked
+from diagnostics.rest.examples import request_example, response_example
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Json, Listed, Resource, describe_model
 
@@ -91,12 +91,12 @@ _BACK_TEST = {
     "fires": [_FIRE],
     "mostly_firing": [],
 }
-RULES = answered("one rule", {"items": [_RULE]}, 200)
-RULE = answered("a rule as kept", _RULE, 200, 201)
-NEW_RULE = asked("a threshold for one provider", _GIVEN_RULE)
-CHANGED_RULE = asked("a higher limit", {"parameters": {"limit": 0.15}})
-TRIED_RULE = asked("a rule to try", {**_GIVEN_RULE, "days": 30})
-BACK_TESTED = answered("it would have fired once", _BACK_TEST, 200)
+RULES = response_example("one rule", {"items": [_RULE]}, 200)
+RULE = response_example("a rule as kept", _RULE, 200, 201)
+NEW_RULE = request_example("a threshold for one provider", _GIVEN_RULE)
+CHANGED_RULE = request_example("a higher limit", {"parameters": {"limit": 0.15}})
+TRIED_RULE = request_example("a rule to try", {**_GIVEN_RULE, "days": 30})
+BACK_TESTED = response_example("it would have fired once", _BACK_TEST, 200)
 
 
 class AlertRulesView(KeyedView):

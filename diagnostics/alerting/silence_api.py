@@ -21,7 +21,7 @@ from diagnostics.alerting.rules import FilterError
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
-from diagnostics.rest.examples import answered, asked
+from diagnostics.rest.examples import request_example, response_example
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Listed, Resource
 from diagnostics.selection.ranges import read_moment
@@ -64,9 +64,9 @@ _SILENCE = {
     "created_at": "2026-11-21T16:00:00Z",
     "created_by": None,
 }
-NEW_SILENCE = asked("one model until six", _GIVEN_SILENCE)
-SILENCE = answered("a silence as kept", _SILENCE, 200, 201)
-SILENCES = answered("one silence", {"items": [_SILENCE]}, 200)
+NEW_SILENCE = request_example("one model until six", _GIVEN_SILENCE)
+SILENCE = response_example("a silence as kept", _SILENCE, 200, 201)
+SILENCES = response_example("one silence", {"items": [_SILENCE]}, 200)
 
 
 class SilencesView(KeyedView):

@@ -1,1 +1,1 @@
-"""What every REST endpoint is made of: bodies, cursors, faults, filters, OpenAPI."""
+"""The parts of every REST endpoint: bodies, cursors, faults, filters, OpenAPI."""

@@ -23,14 +23,14 @@ GZIP = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_ID = 64
 ESCAPED_NUL = b"\\u0000"
-# Of at most six values each, beside 70 of the event itself: below the bound on values.
+# With at most six values each, and 70 of the event itself: below the bound on values.
 MOST_PARTS = 99
 ModelT = TypeVar("ModelT", bound=BaseModel)
 EVENTS = TypeAdapter(list[PostedEvent])
 
 
 class WrongShapeError(ValueError):
-    """The body is JSON, but no list or no object; `code` says which was expected."""
+    """The body is JSON, but not a list or object; `code` says which was expected."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -43,35 +43,35 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """An item that is no event: its id as far as it was given, and why."""
+    """An item that is not an event: its id if it has one, and why."""
 
     event_id: str | None
     errors: list[dict[str, str]]
 
 
 def inflate(body: bytes) -> bytes:
-    """Unpack gzip up to 4 MiB; TooLargeError beyond, JsonTextError when broken."""
+    """Return unpacked gzip of up to 4 MiB; raises TooLargeError and JsonTextError."""
     plain = bytearray()
-    rest = body
-    # A stream may have several members, one after the other; each copies what follows it.
+    remaining = body
+    # A stream may have several members; each pass copies the rest.
     for _ in range(MAX_MEMBERS):
         unpacker = zlib.decompressobj(wbits=GZIP)
         try:
-            plain += unpacker.decompress(rest, MAX_PLAIN_BYTES + 1 - len(plain))
+            plain += unpacker.decompress(remaining, MAX_PLAIN_BYTES + 1 - len(plain))
         except zlib.error as error:
             raise JsonTextError("not_gzip", "the body is not gzip") from error
         if len(plain) > MAX_PLAIN_BYTES:
             raise TooLargeError(f"at most {MAX_PLAIN_BYTES} bytes when unpacked")
         if not unpacker.eof:
             raise JsonTextError("not_gzip", "the gzip stream is cut off")
-        rest = unpacker.unused_data
-        if not rest:
+        remaining = unpacker.unused_data
+        if not remaining:
             return bytes(plain)
     raise TooLargeError(f"at most {MAX_MEMBERS} gzip members")
 
 
 def read_items(body: bytes) -> list[JSON]:
-    """Parse a JSON array of at most 1,000 items, one object, or JSON lines called JSON.
+    """Parse a JSON array of at most 1,000 items, one object, or JSON lines sent as JSON.
 
     Duplicate keys, NaN and invalid UTF-8 are refused with line and column (1-based, in
     characters); lone surrogates become U+FFFD.
@@ -79,7 +79,7 @@ def read_items(body: bytes) -> list[JSON]:
     try:
         value = _parse(body)
     except JsonTextError:
-        # Fluent Bit sends lines under the type of an array.
+        # Fluent Bit sends lines with the content type of an array.
         if not _begins_with_line(body):
             raise
         return read_lines(body)
@@ -109,20 +109,20 @@ def read_object(body: bytes) -> dict[str, JSON]:
 
 
 def read_lines(body: bytes) -> list[JSON]:
-    """Parse JSON lines, one value a line; empty lines are passed over."""
-    # Line by line: four million of them in a list would cost more than the body.
+    """Parse JSON lines, one value per line; empty lines are skipped."""
+    # Line by line: a list of four million lines would take more memory than the body.
     lines = BytesIO(body.removeprefix(BYTE_ORDER_MARK))
-    full = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    taken = list(islice(full, MAX_EVENTS + 1))
-    _check_count(len(taken))
-    return [_parse(line.removesuffix(b"\n"), number) for number, line in taken]
+    non_empty = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    numbered_lines = list(islice(non_empty, MAX_EVENTS + 1))
+    _check_count(len(numbered_lines))
+    return [_parse(line.removesuffix(b"\n"), number) for number, line in numbered_lines]
 
 
 def read_events(items: list[JSON], body: bytes) -> list[PostedEvent | RefusedItem]:
-    """Check the items of a body against the schema, each for itself.
+    """Check the items of a body against the schema, each by itself.
 
-    A body without escaped NULs whose items all fit is checked in one piece: the schema
-    bounds whatever the walk over any JSON would.
+    A body without escaped NULs is first checked as a whole: if all items are valid, the schema
+    has bounded what the walk over any JSON would.
     """
     if ESCAPED_NUL not in body:
         try:
@@ -136,9 +136,9 @@ def read_events(items: list[JSON], body: bytes) -> list[PostedEvent | RefusedIte
 
 
 def _may_be_too_large(event: PostedEvent) -> bool:
-    """Whether an event has so many or so large values that each must be looked at."""
+    """Whether an event has so many or so large values that each must be checked."""
     parts = len(event.validation_errors) + len(event.repairs) + len(event.coerced)
-    # A whole number beyond the bound has become one with a fraction.
+    # An integer beyond the bound has become a float.
     return parts > MOST_PARTS or any(
         isinstance(value, float) and abs(value) >= MAX_INTEGER
         for value in event.attributes.values()
@@ -146,16 +146,16 @@ def _may_be_too_large(event: PostedEvent) -> bool:
 
 
 def read_event(item: JSON) -> PostedEvent | RefusedItem:
-    """Check one item against the schema; every fault with a pointer and a code."""
+    """Check one item against the schema; each fault has a pointer and a code."""
     return read_item(item, PostedEvent)
 
 
 def read_item(
     item: JSON, model: type[ModelT], unwalked: Mapping[str, JSON] | None = None
 ) -> ModelT | RefusedItem:
-    """Check one item against a model; every fault with a pointer and a code.
+    """Check one item against a model; each fault has a pointer and a code.
 
-    `unwalked` are fields of it whose values are bounded elsewhere.
+    `unwalked` are its fields whose values are bounded elsewhere.
     """
     cleaned, fault = clean_json(item)
     if fault is not None:

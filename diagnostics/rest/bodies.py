@@ -40,13 +40,13 @@ class BodyNotJsonError(APIException):
         """Locate the fault."""
         super().__init__(message, "not_json")
         # The framework's type knows no numbers; its renderer does.
-        answer: Any = {"detail": message, "code": "not_json"}
-        answer |= {"line": line, "column": column}
-        self.detail = answer
+        problem: Any = {"detail": message, "code": "not_json"}
+        problem |= {"line": line, "column": column}
+        self.detail = problem
 
 
 class LengthRequiredError(APIException):
-    """411: a body in chunks, behind a server that does not put them together."""
+    """411: a chunked body behind a server that does not assemble it."""
 
     status_code = status.HTTP_411_LENGTH_REQUIRED
     default_detail = "Send a Content-Length."
@@ -54,7 +54,7 @@ class LengthRequiredError(APIException):
 
 
 class BodyTooLargeError(APIException):
-    """413: more bytes or events than one request may bring."""
+    """413: too many bytes or events for one request."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_detail = "The body is too large."
@@ -68,17 +68,17 @@ class BodyShapeError(APIException):
 
 
 class InvalidBodyError(APIException):
-    """422: the fields that are refused, each with a pointer."""
+    """422: the refused fields, each with a pointer."""
 
     status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "invalid"
 
     def __init__(self, errors: list[dict[str, str]], code: str = default_code) -> None:
-        """Say it in one sentence and list every field."""
-        said = "; ".join(f"{e['path'] or 'body'}: {e['message']}" for e in errors[:5])
-        super().__init__(said, code)
-        answer: Any = {"detail": said, "code": code, "errors": errors}
-        self.detail = answer
+        """Set a summary, and list every field."""
+        summary = "; ".join(f"{e['path'] or 'body'}: {e['message']}" for e in errors[:5])
+        super().__init__(summary, code)
+        problem: Any = {"detail": summary, "code": code, "errors": errors}
+        self.detail = problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Batch:
 def read_batch(request: HttpRequest) -> Batch:
     """Return the items of a JSON array, one object or JSON lines, gzip or plain.
 
-    A body that was read and then refused is kept on the error, for the rejects inbox.
+    A refused body is attached to the error, for the rejects inbox.
     """
     kind = _read_kind(request, BATCH_TYPES)
     body = b""
@@ -116,16 +116,16 @@ def read_object(request: HttpRequest) -> dict[str, JSON]:
 def read_fields(request: HttpRequest, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
     """Return the cleaned object of a request; with `kinds`, only these fields of these types.
 
-    422 lists what is wrong.
+    Raises 422 with a list of faults.
     """
-    cleaned, found = clean_json(read_object(request))
-    if found is not None:
-        raise InvalidBodyError([vars(found)])
+    cleaned, json_fault = clean_json(read_object(request))
+    if json_fault is not None:
+        raise InvalidBodyError([vars(json_fault)])
     fields: dict[str, Any] = cleaned  # type: ignore[assignment] # an object stays one
     if kinds is None:
         return fields
     faults = [
-        fault(f"/{name[:40]}", _wanted(kinds, name))
+        fault(f"/{name[:40]}", _expected(kinds, name))
         for name, value in fields.items()
         if name not in kinds or type(value) is not kinds[name]
     ]
@@ -148,7 +148,7 @@ def fault(path: str, message: str) -> dict[str, str]:
     return {"path": path, "code": "invalid", "message": message}
 
 
-def _wanted(kinds: Mapping[str, type], name: str) -> str:
+def _expected(kinds: Mapping[str, type], name: str) -> str:
     if name not in kinds:
         return f"unknown; known are {', '.join(kinds)}"
     return "a text" if kinds[name] is str else "a whole number"

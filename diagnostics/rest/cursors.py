@@ -1,4 +1,4 @@
-"""Cursors of lists by keyset: where a page ended, as a text that means nothing to others."""
+"""Cursors of keyset pages: the end of a page as an opaque text."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime
@@ -26,19 +26,19 @@ def write_cursor(at: datetime, key: object) -> str:
 
 
 def read_cursor(cursor: str, kind: type[Key]) -> tuple[datetime, Key]:
-    """Return a time (UTC) and a key of this kind; BadCursorError for any other text."""
+    """Return the time (UTC) and the key of a cursor; raises BadCursorError."""
     at, key = _read(cursor)
     try:
-        when = datetime.fromisoformat(at)
-        if when.tzinfo is None:
+        moment = datetime.fromisoformat(at)
+        if moment.tzinfo is None:
             raise BadCursorError
-        # PostgreSQL knows fewer offsets than Python.
-        when = when.astimezone(UTC)
+        # PostgreSQL supports fewer offsets than Python.
+        moment = moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise BadCursorError from error
-    if when.year not in YEARS:
+    if moment.year not in YEARS:
         raise BadCursorError
-    return when, read_key(key, kind)
+    return moment, read_key(key, kind)
 
 
 def write_count_cursor(count: int, key: object) -> str:

@@ -92,8 +92,8 @@ def _outline(schema: Json, document: Json, depth: int) -> object:
 
 def _resolve(schema: Json, document: Json) -> Json:
     name = str(schema.get("$ref", "")).rpartition("/")[2]
-    found: Json = document.get("components", {}).get("schemas", {}).get(name, schema)
-    return found
+    resolved: Json = document.get("components", {}).get("schemas", {}).get(name, schema)
+    return resolved
 
 
 def _types_of(schema: Json, document: Json) -> Iterator[str]:

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from diagnostics.accounts.authentication import KeyedView
 from diagnostics.rest.filters import DEFAULT_LIMIT
 
-# A spreadsheet takes a cell that begins so for a formula.
+# A spreadsheet treats a cell with this prefix as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Row = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def write_json_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Return one JSON object a line."""
+    """Yield one JSON object per line."""
     for row in rows:
         yield json.dumps(row, ensure_ascii=False, default=_plain) + "\n"
 
@@ -68,7 +68,7 @@ STREAM_PAGE = 500
 
 
 class _Streamed(BaseRenderer):
-    """Only names a media type; the rows are streamed by the view."""
+    """Names a media type; the view streams the rows."""
 
     render_style = "text"
     charset = "utf-8"
@@ -79,9 +79,9 @@ class _Streamed(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Write what is no list of rows, such as a refusal, as JSON."""
-        written: bytes = JSONRenderer().render(data)
-        return written
+        """Return anything but a list, such as a refusal, as JSON."""
+        body: bytes = JSONRenderer().render(data)
+        return body
 
 
 class CsvRenderer(_Streamed):
@@ -99,12 +99,12 @@ class JsonLinesRenderer(_Streamed):
 
 
 class ListView(KeyedView):
-    """A list that can be had as a page of JSON, or whole as CSV or JSON lines."""
+    """A list as a page of JSON, or as a whole in CSV or JSON lines."""
 
     renderer_classes = (JSONRenderer, CsvRenderer, JsonLinesRenderer)
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer every refusal in JSON, whatever was asked for."""
+        """Respond to every refusal in JSON, whatever was requested."""
         self.request.accepted_renderer = JSONRenderer()
         self.request.accepted_media_type = JSONRenderer.media_type
         return super().handle_exception(exc)
@@ -120,17 +120,17 @@ class ListView(KeyedView):
     ) -> HttpResponseBase:
         """Return a page of `limit` rows; a stream of all rows, or of `limit` if it is set.
 
-        `read_page(limit, cursor)` gives rows and the next cursor.
+        `read_page(limit, cursor)` returns rows and the next cursor.
         """
         kind = request.accepted_renderer.format
         if kind == "json":
             rows, after = read_page(limit or DEFAULT_LIMIT, cursor)
             return Response({"items": rows, "next": after, **(beside or {})})
-        every = _all_rows(read_page, limit, cursor)
-        # The first page is read before the answer begins: its faults still get a status.
-        first = next(every, None)
-        whole: Iterable[Row] = every if first is None else chain([first], every)
-        lines = write_csv(columns, whole) if kind == "csv" else write_json_lines(whole)
+        rows_left = _all_rows(read_page, limit, cursor)
+        # The first page is read before the response starts, so that its errors get a status.
+        first = next(rows_left, None)
+        all_rows: Iterable[Row] = rows_left if first is None else chain([first], rows_left)
+        lines = write_csv(columns, all_rows) if kind == "csv" else write_json_lines(all_rows)
         return StreamingHttpResponse(
             lines,
             content_type=f"{request.accepted_renderer.media_type}; charset=utf-8",
@@ -139,11 +139,11 @@ class ListView(KeyedView):
 
 
 def _all_rows(read_page: ReadPage, limit: int | None, cursor: str | None) -> Iterator[Row]:
-    left = limit
+    remaining = limit
     while True:
-        size = STREAM_PAGE if left is None else min(left, STREAM_PAGE)
+        size = STREAM_PAGE if remaining is None else min(remaining, STREAM_PAGE)
         rows, cursor = read_page(size, cursor)
         yield from rows
-        left = None if left is None else left - len(rows)
-        if cursor is None or left == 0:
+        remaining = None if remaining is None else remaining - len(rows)
+        if cursor is None or remaining == 0:
             return

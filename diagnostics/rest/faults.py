@@ -1,4 +1,4 @@
-"""Exceptions as answers: every one is JSON with `detail` and `code`."""
+"""Exceptions as responses: JSON with `detail` and `code`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,11 +36,11 @@ class QuotaReachedError(APIException):
     default_code = "quota"
 
     def __init__(self, message: str, bound: str, wait_seconds: int) -> None:
-        """Say which quota, and for how long."""
+        """Set the quota and the wait."""
         super().__init__(message, f"quota_{bound}")
         self.wait = wait_seconds
-        answer: Any = {"detail": message, "code": f"quota_{bound}"}
-        self.detail = answer
+        problem: Any = {"detail": message, "code": f"quota_{bound}"}
+        self.detail = problem
 
 
 def answer_fault(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -90,7 +90,7 @@ def _flatten(
 
 
 def _as_api_error(error: Exception) -> Exception:
-    """Return our own exception for one of the frameworks, whose words are not for clients."""
+    """Return our own exception for a framework's, whose messages are not for clients."""
     if isinstance(error, DATABASE_FAULTS):
         return StorageUnavailableError()
     if isinstance(error, Http404):

@@ -62,44 +62,44 @@ PAGING = frozenset({"limit", "cursor", "format"})
 
 
 def select(
-    asked: Mapping[str, str], fields: Iterable[OpenApiParameter], also: Iterable[str] = ()
+    params: Mapping[str, str], fields: Iterable[OpenApiParameter], also: Iterable[str] = ()
 ) -> Selection:
-    """Read the filters of a request; ValidationError (400) names what is wrong.
+    """Return the selection of a request; ValidationError (400) names invalid filters.
 
     Only the parameters in `fields`, paging and `also` are known.
     """
     known = {parameter.name for parameter in fields} | PAGING | set(also)
     try:
-        return require_selection(asked, known)
+        return require_selection(params, known)
     except SelectionError as error:
         raise refusal_of(error.faults) from error
 
 
-def refuse_unknown(asked: Mapping[str, str], fields: Iterable[OpenApiParameter]) -> None:
-    """Raise ValidationError (400) for a parameter that nobody reads."""
+def refuse_unknown(params: Mapping[str, str], fields: Iterable[OpenApiParameter]) -> None:
+    """Raise ValidationError (400) for an unknown parameter."""
     known = {parameter.name for parameter in fields} | PAGING
-    unknown = [clean_text(name)[:200] for name in asked if name not in known]
+    unknown = [clean_text(name)[:200] for name in params if name not in known]
     if unknown:
         raise refusal_of(dict.fromkeys(unknown, UNKNOWN_PARAMETER))
 
 
-def read_choices(asked: Mapping[str, str], known: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """Return the given ones of filters by value; ValidationError (400) names what is not known."""
-    given = {name: asked[name] for name in known if asked.get(name)}
+def read_choices(params: Mapping[str, str], known: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Return filters with a closed set of values; ValidationError (400) names invalid ones."""
+    values = {name: params[name] for name in known if params.get(name)}
     faults = {
         name: f"one of {', '.join(known[name])}"
-        for name, value in given.items()
+        for name, value in values.items()
         if value not in known[name]
     }
     if faults:
         raise refusal_of(faults)
-    return given
+    return values
 
 
-def read_options(model: type[ModelT], given: object) -> ModelT:
-    """Return options as their model; ValidationError (400) names each that is wrong."""
+def read_options(model: type[ModelT], options: object) -> ModelT:
+    """Return options as their model; ValidationError (400) names each invalid one."""
     try:
-        return model.model_validate(given)
+        return model.model_validate(options)
     except pydantic.ValidationError as error:
         faults = {
             _name_of(item["loc"]): UNKNOWN_PARAMETER
@@ -124,23 +124,23 @@ def refusal_of(faults: Mapping[str, str]) -> ValidationError:
     )
 
 
-def read_limit(asked: Mapping[str, str]) -> int:
-    """Read `limit`, 100 unless told, 500 at most."""
-    return read_given_limit(asked, MAX_LIMIT) or DEFAULT_LIMIT
+def read_limit(params: Mapping[str, str]) -> int:
+    """Return `limit`: 100 by default, at most 500."""
+    return read_optional_limit(params, MAX_LIMIT) or DEFAULT_LIMIT
 
 
 def read_list_limit(request: Request, most_streamed: int) -> int | None:
     """Read the `limit` of a list: of its page, or of all that is streamed."""
     is_page = request.accepted_renderer.format == "json"
-    return read_given_limit(request.query_params.dict(), MAX_LIMIT if is_page else most_streamed)
+    return read_optional_limit(request.query_params.dict(), MAX_LIMIT if is_page else most_streamed)
 
 
-def read_given_limit(asked: Mapping[str, str], most: int) -> int | None:
-    """Read `limit`; None when it is not told."""
-    text = asked.get("limit", "")
-    if not text and "limit" not in asked:
+def read_optional_limit(params: Mapping[str, str], maximum: int) -> int | None:
+    """Return `limit`; None if it is missing."""
+    text = params.get("limit", "")
+    if not text and "limit" not in params:
         return None
     limit = read_number(text)
-    if limit is None or not 1 <= limit <= most:
-        raise ValidationError({"limit": f"a number from 1 to {most}"})
+    if limit is None or not 1 <= limit <= maximum:
+        raise ValidationError({"limit": f"a number from 1 to {maximum}"})
     return limit

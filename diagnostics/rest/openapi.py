@@ -1,4 +1,4 @@
-"""What the OpenAPI document cannot find out by itself."""
+"""What the generator of the OpenAPI document cannot derive."""
 
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ class Fault(Resource):
 
 
 class ItemResultResource(Resource):
-    """What became of one item of a batch."""
+    """The result of one item of a batch."""
 
     index: int = Field(ge=0)
     event_id: str | None
@@ -30,7 +30,7 @@ class ItemResultResource(Resource):
 
 
 class BatchResultResource(Resource):
-    """What became of a batch; `results` lists what was not created."""
+    """The result of a batch; `results` lists the items that were not created."""
 
     accepted: int
     duplicates: int
@@ -59,13 +59,13 @@ ROW_PROBLEMS = dict.fromkeys((401, 403, 404), ProblemResource)
 BODY_PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemResource)
 """What a key or a body may be refused for before its content is judged."""
 REFUSALS = dict.fromkeys((400, 401, 403, 413, 415, 422, 429, 503), ProblemResource)
-"""What any endpoint that takes a body may answer."""
+"""The error responses of any endpoint with a body."""
 EXPORTS: dict[Any, Any] = {
     (200, "text/csv"): {"type": "string"},
     (200, "application/x-ndjson"): {"type": "string"},
     **dict.fromkeys((400, 401, 403, 406, 503), ProblemResource),
 }
-"""What any list may answer beside a page."""
+"""The responses of any list besides a page."""
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call] # its metaclass

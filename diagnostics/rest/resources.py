@@ -1,4 +1,4 @@
-"""Resources of the HTTP API: one pydantic model says fields, bounds, OpenAPI and the answer."""
+"""Resources of the HTTP API: a pydantic model defines fields, bounds, OpenAPI and output."""
 
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ _component: Any = ResolvedComponent  # its constructor has no types
 
 
 class Resource(BaseModel):
-    """What the API takes or answers; an answer is read off a row's attributes or a mapping."""
+    """A body or response of the API; responses are read from attributes or a mapping."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True)
 
@@ -50,7 +50,7 @@ class Paged(Listed[ItemT], Generic[ItemT]):
 
 
 class CoversResource(Resource):
-    """What was counted of the range that was asked for: since <= t < until."""
+    """The counted part of the requested range: since <= t < until."""
 
     since: datetime
     until: datetime
@@ -68,20 +68,20 @@ def describe_covers(since: datetime, until: datetime) -> Json:
 
 
 def describe_model(model: type[BaseModel], *, is_partial: bool = False) -> Json:
-    """Return the schema of a body in one piece; every field of a partial one may be left out."""
+    """Return the schema of a body with references inlined; a partial one has no required fields."""
     schema = _schema_of(model, "validation")
     if is_partial:
         schema.pop("required", None)
-    whole: Json = _in_one_piece(schema, schema.pop("$defs", {}))
-    return whole
+    inlined: Json = _in_one_piece(schema, schema.pop("$defs", {}))
+    return inlined
 
 
 class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] # its metaclass
-    """Describes pydantic models; what is optional in a body may be left out of it."""
+    """Describes pydantic models; optional fields of a body may be omitted."""
 
     target_class = "pydantic.BaseModel"
     match_subclasses = True
-    # Before the extension of the library, which describes bodies as if they were answers.
+    # Before the library's extension, which describes bodies like responses.
     priority = 1
 
     def get_name(self, auto_schema: AutoSchema, direction: str) -> str:
@@ -112,16 +112,16 @@ class _ComponentNames(GenerateJsonSchema):
         return super().normalize_name(name).removesuffix(SUFFIX)
 
     def default_schema(self, schema: Any) -> Json:  # noqa: ANN401 - pydantic's own
-        # What an answer leaves out, it does not know. In a body an empty default says nothing,
-        # and types that are generated from the document demand every field that has one.
+        # Responses omit unknown fields. In a body an empty default adds nothing, and generated
+        # types require every field with a default.
         if self.mode == "serialization" or schema.get("default") in EMPTY:
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 
     def float_schema(self, schema: Any) -> Json:  # noqa: ANN401 - pydantic's own
-        # As OpenAPI calls a number with a fraction.
-        said = {"format": "double"} if self.mode == "serialization" else {}
-        return {**super().float_schema(schema), **said}
+        # OpenAPI's format of a float.
+        number_format = {"format": "double"} if self.mode == "serialization" else {}
+        return {**super().float_schema(schema), **number_format}
 
 
 def _schema_of(model: type[BaseModel], mode: JsonSchemaMode) -> Json:
