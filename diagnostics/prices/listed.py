@@ -1,7 +1,7 @@
 """Prices from the list that genai-prices ships, kept as rows.
 
-The list costs a process 40 MB and 0.4 s. It is loaded only where a model is met that it was
-not asked about in this edition: by a worker, once; what it does not know is a row as well.
+The list costs a process 40 MB and 0.4 s. A worker loads it only for a model that was not looked
+up in this edition; a model that it lacks gets a row as well.
 """
 
 import importlib
@@ -19,20 +19,20 @@ LIST = "genai_prices"
 EDITION = f"genai-prices {version('genai-prices')}"
 ALWAYS = date(2000, 1, 1)
 ASKED_TOKENS = 1_000
-"""Few, so that the price of short prompts is told where long ones cost more."""
+"""Few, to get the price of short prompts where long ones cost more."""
 MOST_AT_ONCE = 500
 LONGEST_PROVIDER, LONGEST_MODEL = 100, 200
 
 
 class ListPrice(NamedTuple):
-    """US dollars for a million tokens; None where the list knows no such model."""
+    """US dollars per million tokens; None if the list lacks the model."""
 
     input_per_million: Decimal | None
     output_per_million: Decimal | None
 
 
 def look_up_prices() -> int:
-    """Ask the list about models it was not asked about yet; returns how many."""
+    """Look up the prices of new models; return how many."""
     unknown = list(_unknown())
     if not unknown:
         return 0
@@ -44,7 +44,7 @@ def look_up_prices() -> int:
             origin=Price.Origin.LISTED,
             valid_from=ALWAYS,
             edition=EDITION,
-            **ask_list(provider, model)._asdict(),
+            **listed_price(provider, model)._asdict(),
         )
         for project_id, provider, model in unknown
     ]
@@ -57,29 +57,29 @@ def look_up_prices() -> int:
     return len(rows)
 
 
-def ask_list(provider: str, model: str) -> ListPrice:
-    """Return the listed price of a model; a provider that the list does not know has none."""
+def listed_price(provider: str, model: str) -> ListPrice:
+    """Return the listed price of a model; empty for a provider that the list lacks."""
     listed = importlib.import_module(LIST)
     usage = listed.Usage(input_tokens=ASKED_TOKENS, output_tokens=ASKED_TOKENS)
     try:
-        found = listed.calc_price(usage, model_ref=model, provider_id=provider)
+        price = listed.calc_price(usage, model_ref=model, provider_id=provider)
     except LookupError:
         return ListPrice(None, None)
     scale = Decimal(1_000_000) / ASKED_TOKENS
-    return ListPrice(found.input_price * scale, found.output_price * scale)
+    return ListPrice(price.input_price * scale, price.output_price * scale)
 
 
 def _unknown() -> Iterator[tuple[int, str, str]]:
-    """Return the models that were counted and not asked about in this edition."""
-    asked = set(
+    """Yield the counted models that were not looked up in this edition."""
+    known = set(
         Price.objects.filter(origin=Price.Origin.LISTED, edition=EDITION).values_list(
             "project_id", "provider", "model"
         )
     )
     keys = Series.objects.values_list("project_id", "provider", "model").distinct()
-    fresh = (key for key in keys if key not in asked)
-    named = ((p, by, of) for p, by, of in fresh if by and of and _fits(by, of))
-    yield from islice(named, MOST_AT_ONCE)
+    fresh = (key for key in keys if key not in known)
+    models_named = ((p, by, of) for p, by, of in fresh if by and of and _fits(by, of))
+    yield from islice(models_named, MOST_AT_ONCE)
 
 
 def _fits(provider: str, model: str) -> bool:

@@ -9,7 +9,7 @@ from diagnostics.constraints import check, known, unique
 
 
 class PriceOrigin(models.TextChoices):
-    """Who says so; a price of one's own is used before a listed one."""
+    """The origin of a price; a custom one overrides a listed one."""
 
     OWN = "own"
     LISTED = "listed"
@@ -24,13 +24,13 @@ class Price(models.Model):
     provider = models.CharField(max_length=100)
     model = models.CharField(max_length=200)
     origin = models.CharField(max_length=8, choices=Origin, default=Origin.OWN)
-    # Null when the list that was asked does not know the model: it is not asked again.
+    # Null if the list lacks the model, so that it is not looked up again.
     input_per_million = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     output_per_million = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     currency = models.CharField(max_length=3, default="USD")
-    # The first day (UTC) on which it holds; until the next one of the same origin.
+    # The first day (UTC) on which it applies, until the next one of the same origin.
     valid_from = models.DateField()
-    # Which edition of the list said so, or that it is the demo's; else empty for one's own.
+    # The edition of the list, or the demo's mark; empty for a custom price.
     edition = models.CharField(max_length=64, blank=True, default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -1,4 +1,4 @@
-"""What tokens cost: a price of one's own before a listed one, the latest that held."""
+"""The cost of tokens: a custom price before a listed one, the latest that applies."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class TokenPrice:
-    """US dollars for a million tokens, from a day (UTC) on."""
+    """US dollars per million tokens, from a day (UTC) on."""
 
     valid_from: date
     input_per_million_usd: Decimal
@@ -42,22 +42,22 @@ class DaySpend:
 
 
 def price_on(prices: Iterable[TokenPrice], day: date) -> TokenPrice | None:
-    """Return the price that holds on a day, None without one."""
-    held = [price for price in prices if price.valid_from <= day]
-    return max(held, key=lambda price: (price.is_own, price.valid_from), default=None)
+    """Return the price that applies on a day, None without one."""
+    valid = [price for price in prices if price.valid_from <= day]
+    return max(valid, key=lambda price: (price.is_own, price.valid_from), default=None)
 
 
-def cost_usd(prices: Sequence[TokenPrice], spent: Iterable[DaySpend]) -> Decimal | None:
-    """Add up what tokens cost; None when a day with tokens has no price: a part of a sum
-    would pass for the whole."""
+def cost_usd(prices: Sequence[TokenPrice], spends: Iterable[DaySpend]) -> Decimal | None:
+    """Return the cost of tokens; None if a day with tokens has no price, since the sum would
+    be incomplete."""
     total = Decimal(0)
-    for one in spent:
-        if not one.input_tokens and not one.output_tokens:
+    for spend in spends:
+        if not spend.input_tokens and not spend.output_tokens:
             continue
-        price = price_on(prices, one.day)
+        price = price_on(prices, spend.day)
         if price is None:
             return None
-        total += price.of(one.input_tokens, one.output_tokens)
+        total += price.of(spend.input_tokens, spend.output_tokens)
     return total if prices else None
 
 
@@ -68,7 +68,7 @@ Prices = Mapping[ModelKey, Sequence[TokenPrice]]
 
 def prices_of(project_id: int) -> Prices:
     """Return every price of a project by model, in one query."""
-    found: dict[ModelKey, list[TokenPrice]] = defaultdict(list)
+    prices: dict[ModelKey, list[TokenPrice]] = defaultdict(list)
     for row in Price.objects.filter(project_id=project_id):
         if row.input_per_million is None or row.output_per_million is None:
             continue
@@ -78,16 +78,16 @@ def prices_of(project_id: int) -> Prices:
             row.output_per_million,
             row.origin == Price.Origin.OWN,
         )
-        found[row.provider, row.model].append(price)
-    return found
+        prices[row.provider, row.model].append(price)
+    return prices
 
 
 def retry_spend(
     project_id: int, prices: Prices, window: TimeWindow, terms: Sequence[Term] = ()
 ) -> dict[ModelKey, RetrySpend]:
-    """Return what calls beyond the first of a ladder used, by model; in one query.
+    """Return the usage of retries, by model, in one query.
 
-    Money is None where a day of the window has tokens and no price.
+    Money is None if a day of the window has tokens and no price.
     """
     return {
         key: _spend(rows, prices.get(key, ()), floor(window.since, DAY))
@@ -95,14 +95,14 @@ def retry_spend(
     }
 
 
-def total_spend(spent: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
-    """Add up what models used; money of those whose price is known."""
-    priced = [one.money_usd for one in spent.values() if one.money_usd is not None]
+def total_spend(spends: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
+    """Return the sum of usage; money of models with a known price."""
+    priced = [spend.money_usd for spend in spends.values() if spend.money_usd is not None]
     return RetrySpend(
-        calls=sum(one.calls for one in spent.values()),
-        input_tokens=sum(one.input_tokens for one in spent.values()),
-        output_tokens=sum(one.output_tokens for one in spent.values()),
-        milliseconds=sum(one.milliseconds for one in spent.values()),
+        calls=sum(spend.calls for spend in spends.values()),
+        input_tokens=sum(spend.input_tokens for spend in spends.values()),
+        output_tokens=sum(spend.output_tokens for spend in spends.values()),
+        milliseconds=sum(spend.milliseconds for spend in spends.values()),
         money_usd=sum(priced[1:], start=priced[0]) if priced else None,
     )
 
@@ -112,22 +112,23 @@ def _by_day(
 ) -> dict[ModelKey, list[Row]]:
     first = floor(window.since, DAY)
     count = max(-(-(window.until - first) // DAY), 1)
-    asked = Question(window, ("provider", "model"), RETRIES, terms, Slots(first, DAY, count))
-    found: dict[ModelKey, list[Row]] = defaultdict(list)
-    for provider, model, *row in sum_rollups(project_id, asked):
-        found[provider, model].append(tuple(row))
-    return found
+    question = Question(window, ("provider", "model"), RETRIES, terms, Slots(first, DAY, count))
+    rows: dict[ModelKey, list[Row]] = defaultdict(list)
+    for provider, model, *row in sum_rollups(project_id, question):
+        rows[provider, model].append(tuple(row))
+    return rows
 
 
 def _spend(rows: Sequence[Row], prices: Sequence[TokenPrice], first: datetime) -> RetrySpend:
-    """Add up rows of (day, calls, tokens sent, tokens answered, milliseconds)."""
+    """Return the sum of rows of (day, calls, input tokens, output tokens, milliseconds)."""
     days = [
-        DaySpend((first + day * DAY).date(), sent, answered) for day, _, sent, answered, _ in rows
+        DaySpend((first + day * DAY).date(), input_tokens, output_tokens)
+        for day, _, input_tokens, output_tokens, _ in rows
     ]
     return RetrySpend(
         calls=sum(row[1] for row in rows),
-        input_tokens=sum(one.input_tokens for one in days),
-        output_tokens=sum(one.output_tokens for one in days),
+        input_tokens=sum(day_spend.input_tokens for day_spend in days),
+        output_tokens=sum(day_spend.output_tokens for day_spend in days),
         milliseconds=sum(row[4] for row in rows),
         money_usd=cost_usd(prices, days),
     )

@@ -1,7 +1,7 @@
-"""What a budget of retries would have rescued, and what it would have cost.
+"""What a retry budget would have recovered, and its cost.
 
-From counts by attempt number alone: the chance of each attempt is that of the ladders that
-made it. A budget of b retries allows b + 1 calls of a ladder.
+Based on counts by attempt number only: the chance of each attempt is that of the answers that
+needed it. A budget of b retries allows b + 1 attempts.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from diagnostics.analysis.statistics import (
 
 BUDGETS = (1, 2, 3)
 MOST_TOLD = 5
-"""Attempts that counts tell apart."""
+"""The attempts that counts distinguish."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrySpend:
-    """What all calls beyond the first of a ladder used; money is None without a price."""
+    """The usage of all retries; money is None without a price."""
 
     calls: int
     input_tokens: int = 0
@@ -39,10 +39,10 @@ class RetrySpend:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A budget of retries: how many of the ladders whose first attempt failed it rescues.
+    """A retry budget, and how many answers it recovers after a failed first attempt.
 
-    `share` and the costs are None where no ladder ever went that far. `is_thin` says that
-    fewer than 20 did. Tokens, seconds and money follow the mean retry that was seen.
+    `share` and the costs are None if no answer had that many attempts. `is_thin` means fewer than
+    20 had. Tokens, seconds and money are based on the mean retry.
     """
 
     budget: int
@@ -74,7 +74,7 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """How often one attempt more than so many succeeded, of those that were made."""
+    """How often one further attempt succeeded, of those made."""
 
     number: int
     chance: Chance
@@ -82,14 +82,14 @@ class Rescue:
 
 
 def one_more(tallies: Sequence[AttemptTally], spent: int) -> Rescue | None:
-    """Say what one attempt after `spent` ones brought; None below 20 that were made.
+    """Return the success of one attempt after `spent` ones; None with fewer than 20.
 
     Attempts from the fifth on are counted together.
     """
-    place = min(spent, MOST_TOLD - 1)
-    if not spent or place >= len(tallies) or tallies[place].made < LEAST_TRIALS:
+    index = min(spent, MOST_TOLD - 1)
+    if not spent or index >= len(tallies) or tallies[index].made < LEAST_TRIALS:
         return None
-    tally = tallies[place]
+    tally = tallies[index]
     low, high = wilson_interval(tally.good, tally.made)
     chance = Chance(tally.good / tally.made, low, high)
     return Rescue(spent + 1, chance, tally.made)
@@ -122,11 +122,11 @@ def _estimate(tallies: Sequence[AttemptTally], spend: RetrySpend, budget: int) -
 
 
 def _calls(failed_first: int, retries: Sequence[AttemptTally]) -> float:
-    """Each retry is made by those whom none before it rescued."""
-    calls, left = 0.0, float(failed_first)
+    """Return the calls of retries: each is made for the answers not yet recovered."""
+    calls, unrescued = 0.0, float(failed_first)
     for tally in retries:
-        calls += left
-        left *= 1 - tally.good / tally.made
+        calls += unrescued
+        unrescued *= 1 - tally.good / tally.made
     return calls
 
 

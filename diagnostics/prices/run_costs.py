@@ -20,7 +20,7 @@ CALLS = ("succeeded", "parse_invalid", "provider_error")
 def costs_of(project_id: int, runs: Sequence[AgentRun]) -> Mapping[str, Decimal | None]:
     """Return the cost of each run in US dollars by its id, in two queries.
 
-    None where one of its models has tokens and no price.
+    None if one of its models has tokens and no price.
     """
     prices = prices_of(project_id)
     return {
@@ -37,22 +37,22 @@ def _total(costs: Sequence[Decimal | None]) -> Decimal | None:
 def _spent(
     project_id: int, runs: Sequence[AgentRun]
 ) -> Mapping[str, Mapping[ModelKey, list[DaySpend]]]:
-    found: dict[str, dict[ModelKey, list[DaySpend]]] = defaultdict(dict)
+    spend_by_run: dict[str, dict[ModelKey, list[DaySpend]]] = defaultdict(dict)
     if not runs:
-        return found
+        return spend_by_run
     calls = Event.objects.filter(
         project_id=project_id,
         correlation_id__in=[run.correlation_id for run in runs],
         kind__in=CALLS,
-        # The times let PostgreSQL look into the right days only.
+        # The times limit PostgreSQL to the right partitions.
         occurred_at__range=(min(run.began_at for run in runs), max(run.ended_at for run in runs)),
     )
     rows = calls.values_list(
         "correlation_id", "provider", "model", TruncDate("occurred_at", tzinfo=UTC)
     )
     for reference, provider, model, day, *tokens in rows.annotate(*map(Sum, TOKENS)):
-        sent, answered = (count or 0 for count in tokens)
-        if sent or answered:
-            spent = found[reference].setdefault((provider, model), [])
-            spent.append(DaySpend(day, sent, answered))
-    return found
+        input_tokens, output_tokens = (count or 0 for count in tokens)
+        if input_tokens or output_tokens:
+            spent = spend_by_run[reference].setdefault((provider, model), [])
+            spent.append(DaySpend(day, input_tokens, output_tokens))
+    return spend_by_run

@@ -15,7 +15,7 @@ from diagnostics.console.call_samples import sample_calls
 from diagnostics.console.comparison import Against, parts_of, sums_by_version
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
-from diagnostics.prices.listed import ask_list, look_up_prices
+from diagnostics.prices.listed import listed_price, look_up_prices
 from diagnostics.prices.models import Price
 from diagnostics.prices.prices import prices_of, retry_spend, total_spend
 from diagnostics.queries.events import window_of
@@ -204,11 +204,11 @@ def test_listed_prices_are_asked_for_once_and_the_unknown_remembered(
 
 
 def test_the_list_is_asked_for_a_million_tokens() -> None:
-    found = ask_list("openai", "gpt-4.1")
+    found = listed_price("openai", "gpt-4.1")
     assert found.input_per_million == Decimal(2)
     assert found.output_per_million == Decimal(8)
-    assert ask_list("openai", "no-such-model") == (None, None)
-    assert ask_list("nobody", "gpt-4.1") == (None, None)
+    assert listed_price("openai", "no-such-model") == (None, None)
+    assert listed_price("nobody", "gpt-4.1") == (None, None)
 
 
 @pytest.mark.parametrize(
