@@ -23,7 +23,7 @@ from bench.growth import exponent
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.outbound.mail import compose
-from diagnostics.reports.archive import circular_of
+from diagnostics.reports.archive import mail_merge_of
 from diagnostics.reports.models import Subscription
 from diagnostics.reports.rendering import write_letter
 from diagnostics.reports.sending import Rendered, claim, copy_of, personal_values, prepare
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 def make_copies(number: int) -> int:
     """Render a report of 200 models once and address it to so many; gives the bytes."""
     now = datetime.now(UTC)
-    circular = circular_of(write_letter(make_document(MODELS)))
+    circular = mail_merge_of(write_letter(make_document(MODELS)))
     readers = _readers(number)
     return sum(
         len(copy_of(circular, reader, f"<report-{place}@x>", [], now).encoded)

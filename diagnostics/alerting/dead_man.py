@@ -16,7 +16,7 @@ from diagnostics import clock
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.figures import duration, plural
 from diagnostics.outbound.addresses import ForbiddenAddressError
-from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, ask
+from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, send_request
 from diagnostics.store.models import EVALUATOR, Heartbeat
 from diagnostics.store.sql import fetch, statement
 
@@ -63,7 +63,7 @@ def ping_outside() -> bool:
         return False
     try:
         # It is the installation's own setting: it may be a private address.
-        answer = ask(url, time.monotonic() + MAX_SECONDS, allow_private=True)
+        answer = send_request(url, time.monotonic() + MAX_SECONDS, allow_private=True)
     except (ForbiddenAddressError, PinnedHttpError) as error:
         logger.warning("ping_failed", reason=str(error))
         return False

@@ -79,7 +79,7 @@ class GroupRow(FreshGroup):
 
     @property
     def repaired_share(self) -> float | None:
-        """Share of the runs hit that ended well all the same."""
+        """The share of its runs that recovered."""
         return self.repaired / self.runs if self.runs else None
 
 

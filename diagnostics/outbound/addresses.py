@@ -1,8 +1,7 @@
 """Which addresses a tool or a notification may connect to.
 
-A name is resolved once, every address it has must be public, and the connection goes to
-the address that was looked at: a name server that answers differently a moment later
-changes nothing.
+A name is resolved once, all its addresses must be public, and the connection goes to the
+checked address: a name server that answers differently a moment later has no effect.
 """
 
 import socket
@@ -23,8 +22,8 @@ _PORTS = {"http": 80, "https": 443}
 # IPv6 ranges that carry an IPv4 address in their last 32 bits, or in bits 16 to 48.
 _NAT64 = IPv6Network("64:ff9b::/96")
 _COMPATIBLE = IPv6Network("::/96")
-# All that is routed in public, and what of it is not: what else IPv6 has (a NAT64 prefix of
-# one's own, translated IPv4, segments) leads inside, and not every Python knows it.
+# The public range, and its exceptions below. Other IPv6 ranges (a private NAT64 prefix,
+# translated IPv4, segments) lead inside, and not every Python version knows them.
 _UNICAST = IPv6Network("2000::/3")
 _NOT_PUBLIC = (
     IPv6Network("2001::/32"),  # Teredo
@@ -40,7 +39,7 @@ class ForbiddenAddressError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckedAddress:
-    """A URL that was looked at: where to connect, and what to ask for."""
+    """A checked URL: where to connect, and what to request."""
 
     scheme: str
     host: str
@@ -65,15 +64,15 @@ def resolve_host(host: str, port: int, deadline: float | None = None) -> list[st
     """Return all addresses of a host, as the system resolves it.
 
     `deadline` is a time of `time.monotonic`, by default in 5 s; TimeoutError after it. A
-    lookup cannot be stopped: its thread goes on until the system gives up, and of such
-    threads a process has 16 at most.
+    lookup cannot be cancelled: its thread runs until the system gives up, and a process has at
+    most 16 such threads.
     """
     end = time.monotonic() + RESOLVE_SECONDS if deadline is None else deadline
     if not _lookups.acquire(timeout=max(end - time.monotonic(), 0)):
         raise TimeoutError("too many names are being looked up")
-    answer: Future[list[str]] = Future()
-    Thread(target=_resolve, args=(host, port, answer), daemon=True).start()
-    return answer.result(max(end - time.monotonic(), 0))
+    result: Future[list[str]] = Future()
+    Thread(target=_resolve, args=(host, port, result), daemon=True).start()
+    return result.result(max(end - time.monotonic(), 0))
 
 
 def _resolve(host: str, port: int, answer: Future[list[str]]) -> None:
@@ -89,7 +88,7 @@ def _resolve(host: str, port: int, answer: Future[list[str]]) -> None:
 def choose_target(
     url: str, *, allow_private: bool = False, resolve: Resolve = resolve_host
 ) -> CheckedAddress:
-    """Return where to connect for a URL; ForbiddenAddressError says why not.
+    """Return where to connect for a URL; raises ForbiddenAddressError with the reason.
 
     Only http and https, no credentials in the URL, every address public unless
     `allow_private`.
@@ -103,7 +102,7 @@ def choose_target(
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address lies in the public internet, also the one hidden inside it."""
+    """Whether an address, including one embedded in it, is on the public internet."""
     if isinstance(address, IPv6Address):
         inner = _embedded(address)
         if inner is not None:
@@ -143,7 +142,7 @@ def _split(url: str) -> tuple[str, str, int, str]:
 
 
 def _to_ascii(host: str) -> str:
-    """Return the host as name servers and headers know it."""
+    """Return the host in ASCII, as in DNS and headers."""
     if ":" in host:
         return host
     try:

@@ -26,14 +26,14 @@ class CredentialError(Exception):
 
 
 def read_credential(reference: str, kind: str) -> str:
-    """Return the value behind a reference and have it masked everywhere as `kind`.
+    """Return the value of a reference, and register it to be masked as `kind`.
 
-    A file is a regular one of at most 64 KiB below a folder of FAILSOFT_SECRET_DIRS.
+    A file must be a regular one of at most 64 KiB below a folder of FAILSOFT_SECRET_DIRS.
     """
     if not reference.startswith(REFERENCE_SCHEMES):
         raise CredentialError("a credential must be env:NAME or file:/path")
-    where, _, name = reference.partition(":")
-    value = os.environ.get(name, "") if where == "env" else _read_file(Path(name))
+    scheme, _, name = reference.partition(":")
+    value = os.environ.get(name, "") if scheme == "env" else _read_file(Path(name))
     if not value:
         raise CredentialError(f"the credential {reference} is not set")
     register_secret(value, kind)

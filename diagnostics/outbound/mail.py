@@ -1,8 +1,8 @@
 """Mails: one template pair, one frame, two parts of equal content, clean headers.
 
 `templates/mail/<name>.html` extends `mail/_frame.html`, `<name>.txt` the frame of the same
-name. Rules of style become attributes, since many readers of mail drop style sheets; what
-concerns a dark screen stays a sheet. Nothing is loaded from elsewhere.
+name. Styles are inlined, since many mail clients drop style sheets; only rules for dark mode
+remain a sheet. Nothing is loaded from elsewhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from django.utils.crypto import get_random_string
 from diagnostics.outbound.mail_headers import clean_header, clean_subject, message_id
 
 OWN_HEADERS = {
-    # RFC 3834: no vacation note comes back.
+    # RFC 3834: suppresses automatic replies.
     "Auto-Submitted": "auto-generated",
     "X-Auto-Response-Suppress": "All",
 }
@@ -34,35 +34,35 @@ def compose(
     to: Sequence[str],
     headers: Mapping[str, str] | None = None,
 ) -> EmailMultiAlternatives:
-    """Make a mail of `mail/<template>.html` and `.txt`, ready to be sent.
+    """Return a mail from `mail/<template>.html` and `.txt`, ready to send.
 
     Values are escaped in the HTML part and plain in the text part; both know `subject` and
     `base_url`. Subject, addresses and header values become one line each without control
     characters. A `Message-ID` among the headers is kept, else a new one is made.
     """
     line = clean_subject(subject)
-    known = {**context, "subject": line, "base_url": settings.FAILSOFT_BASE_URL}
-    return assemble(line, render_text(template, known), render_html(template, known), to, headers)
+    values = {**context, "subject": line, "base_url": settings.FAILSOFT_BASE_URL}
+    return assemble(line, render_text(template, values), render_html(template, values), to, headers)
 
 
 def assemble(
     subject: str, text: str, html: str, to: Sequence[str], headers: Mapping[str, str] | None = None
 ) -> EmailMultiAlternatives:
-    """Put two finished parts under clean headers."""
-    given = {name: clean_header(value) for name, value in (headers or {}).items()}
-    made = {"Message-ID": make_message_id(get_random_string(22))}
+    """Return a mail of two rendered parts with clean headers."""
+    extra_headers = {name: clean_header(value) for name, value in (headers or {}).items()}
+    default_headers = {"Message-ID": make_message_id(get_random_string(22))}
     mail = EmailMultiAlternatives(
         subject=clean_subject(subject),
         body=text,
         to=[clean_header(address) for address in to],
-        headers={**OWN_HEADERS, **made, **given},
+        headers={**OWN_HEADERS, **default_headers, **extra_headers},
     )
     mail.attach_alternative(html, "text/html")
     return mail
 
 
 def make_message_id(name: str) -> str:
-    """Return the id of a mail by a name of ours, at the host of FAILSOFT_BASE_URL."""
+    """Return a mail's id from our own name for it, at the host of FAILSOFT_BASE_URL."""
     return message_id(name, urlsplit(settings.FAILSOFT_BASE_URL).hostname or "")
 
 
@@ -73,8 +73,8 @@ def render_html(template: str, context: Mapping[str, Any]) -> str:
 
 def render_text(template: str, context: Mapping[str, Any]) -> str:
     """Render the text part: nothing is escaped, lines end without spaces."""
-    written = _render(f"mail/{template}.txt", context, escaped=False)
-    lines = (line.rstrip() for line in written.strip().splitlines())
+    rendered = _render(f"mail/{template}.txt", context, escaped=False)
+    lines = (line.rstrip() for line in rendered.strip().splitlines())
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What may stand in the head of a mail: one line, no control characters, cut."""
+"""Mail header values: one line, no control characters, cut."""
 
 import unicodedata
 
@@ -9,16 +9,16 @@ ELLIPSIS = "…"
 LEFT_OUT = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def clean_header(value: str, most: int = LONGEST_HEADER) -> str:
-    """Return a value as one line: what would break or turn it becomes a space.
+def clean_header(value: str, limit: int = LONGEST_HEADER) -> str:
+    """Return a value as one line: line breaks and direction marks become spaces.
 
     Runs of white space become one space; a longer value is cut with an ellipsis.
     """
-    begun = value[: 4 * most]
-    if not (begun.isascii() and begun.isprintable()):
-        begun = "".join(" " if unicodedata.category(char) in LEFT_OUT else char for char in begun)
-    line = " ".join(begun.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + ELLIPSIS
+    start = value[: 4 * limit]
+    if not (start.isascii() and start.isprintable()):
+        start = "".join(" " if unicodedata.category(char) in LEFT_OUT else char for char in start)
+    line = " ".join(start.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + ELLIPSIS
 
 
 def clean_subject(value: str) -> str:
@@ -27,16 +27,16 @@ def clean_subject(value: str) -> str:
 
 
 def message_id(name: str, host: str) -> str:
-    """Make the stable id of a mail from a name of ours; the same name gives the same id.
+    """Return the stable id of a mail; the same name gives the same id.
 
-    Characters that an id cannot carry become a hyphen.
+    Characters that an id cannot contain become hyphens.
     """
     return f"<{_atom(name)}@{_atom(host) or 'localhost'}>"
 
 
 def _atom(text: str) -> str:
-    kept = (
+    characters = (
         char if char.isascii() and (char.isalnum() or char in "-_.") else "-" for char in text[:200]
     )
-    parts = (part.strip("-") for part in "".join(kept).split("."))
+    parts = (part.strip("-") for part in "".join(characters).split("."))
     return ".".join(part for part in parts if part)

@@ -1,8 +1,8 @@
-"""One mail to many: rendered and encoded once, a few values put in for each reader.
+"""One mail to many: rendered and encoded once, with a few values per recipient.
 
-A rendering costs a thousand times what a substitution does. Where a value belongs, the
-parts carry a mark made at random; marks are found in the encoded mail, also where quoted-
-printable breaks a line inside one.
+Rendering costs a thousand times as much as substitution. The parts contain random marks in
+place of the values; they are found in the encoded mail, even where quoted-printable breaks
+a line inside one.
 """
 
 import re
@@ -30,8 +30,8 @@ PERSONAL_HEADERS = ("To", "Message-ID")
 Encoder = Callable[[str], bytes]
 
 
-class Circular:
-    """A mail whose personal values are still missing."""
+class MailMerge:
+    """A mail with placeholders for personal values."""
 
     def __init__(
         self,
@@ -41,16 +41,16 @@ class Circular:
         personal: Sequence[str],
         pictures: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Render both parts with marks where `personal.<name>` stands, and encode them.
+        """Render both parts with marks for `personal.<name>`, and encode them.
 
         `pictures` are PNG by the Content-ID under which the HTML part shows them.
         """
         self.subject = clean_subject(subject)
         in_text = {name: get_random_string(MARK_LENGTH) for name in personal}
         in_html = {name: get_random_string(MARK_LENGTH) for name in personal}
-        known = {**context, "subject": self.subject, "base_url": settings.FAILSOFT_BASE_URL}
-        text = render_text(template, {**known, "personal": in_text})
-        html = render_html(template, {**known, "personal": in_html})
+        values = {**context, "subject": self.subject, "base_url": settings.FAILSOFT_BASE_URL}
+        text = render_text(template, {**values, "personal": in_text})
+        html = render_html(template, {**values, "personal": in_html})
         message: Any = assemble(self.subject, text, html, []).message()
         for name in PERSONAL_HEADERS:
             del message[name]
@@ -62,10 +62,10 @@ class Circular:
     def copy_for(
         self, address: str, values: Mapping[str, str], message_id: str, headers: Mapping[str, str]
     ) -> "Copy":
-        """Return the mail to one address; nothing but joining is left to do."""
+        """Return the mail to one address; this only joins the pieces."""
         line = clean_header(address)
         head = {
-            # ValueError for what is no address, or two.
+            # ValueError unless it is exactly one address.
             "To": line if PLAIN_ADDRESS.fullmatch(line) else str(sanitize_address(line, "utf-8")),
             "Message-ID": clean_header(message_id),
             **{name: clean_header(value) for name, value in headers.items()},
@@ -79,10 +79,10 @@ class Circular:
 
 
 class Copy(EmailMessage):
-    """One reader's mail, encoded already."""
+    """One recipient's encoded mail."""
 
     def __init__(self, subject: str, address: str, encoded: bytes) -> None:
-        """Keep what backends ask for, and the bytes."""
+        """Store the attributes that backends use, and the bytes."""
         super().__init__(subject=subject, to=[clean_header(address)])
         self.encoded = encoded
 
@@ -99,17 +99,17 @@ class Encoded:
         self._encoded = encoded
 
     def as_bytes(self, unixfrom: bool = False, linesep: str = "\n") -> bytes:  # noqa: FBT001, FBT002, RUF100
-        """Return the bytes with the line ends that are asked for."""
+        """Return the bytes with the requested line ends."""
         if linesep == LINE:
             return self._encoded
         return self._encoded.replace(LINE.encode(), linesep.encode())
 
     def get_charset(self) -> None:
-        """Say that the charset stands in the parts."""
+        """Return None: the parts name their charset."""
 
 
 def _relate(message: Any, pictures: Mapping[str, bytes]) -> None:  # noqa: ANN401 - a message
-    """Put the HTML part and its pictures into one part."""
+    """Combine the HTML part and its pictures into one part."""
     text, html = message.get_payload()
     related = MIMEMultipart("related", None, [html])
     for cid, png in pictures.items():
@@ -123,15 +123,15 @@ def _relate(message: Any, pictures: Mapping[str, bytes]) -> None:  # noqa: ANN40
 def _encoders(
     message: Message, marks: Sequence[Mapping[str, str]]
 ) -> dict[str, tuple[str, Encoder]]:
-    """Say of every mark whose it is, and how a value is written in its part."""
+    """Return the name of every mark, and the encoder of its part."""
     parts: Any = message.get_payload()
-    found: dict[str, tuple[str, Encoder]] = {}
+    encoders: dict[str, tuple[str, Encoder]] = {}
     for part, by_name in zip(parts, marks, strict=True):
         is_html = part.get_content_subtype() == "html"
         is_quoted = part["Content-Transfer-Encoding"] == "quoted-printable"
         encode = _encoder(is_html=is_html, is_quoted=is_quoted)
-        found |= {mark: (name, encode) for name, mark in by_name.items()}
-    return found
+        encoders |= {mark: (name, encode) for name, mark in by_name.items()}
+    return encoders
 
 
 def _encoder(*, is_html: bool, is_quoted: bool) -> Encoder:
@@ -147,14 +147,14 @@ def _encoder(*, is_html: bool, is_quoted: bool) -> Encoder:
 def _cut(
     encoded: bytes, marks: Mapping[str, tuple[str, Encoder]]
 ) -> list[tuple[bytes, Encoder | None]]:
-    """Cut the mail at its marks: pieces to be kept, and names to be replaced."""
-    spread = ["(?:=\r\n)?".join(mark) for mark in marks]
-    pieces = re.split(f"({'|'.join(spread)})".encode(), encoded) if spread else [encoded]
-    found: list[tuple[bytes, Encoder | None]] = []
-    for place, piece in enumerate(pieces):
-        if place % 2 == 0:
-            found.append((piece, None))
+    """Split the mail at its marks into literal pieces and names to replace."""
+    patterns = ["(?:=\r\n)?".join(mark) for mark in marks]
+    pieces = re.split(f"({'|'.join(patterns)})".encode(), encoded) if patterns else [encoded]
+    cuts: list[tuple[bytes, Encoder | None]] = []
+    for index, piece in enumerate(pieces):
+        if index % 2 == 0:
+            cuts.append((piece, None))
         else:
             name, encode = marks[piece.replace(b"=\r\n", b"").decode()]
-            found.append((name.encode(), encode))
-    return found
+            cuts.append((name.encode(), encode))
+    return cuts

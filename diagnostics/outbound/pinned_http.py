@@ -16,7 +16,7 @@ from diagnostics.outbound.addresses import choose_target, resolve_host
 
 
 class Cutoff:
-    """Ends the connections that it watches at a time of `time.monotonic`."""
+    """Ends its connections at a time of `time.monotonic`."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
@@ -27,7 +27,7 @@ class Cutoff:
 
     @property
     def seconds_left(self) -> float:
-        """The time that remains, never quite nothing: 0 would mean no limit."""
+        """The remaining time, never 0, which would mean no limit."""
         return max(self.deadline - time.monotonic(), 0.001)
 
     @property
@@ -71,7 +71,7 @@ OWN_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "failsoft"}
 
 
 class PinnedHttpError(Exception):
-    """The server could not be asked; the message says why."""
+    """The request failed; the message says why."""
 
 
 class UnreachableError(PinnedHttpError):
@@ -80,7 +80,7 @@ class UnreachableError(PinnedHttpError):
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What the server said; the body is as it came."""
+    """The server's response, with the raw body."""
 
     response: httpx.Response
     body: bytes
@@ -91,7 +91,7 @@ class HttpAnswer:
         return self.response.status_code
 
 
-def ask(
+def send_request(
     url: str,
     deadline: float,
     *,
@@ -100,10 +100,10 @@ def ask(
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
 ) -> HttpAnswer:
-    """Ask the address that a URL leads to, redirects not followed.
+    """Send a request to the checked address of a URL, without following redirects.
 
-    `deadline` is a time of `time.monotonic`: by then it is over, from the name server to the
-    last byte of at most 1 MiB. PinnedHttpError and ForbiddenAddressError say what went wrong.
+    `deadline` is a time of `time.monotonic` for the whole exchange, from the name server to the
+    last byte of at most 1 MiB. Raises PinnedHttpError and ForbiddenAddressError.
     """
     target = choose_target(
         url, allow_private=allow_private, resolve=partial(resolve_host, deadline=deadline)

@@ -1,4 +1,4 @@
-"""Mail by SMTP with one limit for a whole conversation; Django's holds for each read alone."""
+"""Mail by SMTP with one time limit per conversation; Django's is per read."""
 
 import smtplib
 import socket
@@ -17,7 +17,7 @@ SECONDS = 20.0
 
 
 class _Watched(smtplib.SMTP):
-    """Shows its connection before the first byte is read."""
+    """Registers its connection with the cutoff before the first read."""
 
     def __init__(
         self,
@@ -35,17 +35,17 @@ class _Watched(smtplib.SMTP):
 
 
 class _WatchedTls(_Watched, smtplib.SMTP_SSL):
-    """The same, where TLS comes first."""
+    """The same with implicit TLS."""
 
 
 class EmailBackend(smtp.EmailBackend):
-    """Django's; what takes longer than EMAIL_TIMEOUT in all raises TimeoutError."""
+    """Django's backend; raises TimeoutError after EMAIL_TIMEOUT in total."""
 
     _cutoff: Cutoff | None = None
 
     @property
     def connection_class(self) -> Any:  # noqa: ANN401 - as Django calls it
-        """How a connection is made."""
+        """The factory of connections."""
         return partial(_WatchedTls if self.use_ssl else _Watched, watch=self._watch)
 
     def open(self) -> bool | None:
@@ -54,12 +54,12 @@ class EmailBackend(smtp.EmailBackend):
             return super().open()
 
     def close(self) -> None:
-        """Say goodbye and close the connection."""
+        """Quit and close the connection."""
         with self._limited():
             super().close()
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Send these over one connection."""
+        """Send messages over one connection."""
         with self._limited():
             return super().send_messages(email_messages)
 

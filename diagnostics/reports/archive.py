@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
-from diagnostics.outbound.mail_merge import Circular
+from diagnostics.outbound.mail_merge import MailMerge
 from diagnostics.redaction.rescrub import mask_document
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.reports.document import ReportDocument, has_news
@@ -101,10 +101,10 @@ def letter_of(report: Report) -> Letter:
     return write_letter(ReportDocument.model_validate(report.document))
 
 
-def circular_of(letter: Letter) -> Circular:
+def mail_merge_of(letter: Letter) -> MailMerge:
     """Return the mail of a report, with placeholders for each recipient's values."""
     pictures = {curve.cid: curve.picture for curve in letter.curves}
-    return Circular(letter.subject, "report", {"letter": letter}, PERSONAL, pictures)
+    return MailMerge(letter.subject, "report", {"letter": letter}, PERSONAL, pictures)
 
 
 def count_mails(project_id: int | None) -> Mapping[str, int]:

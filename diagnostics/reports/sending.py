@@ -18,9 +18,9 @@ from django.db.models import F, Q
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.delivery import next_pause
-from diagnostics.outbound.mail_merge import Circular, Copy
+from diagnostics.outbound.mail_merge import Copy, MailMerge
 from diagnostics.redaction.redactor import redact
-from diagnostics.reports.archive import circular_of, letter_of, report_for, subject_for
+from diagnostics.reports.archive import letter_of, mail_merge_of, report_for, subject_for
 from diagnostics.reports.links import LinkAction, edit_url, order_url
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
@@ -47,7 +47,7 @@ class NoAddressError(Exception):
 class Rendered:
     """Reports and mails of one batch, each rendered once for all recipients."""
 
-    circulars: dict[int, Circular] = field(default_factory=dict)
+    mail_merges: dict[int, MailMerge] = field(default_factory=dict)
     reports: dict[ReportSubject, Report] = field(default_factory=dict)
 
     def report(self, delivery: ReportDelivery) -> Report:
@@ -57,11 +57,11 @@ class Rendered:
             self.reports[subject] = report_for(subject, delivery.subscription.view)
         return self.reports[subject]
 
-    def circular(self, report: Report) -> Circular:
+    def mail_merge(self, report: Report) -> MailMerge:
         """Return the mail of a report without what is each reader's own."""
-        if report.pk not in self.circulars:
-            self.circulars[report.pk] = circular_of(letter_of(report))
-        return self.circulars[report.pk]
+        if report.pk not in self.mail_merges:
+            self.mail_merges[report.pk] = mail_merge_of(letter_of(report))
+        return self.mail_merges[report.pk]
 
 
 def send_waiting() -> int:
@@ -139,7 +139,7 @@ def personal_values(
 
 
 def copy_of(
-    circular: Circular,
+    mail: MailMerge,
     subscription: Subscription,
     message_id: str,
     skipped: list[str],
@@ -156,7 +156,7 @@ def copy_of(
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }
     to = address or subscription.recipient
-    return circular.copy_for(to, values, message_id, headers)
+    return mail.copy_for(to, values, message_id, headers)
 
 
 def period_of(delivery: ReportDelivery) -> ReportPeriod:
@@ -179,7 +179,7 @@ def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
         raise NoAddressError(NoAddressError.__doc__)
     delivery.report = report
     return copy_of(
-        rendered.circular(report),
+        rendered.mail_merge(report),
         subscription,
         delivery.message_id,
         delivery.skipped,

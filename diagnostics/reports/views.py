@@ -19,7 +19,7 @@ from diagnostics.accounts.models import Profile
 from diagnostics.figures import read_number
 from diagnostics.moments import write_moment
 from diagnostics.outbound.mail import make_message_id, render_html, render_text
-from diagnostics.reports.archive import PERSONAL, circular_of, letter_of, preview_of, reports_of
+from diagnostics.reports.archive import PERSONAL, letter_of, mail_merge_of, preview_of, reports_of
 from diagnostics.reports.forms import SubscriptionForm
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.rendering import Letter, write_letter
@@ -176,7 +176,7 @@ def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
 
 def _send(subscription: Subscription, letter: Letter, address: str) -> None:
     copy = copy_of(
-        circular_of(letter),
+        mail_merge_of(letter),
         subscription,
         make_message_id(f"preview-{get_random_string(12)}"),
         [],

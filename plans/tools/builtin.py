@@ -15,7 +15,7 @@ from diagnostics.outbound.pinned_http import (
     MAX_SECONDS,
     HttpAnswer,
     PinnedHttpError,
-    ask,
+    send_request,
 )
 from failsoft.parsing.strict import JsonTextError, parse_json
 from plans.tools.registry import tool
@@ -93,7 +93,7 @@ def http_get(args: HttpGetArgs) -> dict[str, JsonValue]:
 
 def _ask(url: str, deadline: float) -> HttpAnswer:
     try:
-        return ask(url, deadline, allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE)
+        return send_request(url, deadline, allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE)
     except PinnedHttpError as error:
         raise HttpGetError(str(error)) from None
 

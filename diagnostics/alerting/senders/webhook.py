@@ -19,7 +19,12 @@ from diagnostics.alerting.notification_wording import lead_of, subject_of
 from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.alerting.signing import signed_headers
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
-from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, UnreachableError, ask
+from diagnostics.outbound.pinned_http import (
+    MAX_SECONDS,
+    PinnedHttpError,
+    UnreachableError,
+    send_request,
+)
 from diagnostics.redaction.redactor import redact
 
 ANSWER_BYTES = 300
@@ -40,7 +45,7 @@ def prepare_webhook(row: Notification) -> Sending:
 def post(url: str, headers: Mapping[str, str], body: bytes) -> str:
     """Post it; only an answer of 2xx counts, redirects are not followed."""
     try:
-        answer = ask(
+        answer = send_request(
             url,
             time.monotonic() + MAX_SECONDS,
             allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE,

@@ -9,7 +9,7 @@ import pytest
 from django.core.mail import EmailMessage
 
 from diagnostics.outbound.addresses import ForbiddenAddressError
-from diagnostics.outbound.pinned_http import PinnedHttpError, ask
+from diagnostics.outbound.pinned_http import PinnedHttpError, send_request
 from diagnostics.outbound.smtp import EmailBackend
 from failsoft.plans.execution import CallContext
 from plans.tools.registry import call_tool
@@ -34,7 +34,7 @@ def test_s17_a_dripping_answer_ends_at_its_deadline(start: bytes) -> None:
     with dripping_sink(start) as sink:
         started = time.monotonic()
         with pytest.raises(PinnedHttpError, match="no answer within"):
-            ask(f"http://127.0.0.1:{sink.port}/", started + 1.0, allow_private=True)
+            send_request(f"http://127.0.0.1:{sink.port}/", started + 1.0, allow_private=True)
         assert time.monotonic() - started < WIDE_SECONDS
 
 
@@ -43,7 +43,7 @@ def test_s17_a_dripping_handshake_ends_at_its_deadline() -> None:
     with dripping_sink(b"\x16\x03\x03\x20\x00") as sink:
         started = time.monotonic()
         with pytest.raises(PinnedHttpError, match="no answer within"):
-            ask(f"https://127.0.0.1:{sink.port}/", started + 1.0, allow_private=True)
+            send_request(f"https://127.0.0.1:{sink.port}/", started + 1.0, allow_private=True)
         assert time.monotonic() - started < WIDE_SECONDS
 
 
@@ -59,7 +59,7 @@ def test_s17_a_name_server_that_is_silent_ends_at_the_same_deadline(
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     started = time.monotonic()
     with pytest.raises(ForbiddenAddressError, match="cannot be resolved"):
-        ask("http://slow.example/", started + 0.5, allow_private=True)
+        send_request("http://slow.example/", started + 0.5, allow_private=True)
     assert time.monotonic() - started < WIDE_SECONDS
     silent.set()
 
