@@ -245,14 +245,14 @@ def _single_events(
         return NO_EVENTS, {}
     names = [f"event_{index}" for index in range(len(values))]
     # Django writes %s for each value, and %% for a percent sign.
-    named = inner % tuple(f"%({name})s" for name in names)
-    return named, dict(zip(names, values, strict=True))
+    text = inner % tuple(f"%({name})s" for name in names)
+    return text, dict(zip(names, values, strict=True))
 
 
 def narrow_failures(
     events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY
 ) -> QuerySet[Event]:
-    """Keep the failures that meet a selection: an outcome is that of the run they hit."""
+    """Keep the failures that meet a selection; an outcome is that of their run."""
     for term in selection.terms:
         if _is_outcome(term):
             ends = Exists(_ends(term))

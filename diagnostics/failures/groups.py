@@ -144,10 +144,10 @@ def newest_groups(
     known = FailureGroup.objects.filter(project_id=project_id).exclude(
         state__in=[FailureGroup.State.RESOLVED, FailureGroup.State.MUTED]
     )
-    fresh = known.annotate(came_back=Exists(came_back)).filter(
+    candidates = known.annotate(came_back=Exists(came_back)).filter(
         Q(first_seen__gte=since, first_seen__lt=until) | Q(came_back=True)
     )
-    groups = {group.pk: group for group in fresh.order_by("-last_seen", "-pk")[:MOST_FRESH]}
+    groups = {group.pk: group for group in candidates.order_by("-last_seen", "-pk")[:MOST_FRESH]}
     question = GroupQuestion(since, until, terms, ids=list(groups))
     counts_by_group = _list(project_id, question, limit, None)
     models, trends = shapes_of(project_id, question, list(counts_by_group), trend_slots(question))
@@ -222,7 +222,7 @@ def _list(
         last=last,
         most=limit,
     )
-    return {pk: (seen, risen) for pk, seen, risen in rows}
+    return {pk: (count, risen) for pk, count, risen in rows}
 
 
 def _describe(

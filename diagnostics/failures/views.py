@@ -175,5 +175,5 @@ def _query(selection: Selection, state: str, order: Sort) -> str:
         "state": None if state == "open" else state,
         "sort": None if order is Sort.RISING else order.value,
     }
-    more = urlencode({name: value for name, value in own.items() if value})
-    return "&".join(part for part in (selection.query(), more) if part)
+    own_query = urlencode({name: value for name, value in own.items() if value})
+    return "&".join(part for part in (selection.query(), own_query) if part)

@@ -58,7 +58,7 @@ class AnswerVerdicts:
     """Checks the answers of one request within a time budget."""
 
     def __init__(self, project_id: int, drafts: Iterable[Draft]) -> None:
-        """Look up what is registered for the nodes and the tools of these drafts."""
+        """Load the registered schemas of the nodes and tools of these drafts."""
         self._until = thread_time() + JUDGING_SECONDS
         nodes = {name for draft in drafts for name in _names_of(draft)}
         self._registered = schemas_for(project_id, nodes) if nodes else {}

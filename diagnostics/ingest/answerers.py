@@ -40,7 +40,7 @@ TOLD = ("environment", "provider", "model", *FIELDS.values())
 
 
 class RequestedModel(NamedTuple):
-    """The model that calls asked for."""
+    """The requested model of calls."""
 
     environment: str | None
     provider: str | None

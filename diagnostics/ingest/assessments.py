@@ -1,8 +1,8 @@
 """Late outcomes: assessments of answers by users and evaluators, and the runs they belong to.
 
 1. An assessment with a run id belongs to that run, whether it is known yet or not.
-2. An evaluation in telemetry names a span or a response. It belongs to the run whose call that
-   was; else of a run of the same trace, until the span itself has come.
+2. An evaluation in telemetry names a span or a response. It belongs to the run of that call,
+   else to a run of the same trace, until the span itself arrives.
 3. A failed call is reported by its own event: assessments of its answer are ignored.
 """
 
@@ -149,8 +149,8 @@ def _calls_of(project_id: int, rows: Sequence[Assessment]) -> list[SpanCall]:
         return []
     traces = {row.trace_id for row in rows if row.trace_id}
     replies = {row.response for row in rows if row.response}
-    named = Q(trace_id__in=traces) | Q(response__in=replies)
-    return list(SpanCall.objects.filter(named, project_id=project_id).order_by("-pk"))
+    conditions = Q(trace_id__in=traces) | Q(response__in=replies)
+    return list(SpanCall.objects.filter(conditions, project_id=project_id).order_by("-pk"))
 
 
 def _events_of(project_id: int, calls: Sequence[SpanCall]) -> Mapping[UUID, Event]:

@@ -31,7 +31,7 @@ class AgentKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """One call of a model, as far as its place among the others depends on it."""
+    """The facts of a model call that decide its place among the others."""
 
     event_id: UUID
     run: str

@@ -133,12 +133,12 @@ def known_spans(
     project_id: int, spans: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], SpanCall]:
     """Return the stored calls of spans, by trace and span."""
-    wanted = set(spans)
+    keys = set(spans)
     rows = SpanCall.objects.filter(
-        project_id=project_id, trace_id__in={trace_id for trace_id, _ in wanted}
+        project_id=project_id, trace_id__in={trace_id for trace_id, _ in keys}
     )
     found_rows = {(row.trace_id, row.span_id): row for row in rows}
-    return {span: row for span, row in found_rows.items() if span in wanted}
+    return {span: row for span, row in found_rows.items() if span in keys}
 
 
 def delete_success(row: SpanCall) -> dict[str, Any] | None:
@@ -171,8 +171,8 @@ def _rows_of(project_id: int, places: Sequence[CallPlace]) -> list[SpanCall]:
     if not places:
         return []
     responses = {place.response_id for place in places if place.response_id is not None}
-    named = Q(trace_id__in={place.trace_id for place in places})
-    rows = SpanCall.objects.filter(named | Q(response__in=responses), project_id=project_id)
+    conditions = Q(trace_id__in={place.trace_id for place in places})
+    rows = SpanCall.objects.filter(conditions | Q(response__in=responses), project_id=project_id)
     return list(rows.order_by("pk"))
 
 

@@ -33,7 +33,7 @@ OUTCOMES = (
 NAMES = {"created": "stored"}
 SLOTS = 8
 LONGEST_SOURCE = 200
-# A sender that names its source anew in every item fills no table.
+# A sender with a new source name in every item cannot fill the table.
 MOST_SOURCES = 20
 GATHER_SECONDS = 1.0
 KEEP = timedelta(days=7)

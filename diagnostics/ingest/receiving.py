@@ -88,7 +88,7 @@ Item = TypeVar("Item", Span, LogRecord)
 
 @dataclass(slots=True)
 class Receipt:
-    """What became of the items of one request.
+    """The results of the items of one request.
 
     An item can be several events. `known` were stored before with other content: a checked
     answer, for instance, where there was no schema the first time.

@@ -48,12 +48,12 @@ def lag_seconds(project_id: int) -> float | None:
 
 
 def _source(name: str | None, hours: dict[int, tuple[int, int]], slots: Slots) -> Sender:
-    lately = [counts for slot, counts in hours.items() if slot >= slots.count - DAY_HOURS]
+    recent = [counts for slot, counts in hours.items() if slot >= slots.count - DAY_HOURS]
     last = max(hours)
     return Sender(
         name=name,
-        events=sum(events for events, _ in lately),
-        invalid=sum(invalid for _, invalid in lately),
+        events=sum(events for events, _ in recent),
+        invalid=sum(invalid for _, invalid in recent),
         last_hour=slots.since + last * slots.width,
         is_silent=last < slots.count - SILENT_HOURS,
     )

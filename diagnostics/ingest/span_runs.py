@@ -62,7 +62,7 @@ def is_agent_call(span: Span) -> bool:
 
 
 def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
-    """Keep when agent calls went on, each once."""
+    """Store the times of agent calls, each once."""
     at = clock.now()
     rows = [
         AgentSpan(
@@ -176,13 +176,13 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     execute("place_calls", {"project": project_id, "rows": to_json(_places(answers)).decode()})
     ends = {row.event_id for row in known if row.is_end}
     reported = _runs_with_end(project_id, ids, ends)
-    wanted = {
+    ends_needed = {
         event.event_id: event
         for answer in answers
         if answer.is_degraded and answer.calls[0].run not in reported
         for event in [_end_of(project_id, answer, events)]
     }
-    _replace_ends(project_id, ends, wanted)
+    _replace_ends(project_id, ends, ends_needed)
     rebuild_runs(project_id, ids)
 
 
@@ -270,15 +270,15 @@ def _reason_of(last: Event) -> str:
 
 
 def _replace_ends(
-    project_id: int, known: Collection[UUID], wanted: Mapping[UUID, PostedEvent]
+    project_id: int, known: Collection[UUID], needed: Mapping[UUID, PostedEvent]
 ) -> None:
     """Delete the ends that are now wrong, and record the missing ones."""
-    wrong = [identity for identity in known if identity not in wanted]
+    wrong = [identity for identity in known if identity not in needed]
     if wrong:
         UnplacedCall.objects.filter(project_id=project_id, event_id__in=wrong).delete()
         while forget_batch(project_id, OF_IDS, wrong, with_identities=True):
             pass
-    missing = [event for identity, event in wanted.items() if identity not in known]
+    missing = [event for identity, event in needed.items() if identity not in known]
     record(project_id, sorted(missing, key=lambda event: event.event_id))
     at = clock.now()
     UnplacedCall.objects.bulk_create(

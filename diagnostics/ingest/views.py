@@ -226,7 +226,7 @@ def _left_out(keys: Sequence[KeyTraffic]) -> list[LeftOut]:
 def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
     """Return the sources of the week, those with only refused items today first."""
     tallies = tallies_of(project_id, "source", now - DAY)
-    kept = [
+    stored = [
         SourceRow(source.name or "", source, tallies.pop(source.name or "", ItemCounts()))
         for source in sources_of(project_id, now)
     ]
@@ -235,7 +235,7 @@ def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
         for name, day in sorted(tallies.items(), key=lambda entry: str(entry[0]))
         if day.invalid or day.rejected
     ]
-    return [*refused, *kept]
+    return [*refused, *stored]
 
 
 def _reject_row(reject: Reject) -> RejectRow:

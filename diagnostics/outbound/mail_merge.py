@@ -95,7 +95,7 @@ class Encoded:
     """The part of a message's interface that mail backends use."""
 
     def __init__(self, encoded: bytes) -> None:
-        """Keep the bytes; their lines end as SMTP has them."""
+        """Store the bytes, with the line ends of SMTP."""
         self._encoded = encoded
 
     def as_bytes(self, unixfrom: bool = False, linesep: str = "\n") -> bytes:  # noqa: FBT001, FBT002, RUF100

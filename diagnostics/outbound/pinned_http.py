@@ -1,4 +1,4 @@
-"""HTTP to an address that was looked at: no proxy, no redirect, bounded in time and size."""
+"""HTTP to a checked address: no proxy, no redirect, bounded in time and size."""
 
 import socket
 import time
@@ -135,7 +135,7 @@ def _send(request: httpx.Request, cutoff: Cutoff) -> HttpAnswer:
         is_gone = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         raise (UnreachableError if is_gone else PinnedHttpError)(words) from None
     if cutoff.is_over:
-        # A body whose end is the end of the connection may have been cut by us.
+        # A body that ends with the connection may have been cut by the deadline.
         raise PinnedHttpError(NO_ANSWER)
     return answer
 

@@ -77,9 +77,13 @@ def _unknown() -> Iterator[tuple[int, str, str]]:
         )
     )
     keys = Series.objects.values_list("project_id", "provider", "model").distinct()
-    fresh = (key for key in keys if key not in known)
-    models_named = ((p, by, of) for p, by, of in fresh if by and of and _fits(by, of))
-    yield from islice(models_named, MOST_AT_ONCE)
+    unlisted = (key for key in keys if key not in known)
+    named_models = (
+        (project_id, provider, model)
+        for project_id, provider, model in unlisted
+        if provider and model and _fits(provider, model)
+    )
+    yield from islice(named_models, MOST_AT_ONCE)
 
 
 def _fits(provider: str, model: str) -> bool:

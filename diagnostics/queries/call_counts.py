@@ -132,7 +132,7 @@ def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
 
 
 def tallies_of(sums: Mapping[str, int]) -> list[AttemptTally]:
-    """Read sums of `CALLS` and `LADDERS` as attempts 1, 2, ...; 5 stands for all later ones.
+    """Return sums of `CALLS` and `LADDERS` as attempts 1, 2, ...; 5 includes all later ones.
 
     Trailing attempts without calls are dropped.
     """

@@ -101,7 +101,7 @@ def page_of(
 
 
 def before(events: QuerySet[Timed], at: datetime, identifier: UUID) -> QuerySet[Timed]:
-    """Keep the events that follow a place of a list of newest first."""
+    """Keep the events after a place in a list, newest first."""
     return events.filter(
         Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier), occurred_at__lte=at
     )
@@ -147,7 +147,7 @@ def _read_series(row: Row) -> SeriesRow:
 
 RowT = TypeVar("RowT", bound=Model)
 Matching = Callable[[datetime, datetime], QuerySet[RowT]]
-"""The rows of begin <= t < end that are looked for, newest first."""
+"""The matching rows of begin <= t < end, newest first."""
 
 PATIENCE_SECONDS = 2.0
 FIRST_STRETCH = timedelta(minutes=30)

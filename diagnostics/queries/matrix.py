@@ -129,13 +129,13 @@ def _place(row: MatrixRow) -> tuple[bool, float, float]:
 def _row(
     key: ModelKey, now: CallCounts, before: CallCounts, columns: Sequence[Column]
 ) -> MatrixRow:
-    named = [column.kind for column in columns if column.kind]
+    own_kinds = [column.kind for column in columns if column.kind]
     cells = [
         (
             column,
             excess_of_kind(column.kind, now, before)
             if column.kind
-            else _others(named, now, before),
+            else _others(own_kinds, now, before),
         )
         for column in columns
     ]
@@ -145,8 +145,8 @@ def _row(
 
 def _columns(now: CallCounts, before: CallCounts) -> list[Column]:
     def beyond(kind: str) -> float:
-        usual = before.of_kind(kind) / before.calls if before.calls else 0.0
-        return now.of_kind(kind) - usual * now.calls
+        baseline = before.of_kind(kind) / before.calls if before.calls else 0.0
+        return now.of_kind(kind) - baseline * now.calls
 
     kinds = sorted(now.by_kind, key=lambda kind: (-beyond(kind), kind))
     shown = kinds if len(kinds) <= MOST_KINDS + 1 else kinds[:MOST_KINDS]
@@ -156,12 +156,14 @@ def _columns(now: CallCounts, before: CallCounts) -> list[Column]:
     return columns
 
 
-def _others(named: Sequence[str], now: CallCounts, before: CallCounts) -> Excess:
-    return excess(Side(_rest(named, now), now.calls), Side(_rest(named, before), before.calls))
+def _others(own_kinds: Sequence[str], now: CallCounts, before: CallCounts) -> Excess:
+    return excess(
+        Side(_rest(own_kinds, now), now.calls), Side(_rest(own_kinds, before), before.calls)
+    )
 
 
-def _rest(named: Sequence[str], counts: CallCounts) -> int:
-    return sum(count for kind, count in counts.by_kind.items() if kind not in named)
+def _rest(own_kinds: Sequence[str], counts: CallCounts) -> int:
+    return sum(count for kind, count in counts.by_kind.items() if kind not in own_kinds)
 
 
 LONGEST_NAME = 40

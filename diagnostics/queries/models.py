@@ -100,8 +100,8 @@ def costs_over_time(
     return slots, slot_sums
 
 
-def _slots_of(window: TimeWindow, terms: Sequence[Term], now: datetime, most: int) -> Slots:
-    width = slot_width(window, terms, now, most)
+def _slots_of(window: TimeWindow, terms: Sequence[Term], now: datetime, limit: int) -> Slots:
+    width = slot_width(window, terms, now, limit)
     since = floor(window.since, width)
     count = max((min(ceil(window.until, width), ceil(now, width)) - since) // width, 1)
     return Slots(since, width, count)

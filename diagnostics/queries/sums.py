@@ -22,7 +22,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Equal stretches of time: what lies before the first counts in it, likewise after."""
+    """Equal slots of time; rows before the first count in it, rows after the last in that."""
 
     since: datetime
     width: timedelta

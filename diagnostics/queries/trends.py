@@ -104,7 +104,7 @@ def _grain_of(since: datetime, width: timedelta) -> Grain:
 
 
 def latest_degraded(
-    project_id: int, selection: Selection, until: datetime, most: int
+    project_id: int, selection: Selection, until: datetime, limit: int
 ) -> list[Event]:
     """Return the latest runs that ended degraded, newest first."""
     since = selection.since(until)
@@ -112,4 +112,4 @@ def latest_degraded(
         project_id=project_id, kind="degraded", occurred_at__gte=since, occurred_at__lt=until
     )
     events = narrow(events, selection, Days(since, until))
-    return list(events.order_by("-occurred_at", "-event_id")[:most])
+    return list(events.order_by("-occurred_at", "-event_id")[:limit])

@@ -40,9 +40,9 @@ class _Keeper:
 
     def add(self, values: Iterable[tuple[str, str]]) -> None:
         with self._lock:
-            fresh = {value: kind for value, kind in values if value not in self._known}
-            if fresh:
-                self._known = {**self._known, **fresh}
+            new_values = {value: kind for value, kind in values if value not in self._known}
+            if new_values:
+                self._known = {**self._known, **new_values}
                 self._lasting = self._redactor = None
 
     def add_passing(self, value: str, kind: str) -> None:
@@ -62,7 +62,7 @@ class _Keeper:
         current = self._redactor
         if current is None:
             with self._lock:
-                # A passing value is looked for only where a text holds a token, so that
+                # A passing value is searched only if a text contains a token, so that
                 # a new sender costs no new filter.
                 if self._lasting is None:
                     emails = getattr(settings, "FAILSOFT_REDACT_EMAILS", False)

@@ -111,7 +111,7 @@ def own_rules_of(project_id: int) -> OwnRules | None:
 
 
 def forget_rules() -> None:
-    """Read the rules anew with the next text: in this process they have changed."""
+    """Drop the cached rules of this process, which have changed."""
     with _lock:
         _kept.clear()
 

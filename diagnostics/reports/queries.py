@@ -270,8 +270,8 @@ def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
 
 def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
     """Return new, regressed and resolved groups (at most 5 of each), and how many more."""
-    fresh = newest_groups(scope.project_id, scope.since, scope.until, MOST_GROUPS + 1, scope.terms)
-    shown = sorted(fresh[:MOST_GROUPS], key=lambda row: not row.is_regressed)
+    newest = newest_groups(scope.project_id, scope.since, scope.until, MOST_GROUPS + 1, scope.terms)
+    shown = sorted(newest[:MOST_GROUPS], key=lambda row: not row.is_regressed)
     resolved = _resolved(scope)
     rows: list[tuple[GroupNews, FailureGroup, Mapping[ModelKey, int], int]] = [
         ("regressed" if row.is_regressed else "new", row.group, row.models, row.seen)
@@ -282,12 +282,12 @@ def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
         GroupFigures(
             state=state,
             text=_group_text(group, models),
-            seen=seen,
+            seen=count,
             url=reverse("failure", args=[group.pk]),
         )
-        for state, group, models, seen in rows
+        for state, group, models, count in rows
     ]
-    return figures, len(fresh) + len(resolved) - len(figures)
+    return figures, len(newest) + len(resolved) - len(figures)
 
 
 def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
@@ -415,10 +415,10 @@ def _resolved(scope: ReportScope) -> list[FailureGroup]:
 def _group_text(group: FailureGroup, models: Mapping[ModelKey, int]) -> str:
     at = f" at {name_of(group.pointer, 80)}" if group.pointer else ""
     names = [_model_name(key) for key in models]
-    of = f", {names[0]}" if names else ""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    what = group.error_type or group.kind
-    return f"{name_of(what).replace('_', ' ')}{at}, node {name_of(group.node)}{of}{more}"
+    model = f", {names[0]}" if names else ""
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    title = group.error_type or group.kind
+    return f"{name_of(title).replace('_', ' ')}{at}, node {name_of(group.node)}{model}{others}"
 
 
 def _model_name(key: ModelKey) -> str:

@@ -361,7 +361,7 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
 
 
 def _bad_from(model: ModelFigures, document: ReportDocument) -> int | None:
-    """Return the slot of the onset; the first, where it lies before the period."""
+    """Return the slot of the onset; the first if the onset is before the period."""
     if model.since is None:
         return None
     gone = max(model.since - document.since, timedelta())

@@ -97,10 +97,10 @@ def skipped_words(subscription: Subscription, skipped: list[str]) -> str:
     days = [datetime.fromisoformat(since).astimezone(zone) for since in skipped]
     if not days:
         return ""
-    named = ", ".join(f"{day.day} {day:%b}" for day in days[-10:])
+    dates = ", ".join(f"{day.day} {day:%b}" for day in days[-10:])
     return (
         f"{plural(len(days), 'earlier report')} skipped while sending was down: "
-        f"periods from {named}."
+        f"periods from {dates}."
     )
 
 

@@ -93,9 +93,9 @@ def read_items(body: bytes) -> list[JSON]:
 
 def _begins_with_line(body: bytes) -> bool:
     """Whether the first line is an object, and more follows."""
-    line, _, rest = body.lstrip().partition(b"\n")
+    line, _, remainder = body.lstrip().partition(b"\n")
     try:
-        return bool(rest.strip()) and isinstance(_parse(line), dict)
+        return bool(remainder.strip()) and isinstance(_parse(line), dict)
     except JsonTextError:
         return False
 

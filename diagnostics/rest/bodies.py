@@ -39,7 +39,7 @@ class BodyNotJsonError(APIException):
     def __init__(self, message: str, line: int, column: int) -> None:
         """Locate the fault."""
         super().__init__(message, "not_json")
-        # The framework's type knows no numbers; its renderer does.
+        # The framework's type has no numbers, but its renderer supports them.
         problem: Any = {"detail": message, "code": "not_json"}
         problem |= {"line": line, "column": column}
         self.detail = problem

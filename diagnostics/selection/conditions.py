@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The time that the events are of: their details are looked for in these days only."""
+    """The time range of the events, in whose partitions their details are searched."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -55,7 +55,7 @@ def narrow_rows(
     of_term: Callable[[Term], Q],
     of_word: Callable[[Word], Q],
 ) -> QuerySet[M]:
-    """Keep the rows that meet any of a field's positive terms, none of its negative, every word."""
+    """Keep rows that meet any positive term of a field, none of its negative ones, every word."""
     conditions: dict[str, Q] = {}
     for term in selection.terms:
         condition = NOTHING if fault_of(term.field, term.value) else of_term(term)
@@ -73,7 +73,7 @@ def narrow_rows(
 def within(
     events: QuerySet[Event], since: datetime | None, until: datetime | None
 ) -> QuerySet[Event]:
-    """Keep the events of since <= t < until; None leaves an end open."""
+    """Keep the events in since <= t < until; None leaves an end open."""
     if since is not None:
         events = events.filter(occurred_at__gte=since)
     return events if until is None else events.filter(occurred_at__lt=until)

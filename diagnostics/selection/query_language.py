@@ -136,8 +136,8 @@ def _token_at(text: str, place: int) -> tuple[_Token | None, int]:
     if text[place : place + 1] != ":" or is_quoted or not first:
         if text[place : place + 1] == ":":
             # A colon with nothing before it, or behind quotes, is text.
-            rest, _, place = _part_at(text, place, stops=" ")
-            first += rest
+            tail, _, place = _part_at(text, place, stops=" ")
+            first += tail
         return (_Token(None, first, is_negated, is_quoted) if first else None), place
     value, mark, place = _value_at(text, place + 1)
     return _Token(first, value, is_negated, mark), place

@@ -151,8 +151,8 @@ class Selection:
     @property
     def counted(self) -> "Selection":
         """This selection, with only those conditions that rollups can express."""
-        kept = tuple(term for term in self.text.terms if term.field in ROLLUP_FIELDS)
-        return replace(self, filters=self.rollup_filters, text=Query(kept))
+        terms = tuple(term for term in self.text.terms if term.field in ROLLUP_FIELDS)
+        return replace(self, filters=self.rollup_filters, text=Query(terms))
 
     @property
     def without_words(self) -> "Selection":
@@ -161,9 +161,9 @@ class Selection:
 
     def only(self, fields: Collection[str]) -> "Selection":
         """Return this selection with conditions on these fields only, without words."""
-        kept = tuple(term for term in self.text.terms if term.field in fields)
+        terms = tuple(term for term in self.text.terms if term.field in fields)
         filters = {name: value for name, value in self.filters.items() if name in fields}
-        return replace(self, filters=filters, text=Query(kept))
+        return replace(self, filters=filters, text=Query(terms))
 
     def since(self, until: datetime) -> datetime:
         """Where the range begins when it ends at `until`."""
@@ -206,7 +206,7 @@ class Selection:
         return self.query(**{key: _param_value(value) for key, value in values.items()})
 
     def keeps(self, values: Mapping[str, str | None]) -> bool:
-        """Whether something with these values lies inside the selection."""
+        """Whether the selection keeps something with these values."""
         return keeps_all(self.terms, values)
 
     def chips(self) -> list[Chip]:

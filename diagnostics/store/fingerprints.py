@@ -138,5 +138,5 @@ def _tool_bucket(row: Mapping[str, Any]) -> str:
 
 def tool_of(tool: str | None, nearest: object) -> str:
     """Return the registered tool that was probably meant, else the name without numbers."""
-    named = nearest if isinstance(nearest, str) and nearest else tool
-    return DIGITS.sub("*", (named or "").strip().lower())[:LONGEST_DETAIL]
+    name = nearest if isinstance(nearest, str) and nearest else tool
+    return DIGITS.sub("*", (name or "").strip().lower())[:LONGEST_DETAIL]

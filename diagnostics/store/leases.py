@@ -106,7 +106,7 @@ def _renew_until(
 
 
 def silent(waiting: Q, working: Q, queue: str) -> Q:
-    """Return the condition of rows whose message is gone or whose worker has died.
+    """Return the condition of rows whose message is lost or whose worker has died.
 
     A worker's row is silent when its lease has ended. A waiting row is silent when its queue
     has been drained beyond the lease: until then its message is merely late.

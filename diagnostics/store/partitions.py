@@ -57,7 +57,7 @@ class PartitionPeriod:
 
 
 def period_of(unit: Unit, day: date) -> PartitionPeriod:
-    """Return the period a day lies in."""
+    """Return the period that contains a day."""
     return PartitionPeriod(unit, day if unit is Unit.DAY else day.replace(day=1))
 
 

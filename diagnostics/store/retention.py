@@ -45,8 +45,8 @@ def delete_oldest(rows: QuerySet[Any], column: str, batch: int) -> int:
     by_age = rows.order_by(column).values_list("pk", flat=True)
     every = rows.model._default_manager
 
-    def delete(most: int) -> int:
-        return int(every.filter(pk__in=list(by_age[:most])).delete()[0])
+    def delete(limit: int) -> int:
+        return int(every.filter(pk__in=list(by_age[:limit])).delete()[0])
 
     return delete_in_batches(delete, batch)
 
@@ -137,8 +137,8 @@ def leaves_of(table: str) -> list[str]:
 
 def _partitions(table: PartitionedTable) -> Iterator[tuple[str, datetime]]:
     for name in leaves_of(table.name):
-        if named := read_name(name):
-            yield name, named[1].end
+        if parsed := read_name(name):
+            yield name, parsed[1].end
 
 
 def _drop(name: str) -> bool:

@@ -62,4 +62,4 @@ def forget_old_runs() -> int:
 
 
 def _forget(project_id: int, before: datetime) -> int:
-    return delete_in_batches(lambda most: change(FORGET, [project_id, before, most]), PURGE_BATCH)
+    return delete_in_batches(lambda limit: change(FORGET, [project_id, before, limit]), PURGE_BATCH)

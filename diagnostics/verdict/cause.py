@@ -447,14 +447,16 @@ def _lacks_comparison(explanations: Sequence[Explanation], best: float, inquiry:
 
 
 def _strongest(explanations: Sequence[Explanation]) -> list[Suspect]:
-    named = [
+    candidates = [
         explanation
         for explanation in explanations
         if explanation.suspect.value and explanation.excess >= LEAST_EXCESS
     ]
     return [
         explanation.suspect
-        for explanation in sorted(named, key=lambda explanation: -explanation.weight)[:MOST_TRIED]
+        for explanation in sorted(candidates, key=lambda explanation: -explanation.weight)[
+            :MOST_TRIED
+        ]
     ]
 
 
@@ -530,7 +532,7 @@ def _contenders(
 
 def _two_at_once(explanations: Sequence[Explanation], inquiry: Inquiry) -> list[Explanation]:
     """Return the two suspects that together explain most of the excess."""
-    named = [
+    candidates = [
         explanation
         for explanation in explanations
         if explanation.weight >= LEAST_WEIGHT
@@ -538,7 +540,7 @@ def _two_at_once(explanations: Sequence[Explanation], inquiry: Inquiry) -> list[
         and explanation.suspect.cause not in (Cause.VALIDATOR, Cause.PAIR)
         and inquiry.is_whole(explanation)
     ]
-    strongest = sorted(named, key=lambda explanation: -explanation.weight)[:MOST_TRIED]
+    strongest = sorted(candidates, key=lambda explanation: -explanation.weight)[:MOST_TRIED]
     best: tuple[float, list[Explanation]] = (0.0, strongest[:1])
     for index, explanation in enumerate(strongest):
         remainder = inquiry.ledger.without(explanation.suspect.touches)
@@ -561,12 +563,12 @@ def _with_strongest(
     explanations: Sequence[Explanation], parts: Sequence[Explanation], inquiry: Inquiry
 ) -> list[Explanation]:
     """Return the parts with the strongest valid explanation."""
-    named = (
+    candidates = (
         explanation
         for explanation in explanations
         if explanation.excess >= LEAST_EXCESS and inquiry.is_valid(explanation)
     )
-    strongest = max(named, key=lambda explanation: explanation.weight, default=None)
+    strongest = max(candidates, key=lambda explanation: explanation.weight, default=None)
     return [*parts, strongest] if strongest and strongest not in parts else [*parts]
 
 

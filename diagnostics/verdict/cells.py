@@ -230,8 +230,8 @@ def read_cells(rows: Iterable[tuple[Dimensions, Sequence[int]]]) -> Iterator[Cou
             }
             yield cell
         if calls or runs:
-            kept = {kind: count for kind, count in remaining_failures.items() if count}
-            yield CountCell(place, calls, kept, runs, degraded)
+            nonzero = {kind: count for kind, count in remaining_failures.items() if count}
+            yield CountCell(place, calls, nonzero, runs, degraded)
 
 
 def _served_cell(place: Dimensions, measures: Sequence[int]) -> CountCell:

@@ -174,7 +174,7 @@ class Stretch:
 
     @property
     def origin(self) -> datetime:
-        """When the first slot begins; what lies before the window does not count."""
+        """The start of the first slot; calls before the window do not count."""
         return floor(self.window.since, self.width)
 
     @property

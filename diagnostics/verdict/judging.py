@@ -173,14 +173,14 @@ def joint_onset(
 
 
 def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:
-    seen: set[frozenset[SeriesKey]] = set()
+    yielded: set[frozenset[SeriesKey]] = set()
     for key in POOLS:
         parts: dict[object, set[SeriesKey]] = defaultdict(set)
         for series in curves:
             parts[key(series)].add(series)
         for part in map(frozenset, parts.values()):
-            if part not in seen:
-                seen.add(part)
+            if part not in yielded:
+                yielded.add(part)
                 yield part
 
 
@@ -208,7 +208,7 @@ class VerdictCounts(Protocol):
 
     @property
     def stretch(self) -> Stretch:
-        """Return the slots that are looked at."""
+        """Return the slots of the judgement."""
 
     def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
         """Return the calls and failures of every series in each slot of a stretch.
@@ -243,7 +243,7 @@ class OtherCalls:
 
     @property
     def stretch(self) -> Stretch:
-        """Return the slots that are looked at."""
+        """Return the slots of the judgement."""
         stretch = self.counts.stretch
         if stretch.width >= HOUR or not self.is_by_hour:
             return stretch

@@ -258,7 +258,7 @@ PLACED: Mapping[str, tuple[str, str]] = {
     "duplicate_key": (EventKind.PARSE_INVALID, "duplicate_key"),
     "unknown_tool": (EventKind.UNKNOWN_TOOL, "unknown_tool"),
 }
-"""Kinds whose advice names places or tools: kind and type of error of their groups."""
+"""Kinds whose advice names places or tools, with the kind and error type of their groups."""
 
 
 def _of_kind(events: QuerySet[Event], kind: str) -> QuerySet[Event]:
@@ -296,7 +296,7 @@ def _earlier_places(
     for index, segment in segments:
         params[f"since_{index}"], params[f"until_{index}"] = segment.since, segment.until
     rows = fetch(text.replace("<<terms>>", write_terms(terms, {"series": "series"})), params)
-    return {(pointer, detail): seen for pointer, detail, seen in rows}
+    return {(pointer, detail): count for pointer, detail, count in rows}
 
 
 _GROUPS = """    SELECT group_id, series_id, seen FROM diagnostics_group_{grain}

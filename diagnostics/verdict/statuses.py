@@ -78,8 +78,8 @@ class StatusSet:
         Series in `counted` are included even without a known last day.
         """
         keys = dict.fromkeys((*self.series, *counted))
-        kept = (self.status(key) for key in keys if selection.keeps(key._asdict()))
-        return sorted(kept, key=lambda status: status.rank)
+        statuses = (self.status(key) for key in keys if selection.keeps(key._asdict()))
+        return sorted(statuses, key=lambda status: status.rank)
 
 
 _sets: KeptAnswers[StatusSet] = KeptAnswers()
@@ -283,16 +283,16 @@ def _narrow(project_id: int, statuses: StatusSet, selection: Selection, now: dat
     if not selection.series_terms:
         return statuses.verdict
     causes = [
-        item
-        for item in (statuses.verdict, *statuses.verdict.others)
-        if item.since and any(selection.keeps(key._asdict()) for key in item.touched)
+        cause
+        for cause in (statuses.verdict, *statuses.verdict.others)
+        if cause.since and any(selection.keeps(key._asdict()) for key in cause.touched)
     ]
     if causes:
         return replace(causes[0], others=causes[1:])
-    kept = [item for item in statuses.kept_by(selection) if item.is_judged]
-    if _names_local(selection) or any(item.since for item in kept):
+    judged = [status for status in statuses.kept_by(selection) if status.is_judged]
+    if _names_local(selection) or any(status.since for status in judged):
         return _judge_kept(project_id, selection, now).answer
-    return calm_verdict(len({(item.key.provider, item.key.model) for item in kept}))
+    return calm_verdict(len({(status.key.provider, status.key.model) for status in judged}))
 
 
 def _names_local(selection: Selection) -> bool:

@@ -106,8 +106,8 @@ class ObservedChange:
     @property
     def words(self) -> tuple[str | datetime, ...]:
         """What changed, and when."""
-        what = f" {OBSERVED[self.kind]} changed from {self.previous} to {self.version} at "
-        return (what, self.at, ".")
+        subject = f" {OBSERVED[self.kind]} changed from {self.previous} to {self.version} at "
+        return (subject, self.at, ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Sentence:
         return [f"{self.lead} since ", self.since, rest]
 
     def past(self, ended: datetime) -> "tuple[list[str | datetime], list[str | datetime]]":
-        """Return what degraded from when to when, and what it looked like."""
+        """Return what degraded, from when to when, and its cause."""
         parts: list[str | datetime] = self.parts
         if self.since:
             lead = "Degraded" if self.lead.startswith("Degrading") else self.lead
@@ -275,8 +275,8 @@ NO_CAUSE = "Not enough data to name a cause."
 
 def calm_words(models: int) -> Sentence:
     """Write the sentence of models that are within their baseline."""
-    named = {1: "The model is", 2: "Both models"}.get(models, f"All {models} models")
-    return Sentence(f"{named} within baseline", None, ".", ())
+    subject = {1: "The model is", 2: "Both models"}.get(models, f"All {models} models")
+    return Sentence(f"{subject} within baseline", None, ".", ())
 
 
 def describe_calm(

@@ -106,8 +106,8 @@ class RejectsView(ListView):
         def read_page(limit: int, cursor: str | None) -> Page:
             after = rejects.filter(pk__lt=read_key(cursor, int)) if cursor else rejects
             rows = list(after[: limit + 1])
-            more = str(rows[limit - 1].pk) if len(rows) > limit else None
-            return [RejectResource.dump(row) for row in rows[:limit]], more
+            next_cursor = str(rows[limit - 1].pk) if len(rows) > limit else None
+            return [RejectResource.dump(row) for row in rows[:limit]], next_cursor
 
         limit = read_list_limit(request, 100_000)
         return self.answer_list(request, COLUMNS, read_page, limit, params.get("cursor"))

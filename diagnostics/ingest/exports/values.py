@@ -59,7 +59,7 @@ def _id_of(text: str, digits: int) -> str:
 
 
 def known_of(values: Values) -> dict[str, Any]:
-    """Keep the attributes that are read."""
+    """Return the attributes that are read."""
     return {name: value for name, value in values.items() if value is not None and is_known(name)}
 
 

@@ -27,7 +27,7 @@ NUMBERS_IN_WORDS = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
 
 
 def read_spans(body: bytes) -> Iterator[Span | None]:
-    """Read an ExportTraceServiceRequest; None stands for a span beyond the bounds.
+    """Read an ExportTraceServiceRequest; yield None for a span beyond the bounds.
 
     Raises MalformedError with the place of the first fault, and TooManyError.
     """
@@ -45,9 +45,9 @@ def spans_in(document: object, limit: int | None = None) -> Iterator[Span | None
     return read_groups(groups, _same, _same, read_span)
 
 
-def logs_in(document: object, most: int | None = None) -> Iterator[LogRecord | None]:
+def logs_in(document: object, limit: int | None = None) -> Iterator[LogRecord | None]:
     """Read the log records of a request that was parsed; as `read_spans`."""
-    groups = _groups(document, most, "resource_logs", "scope_logs", "log_records")
+    groups = _groups(document, limit, "resource_logs", "scope_logs", "log_records")
     return read_groups(groups, _same, _same, read_log_record)
 
 
@@ -68,7 +68,7 @@ def _parsed(body: bytes) -> object:
     return document
 
 
-def _groups(document: object, most: int | None, outer: str, middle: str, inner: str) -> Groups:
+def _groups(document: object, limit: int | None, outer: str, middle: str, inner: str) -> Groups:
     count = 0
     for resources in getattr(_object(document, None), outer):
         items = [
@@ -77,7 +77,7 @@ def _groups(document: object, most: int | None, outer: str, middle: str, inner: 
             for item in getattr(scopes, inner)
         ]
         count += len(items)
-        if most is not None and count > most:
+        if limit is not None and count > limit:
             raise TooManyError(TooManyError.__doc__)
         yield resources.resource, items
 

@@ -177,7 +177,7 @@ class Draft:
 
     @property
     def verdict_reason(self) -> str | None:
-        """Why the model stopped, as far as it decides what the answer is worth."""
+        """Why the model stopped, if that affects the verdict on the answer."""
         return REFUSAL if self.answer.is_refusal else self.finish_reason
 
     @property
@@ -339,7 +339,7 @@ def draft_log(record: LogRecord) -> list[Draft]:
 
 
 def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> PostedEvent:
-    """Make the event; pydantic's ValidationError for fields that are out of their bounds."""
+    """Return the event; raises pydantic's ValidationError for fields out of bounds."""
     wire = dict(draft.fields)
     kind = draft.kind or _find_kind(draft, verdict)
     if kind is EventKind.PARSE_INVALID:
@@ -476,9 +476,9 @@ def _draft_beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str
     dropped = {"parse_error_type", "latency_ms", "finish_reason"}
     if kind is EventKind.DEGRADED:
         dropped |= {"attempt", "input_tokens", "output_tokens", "reasoning_tokens"}
-    kept = {name: value for name, value in fields.items() if name not in dropped}
+    kept_fields = {name: value for name, value in fields.items() if name not in dropped}
     slot = f"{kind} {fields.get('tool', '')}".rstrip()
-    return Draft(trace_id, span_id, slot, kind, kept)
+    return Draft(trace_id, span_id, slot, kind, kept_fields)
 
 
 def _with_body(record: LogRecord) -> AttributeMap:

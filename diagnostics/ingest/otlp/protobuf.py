@@ -32,7 +32,7 @@ RESOURCES, RESOURCE, SCOPES, SCOPE, SCOPE_NAME, ITEMS = 1, 1, 2, 1, 1, 2
 
 
 def read_spans(body: bytes) -> Iterator[Span | None]:
-    """Read an ExportTraceServiceRequest; None stands for a span beyond the bounds.
+    """Read an ExportTraceServiceRequest; yield None for a span beyond the bounds.
 
     Raises MalformedError at the first byte that is wrong, and TooManyError.
     """

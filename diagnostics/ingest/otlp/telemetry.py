@@ -1,4 +1,4 @@
-"""Spans and log records as far as an event needs them, whatever they were encoded in."""
+"""The parts of spans and log records that events need, in any encoding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -89,10 +89,10 @@ def _items(check: Check, node: SchemaNode, value: list[Any], place: ValuePlace) 
 
 
 def _contains(check: Check, node: SchemaNode, value: list[Any], place: ValuePlace) -> Faults:
-    inner, least, most = node.arguments["contains"]
+    inner, least, maximum = node.arguments["contains"]
     count = sum(check.holds(inner, item) for item in value)
-    if not least <= count <= most:
-        bound = f"at least {least}" if count < least else f"at most {most}"
+    if not least <= count <= maximum:
+        bound = f"at least {least}" if count < least else f"at most {maximum}"
         yield SchemaFault(place, "contains", f"expected {bound} items of a certain form")
 
 

@@ -190,8 +190,8 @@ class _Reader:
             return self._read_parts(keyword, _require_object(argument), pointer, at)
         inner = self._read_part(keyword, argument, pointer, at)
         if keyword == "contains":
-            most = natural(schema.get("maxContains", 2**53))
-            return inner, natural(schema.get("minContains", 1)), most
+            maximum = natural(schema.get("maxContains", 2**53))
+            return inner, natural(schema.get("minContains", 1)), maximum
         return inner
 
     def _read_parts(

@@ -68,8 +68,8 @@ def _sums() -> list[str]:
 def _packed() -> str:
     """Add up the words of events, and their tokens and milliseconds."""
     words = [f"coalesce(sum(w{word}), 0)::bigint AS w{word}" for word in range(WORDS)]
-    named = [f"{text} AS {name}" for text, name in zip(_sums(), SUMS, strict=True)]
-    return ", ".join([*words, *named])
+    sums = [f"{text} AS {name}" for text, name in zip(_sums(), SUMS, strict=True)]
+    return ", ".join([*words, *sums])
 
 
 def _field_of(name: str) -> str:
@@ -103,11 +103,11 @@ def _each(write: Callable[[str], str]) -> Callable[[], str]:
     return lambda: ", ".join(map(write, MEASURES))
 
 
-def _joined_names(name: str, most: int = MOST_NAMES) -> str:
+def _joined_names(name: str, limit: int = MOST_NAMES) -> str:
     """Return the union of two lists of names; cheap if all are there already."""
     distinct = 'array_agg(DISTINCT name COLLATE "C" ORDER BY name COLLATE "C")'
     names = f"unnest(kept.{name} || excluded.{name}) AS name"
-    joined = f"(SELECT ({distinct})[1:{most}] FROM {names})"  # noqa: S608 - our own names
+    joined = f"(SELECT ({distinct})[1:{limit}] FROM {names})"  # noqa: S608 - our own names
     return f"CASE WHEN kept.{name} @> excluded.{name} THEN kept.{name} ELSE {joined} END"
 
 
