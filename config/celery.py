@@ -124,7 +124,7 @@ def prepare_process(**kwargs: object) -> None:
 
     On one machine it does not work on when its worker has been killed.
     """
-    worker_threads.listen()
+    worker_threads.handle_stop_signal()
     set_aside_what_stays()
     if settings.FAILSOFT_LOCAL_STACK:
         end_with_starter(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Administration: runs and tools are there to be looked at; policies can be changed."""
+"""Django admin: runs and tools are read-only, tool policies can be changed."""
 
 from typing import Any
 
@@ -47,14 +47,14 @@ class ProjectToolPolicyAdmin(ScopedAdmin):
         form: Any,  # noqa: ANN401 - as Django has it
         change: bool,
     ) -> None:
-        """Write down who changed it."""
+        """Store who changed the policy."""
         obj.changed_by = request.user
         super().save_model(request, obj, form, change)
 
 
 @admin.register(McpServer)
 class McpServerAdmin(ReadOnlyAdmin):
-    """MCP servers as they were last seen; they are configured in a file."""
+    """The health of MCP servers, which are configured in a file."""
 
     list_display = ("name", "transport", "seen_at", "error_at", "last_error")
 

@@ -1,4 +1,4 @@
-"""One JSON document as a request's body, read raw; every fault is a located 4xx."""
+"""Request bodies of one JSON document, read raw; every error is a 4xx with a location."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from failsoft.plans.violations import Violation
 
 
 class LocatedFault(Resource):
-    """A violation of the contract and where its value stands: line and column from 1."""
+    """A violation of the contract, with the line and column of its value, from 1."""
 
     path: str
     code: str
@@ -25,8 +25,8 @@ class LocatedFault(Resource):
 def read_json_body(request: HttpRequest, limit: int) -> tuple[Any, str]:
     """Return the JSON value of a body of at most `limit` bytes, and its text.
 
-    415 for another media type, 413 for a larger body, 400 with line and column for what
-    is not JSON.
+    Raises 415 for another media type, 413 for a larger body, and 400 with line and column
+    for invalid JSON.
     """
     kind = request.headers.get("Content-Type", JSON_TYPE).partition(";")[0]
     if kind.strip().lower() != JSON_TYPE or "Content-Encoding" in request.headers:
@@ -38,10 +38,10 @@ def read_json_body(request: HttpRequest, limit: int) -> tuple[Any, str]:
         return parse_json(body, limit), body.decode("utf-8-sig")
 
 
-def describe_violations(text: str, found: list[Violation]) -> list[dict[str, Any]]:
-    """Return violations with their places in the text, as they may be shown."""
+def describe_violations(text: str, violations: list[Violation]) -> list[dict[str, Any]]:
+    """Return violations with their locations in the text, redacted for display."""
     return [
-        # Names in a message are somebody's words.
-        {**fault, "message": redact(fault["message"])}
-        for fault in locate_violations(text, found)
+        # Messages quote names from the document.
+        {**violation, "message": redact(violation["message"])}
+        for violation in locate_violations(text, violations)
     ]

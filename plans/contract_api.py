@@ -1,6 +1,6 @@
 """The contract over HTTP: its schemas, and checks without running anything.
 
-GET /api/v1/contract/ says what there is; POST /api/v1/contract/payload and /results check.
+GET /api/v1/contract/ is the index; POST /api/v1/contract/payload and /results validate.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _MAX_RESULTS_BYTES = 4 * MAX_PAYLOAD_BYTES
 
 
 class ContractResource(Resource):
-    """The version of the contract in force, and where its parts are."""
+    """The current version of the contract, and the URLs of its parts."""
 
     contract_version: str
     schemas: dict[str, str]
@@ -38,7 +38,7 @@ class ContractResource(Resource):
 
 
 class ContractVerdict(Resource):
-    """Whether a document keeps the contract."""
+    """Whether a document is valid under the contract."""
 
     contract_version: str
     valid: bool
@@ -94,15 +94,15 @@ class CheckView(KeyedView):
 
     required_scopes = {"POST": Scope.READ}
 
-    def answer(self, request: Request, limit: int, check: Check) -> Response:
-        """Return what a check finds in the body, with lines and columns."""
+    def respond(self, request: Request, limit: int, check: Check) -> Response:
+        """Return the violations in the body, with lines and columns."""
         value, text = read_json_body(request._request, limit)  # the raw body, unparsed
-        found = check(value)
+        violations = check(value)
         return Response(
             {
                 "contract_version": CONTRACT_VERSION,
-                "valid": not found,
-                "errors": describe_violations(text, found),
+                "valid": not violations,
+                "errors": describe_violations(text, violations),
             }
         )
 
@@ -120,7 +120,7 @@ class PayloadCheckView(CheckView):
         """Check a plan payload; the answer is 200 whatever the verdict."""
         strict = request.query_params.get("strict", "") in ("1", "true")
         check = partial(validate_payload, strict=strict, known_tools=registered_tools())
-        return self.answer(request, MAX_PAYLOAD_BYTES, check)
+        return self.respond(request, MAX_PAYLOAD_BYTES, check)
 
 
 class ResultsCheckView(CheckView):
@@ -131,4 +131,4 @@ class ResultsCheckView(CheckView):
     )
     def post(self, request: Request) -> Response:
         """Check execution results; the answer is 200 whatever the verdict."""
-        return self.answer(request, _MAX_RESULTS_BYTES, validate_results)
+        return self.respond(request, _MAX_RESULTS_BYTES, validate_results)

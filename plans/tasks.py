@@ -1,4 +1,4 @@
-"""What workers do for plans; each task only names the work, rows decide it."""
+"""Celery tasks of plans; a task only names the work, the rows decide whether it is due."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from plans.tools.mcp import refresh
 
 @shared_task(name="plans.tasks.execute_run")
 def execute_run(run_id: str) -> None:
-    """Execute a run, or what is left of it."""
+    """Execute a run, or the steps that have no result yet."""
     running.execute_run(UUID(run_id))
 
 
@@ -22,23 +22,23 @@ def execute_steps(run_id: str, positions: list[int]) -> None:
 
 @shared_task(name="plans.tasks.reconcile_runs")
 def reconcile_runs() -> None:
-    """Take up runs that went silent."""
+    """Requeue runs and steps whose worker went silent."""
     recovery.reconcile_runs()
 
 
 @shared_task(name="plans.tasks.purge_working_store")
 def purge_working_store() -> None:
-    """Delete raw values whose time is over."""
+    """Delete expired raw values."""
     working_store.purge_due()
 
 
 @shared_task(name="plans.tasks.request_discovery")
 def request_discovery() -> None:
-    """Have every MCP server asked again that was not asked lately."""
+    """Enqueue a discovery of each MCP server that is due."""
     refresh.request_discovery()
 
 
 @shared_task(name="plans.tasks.discover_tools")
 def discover_tools(server: str) -> None:
-    """Ask an MCP server what it offers."""
+    """Discover the tools of an MCP server."""
     refresh.discover_tools(server)

@@ -26,7 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         CancelRunView.as_view(),
         name="api_plans_run_cancel",
     ),
-    # With and without the slash: both are asked for.
+    # Clients use both forms, with and without the slash.
     re_path(r"^api/v1/contract/?$", ContractView.as_view(), name="api_contract"),
     path(
         "api/v1/contract/<str:name>.schema.json",

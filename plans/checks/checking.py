@@ -1,10 +1,10 @@
-"""Asking a checker whether the work is complete, and deciding from what it left.
+"""Running a completion check: call the checker, then decide from its output.
 
-1. Clear the decision file: a left-over can never decide.
-2. Ask the checker under this check's id: a tool, an allow-listed command, or a model.
-3. Decide from the decision file and the output, by the one resolver there is.
+1. Remove the decision file, so that an old one never decides.
+2. Run the checker under the id of this check: a tool, an allow-listed command, or a model.
+3. Decide from the decision file and the output, with `resolve_completion_decision`.
 
-Needs no database; plans.checks.rows keeps what came of it.
+Needs no database; plans.checks.rows stores the outcome.
 """
 
 import json
@@ -56,7 +56,7 @@ class CheckerFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckedWork:
-    """What is checked: the work of one iteration, as it may be shown.
+    """The subject of a check: the work of one iteration, redacted.
 
     `workspace` names the loop's folder where the check names none. Without a `project_id` the
     workspace is shared by all that have none.
@@ -72,7 +72,7 @@ class CheckedWork:
 
 @dataclass(frozen=True, slots=True)
 class CheckerOutput:
-    """What a checker left besides its decision file."""
+    """The output of a checker; its decision file is separate."""
 
     output: str
     is_cut: bool = False
@@ -80,13 +80,13 @@ class CheckerOutput:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The decision, and the output it may have come from."""
+    """The decision, and the output of the checker."""
 
     verdict: CheckVerdict
     output: str
 
     def shown(self) -> dict[str, Any]:
-        """Return the decision as it may be shown: what a checker wrote is masked."""
+        """Return the decision for display; text of the checker is redacted."""
         verdict = self.verdict
         return {
             "decision": verdict.decision.value,
@@ -104,21 +104,21 @@ AskModel = Callable[[CheckSpec, CheckedWork, str], CheckerOutput]
 def run_check(
     spec: CheckSpec, subject: CheckedWork, check_id: str, ask_model: AskModel | None = None
 ) -> CheckOutcome:
-    """Ask and decide; CheckerFailedError when the checker crashed.
+    """Run a checker and decide; CheckerFailedError when it crashed.
 
-    `ask_model` is asked by checks of kind model, with the check's id.
+    `ask_model` runs checks of kind model.
     """
-    ask = _Ask(spec, subject, check_id)
+    check = _Check(spec, subject, check_id)
     try:
-        ask.clear()
-        left = ask.checker(ask_model)
+        check.clear()
+        checker_output = check.run_checker(ask_model)
     except WorkspaceError as error:
         raise CheckerFailedError(str(error)) from None
-    return CheckOutcome(ask.decide(left), left.output)
+    return CheckOutcome(check.decide(checker_output), checker_output.output)
 
 
-class _Ask:
-    """One check on its way."""
+class _Check:
+    """One check that is being run."""
 
     def __init__(self, spec: CheckSpec, subject: CheckedWork, check_id: str) -> None:
         self.spec = spec
@@ -131,7 +131,7 @@ class _Ask:
         if self.spec.decision_file is not None:
             self.file = clear_decision_file(self.workspace, self.spec.decision_file)
 
-    def checker(self, ask_model: AskModel | None) -> CheckerOutput:
+    def run_checker(self, ask_model: AskModel | None) -> CheckerOutput:
         match self.spec.kind:
             case "tool":
                 return self._call_tool()
@@ -141,7 +141,7 @@ class _Ask:
             raise CheckerFailedError("no model is available here")
         return ask_model(self.spec, self.subject, self.check_id)
 
-    def decide(self, left: CheckerOutput) -> CheckVerdict:
+    def decide(self, checker_output: CheckerOutput) -> CheckVerdict:
         file = None
         if self.spec.decision_file is not None:
             try:
@@ -151,11 +151,11 @@ class _Ask:
                     DecisionSource.FILE_TEXT, UndecidedCause.UNREADABLE_FILE, str(error)
                 )
         return resolve_completion_decision(
-            file, left.output, self.check_id, output_is_cut=left.is_cut
+            file, checker_output.output, self.check_id, output_is_cut=checker_output.is_cut
         )
 
-    def _filled(self) -> dict[str, str]:
-        """What stands in the `${name}` places of arguments."""
+    def _placeholders(self) -> dict[str, str]:
+        """Return the values of `${name}` placeholders in arguments."""
         return {
             "check_id": self.check_id,
             "decision_file": str(self.file or ""),
@@ -163,7 +163,7 @@ class _Ask:
         }
 
     def _document(self) -> dict[str, Any]:
-        """What a checker is told."""
+        """Return the input of a checker."""
         return {
             "check_id": self.check_id,
             "decision_file": str(self.file) if self.file else None,
@@ -175,18 +175,18 @@ class _Ask:
 
     def _call_tool(self) -> CheckerOutput:
         name = self.spec.tool or ""
-        found = find_tool(name)
-        if found is None:
+        tool = find_tool(name)
+        if tool is None:
             raise CheckerFailedError(f"the tool {name} is not registered")
-        wanted = found.arguments.schema().get("properties", {})
-        told = {k: v for k, v in self._document().items() if k in wanted}
-        args = {**told, **fill_places(self.spec.args, self._filled())}
+        properties = tool.arguments.schema().get("properties", {})
+        fields = {key: value for key, value in self._document().items() if key in properties}
+        args = {**fields, **fill_places(self.spec.args, self._placeholders())}
         context = CallContext(idempotency_key=self.check_id, project_id=self.subject.project_id)
         try:
             return CheckerOutput(_as_text(call_tool(name, args, context)))
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
-            told_as = str(error) or type(error).__name__
-            raise CheckerFailedError(f"{name}: {told_as}") from None
+            message = str(error) or type(error).__name__
+            raise CheckerFailedError(f"{name}: {message}") from None
 
     def _run_command(self) -> CheckerOutput:
         name = self.spec.command or ""
@@ -195,9 +195,9 @@ class _Ask:
         if self.file is not None:
             environment[DECISION_FILE_NAME] = str(self.file)
         try:
-            ran = run_command(
+            result = run_command(
                 name,
-                self._filled(),
+                self._placeholders(),
                 json.dumps(self._document()).encode(),
                 workspace_path(self.workspace),
                 environment,
@@ -208,33 +208,35 @@ class _Ask:
             raise CheckerFailedError(f"command {name} is not allowed; allowed: {known}") from None
         except OSError as error:
             raise CheckerFailedError(f"{name}: {error.strerror}") from None
-        self._believe(ran)
-        return CheckerOutput(ran.output, ran.is_cut)
+        self._check_for_crash(result)
+        return CheckerOutput(result.output, result.is_cut)
 
-    def _believe(self, ran: CommandResult) -> None:
-        """Tell a crash: a signal, a timeout, or an exit code without an INCOMPLETE."""
-        if ran.code == 0:
+    def _check_for_crash(self, result: CommandResult) -> None:
+        """Raise for a crash: a signal, a timeout, or an exit code without an INCOMPLETE."""
+        if result.code == 0:
             return
-        if ran.code is not None and ran.code > 0:
-            verdict = self.decide(CheckerOutput(ran.output, ran.is_cut))
+        if result.code is not None and result.code > 0:
+            verdict = self.decide(CheckerOutput(result.output, result.is_cut))
             if verdict.decision is CheckDecision.INCOMPLETE:
                 return
-        raise CheckerFailedError(f"{self.spec.command}: {_ending(ran, self.spec.timeout_seconds)}")
+        raise CheckerFailedError(
+            f"{self.spec.command}: {_describe_ending(result, self.spec.timeout_seconds)}"
+        )
 
 
-def fill_places(value: Any, filled: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON
-    """Put values in the `${name}` places of every text of a JSON value."""
+def fill_places(value: Any, placeholders: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON
+    """Return a JSON value with the `${name}` placeholders of its texts filled."""
     if isinstance(value, str):
-        return fill(value, filled)
+        return fill(value, placeholders)
     if isinstance(value, list):
-        return [fill_places(item, filled) for item in value]
+        return [fill_places(item, placeholders) for item in value]
     if isinstance(value, dict):
-        return {key: fill_places(item, filled) for key, item in value.items()}
+        return {key: fill_places(item, placeholders) for key, item in value.items()}
     return value
 
 
 def _as_text(output: object) -> str:
-    """A tool's output as a checker's text; an object that is only a text is that text."""
+    """Return the output of a tool as text; `{"text": ...}` is unwrapped."""
     if isinstance(output, str):
         return output
     if isinstance(output, dict) and list(output) == ["text"]:
@@ -242,12 +244,12 @@ def _as_text(output: object) -> str:
     return json.dumps(output, ensure_ascii=False, default=str)
 
 
-def _ending(ran: CommandResult, timeout_seconds: int) -> str:
-    if ran.code is None:
-        how = f"no answer within {timeout_seconds} s"
-    elif ran.code < 0:
-        how = f"ended by signal {-ran.code}"
+def _describe_ending(result: CommandResult, timeout_seconds: int) -> str:
+    if result.code is None:
+        ending = f"no answer within {timeout_seconds} s"
+    elif result.code < 0:
+        ending = f"ended by signal {-result.code}"
     else:
-        how = f"exit code {ran.code} without a decision against the work"
-    said = ran.error.strip().splitlines()[-1:] or [""]
-    return f"{how}: {said[0]}" if said[0] else how
+        ending = f"exit code {result.code} without a decision against the work"
+    last_line = next(iter(result.error.strip().splitlines()[-1:]), "")
+    return f"{ending}: {last_line}" if last_line else ending

@@ -1,4 +1,4 @@
-"""Allow-listed commands as checkers: no shell, a small environment, bounded, killed whole."""
+"""Allow-listed commands as checkers: no shell, a small environment, bounded, killed as a group."""
 
 import os
 import signal
@@ -17,11 +17,11 @@ from django.conf import settings
 MAX_OUTPUT_BYTES = 1024 * 1024
 KEPT_ERROR_BYTES = 4 * 1024
 CHUNK_BYTES = 64 * 1024
-# A process that left the group may hold a pipe open: nobody waits longer for it.
+# The longest wait for a pipe: a process that left the group may hold it open.
 DRAIN_SECONDS = 2.0
 PATH = "/usr/local/bin:/usr/bin:/bin"
 _PR_SET_PDEATHSIG = 1
-# Before any fork: between fork and exec nothing is loaded.
+# Loaded before any fork: nothing may be loaded between fork and exec.
 _libc = CDLL(None) if sys.platform == "linux" else None
 
 
@@ -31,7 +31,7 @@ class UnknownCommandError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command left: its output, and how it ended; a `code` of None is a timeout."""
+    """The output of a command and its exit code, None for a timeout."""
 
     output: str
     is_cut: bool
@@ -40,28 +40,29 @@ class CommandResult:
 
 
 def command_names() -> list[str]:
-    """The commands that may be checkers."""
+    """Return the names of the allowed commands."""
     return sorted(settings.FAILSOFT_CHECK_COMMANDS)
 
 
 def run_command(
     name: str,
-    filled: Mapping[str, str],
-    given: bytes,
+    placeholders: Mapping[str, str],
+    input_bytes: bytes,
     folder: Path,
     environment: Mapping[str, str],
     timeout_seconds: float,
 ) -> CommandResult:
-    """Run an allowed command in `folder` with `given` as its standard input.
+    """Run an allowed command in `folder` with `input_bytes` as its standard input.
 
-    `filled` are the values of `${name}` places in its arguments. UnknownCommandError,
-    OSError when it cannot be started. Whatever it started ends with it.
+    `placeholders` are the values of `${name}` placeholders in its arguments. Raises
+    UnknownCommandError, or OSError when the command cannot be started. Its whole process
+    group ends with it.
     """
     argv = settings.FAILSOFT_CHECK_COMMANDS.get(name)
     if argv is None:
         raise UnknownCommandError(name)
     process = subprocess.Popen(  # noqa: S603 - a list from the settings, no shell
-        [fill(part, filled) for part in argv],
+        [fill(part, placeholders) for part in argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -72,14 +73,14 @@ def run_command(
     )
     out = _Drain(process.stdout, MAX_OUTPUT_BYTES)
     err = _Drain(process.stderr, KEPT_ERROR_BYTES)
-    threading.Thread(target=_feed, args=(process.stdin, given), daemon=True).start()
+    threading.Thread(target=_feed, args=(process.stdin, input_bytes), daemon=True).start()
     code = _wait(process, timeout_seconds)
     return CommandResult(out.text(), out.is_cut, err.text(), code)
 
 
-def fill(text: str, filled: Mapping[str, str]) -> str:
-    """Put values in the `${name}` places of a text; other places stay."""
-    for key, value in filled.items():
+def fill(text: str, placeholders: Mapping[str, str]) -> str:
+    """Return a text with its `${name}` placeholders filled; unknown ones stay."""
+    for key, value in placeholders.items():
         text = text.replace(f"${{{key}}}", value)
     return text
 
@@ -94,14 +95,14 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
     except subprocess.TimeoutExpired:
         return None
     finally:
-        # Also what it left running behind its back.
+        # Kill the processes that it left running, too.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 class _Drain:
-    """Reads a pipe to its end in a thread, and keeps the beginning."""
+    """Reads a pipe to its end in a thread, and keeps the first `limit` bytes."""
 
     def __init__(self, pipe: IO[bytes] | None, limit: int) -> None:
         self._kept = bytearray()
@@ -116,19 +117,19 @@ class _Drain:
         return bytes(self._kept).decode("utf-8", "replace")
 
     def _read(self, pipe: IO[bytes] | None) -> None:
-        assert pipe is not None  # noqa: S101 - it was asked for
+        assert pipe is not None  # noqa: S101 - Popen was called with PIPE
         with pipe:
             while chunk := os.read(pipe.fileno(), CHUNK_BYTES):
-                room = self._limit - len(self._kept)
-                self._kept += chunk[:room]
-                self.is_cut = self.is_cut or len(chunk) > room
+                space = self._limit - len(self._kept)
+                self._kept += chunk[:space]
+                self.is_cut = self.is_cut or len(chunk) > space
 
 
-def _feed(pipe: IO[bytes] | None, given: bytes) -> None:
-    assert pipe is not None  # noqa: S101 - it was asked for
-    # Not every checker reads what it is given.
+def _feed(pipe: IO[bytes] | None, data: bytes) -> None:
+    assert pipe is not None  # noqa: S101 - Popen was called with PIPE
+    # Not every checker reads its standard input.
     with suppress(OSError), pipe:
-        pipe.write(given)
+        pipe.write(data)
 
 
 def _end_with_worker() -> None:

@@ -1,7 +1,8 @@
-"""The rows of completion checks: begun before the checker is asked, settled after it.
+"""The rows of completion checks: created before the checker runs, settled after it.
 
-A decided iteration is not checked again, whatever is delivered twice; one whose worker
-died is checked again under another id. Every write is fenced by the caller.
+A decided iteration is not checked again, even when its message is delivered twice. An
+iteration whose worker died is checked again under a new id. Every write is fenced by the
+caller.
 """
 
 import secrets
@@ -41,19 +42,19 @@ State = CompletionCheck.State
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Whose checks these are; `fence` locks the loop's row, or raises when it was lost."""
+    """The owner of checks; `fence` locks its row, or raises when the claim was lost."""
 
     of: Owner
     correlation_id: str
     fence: Callable[[], None]
-    # Called with the settled row in the same transaction: events go with their row.
+    # Called with the settled row in its transaction, to store events with it.
     on_settled: Callable[[CompletionCheck], None]
 
 
 def checks_of(of: Owner) -> models.QuerySet[CompletionCheck]:
-    """The checks of a loop, in their order."""
-    mine = CompletionCheck.objects.filter(project_id=of.project_id, owner=owner_of(of))
-    return mine.order_by("pk")
+    """Return the checks of a loop in order."""
+    checks = CompletionCheck.objects.filter(project_id=of.project_id, owner=owner_of(of))
+    return checks.order_by("pk")
 
 
 def found_by(of: Owner) -> list[Found]:
@@ -74,7 +75,7 @@ def check_once(
     run_id: UUID | None,
     ask_model: AskModel | None = None,
 ) -> CompletionCheck:
-    """Check the work of a cycle, unless that has been done; return the settled row."""
+    """Check the work of a cycle, unless it is checked already; return the settled row."""
     settled = checks_of(loop.of).filter(cycle=cycle, state__in=[State.DECIDED, State.FAILED]).last()
     if settled is not None:
         return settled
@@ -82,11 +83,11 @@ def check_once(
         loop.fence()
         row = _begin(loop, spec, cycle, run_id)
     try:
-        checked = run_check(spec, subject, row.check_id, ask_model)
+        outcome = run_check(spec, subject, row.check_id, ask_model)
     except CheckerFailedError as error:
         _fail(row, str(error))
     else:
-        _decide(loop, spec, row, checked)
+        _decide(loop, spec, row, outcome)
     with transaction.atomic():
         loop.fence()
         row.save()
@@ -115,12 +116,12 @@ def _begin(loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None) -> Comp
     )
 
 
-def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: CheckOutcome) -> None:
+def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, outcome: CheckOutcome) -> None:
     row.state = State.DECIDED
-    for column, value in checked.shown().items():
+    for column, value in outcome.shown().items():
         setattr(row, column, value)
-    row.preview = redact(clean_text(checked.output), PREVIEW_BYTES)
-    found = Found(checked.verdict.decision, tuple(row.fingerprints), row.reason)
+    row.preview = redact(clean_text(outcome.output), PREVIEW_BYTES)
+    found = Found(outcome.verdict.decision, tuple(row.fingerprints), row.reason)
     counts = tally(spec, [*found_by(loop.of), found])
     row.undecidable_in_a_row = counts.undecidable
     row.same_in_a_row = counts.same
@@ -128,14 +129,14 @@ def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: CheckOut
     row.ended_at = clock.now()
 
 
-def _fail(row: CompletionCheck, why: str) -> None:
+def _fail(row: CompletionCheck, error: str) -> None:
     row.state = State.FAILED
-    row.reason = redact(f"checker_failed: {clean_text(why)}", REASON_BYTES)
+    row.reason = redact(f"checker_failed: {clean_text(error)}", REASON_BYTES)
     row.ended_at = clock.now()
 
 
 def _log(row: CompletionCheck, spec: CheckSpec) -> None:
-    """Tell the decision, where it was found, and how the counts stand."""
+    """Log the decision, its source, and the streaks of the loop."""
     is_good = row.decision in (CheckDecision.COMPLETE, CheckDecision.INCOMPLETE)
     log = logger.info if is_good else logger.warning
     log(

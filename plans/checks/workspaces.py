@@ -1,8 +1,8 @@
-"""Folders that checks work in, and the decision files in them.
+"""The folders that checks run in, and the decision files in them.
 
-Each project has a folder of its own below FAILSOFT_WORKSPACE_DIR. Every name on the way
-is opened by itself and without following links, so that neither a symbolic link nor a race of
-renames leads out of the workspace.
+Each project has a separate folder below FAILSOFT_WORKSPACE_DIR. Each path component is opened
+by itself without following links, so that neither a symbolic link nor a race of renames
+escapes the workspace.
 """
 
 import fcntl
@@ -23,9 +23,9 @@ from failsoft.completion.specification import read_relative_path
 logger = structlog.get_logger(__name__)
 
 MAX_DECISION_BYTES = 1024 * 1024
-# Of checks that belong to no project: a workflow that a command runs in its own process.
+# For checks without a project: workflows that a command runs in its own process.
 NO_PROJECT = "no-project"
-# What earlier releases left directly in the root; what nobody is known to own stays there.
+# Folders that earlier releases made in the root; those without an owner stay there.
 EARLIER = ".earlier"
 _COLLECTING = ".earlier.collecting"
 FOLDER_MODE = 0o700
@@ -48,7 +48,7 @@ OwnersOf = Callable[[Collection[str]], Mapping[str, int]]
 
 
 def workspace_of(project_id: int | None, path: str) -> Workspace:
-    """Return the workspace that a project means by a relative path.
+    """Return the workspace of a project for a relative path.
 
     PathRefusedError for an absolute path, `..` and the like.
     """
@@ -57,20 +57,20 @@ def workspace_of(project_id: int | None, path: str) -> Workspace:
 
 
 def workspace_path(workspace: Workspace) -> Path:
-    """Return the folder of a workspace, made if needed."""
+    """Return the folder of a workspace, created if necessary."""
     with _folder(workspace):
         return Path(settings.FAILSOFT_WORKSPACE_DIR, *workspace)
 
 
 def remove_workspace(workspace: Workspace) -> None:
-    """Remove the folder of a workspace and all that is in it; none is fine."""
+    """Remove the folder of a workspace and its content, if there is one."""
     shutil.rmtree(Path(settings.FAILSOFT_WORKSPACE_DIR, *workspace), ignore_errors=True)
 
 
 def clear_decision_file(workspace: Workspace, decision_file: str) -> Path:
-    """Remove what an earlier check left, make the way to it, return where it belongs.
+    """Remove an old decision file, create its folders, and return its path.
 
-    WorkspaceError when it cannot be removed: a left-over must never decide.
+    WorkspaceError when it cannot be removed: an old file must never decide.
     """
     *folders, name = read_relative_path(decision_file)
     place = (*workspace, *folders)
@@ -103,8 +103,8 @@ def read_decision_file(workspace: Workspace, decision_file: str) -> str | None:
 def part_by_project(owners_of: OwnersOf) -> None:
     """Move the workspaces of earlier releases below the projects that own them, once.
 
-    `owners_of` is given names of folders and returns the projects it knows of, by name. Folders
-    without an owner end in `.earlier`, where no check reaches them.
+    `owners_of` returns the known projects of folder names, by name. Folders without an owner
+    stay in `.earlier`, where no check reaches them.
     """
     _part(Path(settings.FAILSOFT_WORKSPACE_DIR), owners_of)
 
@@ -112,7 +112,7 @@ def part_by_project(owners_of: OwnersOf) -> None:
 @cache
 def _part(root: Path, owners_of: OwnersOf) -> None:
     root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    # The lock ends with the descriptor: several workers may begin at the same moment.
+    # Several workers may start at the same moment; the lock ends with the descriptor.
     folder = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -123,15 +123,15 @@ def _part(root: Path, owners_of: OwnersOf) -> None:
 
 
 def _collect(root: Path) -> None:
-    """Set aside what lies in the root; afterwards only folders of projects are made there."""
-    collecting = root / _COLLECTING
+    """Move the content of the root to `.earlier`; the root then holds project folders only."""
+    partial = root / _COLLECTING
     if (root / EARLIER).exists():
         return
-    collecting.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    partial.mkdir(mode=FOLDER_MODE, exist_ok=True)
     for path in list(root.iterdir()):
         if path.name not in (NO_PROJECT, _COLLECTING):
-            path.rename(collecting / path.name)
-    collecting.rename(root / EARLIER)
+            path.rename(partial / path.name)
+    partial.rename(root / EARLIER)
 
 
 def _hand_out(root: Path, owners_of: OwnersOf) -> None:
@@ -147,7 +147,7 @@ def _hand_out(root: Path, owners_of: OwnersOf) -> None:
 
 
 def decode_decision(raw: bytes) -> str:
-    """The text of a decision file: UTF-8, or UTF-16 where it says so by its first bytes."""
+    """Return the text of a decision file: UTF-16 with a byte order mark, else UTF-8."""
     if raw.startswith(_UTF16_MARKS):
         return raw.decode("utf-16", "replace")
     return raw.decode("utf-8", "replace")
@@ -169,7 +169,7 @@ def _read(name: str, folder: int) -> bytes:
 
 @contextmanager
 def _folder(names: tuple[str, ...]) -> Iterator[int]:
-    """Open a folder below the root by its names, making those that are missing."""
+    """Open a folder below the root, creating missing ones, and yield its descriptor."""
     root = Path(settings.FAILSOFT_WORKSPACE_DIR)
     root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     folder = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)

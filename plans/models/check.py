@@ -1,4 +1,4 @@
-"""One completion check of a loop: asked under a fresh id, and what it decided."""
+"""The row of one completion check of a loop, and its decision."""
 
 from django.db import models
 from django.db.models import Q
@@ -14,21 +14,21 @@ from plans.models.run import Run
 class CompletionCheck(models.Model):
     """A check of one iteration; the row exists before the checker is called.
 
-    A check whose worker died stays `interrupted` and is repeated with another
-    id, so that leftovers of its checker cannot decide. All text is redacted.
+    A check whose worker died stays `interrupted` and is repeated under a new id, so
+    that a late answer of the first checker cannot decide. All text is redacted.
     """
 
     class State(models.TextChoices):
-        """How far the check has come."""
+        """The progress of the check."""
 
         RUNNING = "running"
         DECIDED = "decided"
         INTERRUPTED = "interrupted"
-        # The checker crashed: only this fails the loop at once.
+        # The checker crashed: only this fails the loop immediately.
         FAILED = "failed"
 
     class Kind(models.TextChoices):
-        """Who checks."""
+        """What performs the check."""
 
         TOOL = "tool"
         MODEL = "model"
@@ -37,18 +37,18 @@ class CompletionCheck(models.Model):
     Decision = verdicts.CheckDecision
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
-    # Whose loop it is, such as `goal:<id>`: named as in the working store.
+    # The owner of the loop, such as `goal:<id>`, as in the working store.
     owner = models.CharField(max_length=80)
     correlation_id = models.CharField(max_length=200)
     run = models.ForeignKey(Run, models.SET_NULL, related_name="+", null=True, blank=True)
     cycle = models.PositiveIntegerField()
-    # Which decided check of its loop this is, from 1.
+    # The ordinal of this decided check in its loop, from 1.
     iteration = models.PositiveIntegerField()
-    # How often this iteration has been checked; above 1 after an interruption.
+    # The try of this iteration, from 1; above 1 after an interruption.
     number = models.PositiveIntegerField(default=1)
     check_id = models.CharField(max_length=64, unique=True)
     kind = models.CharField(max_length=8, choices=Kind)
-    # The tool, the command or the model that was asked.
+    # The name of the tool, command or model.
     checker = models.CharField(max_length=300, blank=True, default="")
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
     decision = models.CharField(
@@ -61,17 +61,17 @@ class CompletionCheck(models.Model):
     )
     # Null when there was no id to compare.
     check_id_match = models.BooleanField(null=True, blank=True)
-    # Why it is undecidable, was refused or failed: a code, then what it concerns.
+    # Why the check is undecidable, was refused or failed: a code, then its subject.
     reason = models.TextField(null=True, blank=True)
-    # The checker's own.
+    # As the checker wrote them.
     reasons = models.JSONField(default=list, blank=True)
     fingerprints = models.JSONField(default=list, blank=True)
-    # Consecutive undecidable checks up to and with this one.
+    # Consecutive undecidable checks, this one included.
     undecidable_in_a_row = models.PositiveIntegerField(default=0)
-    # Consecutive incomplete checks with these very fingerprints, this one included.
+    # Consecutive incomplete checks with equal fingerprints, this one included.
     same_in_a_row = models.PositiveIntegerField(default=0)
     stalled = models.BooleanField(default=False)
-    # What the checker wrote, cut.
+    # The output of the checker, truncated.
     preview = models.TextField(blank=True, default="")
     started_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -83,7 +83,7 @@ class CompletionCheck(models.Model):
             index("plans_check_of_loop", "project owner id")
         ]
         constraints = [
-            # An iteration is decided once, whatever is delivered twice.
+            # An iteration is decided once, even when its message is delivered twice.
             unique(
                 "plans_check_of_iteration_once",
                 "project owner iteration",

@@ -19,7 +19,7 @@ from failsoft.plans import contract
 
 
 class ExactJSONField(models.JSONField):
-    """JSON kept as it was written: the order of keys and the form of numbers too."""
+    """JSON stored verbatim, including the order of keys and the form of numbers."""
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str:
         """Return PostgreSQL's type that keeps the text."""
@@ -34,7 +34,7 @@ class ExactJSONField(models.JSONField):
         """Return what the driver writes; None is NULL."""
         if value is None or hasattr(value, "as_sql"):
             return value
-        return Json(value, dumps=lambda given: json.dumps(given, ensure_ascii=False))
+        return Json(value, dumps=lambda data: json.dumps(data, ensure_ascii=False))
 
     def from_db_value(
         self,
@@ -49,25 +49,25 @@ class ExactJSONField(models.JSONField):
 class Run(LeasedRow):
     """A validated payload on its way through a runner.
 
-    The payload kept here is redacted, for showing; what is executed lies in the
-    working store under the owner `run:<id>`.
+    The payload of the row is redacted, for display. The raw payload that is executed is in
+    the working store, under the owner `run:<id>`.
     """
 
     class State(models.TextChoices):
-        """Where the run is; how well it went is `task_status`."""
+        """The progress of the run; its outcome is `task_status`."""
 
         QUEUED = "queued"
         RUNNING = "running"
         ENDED = "ended"
-        # Started three times and never ended: its worker dies of it.
+        # Started three times and never ended: it kills its workers.
         POISON = "poison"
 
     class Runner(models.TextChoices):
         """How the steps are executed."""
 
-        # The run in one task, its ready steps in threads.
+        # One task for the run, threads for its ready steps.
         INLINE = "inline"
-        # Each ready step by whichever worker takes its message.
+        # A message for each ready step, executed by any worker.
         DISTRIBUTED = "distributed"
 
     TaskStatus = contract.TaskStatus
@@ -77,7 +77,7 @@ class Run(LeasedRow):
     correlation_id = models.CharField(max_length=200)
     cycle = models.PositiveIntegerField(default=1)
     payload = models.JSONField()
-    # What the run began with; a worker that has something else refuses it.
+    # What the run was submitted with; a worker with another version refuses it.
     contract_version = models.CharField(max_length=32)
     release = models.CharField(max_length=64, blank=True, default="")
     # The digest of each registered tool that the plan calls, by name.
@@ -88,20 +88,20 @@ class Run(LeasedRow):
         max_length=16, choices=choices_of(TaskStatus), null=True, blank=True
     )
     meta = models.JSONField(null=True, blank=True)
-    # What the results validator found; empty when the contract was kept.
+    # Violations reported by the results validator; empty for valid results.
     contract_violations = models.JSONField(default=list, blank=True)
-    # The task to enqueue through the outbox when the run ends, of whatever app.
+    # The task to enqueue through the outbox when the run ends.
     on_end_task = models.CharField(max_length=200, blank=True, default="")
     on_end_kwargs = models.JSONField(default=dict, blank=True)
-    # Why no worker takes the run, and how often one has refused it.
+    # Why workers refuse the run, and how many times they did.
     refused_reason = models.TextField(blank=True, default="")
     refusals = models.PositiveIntegerField(default=0)
     first_refused_at = models.DateTimeField(null=True, blank=True)
-    # Of a distributed run: steps that are not final; at 0 the rows are looked at.
+    # Distributed runs only: steps that are not final; the rows are checked at 0.
     open_steps = models.PositiveIntegerField(default=0)
-    # Whether a step that depends on a makeshift is skipped.
+    # Whether steps that depend on a degraded output are skipped.
     strict_degraded = models.BooleanField(default=False)
-    # The run this one repeats, from which place on, and who wanted it.
+    # The run that this one repeats, the position it starts from, and who requested it.
     rerun_of = models.ForeignKey(
         "self", models.SET_NULL, related_name="reruns", null=True, blank=True
     )
@@ -135,30 +135,30 @@ class Run(LeasedRow):
 
     @cached_property
     def id_text(self) -> str:
-        """The id as each step of the run tells it."""
+        """The id as text, converted once for all steps."""
         return str(self.id)
 
 
 class RunStep(LeasedRow):
-    """One step of a run: planned, then started, then final."""
+    """One step of a run."""
 
     class State(models.TextChoices):
-        """How far this step has come; a final one is never executed again."""
+        """The progress of the step; a final step is never executed again."""
 
         PENDING = "pending"
         STARTED = "started"
         FINAL = "final"
 
     class Resolution(models.TextChoices):
-        """What a person decided about a step that could not tell."""
+        """What a person decided about a step whose outcome is unknown."""
 
         DONE = "done"
         NOT_DONE = "not_done"
         RESUME = "resume"
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
-    # Found by the unique (run, position): an index of its own would lead the planner
-    # past all steps of the run to each one.
+    # Looked up by the unique (run, position). A separate index would make the query planner
+    # scan all steps of the run for each step.
     run = models.ForeignKey(Run, models.CASCADE, related_name="steps", db_index=False)
     position = models.PositiveIntegerField()
     step_id = models.TextField()
@@ -173,11 +173,11 @@ class RunStep(LeasedRow):
     output = ExactJSONField(null=True, blank=True)
     # The last part of the idempotency key `run:step:group`.
     call_group = models.PositiveIntegerField(default=1)
-    # Of a distributed run: how many dependencies are not final yet, and which step is to
-    # blame for this one, when it is not ok.
+    # Distributed runs only: the number of dependencies that are not final yet, and the
+    # step that caused this one not to be ok.
     waits_for = models.PositiveIntegerField(default=0)
     root_position = models.PositiveIntegerField(null=True, blank=True)
-    # What a person said of a call whose outcome nobody knew.
+    # A person's decision about a call whose outcome is unknown.
     resolution = models.CharField(max_length=16, choices=Resolution, blank=True, default="")
     resolved_by = models.CharField(max_length=200, blank=True, default="")
     resolved_at = models.DateTimeField(null=True, blank=True)
@@ -210,14 +210,14 @@ class RunStep(LeasedRow):
 
 
 class Owner(Protocol):
-    """A row that keeps values until it ends: a goal or a run."""
+    """A row that has values in the working store until it ends: a goal or a run."""
 
     pk: Any
     project_id: int
 
 
 def owner_of(row: Owner) -> str:
-    """Return the name under which a row keeps its values: `goal:<uuid>` or `run:<uuid>`."""
+    """Return the owner name of a row in the working store: `goal:<uuid>` or `run:<uuid>`."""
     return f"{type(row).__name__.lower()}:{row.pk}"
 
 
@@ -229,7 +229,7 @@ class WorkingItem(models.Model):
     name = models.CharField(max_length=200)
     ciphertext = models.BinaryField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    # Null while the owner is alive; set when it ends.
+    # Null until the owner ends.
     expires_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

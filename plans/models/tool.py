@@ -1,4 +1,4 @@
-"""What is known of tools beyond their code: who may use them, where they come from."""
+"""Rows about tools: project policies, concurrency slots, MCP servers and their tools."""
 
 from django.conf import settings
 from django.db import models
@@ -12,13 +12,13 @@ SERVER_NAME_CHARACTERS = 30
 
 
 class ProjectToolPolicy(models.Model):
-    """Whether a project may call a tool; allowed without a row."""
+    """Whether a project may call a tool; without a row it may."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     tool = models.CharField(max_length=TOOL_NAME_CHARACTERS)
     allowed = models.BooleanField()
     changed_at = models.DateTimeField(db_default=Now())
-    # Null for a change that came over REST.
+    # Null for a change made through the REST API.
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -54,11 +54,11 @@ class McpServer(models.Model):
     server_name = models.CharField(max_length=200, blank=True, default="")
     server_version = models.CharField(max_length=100, blank=True, default="")
     protocol_version = models.CharField(max_length=32, blank=True, default="")
-    # SHA-256 of the tools as they were discovered last.
+    # SHA-256 of the tools at the last discovery.
     digest = models.CharField(max_length=64, blank=True, default="")
     asked_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(null=True, blank=True)
-    # Redacted; empty while the last attempt went well.
+    # Redacted; empty after a successful attempt.
     last_error = models.TextField(blank=True, default="")
     error_at = models.DateTimeField(null=True, blank=True)
 

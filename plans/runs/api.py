@@ -1,4 +1,4 @@
-"""POST /api/v1/plans/runs, and what became of a run."""
+"""The REST API of plan runs: submit, inspect, cancel, resolve a step, rerun."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -86,11 +86,11 @@ Name = Annotated[
 ]
 
 
-class _Given(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class RunOptions(_Given):
+class RunOptions(_StrictModel):
     """How a run is named and executed."""
 
     correlation_id: Annotated[
@@ -110,8 +110,8 @@ class RunOptions(_Given):
     ] = False
 
 
-class ResolveRequest(_Given):
-    """What somebody who has looked says of a step."""
+class ResolveRequest(_StrictModel):
+    """A person's decision about a step whose outcome is unknown."""
 
     verdict: Annotated[
         Verdict,
@@ -123,7 +123,7 @@ class ResolveRequest(_Given):
     ] = False
 
 
-class RerunRequest(_Given):
+class RerunRequest(_StrictModel):
     """Where to begin."""
 
     from_position: Annotated[
@@ -139,15 +139,15 @@ class PlanRefusedError(APIException):
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
-        """List every violation."""
-        told = {"detail": "The plan breaks the contract.", "code": "contract_violated"}
+        """Build the response body with every violation."""
+        body = {"detail": "The plan breaks the contract.", "code": "contract_violated"}
         super().__init__()
-        # Beside texts the errors hold numbers, which are to stay numbers.
-        self.detail: Any = {**told, "errors": errors}
+        # APIException would turn the numbers in the errors into text.
+        self.detail: Any = {**body, "errors": errors}
 
 
 class RunConflictError(APIException):
-    """409: what is asked does not fit the state of the run."""
+    """409: the request does not fit the state of the run."""
 
     status_code = status.HTTP_409_CONFLICT
 
@@ -244,10 +244,12 @@ class ResolveStepView(KeyedView):
     def post(self, request: Request, run_id: UUID, position: int) -> Response:
         """Settle an `unknown_outcome` or poisoned step (0-based place); the run goes on."""
         run = _find(request, run_id)
-        given = read_options(ResolveRequest, request.data)
-        by = given.by or _key_name(request)
+        options = read_options(ResolveRequest, request.data)
+        by = options.by or _key_name(request)
         try:
-            return _accept(resolve_step(run.pk, position, given.verdict, by, new_key=given.new_key))
+            return _accept(
+                resolve_step(run.pk, position, options.verdict, by, new_key=options.new_key)
+            )
         except RunRefusedError as error:
             return _refuse(error)
 
@@ -265,9 +267,11 @@ class RerunView(KeyedView):
     def post(self, request: Request, run_id: UUID) -> Response:
         """Queue a new run of the same plan, from its beginning or from one step on."""
         run = _find(request, run_id)
-        given = read_options(RerunRequest, request.data)
+        options = read_options(RerunRequest, request.data)
         try:
-            return _accept(rerun(run.pk, given.from_position, by=given.by or _key_name(request)))
+            return _accept(
+                rerun(run.pk, options.from_position, by=options.by or _key_name(request))
+            )
         except RunRefusedError as error:
             return _refuse(error)
 
@@ -277,24 +281,24 @@ def _find(request: Request, run_id: UUID) -> Run:
 
 
 def _key_name(request: Request) -> str:
-    """Name who asked when the body does not: the key, by its public part."""
+    """Return the default for `by`: the API key, by its public part."""
     return f"key {key_of(request).key_id}"
 
 
 def _accept(run: Run) -> Response:
-    """Say where a run that was accepted is to be seen."""
-    shown = QueuedRun.dump({**vars(run), "url": reverse("api_plans_run", args=[run.id])})
-    return Response(shown, status=status.HTTP_202_ACCEPTED)
+    """Return a 202 response with the URL of the run."""
+    body = QueuedRun.dump({**vars(run), "url": reverse("api_plans_run", args=[run.id])})
+    return Response(body, status=status.HTTP_202_ACCEPTED)
 
 
 def _describe_run(run: Run) -> Json:
-    # Stored rows are checked each time they are shown.
+    # Stored rows are validated each time they are shown.
     violations = check_results(run) if run.meta is not None else []
     computed = {"results": results_of(run), "contract_violations": violations}
     return RunResource.dump({**vars(run), **computed})
 
 
 def _refuse(error: RunRefusedError) -> Response:
-    not_found = error.code in _NOT_FOUND
-    refused = status.HTTP_404_NOT_FOUND if not_found else status.HTTP_409_CONFLICT
-    return Response({"detail": str(error), "code": error.code}, status=refused)
+    is_missing = error.code in _NOT_FOUND
+    status_code = status.HTTP_404_NOT_FOUND if is_missing else status.HTTP_409_CONFLICT
+    return Response({"detail": str(error), "code": error.code}, status=status_code)

@@ -1,4 +1,4 @@
-"""Claims of runs, and the clock that their deadlines go by."""
+"""Claims of runs, and the clock for their deadlines."""
 
 import time
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ def lease() -> timedelta:
 class RunClaim(Claim):
     """A run that this worker holds.
 
-    `starts` counts the claims since the run last got on; `ahead` is by how much the database's
-    clock (seconds since 1970) is before this process's monotonic one, and `stop_at` the
-    deadline by the latter.
+    `starts` counts the claims since the run last made progress. `ahead` is the offset of the
+    database's clock (seconds since 1970) to the monotonic clock of this process; `stop_at`
+    is the deadline on the monotonic clock.
     """
 
     run: Run
@@ -41,21 +41,21 @@ class RunClaim(Claim):
 
 
 def claim_run(run_id: UUID) -> RunClaim | None:
-    """Take a run that is queued or went silent; None when it is not free."""
-    given = {"run": run_id, "lease": lease(), "most": MAX_STARTS}
-    row = next(iter(execute("claim_run", given)), None)
+    """Claim a run that is queued or went silent; return None when it is not free."""
+    params = {"run": run_id, "lease": lease(), "most": MAX_STARTS}
+    row = next(iter(execute("claim_run", params)), None)
     if row is None:
         return None
     token, starts, is_cancelled, now, deadline = row
     ahead = now - time.monotonic()
     stop_at = None if deadline is None else deadline - ahead
     run = Run.objects.get(pk=run_id)
-    held = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, fencing_token=token)
-    return RunClaim(held, lease(), token, run, starts, is_cancelled, ahead, stop_at)
+    held_run = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, fencing_token=token)
+    return RunClaim(held_run, lease(), token, run, starts, is_cancelled, ahead, stop_at)
 
 
 def claim_poisoned(run_id: UUID) -> RunClaim | None:
-    """Take a run whose workers died too often; its starts count anew."""
+    """Claim a run whose workers died too often, and restart its count."""
     with transaction.atomic():
         silent = Run.objects.filter(
             pk=run_id,

@@ -1,13 +1,13 @@
 """The distributed runner: each ready step is a message to any worker.
 
-1. A run begins under its claim: the rows get to know what they wait for, and the ready
-   steps are enqueued. From then on each step has a lease and a token of its own.
+1. A run begins under its claim: the number of open dependencies is stored with each step,
+   and the ready steps are enqueued. From then on each step has its own lease and token.
 2. A worker takes a step by a conditional update, calls the tool, and settles the result
-   under the run's lock: what became ready is enqueued in the same transaction, what
-   cannot be called gets its row at once.
-3. Whoever settles the last step ends the run.
+   under the run's lock. Steps that became ready are enqueued in the same transaction;
+   steps that cannot be called get their result immediately.
+3. The worker that settles the last step ends the run.
 
-No chord, no result backend: a message is a hint, the rows are counted.
+There is no chord and no result backend: a message is a hint, the rows decide.
 """
 
 import time
@@ -40,7 +40,7 @@ logger = structlog.get_logger(__name__)
 
 # Several short steps of one message are settled together.
 _SETTLE_SECONDS = 0.05
-# What a message leaves after this time goes to other workers.
+# Steps that a message has not begun after this time go back to the queue.
 _SLICE_SECONDS = 2.0
 
 
@@ -53,15 +53,15 @@ class HeldStep(NamedTuple):
     call_group: int
 
 
-def begin(claim: RunClaim, payload: object, *, give_up: str | None = None) -> None:
-    """Let the steps of a claimed run go out to the workers.
+def begin(claim: RunClaim, payload: object, *, give_up_reason: str | None = None) -> None:
+    """Enqueue the ready steps of a claimed run.
 
-    With a reason to `give_up` every step gets a row, and no tool is called.
+    With a `give_up_reason` every step is settled, and no tool is called.
     """
     run = claim.run
     plan = plan_of(run, payload)
     with transaction.atomic():
-        settlement = Settlement(run, plan, stopped=give_up)
+        settlement = Settlement(run, plan, stopped=give_up_reason)
         final = final_results(run)
         awaited = count_awaited(plan, final)
         claim.release(open_steps=len(awaited))
@@ -72,21 +72,21 @@ def begin(claim: RunClaim, payload: object, *, give_up: str | None = None) -> No
 
 
 def execute_steps(run: Run, positions: Sequence[int]) -> None:
-    """Call the tools of ready steps; without positions, only look what is left to do."""
+    """Execute ready steps; without positions, only settle those that need no call."""
     try:
         plan = plan_of(run)
     except working_store.WorkingItemMissingError:
         _settle_ready(run)
         return
-    held = _claim(run, positions)
-    if held:
-        _Message(run, plan, held).go_through()
-    if len(held) < len(positions) or not positions:
+    claimed = _claim(run, positions)
+    if claimed:
+        _Message(run, plan, claimed).execute_all()
+    if len(claimed) < len(positions) or not positions:
         _settle_ready(run, plan)
 
 
 def _settle_ready(run: Run, plan: ResolvedPlan | None = None) -> None:
-    """Settle what is ready and must not be called, such as the rest of a cancelled run."""
+    """Settle ready steps that must not be called, such as those of a cancelled run."""
     with settling(run.pk, plan) as settlement:
         if settlement is not None and settlement.stopped is not None:
             settlement.settle_ready()
@@ -95,47 +95,47 @@ def _settle_ready(run: Run, plan: ResolvedPlan | None = None) -> None:
 def _claim(run: Run, positions: Sequence[int]) -> list[HeldStep]:
     if not positions:
         return []
-    bounds = {"lease": lease(), "most": MAX_STARTS}
-    rows = execute("claim_steps", {"run": run.pk, "positions": list(positions), **bounds})
+    params = {"lease": lease(), "most": MAX_STARTS}
+    rows = execute("claim_steps", {"run": run.pk, "positions": list(positions), **params})
     return sorted(HeldStep(*row) for row in rows)
 
 
 class _Message:
-    """The steps of one message, one after the other."""
+    """The claimed steps of one message, executed one after the other."""
 
-    def __init__(self, run: Run, plan: ResolvedPlan, held: list[HeldStep]) -> None:
+    def __init__(self, run: Run, plan: ResolvedPlan, claimed: list[HeldStep]) -> None:
         self.run = run
         self.plan = plan
-        self.left = {step.position: step for step in held}
+        self.pending = {step.position: step for step in claimed}
         self.done: dict[int, tuple[Executed, int | None]] = {}
         self.is_cancelled = False
 
-    def go_through(self) -> None:
-        """Execute and settle the steps; hand on what takes too long for one message."""
+    def execute_all(self) -> None:
+        """Execute and settle the steps; give back those that exceed the time of a message."""
         give_back_at = time.monotonic() + _SLICE_SECONDS
         settle_at = time.monotonic() + _SETTLE_SECONDS
         with self._kept_alive():
             outputs = self._read_outputs()
-            for step in list(self.left.values()):
+            for step in list(self.pending.values()):
                 self.done[step.position] = self._execute(step, outputs), step.token
-                del self.left[step.position]
+                del self.pending[step.position]
                 if time.monotonic() >= settle_at:
                     self._settle()
                     settle_at = time.monotonic() + _SETTLE_SECONDS
-                if self.left and (time.monotonic() > give_back_at or is_stopping()):
+                if self.pending and (time.monotonic() > give_back_at or is_stopping()):
                     break
             self._settle()
-            if self.left:
+            if self.pending:
                 self._give_back()
 
     def _give_back(self) -> None:
-        """Let other workers take what was claimed and not begun."""
+        """Requeue the steps that were claimed and not begun."""
         with settling(self.run.pk, self.plan) as settlement:
             if settlement is not None:
-                settlement.give_back({step.position: step.token for step in self.left.values()})
+                settlement.give_back({step.position: step.token for step in self.pending.values()})
 
     def _settle(self) -> None:
-        """Store the results there are."""
+        """Store the results so far."""
         if not self.done:
             return
         done, self.done = self.done, {}
@@ -145,46 +145,46 @@ class _Message:
             else:
                 settlement.settle(done)
 
-    def _execute(self, held: HeldStep, outputs: dict[int, JsonValue]) -> Executed:
-        step = self.plan.steps[held.position]
-        if held.starts > 1 and not may_repeat(step):
+    def _execute(self, claimed: HeldStep, outputs: dict[int, JsonValue]) -> Executed:
+        step = self.plan.steps[claimed.position]
+        if claimed.starts > 1 and not may_repeat(step):
             return admit_unknown(step)
 
         def context_of(plan: PlannedStep) -> CallContext:
-            group = held.call_group
-            return make_context(self.run, plan, held.starts, group, lambda: self.is_cancelled)
+            group = claimed.call_group
+            return make_context(self.run, plan, claimed.starts, group, lambda: self.is_cancelled)
 
         seams = Seams(call_tool, redact=redact, redact_json=redact_json, context_of=context_of)
-        # What it waits for is ok: otherwise it would have been settled, not enqueued.
-        return run_step(self.plan, held.position, Progress(), outputs, seams)
+        # All its dependencies are ok: otherwise it would have been settled, not enqueued.
+        return run_step(self.plan, claimed.position, Progress(), outputs, seams)
 
     def _read_outputs(self) -> dict[int, JsonValue]:
         plan = self.plan
-        wanted = {
+        referenced = {
             other
-            for position in self.left
+            for position in self.pending
             if plan.steps[position].has_dollar
             for other in plan.steps[position].dependencies
             if other in plan.referenced
         }
-        names = [f"{OUTPUT_PREFIX}{index}" for index in wanted]
+        names = [f"{OUTPUT_PREFIX}{index}" for index in referenced]
         stored = working_store.get_named(self.run, names)
         return {int(name.removeprefix(OUTPUT_PREFIX)): output for name, output in stored.items()}
 
     def _kept_alive(self) -> AbstractContextManager[None]:
-        """Hold the steps while they are called, and hear whether the run is cancelled."""
+        """Renew the leases of the steps, and watch for a cancellation of the run."""
         if connection.in_atomic_block:
             return nullcontext()
         return kept_alive(min(2.0, lease().total_seconds() / 10), self._beat)
 
     def _beat(self) -> None:
-        held = list(self.left.values())
-        given = {
+        pending = list(self.pending.values())
+        params = {
             "run": self.run.pk,
             "lease": lease(),
-            "positions": [step.position for step in held],
-            "tokens": [step.token for step in held],
+            "positions": [step.position for step in pending],
+            "tokens": [step.token for step in pending],
         }
-        rows = execute("beat_steps", given)
+        rows = execute("beat_steps", params)
         if not rows or rows[0][0]:
             self.is_cancelled = True

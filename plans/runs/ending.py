@@ -1,4 +1,4 @@
-"""The end of a run, the same for every runner: summary, check, and who wants to know."""
+"""The end of a run, the same for every runner: summary, validation, notification."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,13 +17,13 @@ from plans.runs import working_store
 
 logger = structlog.get_logger(__name__)
 
-# Agents look at the end of a plan; they wait for it on the queue of planning.
+# The tasks of agents that handle the end of a plan run on the planning queue.
 _ON_END_QUEUE = "plan"
 POISON = "poison"
 
 
 def end_columns(plan: ResolvedPlan, progress: Progress) -> dict[str, Any]:
-    """Return the columns of a run whose steps all have results."""
+    """Return the final columns of a run whose steps all have results."""
     meta = summarise(plan, progress)
     violations = validate_results([*collect_rows(plan, progress), meta.as_row()])
     return {
@@ -36,20 +36,23 @@ def end_columns(plan: ResolvedPlan, progress: Progress) -> dict[str, Any]:
 
 
 def state_of(results: Mapping[int, StepResult]) -> Run.State:
-    """Return how a run has ended: for people to look at when a step killed workers."""
-    poisoned = any(result.reason == POISON for result in results.values())
-    return Run.State.POISON if poisoned else Run.State.ENDED
+    """Return the final state of a run: poison when a step killed its workers."""
+    is_poisoned = any(result.reason == POISON for result in results.values())
+    return Run.State.POISON if is_poisoned else Run.State.ENDED
 
 
 def settle_end(run: Run) -> None:
-    """In the transaction that ends a run: raw values get an end, the submitter is told."""
+    """Expire the raw values of a run and enqueue its `on_end_task`.
+
+    Called in the transaction that ends the run.
+    """
     working_store.expire(run)
     if run.on_end_task:
         enqueue(run.on_end_task, run.on_end_kwargs, _ON_END_QUEUE, run.project_id)
 
 
 def report_end(run: Run, columns: Mapping[str, Any]) -> None:
-    """Log an end that somebody should look at."""
+    """Log contract violations and poisoned runs."""
     if columns["contract_violations"]:
         logger.error(
             "run_breaks_contract", run_id=str(run.id), violations=columns["contract_violations"]

@@ -1,11 +1,11 @@
-"""The writer of an inline run: a thread that commits whatever is queued, at once.
+"""The writer of an inline run: a thread that commits queued rows in groups.
 
-While one transaction is on its way to the disk, the results of the next steps gather;
-they go into one statement together. The same thread renews the lease while nothing
-happens, and hears whether the run was cancelled. Who has to wait for a commit makes it
-itself when nobody else is at it: that saves two changes of thread.
+While one transaction is being flushed, the results of the next steps are queued; they are
+written by one statement. The same thread renews the lease while it is idle, and reads
+whether the run was cancelled. A caller that has to wait for a commit does it itself when
+the writer is idle, which saves two thread switches.
 
-Inside somebody's transaction everything stays on its connection: `DirectCommit`.
+Inside a transaction of the caller, `DirectCommit` uses the connection of the caller.
 """
 
 import threading
@@ -20,14 +20,14 @@ from plans.runs.claims import RunClaim
 from plans.runs.step_statements import Outputs, StepStore, StoredRow
 from plans.runs.worker_threads import writers
 
-# How long results gather when nobody waits for them.
+# How long results are collected while no caller waits for them.
 _GATHER_SECONDS = 0.004
 _MOST_QUEUED = 4_000
 _NONE: Outputs = {}
 
 
 class DirectCommit:
-    """Stores each row at once, on the caller's connection."""
+    """Stores each row immediately, on the connection of the caller."""
 
     def __init__(self, claim: RunClaim) -> None:
         self._store = StepStore(claim)
@@ -42,11 +42,11 @@ class DirectCommit:
         self.put(index, row)
 
     def close(self) -> None:
-        """There is nothing left to store."""
+        """Do nothing: every row is stored already."""
 
 
 class _Queued(NamedTuple):
-    """A row on its way, and who waits for it."""
+    """A queued row; `stored` is set when it is committed."""
 
     position: int
     row: StoredRow
@@ -55,10 +55,10 @@ class _Queued(NamedTuple):
 
 
 class GroupCommit:
-    """Stores rows from a thread of its own, many in one transaction.
+    """Stores rows from a separate thread, many in one transaction.
 
-    Queueing a row takes no lock: appending to a deque and taking from it are whole
-    steps by themselves. Only a thread that is idle has to be woken.
+    Queueing a row takes no lock: append and popleft of a deque are atomic. Only an idle
+    thread has to be woken.
     """
 
     def __init__(self, claim: RunClaim) -> None:
@@ -68,7 +68,7 @@ class GroupCommit:
         self._committing = threading.Lock()
         self._commits = 0
         lock = threading.Lock()
-        # The thread waits for rows; who queues too much, until it has got on.
+        # The thread waits for rows; a caller that fills the queue waits until it is drained.
         self._changed = threading.Condition(lock)
         self._drained = threading.Condition(lock)
         self._is_idle = self._is_urgent = self._is_closing = False
@@ -76,9 +76,9 @@ class GroupCommit:
         self._thread: Future[None] = writers.submit(self._work)
 
     def put(self, index: int, row: StoredRow, outputs: Outputs = _NONE) -> None:
-        """Store a row soon; waits only when thousands are queued already.
+        """Queue a row; block only when thousands are queued already.
 
-        A later row of the same step takes its place.
+        A later row of the same step replaces it.
         """
         if self._failure is not None:
             raise self._failure
@@ -89,7 +89,7 @@ class GroupCommit:
             self._wait_for_room()
 
     def put_now(self, index: int, row: StoredRow) -> None:
-        """Store a row, and all before it, and return when they are durable."""
+        """Store a row and all before it; return when they are durable."""
         self._check()
         if connection.connection is not None and self._committing.acquire(False):
             try:
@@ -102,13 +102,13 @@ class GroupCommit:
         self._queue.append(_Queued(index, row, _NONE, stored))
         self._is_urgent = True
         self._wake()
-        # A failure lets go who is queued; who comes later sees it.
+        # A failure releases callers that wait; later ones raise it.
         if self._failure is None:
             stored.wait()
         self._check()
 
     def close(self) -> None:
-        """Return when everything is durable; raise what has gone wrong."""
+        """Wait until every row is durable; raise the failure of the writer, if any."""
         self._is_closing = True
         self._wake()
         self._thread.result()
@@ -138,7 +138,7 @@ class GroupCommit:
             self._fail(error)
 
     def _gather(self) -> bool:
-        """Wait until rows are due, or the lease has to be renewed; False at the end."""
+        """Wait until rows are due or the lease has to be renewed; return False at the end."""
         with self._changed:
             while not self._is_due() and not self._is_closing:
                 oldest = self._queue[0] if self._queue else None
@@ -155,35 +155,35 @@ class GroupCommit:
         return self._is_urgent or self._store.seconds_to_beat() <= 0
 
     def _is_old(self, oldest: _Queued | None) -> bool:
-        """Whether a row was queued all the while: nobody else has committed it."""
+        """Whether a row is still the oldest in the queue, so no other thread committed it."""
         try:
             return oldest is not None and self._queue[0] is oldest
         except IndexError:
             return False
 
     def _sleep(self) -> None:
-        """Wait to be woken; whoever queues a row from now on does it."""
+        """Wait until a caller that queues a row wakes this thread."""
         self._is_idle = True
         if not (self._queue or self._is_urgent or self._is_closing):
             self._changed.wait(self._store.seconds_to_beat())
         self._is_idle = False
 
     def _commit_queued(self) -> None:
-        """Commit what is queued now; the caller is the only one at it."""
+        """Commit the queued rows; the caller holds `_committing`."""
         queued = [self._queue.popleft() for _ in range(len(self._queue))]
         rows = {entry.position: entry.row for entry in queued}
-        outputs = {k: v for entry in queued for k, v in entry.outputs.items()}
+        outputs = {name: output for entry in queued for name, output in entry.outputs.items()}
         try:
             self.is_cancelled = self._store.write_surely(rows, outputs)
         except BaseException:
-            # A time limit in the middle of it, perhaps: `close` stores them.
+            # Possibly a time limit in mid-write: `close` stores them.
             self._queue.extendleft(reversed(queued))
             self._wake()
             raise
         self._commits += 1
-        self._let_go(queued)
+        self._release(queued)
 
-    def _let_go(self, queued: Iterable[_Queued]) -> None:
+    def _release(self, queued: Iterable[_Queued]) -> None:
         for entry in queued:
             if entry.stored is not None:
                 entry.stored.set()
@@ -192,9 +192,9 @@ class GroupCommit:
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error
-        self._let_go(list(self._queue))
+        self._release(list(self._queue))
 
 
 def open_commit(claim: RunClaim) -> DirectCommit | GroupCommit:
-    """Return the writer that fits: a thread, or the transaction the caller is in."""
+    """Return the writer of a claim: direct inside a transaction, else a thread."""
     return DirectCommit(claim) if connection.in_atomic_block else GroupCommit(claim)

@@ -1,14 +1,15 @@
 """The inline runner: one task executes a run, its ready steps in threads.
 
-1. The claim holds the run; the writer renews it while steps take their time.
+1. The claim holds the run; the writer renews it while steps are running.
 2. A step of a tool with side effects is stored as started before the call. Others are
-   called at once: after a crash they are called again, and change nothing more.
-3. Results go to the writer, which commits whatever is queued.
+   called immediately: calling them again after a crash has no further effect.
+3. Results are queued for the writer, which commits them in groups.
 4. With the last result the run ends, in one transaction.
 
-A run whose worker died is gone through carefully: one step at a time, each stored as
-started before, so that the third start of a deadly step is its last. A run longer
-than a slice is handed to the next message, so that no task outlives its limits.
+After the death of a worker its run is executed carefully: one step at a time, each stored
+as started before the call, so that a step that kills workers is started three times at
+most. A run that is longer than a slice continues in the next message, so that no task
+exceeds its time limits.
 """
 
 import threading
@@ -45,9 +46,9 @@ crew_threads = KeptThreads("plans-step")
 class Crew:
     """Performs the steps of a frontier, at most `limit` at a time.
 
-    `perform(index)` runs a step and stores its result; `is_over()` is asked before each
-    and tells whether to leave the rest. What `perform` raises ends the work and is
-    raised to the caller, after the steps under way have ended.
+    `perform(index)` runs a step and stores its result. `is_over()` is called before each
+    step; True leaves the rest. An exception of `perform` stops the work and is raised to the
+    caller after the running steps have ended.
     """
 
     def __init__(
@@ -64,17 +65,17 @@ class Crew:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._busy = self._waiting = 0
-        self._mates: list[Future[None]] = []
+        self._helpers: list[Future[None]] = []
         self._failure: BaseException | None = None
 
     def work(self) -> None:
-        """Take part until there is nothing left to do."""
+        """Perform steps until none is left."""
         try:
             self._take_part()
-        except BaseException as error:  # noqa: BLE001 - a time limit, while it waited
+        except BaseException as error:  # noqa: BLE001 - a time limit during the wait
             self._fail(error)
-        for mate in self._mates:
-            mate.result()
+        for helper in self._helpers:
+            helper.result()
         if self._failure is not None:
             raise self._failure
 
@@ -85,11 +86,11 @@ class Crew:
             done = index
             try:
                 self._perform(index)
-            except BaseException as raised:  # noqa: BLE001 - raised again by work()
-                error = raised
+            except BaseException as failure:  # noqa: BLE001 - raised again by work()
+                error = failure
 
     def _next(self, done: int | None, error: BaseException | None) -> int | None:
-        """Note the end of a step, and take the next one; one visit for both."""
+        """Record the end of a step and take the next one, under one lock."""
         with self._lock:
             if done is not None:
                 self._note_end(done, error)
@@ -103,12 +104,12 @@ class Crew:
             index = self._frontier.take()
             self._busy += 1
             if self._frontier and not self._waiting:
-                self._call_mate()
+                self._add_helper()
             return index
 
-    def _call_mate(self) -> None:
-        if len(self._mates) < self._limit - 1:
-            self._mates.append(crew_threads.submit(self._help))
+    def _add_helper(self) -> None:
+        if len(self._helpers) < self._limit - 1:
+            self._helpers.append(crew_threads.submit(self._help))
 
     def _help(self) -> None:
         try:
@@ -132,12 +133,12 @@ class Crew:
 
 
 _SLICE_SECONDS = 240
-# As the rows have them: an enum's value is looked up anew each time.
+# Plain values: reading `.value` of an enum for each row is slow.
 _STARTED, _FINAL = RunStep.State.STARTED.value, RunStep.State.FINAL.value
 
 
 class InlineRun:
-    """One claim at work: the plan, what is known of it, and where results go."""
+    """The execution of one claim: the plan, its progress, and the writer of results."""
 
     def __init__(self, claim: RunClaim, payload: object) -> None:
         self.claim = claim
@@ -146,10 +147,10 @@ class InlineRun:
         self.plan = read_plan(payload, self.rows)
         self.progress = progress_of(self.plan, final_results(self.run))
         self.outputs: dict[int, JsonValue] = {}
-        # The steps whose call was begun and not ended, with their starts.
+        # The start count of each step whose call began and did not end.
         self.interrupted = {row.position: row.starts for row in self.rows if row.state == _STARTED}
         self.is_careful = claim.starts > 1
-        # The worker died so soon that no start was stored: it counts for each step.
+        # The worker died before it stored a start: it counts for each step.
         self.unseen_starts = int(self.is_careful and not self.interrupted)
         # The number of the next call of each step.
         self.starts = [max(row.starts, self.unseen_starts) + 1 for row in self.rows]
@@ -165,14 +166,14 @@ class InlineRun:
         self.commit = open_commit(claim)
 
     def go_on(self) -> None:
-        """Run what has no result yet; end the run, or queue it for another slice."""
+        """Run the steps without a result; end the run, or queue it for another slice."""
         self._read_outputs()
         frontier = self._frontier()
         self._work(frontier)
         self._close(is_over=not frontier)
 
     def give_up(self, reason: str) -> None:
-        """Settle every step that has no result, and call no tool."""
+        """Settle every step that has no result, without calling a tool."""
         self.seams = replace(self.seams, stop=lambda: reason)
         frontier = self._frontier()
         while frontier:
@@ -182,8 +183,8 @@ class InlineRun:
         self._close(is_over=True)
 
     @property
-    def knows_whom_to_blame(self) -> bool:
-        """Whether a step has been begun so often that it is not begun again."""
+    def has_poisonous_step(self) -> bool:
+        """Whether a step was started too often to be started again."""
         return any(starts >= MAX_STARTS for starts in self.interrupted.values())
 
     def _skip_or_blame(self, index: int) -> Executed:
@@ -209,7 +210,7 @@ class InlineRun:
         try:
             Crew(frontier, self._perform, is_over, limit).work()
         except BaseException:
-            # What is queued is true all the same.
+            # The queued results are valid all the same.
             with suppress(Exception):
                 self.commit.close()
             raise
@@ -251,7 +252,7 @@ class InlineRun:
         return make_context(self.run, step, starts, group, lambda: self.commit.is_cancelled)
 
     def _begin(self, step: PlannedStep) -> str | None:
-        """Store that a tool is about to be called; return why not, if it waited too long."""
+        """Store the start of a call; return why it must not happen any more, if so."""
         row = {
             "position": step.index,
             "state": _STARTED,
@@ -265,7 +266,7 @@ class InlineRun:
         return None
 
     def _read_stop(self) -> str | None:
-        """Return why no further tool may be called, if there is a reason."""
+        """Return the reason why no further tool may be called, if any."""
         if self.commit.is_cancelled:
             return "cancelled"
         stop_at = self.claim.stop_at
@@ -274,7 +275,7 @@ class InlineRun:
         return None
 
     def _store(self, index: int, executed: Executed, began_at: float) -> None:
-        """Make a step's result final, and keep its output if others refer to it."""
+        """Store the result of a step, and its output when other steps refer to it."""
         result, claim = executed.result, self.claim
         row = {
             "position": index,

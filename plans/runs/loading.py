@@ -1,4 +1,4 @@
-"""What a runner reads before it begins: the plan, and what its rows say already."""
+"""The data that a runner reads first: the plan and the rows of its steps."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -61,32 +61,32 @@ def read_rows(run: Run) -> list[StepRow]:
 
 
 def read_plan(payload: object, rows: Sequence[StepRow]) -> ResolvedPlan:
-    """Resolve a payload; names are shown as they were redacted when it was submitted."""
+    """Return the plan of a payload, its names redacted as at submission."""
     return resolve_plan(payload, _shown_names(payload, rows))
 
 
 def _shown_names(payload: object, rows: Sequence[StepRow]) -> Callable[[str], str]:
     steps = payload.get("steps") if isinstance(payload, dict) else None
-    shown: dict[str, str] = {}
+    shown_names: dict[str, str] = {}
     for step, row in zip(steps if isinstance(steps, list) else [], rows, strict=False):
         if isinstance(step, dict):
-            _note(shown, step.get("step_id"), row.step_id)
-            _note(shown, step.get("title"), row.title)
+            _note(shown_names, step.get("step_id"), row.step_id)
+            _note(shown_names, step.get("title"), row.title)
             tool = step.get("tool")
             name = tool.get("name") if isinstance(tool, dict) else tool
-            _note(shown, name, row.tool)
+            _note(shown_names, name, row.tool)
 
     def show(text: str) -> str:
-        known = shown.get(text)
-        return redact(text) if known is None else known
+        shown = shown_names.get(text)
+        return redact(text) if shown is None else shown
 
     return show
 
 
-def _note(shown: dict[str, str], raw: Any, text: str | None) -> None:  # noqa: ANN401 - as a model wrote it
-    # Without an id a row shows its place: that is no other text of this one.
-    if isinstance(raw, str) and raw not in shown and raw.strip() and text:
-        shown.setdefault(clean_text(raw), text)
+def _note(shown_names: dict[str, str], raw: Any, text: str | None) -> None:  # noqa: ANN401 - as the model wrote it
+    # The row of a step without an id shows its position, which is not the redacted id.
+    if isinstance(raw, str) and raw not in shown_names and raw.strip() and text:
+        shown_names.setdefault(clean_text(raw), text)
 
 
 _MOST_PLANS = 4
@@ -99,10 +99,10 @@ _plans: OrderedDict[UUID, ResolvedPlan] = OrderedDict()
 def plan_of(run: Run, payload: object = None) -> ResolvedPlan:
     """Return the plan of a run; WorkingItemMissingError when its payload is gone."""
     with _lock:
-        known = _plans.get(run.pk)
-        if known is not None:
+        cached = _plans.get(run.pk)
+        if cached is not None:
             _plans.move_to_end(run.pk)
-            return known
+            return cached
     if payload is None:
         payload = working_store.get(run, "payload")
     plan = read_plan(payload, read_rows(run))
@@ -114,6 +114,6 @@ def plan_of(run: Run, payload: object = None) -> ResolvedPlan:
 
 
 def forget(run_id: UUID) -> None:
-    """Keep no raw arguments of a run that has ended."""
+    """Drop the cached plan of a run that has ended: it holds raw arguments."""
     with _lock:
         _plans.pop(run_id, None)

@@ -1,7 +1,7 @@
-"""What a run began with: contract, release and tools; a worker that differs leaves it.
+"""The contract, release and tools that a run is pinned to; other workers refuse it.
 
-A plan was validated and perhaps half executed with tools of certain arguments. A worker
-of another release may have other ones: it refuses the run and says why, and a worker
+A plan was validated, and may be half executed, against certain tool arguments. A worker of
+another release may have different tools: it refuses the run and stores why, and a worker
 that fits takes it.
 """
 
@@ -29,14 +29,14 @@ logger = structlog.get_logger(__name__)
 
 _SHORTEST_PAUSE_SECONDS = 5
 _LONGEST_PAUSE_SECONDS = 300
-# Refused for so long, a run says that no worker at all seems to fit.
+# A run refused for this long reports that no worker fits.
 STUCK_AFTER = timedelta(hours=1)
 _SHOWN_DIGITS = 16
 
 
 @lru_cache(maxsize=1_000)
 def digest_of(tool: Tool) -> str:
-    """Return a short name of what calling a tool means: arguments and consequences."""
+    """Return a short digest of a tool's arguments and side effects."""
     meaning = [tool.name, tool.schema(), tool.side_effects, tool.idempotent]
     text = json.dumps(meaning, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_DIGITS]
@@ -45,19 +45,19 @@ def digest_of(tool: Tool) -> str:
 def digests_of(plan: ResolvedPlan) -> dict[str, str]:
     """Return the digest of each tool of this release that a plan calls, by name.
 
-    Tools of MCP servers are the same for workers of all releases: none would fit better.
+    Tools of MCP servers are left out: they are the same for the workers of all releases.
     """
     calls = dict.fromkeys(step.call for step in plan.steps)
-    found = {name: find_tool(name) for name in calls}
+    tools = {name: find_tool(name) for name in calls}
     return {
         name: digest_of(tool)
-        for name, tool in found.items()
+        for name, tool in tools.items()
         if tool is not None and tool.source == PYTHON
     }
 
 
 def pins_of(plan: ResolvedPlan) -> dict[str, object]:
-    """Return the columns that say what a run begins with."""
+    """Return the columns that pin a run to contract, release and tools."""
     return {
         "contract_version": CONTRACT_VERSION,
         "release": settings.FAILSOFT_RELEASE,
@@ -66,7 +66,7 @@ def pins_of(plan: ResolvedPlan) -> dict[str, object]:
 
 
 def find_misfit(run: Run) -> str | None:
-    """Return why this process must not execute a run, or None when it may."""
+    """Return why this process must not execute a run; None when it may."""
     major = CONTRACT_VERSION.partition(".")[0]
     if run.contract_version.partition(".")[0] != major:
         return f"contract {run.contract_version} is wanted, this worker has {CONTRACT_VERSION}"
@@ -83,7 +83,7 @@ def _differences(pinned: Mapping[str, str]) -> Iterator[str]:
 
 
 def refuse(run: Run, misfit: str) -> None:
-    """Leave a run where it is, for a while, with a reason that everybody can see."""
+    """Store why this worker refuses a run, and postpone the run."""
     seconds = min(_SHORTEST_PAUSE_SECONDS * 2 ** min(run.refusals, 10), _LONGEST_PAUSE_SECONDS)
     reason = f"Release {settings.FAILSOFT_RELEASE} refused it: {misfit}."
     since_long = Run.objects.filter(pk=run.pk, first_refused_at__lt=DatabaseNow() - STUCK_AFTER)

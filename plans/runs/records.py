@@ -1,4 +1,4 @@
-"""Reading runs back: rows as the contract writes them, and their check."""
+"""Stored runs as result rows of the contract, and their validation."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,12 +18,12 @@ def results_of(run: Run) -> list[dict[str, Any]]:
 
 
 def results_document(run: Run) -> dict[str, Any]:
-    """Return the results of an ended run as commands and the API hand them out."""
+    """Return the results document of an ended run, as commands and the API show it."""
     return {"contract_version": run.contract_version, "results": results_of(run)}
 
 
 def check_results(run: Run) -> list[Violation]:
-    """Return how the stored results of an ended run break the contract."""
+    """Return the contract violations in the stored results of an ended run."""
     return validate_results(results_of(run))
 
 
@@ -34,7 +34,7 @@ def final_results(run: Run) -> dict[int, StepResult]:
 
 
 def progress_of(plan: ResolvedPlan, results: Mapping[int, StepResult]) -> Progress:
-    """Return how far a plan has come with these results."""
+    """Return the progress of a plan with these results."""
     progress = Progress()
     for index in plan.order if results else ():
         if index in results:
@@ -43,7 +43,7 @@ def progress_of(plan: ResolvedPlan, results: Mapping[int, StepResult]) -> Progre
 
 
 def read_result(step: RunStep) -> StepResult:
-    """Return the result of a final row, true to the row even when it is wrong."""
+    """Return the result of a final row as stored, valid or not."""
     return StepResult(
         step_id=step.step_id,
         tool=step.tool,
@@ -57,9 +57,9 @@ def read_result(step: RunStep) -> StepResult:
 
 def _in_order(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the summary with its keys in the contract's order, which jsonb forgets."""
-    known = {key: meta[key] for key in Meta.model_fields if key in meta}
+    ordered = {key: meta[key] for key in Meta.model_fields if key in meta}
     if isinstance(meta.get("stats"), dict):
         counts = meta["stats"]
         in_order = {key: counts[key] for key in Stats.model_fields if key in counts}
-        known["stats"] = in_order | counts
-    return known | {key: meta[key] for key in meta if key not in known}
+        ordered["stats"] = in_order | counts
+    return ordered | {key: meta[key] for key in meta if key not in ordered}

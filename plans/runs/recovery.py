@@ -1,4 +1,4 @@
-"""Runs and steps whose worker died or whose message is gone are taken up again."""
+"""Recovery of runs and steps whose worker died or whose message was lost."""
 
 from collections import defaultdict
 from uuid import UUID
@@ -18,7 +18,7 @@ _WORKING = Q(state=Run.State.RUNNING)
 
 
 def reconcile_runs() -> int:
-    """Queue again what should be under way and is not; return how much was found.
+    """Requeue stalled runs and steps; return how many there were.
 
     A run that went silent too often is ended as poison instead.
     """
@@ -34,14 +34,14 @@ def _queue_again(run: Run) -> None:
 
 
 def _reconcile_steps() -> int:
-    """Take up the steps of distributed runs, run by run, under its lock."""
+    """Requeue or settle silent steps of distributed runs, each run under its lock."""
     steps = RunStep.objects.filter(silent_steps())
     rows = steps.order_by("lease_until").values_list("run_id", "position")
-    of_run: dict[UUID, list[int]] = defaultdict(list)
+    positions_by_run: dict[UUID, list[int]] = defaultdict(list)
     for run_id, position in rows[:_STEPS_BATCH]:
-        of_run[run_id].append(position)
-    for run_id, positions in of_run.items():
+        positions_by_run[run_id].append(position)
+    for run_id, positions in positions_by_run.items():
         with settling(run_id) as settlement:
             if settlement is not None:
                 settlement.settle_silent(positions)
-    return sum(map(len, of_run.values()))
+    return sum(map(len, positions_by_run.values()))

@@ -1,4 +1,4 @@
-"""Running a plan again: as a new run, from its beginning or from one of its steps."""
+"""Reruns: a new run of the same plan, from the beginning or from one of its steps."""
 
 from uuid import UUID
 
@@ -15,9 +15,9 @@ from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, store_run
 def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Run:
     """Queue a new run of the same plan; results before `from_position` are kept.
 
-    Kept is what a step before it did, ok or not, if everything it waited for is kept
-    too; what was skipped is looked at anew. Nothing that is kept is called. Raises
-    RunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
+    The result of an earlier step is kept, ok or not, if the results of all its
+    dependencies are kept too. Skipped steps are evaluated again. Kept steps are not called.
+    Raises RunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
     `values_deleted`.
     """
     run = ended_run(run_id)
@@ -42,10 +42,10 @@ def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Ru
         )
 
 
-def _find_kept(run: Run, plan: ResolvedPlan, before: int) -> dict[int, RunStep]:
+def _find_kept(run: Run, plan: ResolvedPlan, end: int) -> dict[int, RunStep]:
     called = {
         step.position: step
-        for step in run.steps.filter(state=RunStep.State.FINAL, position__lt=before)
+        for step in run.steps.filter(state=RunStep.State.FINAL, position__lt=end)
         if not step.skipped
     }
     kept: dict[int, RunStep] = {}
@@ -64,18 +64,18 @@ def _copy(step: RunStep) -> RunStep:
 
 
 def _read_outputs(run: Run, plan: ResolvedPlan, kept: dict[int, RunStep]) -> dict[str, object]:
-    """Return the raw outputs that steps to be run refer to."""
-    wanted = {
+    """Return the raw outputs of kept steps that the steps to be run refer to."""
+    names = {
         f"{OUTPUT_PREFIX}{other}"
         for step in plan.steps
         if step.index not in kept and step.has_dollar
         for other in step.dependencies
         if other in kept and kept[other].ok and other in plan.referenced
     }
-    found = working_store.get_named(run, wanted)
-    if wanted - found.keys():
+    outputs = working_store.get_named(run, names)
+    if names - outputs.keys():
         raise RunRefusedError(
             "values_deleted",
             "Outputs that later steps refer to have been deleted; run it from the start.",
         )
-    return found
+    return outputs

@@ -1,4 +1,4 @@
-"""Executing runs: whoever gets the claim reads the plan and hands it to its runner.
+"""Executing runs: the worker that gets the claim hands the plan to its runner.
 
 Safe to call any number of times, in any number of processes.
 """
@@ -28,7 +28,7 @@ def execute_run(run_id: UUID) -> None:
 
 
 def execute_steps(run_id: UUID, positions: Sequence[int]) -> None:
-    """Execute ready steps of a distributed run; the rows say which still want it."""
+    """Execute ready steps of a distributed run; the rows decide which still need it."""
     distributed = Run.objects.filter(pk=run_id, runner=Run.Runner.DISTRIBUTED)
     run = distributed.filter(state=Run.State.RUNNING).first()
     if run is not None and _fits(run):
@@ -36,43 +36,43 @@ def execute_steps(run_id: UUID, positions: Sequence[int]) -> None:
 
 
 def end_poisoned(run_id: UUID) -> None:
-    """Go on with a run that killed its workers, without what is to blame.
+    """Resume a run that killed its workers, without the step that did it.
 
-    When no step is to blame, every step gets a row and no tool is called.
+    When no such step is known, every step is settled and no tool is called.
     """
     _go_on(claim_poisoned(run_id), POISON)
 
 
-def _go_on(claim: RunClaim | None, give_up: str | None = None) -> None:
+def _go_on(claim: RunClaim | None, give_up_reason: str | None = None) -> None:
     if claim is None:
         return
     try:
-        _hand_over(claim, give_up)
+        _hand_over(claim, give_up_reason)
     except LeaseLostError:
         logger.warning("run_lease_lost", run_id=str(claim.run.pk))
 
 
-def _hand_over(claim: RunClaim, give_up: str | None) -> None:
+def _hand_over(claim: RunClaim, give_up_reason: str | None) -> None:
     run = claim.run
     try:
         payload = working_store.get(run, "payload")
     except working_store.WorkingItemMissingError:
-        # The shown payload has the same steps, and can be read without a key.
-        payload, give_up = run.payload, "payload_lost"
+        # The redacted payload has the same steps, and is readable without a key.
+        payload, give_up_reason = run.payload, "payload_lost"
     if run.runner == Run.Runner.DISTRIBUTED:
-        distributed_runner.begin(claim, payload, give_up=give_up)
+        distributed_runner.begin(claim, payload, give_up_reason=give_up_reason)
         return
-    work = InlineRun(claim, payload)
-    if give_up is None or (give_up == POISON and work.knows_whom_to_blame):
-        work.go_on()
+    inline_run = InlineRun(claim, payload)
+    if give_up_reason is None or (give_up_reason == POISON and inline_run.has_poisonous_step):
+        inline_run.go_on()
     else:
-        work.give_up(give_up)
+        inline_run.give_up(give_up_reason)
 
 
 def _fits(run: Run) -> bool:
-    """Whether this process has what the run began with; if not, the run says why.
+    """Whether this process may execute the run; if not, store why.
 
-    Who ends a cancelled run needs no tool.
+    A cancelled run needs no tools, so every worker may end it.
     """
     misfit = None if run.cancel_requested_at else find_misfit(run)
     if misfit is not None:

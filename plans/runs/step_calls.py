@@ -1,4 +1,4 @@
-"""How a stored step calls its tool: under which key, and whether it may do so twice."""
+"""Tool calls of stored steps: the idempotency key, and whether a call may be repeated."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -15,14 +15,14 @@ _UNKNOWN = "The worker stopped during the call; its effect is unknown."
 
 
 def idempotency_key(run_id: UUID | str, step_id: str, group: int) -> str:
-    """Return the key of one intended call, whatever becomes of the workers."""
+    """Return the idempotency key of a call, the same for every try of it."""
     return f"{run_id}:{step_id}:{group}"
 
 
 def make_context(
     run: Run, step: PlannedStep, attempt: int, group: int, is_cancelled: Callable[[], bool]
 ) -> CallContext:
-    """Return what the tool may know of this call."""
+    """Return the context of a call, which is passed to the tool."""
     return CallContext(
         idempotency_key=idempotency_key(run.id_text, str(step.index + 1), group),
         run_id=run.id_text,
@@ -34,15 +34,15 @@ def make_context(
 
 
 def may_repeat(step: PlannedStep) -> bool:
-    """Whether a call that may have happened can be made again."""
-    found = find_tool(step.call)
-    return found is None or found.idempotent or not found.side_effects
+    """Whether a call that may have happened may be repeated."""
+    tool = find_tool(step.call)
+    return tool is None or tool.idempotent or not tool.side_effects
 
 
 def has_side_effects(step: PlannedStep) -> bool:
-    """Whether the call changes the world, so that its start is stored before."""
-    found = find_tool(step.call)
-    return found is not None and found.side_effects
+    """Whether the call has side effects, so that its start must be stored first."""
+    tool = find_tool(step.call)
+    return tool is not None and tool.side_effects
 
 
 def blame(step: PlannedStep, starts: int) -> Executed:
@@ -52,7 +52,7 @@ def blame(step: PlannedStep, starts: int) -> Executed:
 
 
 def admit_unknown(step: PlannedStep) -> Executed:
-    """Return the result of a call that may have happened and must not happen twice."""
+    """Return the result of a call that may have happened and must not be repeated."""
     return fail(step, UNKNOWN_OUTCOME, _UNKNOWN)
 
 

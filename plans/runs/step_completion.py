@@ -1,4 +1,4 @@
-"""Settling steps of a distributed run: everything here happens under the run's lock."""
+"""Settling steps of a distributed run, always under the lock of the run."""
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK
 
 logger = structlog.get_logger(__name__)
 
-# Up to so many ready steps each have a message of their own; more of them share.
+# Up to this many ready steps get a message each; beyond that, steps share messages.
 _SINGLE_MESSAGES = 64
 _MOST_STEPS_OF_MESSAGE = 16
 _WAIT_OF_STEP = timedelta(milliseconds=100)
@@ -42,22 +42,22 @@ _Done = Mapping[int, tuple[Executed, int | None]]
 
 
 def lock_run(run_id: UUID) -> Run | None:
-    """Lock a distributed run that is under way; None when it is not."""
+    """Lock a running distributed run; return None when it is not running."""
     running = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
     distributed = running.filter(runner=Run.Runner.DISTRIBUTED, lease_until=None)
     return distributed.select_for_update(no_key=True).first()
 
 
 def silent_steps() -> Q:
-    """Return the condition of ready steps whose worker died or whose message is gone."""
+    """Return the filter for ready steps whose worker died or whose message was lost."""
     return silent(Q(state=RunStep.State.PENDING), Q(state=RunStep.State.STARTED), QUEUE)
 
 
 class Settlement:
-    """One transaction's work on a locked run: results in, ready steps out.
+    """One transaction on a locked run: stores results, enqueues ready steps.
 
-    `stopped` is the reason why no further tool is called; without one it is read from
-    the run.
+    `stopped` is the reason why no further tool is called; by default it is read from the
+    run.
     """
 
     def __init__(self, run: Run, plan: ResolvedPlan, stopped: str | None = None) -> None:
@@ -68,7 +68,7 @@ class Settlement:
         self.seams = Seams(_never_called, lambda: self.stopped, strict_degraded=run.strict_degraded)
 
     def settle(self, done: _Done) -> None:
-        """Store results under their tokens, and go on from them."""
+        """Store results under their tokens, and advance their dependents."""
         accepted = self._store(
             {index: (step.result, token) for index, (step, token) in done.items()}
         )
@@ -84,47 +84,51 @@ class Settlement:
         }
         working_store.put_all(self.run, outputs)
         self.advance(
-            self._release(Counter(d for index in accepted for d in self.plan.dependents[index]))
+            self._release(
+                Counter(
+                    dependent for index in accepted for dependent in self.plan.dependents[index]
+                )
+            )
         )
 
     def settle_ready(self) -> None:
-        """Settle what is ready and not begun, as far as no tool is needed for it."""
+        """Settle ready steps that have not begun and need no call."""
         ready = self._open().filter(state=RunStep.State.PENDING, waits_for=0)
         self.advance(list(ready.values_list("position", flat=True)))
 
     def give_back(self, tokens: Mapping[int, int]) -> None:
-        """Enqueue steps anew that were claimed and not begun."""
-        given = {"positions": list(tokens), "tokens": list(tokens.values())}
-        rows = execute("give_back_steps", {"run": self.run.pk, **given})
+        """Requeue steps that were claimed and not begun."""
+        params = {"positions": list(tokens), "tokens": list(tokens.values())}
+        rows = execute("give_back_steps", {"run": self.run.pk, **params})
         self._enqueue([position for (position,) in rows], alone=True)
 
     def settle_silent(self, positions: Sequence[int]) -> None:
-        """Take up ready steps whose message or worker went silent."""
+        """Requeue or settle ready steps whose message was lost or whose worker died."""
         rows = self._open().filter(silent_steps(), position__in=positions, waits_for=0)
-        taken_up = list(rows.values_list("position", "fencing_token", "starts", "state"))
+        silent_rows = list(rows.values_list("position", "fencing_token", "starts", "state"))
         done: dict[int, tuple[Executed, int | None]] = {}
-        again: list[int] = []
-        for position, token, starts, state in taken_up:
+        requeued: list[int] = []
+        for position, token, starts, state in silent_rows:
             step = self.plan.steps[position]
             if state == RunStep.State.STARTED and starts >= MAX_STARTS:
                 done[position] = blame(step, starts), token
             elif state == RunStep.State.STARTED and not may_repeat(step):
                 done[position] = admit_unknown(step), token
             elif self.stopped is None:
-                again.append(position)
+                requeued.append(position)
             elif state == RunStep.State.STARTED:
-                left = run_step(self.plan, position, self.progress, {}, self.seams)
-                done[position] = left, token
-        # Whoever had begun them comes too late now; their starts stay counted.
-        self._open().filter(position__in=again).update(state=RunStep.State.PENDING)
-        self._enqueue(again, alone=True)
+                executed = run_step(self.plan, position, self.progress, {}, self.seams)
+                done[position] = executed, token
+        # A late result of the first worker is refused from here on; the starts stay counted.
+        self._open().filter(position__in=requeued).update(state=RunStep.State.PENDING)
+        self._enqueue(requeued, alone=True)
         if done:
             self.settle(done)
-        elif len(again) < len(taken_up):
+        elif len(requeued) < len(silent_rows):
             self.settle_ready()
 
     def advance(self, ready: Iterable[int]) -> None:
-        """Enqueue what can be called now, settle what cannot; end the run with the last."""
+        """Enqueue steps that can be called, settle those that cannot; end the run if it is over."""
         pending = deque(sorted(ready))
         self._read_faults({d for i in pending for d in self.plan.steps[i].dependencies})
         calls: list[int] = []
@@ -140,7 +144,7 @@ class Settlement:
             if not settled:
                 waiting = self._open().filter(waits_for__gt=0)
                 awaited = dict(waiting.values_list("position", "waits_for"))
-                # From here on any step may come up.
+                # From here on any step may become ready.
                 self._read_faults(range(len(self.plan.steps)))
             settled[index] = result
             self.progress.record(self.plan, index, result)
@@ -157,7 +161,7 @@ class Settlement:
         return self.run.steps.exclude(state=RunStep.State.FINAL)
 
     def _read_faults(self, positions: Collection[int]) -> None:
-        """Read the results that keep others from being called, and what caused them."""
+        """Read the results that block other steps, and their root causes."""
         if not positions:
             return
         not_ok = Q(ok=False) | Q(reason__isnull=False)
@@ -173,7 +177,7 @@ class Settlement:
         return set(self.progress.roots.values())
 
     def _store(self, results: Mapping[int, tuple[StepResult, int | None]]) -> set[int]:
-        """Write results; return those that were not too late."""
+        """Write results; return the positions whose token was still valid."""
         if not results:
             return set()
         rows = [
@@ -194,15 +198,15 @@ class Settlement:
         return {position for (position,) in stored}
 
     def _release(self, released: Counter[int]) -> list[int]:
-        """Count down what waits for the new results; return what became ready."""
+        """Decrease the open dependencies of steps; return the positions that became ready."""
         if not released:
             return []
         # In order, so that two transactions never wait for each other's rows.
         positions = sorted(released)
         results = [released[position] for position in positions]
-        given = {"run": self.run.pk, "positions": positions, "results": results}
-        rows = execute("release_dependents", given)
-        return [position for position, left in rows if left == 0]
+        params = {"run": self.run.pk, "positions": positions, "results": results}
+        rows = execute("release_dependents", params)
+        return [position for position, open_count in rows if open_count == 0]
 
     def _enqueue(self, positions: list[int], *, alone: bool = False) -> None:
         if not positions:
@@ -211,7 +215,7 @@ class Settlement:
         rows = self.run.steps.filter(position__in=positions)
         rows.update(lease_until=DatabaseNow() + until)
         size = 1 if alone else min(_MOST_STEPS_OF_MESSAGE, -(-len(positions) // _SINGLE_MESSAGES))
-        # Those that do no harm when they are begun and not finished beside others.
+        # Only steps that may be repeated share a message: it may be lost in between.
         steps = self.plan.steps
         shared = [index for index in positions if size > 1 and may_repeat(steps[index])]
         single = [[index] for index in positions if index not in set(shared)]
@@ -234,9 +238,9 @@ class Settlement:
 
 @contextmanager
 def settling(run_id: UUID, plan: ResolvedPlan | None = None) -> Iterator[Settlement | None]:
-    """Work on a locked run in one transaction; on None when it is not under way any more.
+    """Lock a run for a settlement in one transaction; yield None when it is not running.
 
-    A run whose plan cannot be read is settled without a call.
+    A run whose plan cannot be read is settled without calls.
     """
     with transaction.atomic():
         run = lock_run(run_id)
@@ -250,7 +254,7 @@ def settling(run_id: UUID, plan: ResolvedPlan | None = None) -> Iterator[Settlem
 
 
 def read_stop(run: Run) -> str | None:
-    """Return why no further tool of a run may be called, if there is a reason."""
+    """Return the reason why no further tool of a run may be called, if any."""
     if run.cancel_requested_at is not None:
         return "cancelled"
     deadline: datetime | None = run.deadline_at

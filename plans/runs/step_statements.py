@@ -1,4 +1,4 @@
-"""The statements that store steps, fenced by the claim, and the heartbeat."""
+"""The prepared statements that store steps, fenced by the claim, and the heartbeat."""
 
 import time
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
 
 class Prepared:
-    """A statement of `plans/runs/sql` whose values are texts and whose answer is a boolean."""
+    """A prepared statement of `plans/runs/sql` with text parameters and a boolean result."""
 
     def __init__(self, name: str) -> None:
         self._text = statement(name)
@@ -39,10 +39,10 @@ class Prepared:
         self._key = f"plans_{name}".encode()
         self._known: WeakSet[Connection[Any]] = WeakSet()
 
-    def ask(self, values: Mapping[str, str]) -> bool | None:
+    def run(self, values: Mapping[str, str]) -> bool | None:
         """Return the first column of the first row, or None when there is no row.
 
-        Commits by itself, unless the caller is in a transaction.
+        Commits, unless the caller is in a transaction.
         """
         django = connections[DEFAULT_DB_ALIAS]
         django.ensure_connection()
@@ -56,16 +56,16 @@ class Prepared:
     def _send(self, server: Connection[Any], values: Mapping[str, str]) -> PGresult:
         if server not in self._known:
             self._prepare(server)
-        given = [values[name].encode() for name in self._names]
+        params = [values[name].encode() for name in self._names]
         try:
-            return self._execute(server, given)
+            return self._execute(server, params)
         except InvalidSqlStatementName:
-            # psycopg forgets all that is prepared when something is rolled back.
+            # psycopg drops its prepared statements on a rollback.
             self._prepare(server)
-            return self._execute(server, given)
+            return self._execute(server, params)
 
-    def _execute(self, server: Connection[Any], given: list[bytes]) -> PGresult:
-        server.pgconn.send_query_prepared(self._key, given)
+    def _execute(self, server: Connection[Any], params: list[bytes]) -> PGresult:
+        server.pgconn.send_query_prepared(self._key, params)
         return _answer(server)
 
     def _prepare(self, server: Connection[Any]) -> None:
@@ -77,7 +77,7 @@ class Prepared:
 
 
 def _answer(server: Connection[Any]) -> PGresult:
-    """Wait as a cursor would, so that signals are heard meanwhile."""
+    """Wait for the result as a cursor does, so that signals are handled."""
     result: PGresult = server.wait(generators.execute(server.pgconn))[-1]
     if result.status not in _DONE:
         raise error_from_result(result)
@@ -88,28 +88,28 @@ logger = structlog.get_logger(__name__)
 _RETRY_SECONDS = 0.2
 STORE_STEPS = Prepared("store_steps")
 StoredRow = Mapping[str, Any]
-# What others refer to, under the names of the working store.
+# Outputs that other steps refer to, by their names in the working store.
 Outputs = Mapping[str, JsonValue]
 
 
 class StepStore:
-    """Writes for one claim, and renews it with the same connection."""
+    """Stores the steps of one claim, and renews it over the same connection."""
 
     def __init__(self, claim: RunClaim) -> None:
         self._claim = claim
         self._run = claim.run
-        self._has_got_on = claim.starts <= 1
+        self._has_progressed = claim.starts <= 1
         self._lease_seconds = lease().total_seconds()
         self._beat_seconds = min(2.0, self._lease_seconds / 10)
         self._held_at = self._beat_at = time.monotonic()
         self._is_cancelled = claim.is_cancelled
 
     def seconds_to_beat(self) -> float:
-        """Return how long nothing need be said to keep the lease."""
+        """Return the seconds until the next heartbeat."""
         return max(0.0, self._beat_at + self._beat_seconds - time.monotonic())
 
     def write_surely(self, rows: Mapping[int, StoredRow], outputs: Outputs) -> bool:
-        """Write, and again while the database is away and the lease lasts."""
+        """Write; retry while the database is unavailable and the lease lasts."""
         while True:
             try:
                 return self.write(rows, outputs)
@@ -121,25 +121,27 @@ class StepStore:
                 time.sleep(_RETRY_SECONDS)
 
     def write(self, rows: Mapping[int, StoredRow], outputs: Outputs) -> bool:
-        """Store rows and outputs in one transaction; return whether to stop.
+        """Store rows and outputs in one transaction; return whether the run is cancelled.
 
-        Raises LeaseLostError before anything is written when the claim is old.
+        Raises LeaseLostError before anything is written when the claim is lost.
         """
-        asked_at = time.monotonic()
-        gets_on = not self._has_got_on and any(row["state"] == "final" for row in rows.values())
-        if outputs or gets_on:
+        written_at = time.monotonic()
+        has_progress = not self._has_progressed and any(
+            row["state"] == "final" for row in rows.values()
+        )
+        if outputs or has_progress:
             with transaction.atomic():
                 self._write_rows(rows)
                 working_store.put_all(self._run, outputs)
-                if gets_on:
+                if has_progress:
                     Run.objects.filter(pk=self._run.pk).update(starts=1)
         elif rows:
             self._write_rows(rows)
-        if gets_on:
-            self._has_got_on = True
-        if asked_at >= self._beat_at + self._beat_seconds:
+        if has_progress:
+            self._has_progressed = True
+        if written_at >= self._beat_at + self._beat_seconds:
             self._beat()
-            self._held_at = self._beat_at = asked_at
+            self._held_at = self._beat_at = written_at
         return self._is_cancelled
 
     def _write_rows(self, rows: Mapping[int, StoredRow]) -> None:
@@ -148,15 +150,15 @@ class StepStore:
             "token": str(self._claim.token),
             "rows": to_json(list(rows.values())).decode(),
         }
-        self._note(STORE_STEPS.ask(texts))
+        self._note(STORE_STEPS.run(texts))
 
     def _beat(self) -> None:
-        given = {"run": self._run.pk, "token": self._claim.token, "lease": lease()}
-        found = execute("beat_run", given)
-        self._note(found[0][0] if found else None)
+        params = {"run": self._run.pk, "token": self._claim.token, "lease": lease()}
+        rows = execute("beat_run", params)
+        self._note(rows[0][0] if rows else None)
 
     def _note(self, is_cancelled: bool | None) -> None:
-        """Note what a statement says; nothing when the claim is not the run's any more."""
+        """Store the cancellation flag of a statement; None means that the claim is lost."""
         if is_cancelled is None:
             raise LeaseLostError(str(self._run.pk))
         self._is_cancelled = is_cancelled

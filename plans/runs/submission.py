@@ -1,4 +1,4 @@
-"""Queueing runs: validated, then row and message in one transaction."""
+"""Submitting runs: validation, then row and message in one transaction."""
 
 import json
 import secrets
@@ -29,7 +29,7 @@ from plans.runs.pinning import pins_of
 EXECUTE_TASK = "plans.tasks.execute_run"
 STEPS_TASK = "plans.tasks.execute_steps"
 QUEUE = "steps"
-# Raw outputs that others refer to, in the working store of a run: `output:<index>`.
+# Raw outputs that other steps refer to are stored as `output:<index>`.
 OUTPUT_PREFIX = "output:"
 _NONE: Mapping[Any, Any] = {}
 
@@ -38,12 +38,14 @@ class InvalidPlanError(Exception):
     """The payload breaks the contract; nothing was stored or run."""
 
     def __init__(self, violations: list[Violation]) -> None:
-        super().__init__("; ".join(f"{v.path}: {v.message}" for v in violations[:3]))
+        super().__init__(
+            "; ".join(f"{violation.path}: {violation.message}" for violation in violations[:3])
+        )
         self.violations = violations
 
 
 class RunRefusedError(Exception):
-    """A run is not acted on; `code` is for programs, the text for people."""
+    """The request cannot be applied to the run; `code` is stable."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -69,12 +71,11 @@ def submit_run(
 ) -> Run:
     """Validate a payload and queue its run; InvalidPlanError when it is refused.
 
-    `on_end_task` is enqueued with `on_end_args` through the outbox when the run has
-    ended, whichever way. Without a `correlation_id` the run's own id is it. Steps not
-    begun at `deadline_at` are skipped; the deadline moves by the time that passes
-    before a worker takes the run. With `strict_degraded` steps that depend on a
-    makeshift are skipped, too. `force` is for trying out the executor: an invalid payload of
-    bounded size is run as far as it can be.
+    When the run has ended, `on_end_task` is enqueued with `on_end_args` through the outbox.
+    The default of `correlation_id` is the id of the run. Steps not begun at `deadline_at`
+    are skipped; the time in the queue is added to the deadline. `strict_degraded` skips
+    steps that depend on a degraded output. `force` is for tests of the executor: an invalid
+    payload of bounded size is run as far as possible.
     """
     if runner not in Run.Runner.values:
         raise UnknownRunnerError(runner)
@@ -104,10 +105,10 @@ def store_run(
     outputs: Mapping[str, object] = _NONE,
     **columns: Any,  # noqa: ANN401 - of the row
 ) -> Run:
-    """Queue the run of a payload that was validated before.
+    """Queue the run of a validated payload.
 
-    `kept` are the rows of steps that have their result already, by position; `outputs`
-    are the raw outputs that others refer to.
+    `kept` are the rows of steps that have a result already, by position; `outputs` are the
+    raw outputs that other steps refer to.
     """
     plan = resolve_plan(payload, redact)
     now = clock.now()
@@ -118,7 +119,7 @@ def store_run(
             project_id=project_id,
             correlation_id=correlation_id or str(run_id),
             payload=redact_json(make_json(payload)),
-            # Until then the message counts as under way.
+            # The message counts as lost after this.
             lease_until=now + lease(),
             created_at=now,
             **pins_of(plan),
@@ -134,14 +135,14 @@ def store_run(
 
 
 def enqueue_run(run: Run) -> None:
-    """Write the message that makes a worker execute the run."""
+    """Enqueue the task that executes the run."""
     enqueue(EXECUTE_TASK, {"run_id": str(run.id)}, QUEUE, run.project_id)
 
 
 def cancel_run(project_id: int, run_id: UUID) -> bool:
     """Ask a run to stop before its next tool call; False when it has already ended.
 
-    Tools that are being called hear of it, and may end early.
+    Running tools can poll for it, and may end early.
     """
     unfinished = Run.objects.filter(project_id=project_id, pk=run_id, state__in=UNFINISHED)
     with transaction.atomic():
@@ -149,7 +150,7 @@ def cancel_run(project_id: int, run_id: UUID) -> bool:
             return False
         run = unfinished.get()
         if run.runner == Run.Runner.DISTRIBUTED and run.state == Run.State.RUNNING:
-            # What nobody has begun is settled at once.
+            # Steps that have not begun are settled immediately.
             args: dict[str, JSON] = {"run_id": str(run.pk), "positions": []}
             enqueue(STEPS_TASK, args, QUEUE, project_id)
     return True

@@ -1,15 +1,15 @@
-"""What held a run up, and what brought it down: read from the rows of its steps."""
+"""The critical path and the root causes of a run, read from the rows of its steps."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 
 class StepTrace(NamedTuple):
-    """What a row says of one step; `ok` is None until the step is final.
+    """The outcome and timing of one step; `ok` is None until the step is final.
 
-    `called_until` is when the call of its tool had ended, in seconds since 1970; None
-    when the tool was not called or has not ended. A page reads thousands of these: a
-    number is read forty times as fast as a date.
+    `called_until` is the end of the tool call in seconds since 1970; None when the tool was
+    not called or has not ended. A page reads thousands of these, and a number is read 40
+    times as fast as a date.
     """
 
     position: int
@@ -23,8 +23,8 @@ class StepTrace(NamedTuple):
 def find_critical_path(steps: Iterable[StepTrace]) -> list[int]:
     """Return the positions of the chain of steps that decided when the run ended.
 
-    It is walked from the step that ended last, each time to the dependency that ended
-    last. Only steps whose tool was called and has ended count.
+    The chain goes from the step that ended last to its dependency that ended last, and so
+    on. Only steps whose tool was called and has ended count.
     """
     ended = {step.step_id: step for step in steps if step.called_until is not None}
     path: dict[int, None] = {}
@@ -38,8 +38,8 @@ def find_critical_path(steps: Iterable[StepTrace]) -> list[int]:
 def find_root_causes(steps: Iterable[StepTrace]) -> dict[int, int]:
     """Return the position of the root cause of each step that is not ok.
 
-    A failed step is its own; so is one that was skipped for a reason that is no
-    dependency's, such as a cancelled run.
+    A failed step is its own root cause; so is a step that was skipped for another reason
+    than a dependency, such as a cancelled run.
     """
     not_ok = {step.step_id: step for step in steps if step.ok is False}
     roots: dict[int, int] = {}
@@ -51,7 +51,7 @@ def find_root_causes(steps: Iterable[StepTrace]) -> dict[int, int]:
 
 
 def _chain(step: StepTrace, not_ok: Mapping[str, StepTrace], roots: Mapping[int, int]) -> list[int]:
-    """Follow the first dependency that is not ok until one is its own cause, or known."""
+    """Follow the first dependency that is not ok, up to a root cause."""
     chain = {step.position: None}
     blocker = _blocker(step, not_ok)
     while blocker is not None and blocker.position not in chain:
@@ -65,8 +65,8 @@ def _chain(step: StepTrace, not_ok: Mapping[str, StepTrace], roots: Mapping[int,
 def _blocker(step: StepTrace, not_ok: Mapping[str, StepTrace]) -> StepTrace | None:
     if not step.skipped:
         return None
-    found = [not_ok[name] for name in step.dependencies if name in not_ok]
-    return next((other for other in found if not other.skipped), next(iter(found), None))
+    blockers = [not_ok[name] for name in step.dependencies if name in not_ok]
+    return next((other for other in blockers if not other.skipped), next(iter(blockers), None))
 
 
 def _last(steps: Iterable[StepTrace]) -> StepTrace | None:

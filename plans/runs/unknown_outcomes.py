@@ -1,8 +1,8 @@
-"""What a person says of a step that cannot tell itself what became of it.
+"""Decisions of people about steps whose outcome is unknown.
 
-A call that may or may not have happened ends as `unknown_outcome`, a step that killed
-its workers as `poison`. Somebody who has looked says: it was done, it was not done, or
-run it again. The run then goes on with the steps that were skipped because of it.
+A call that may or may not have happened ends as `unknown_outcome`, a step that killed its
+workers as `poison`. A person who has checked decides: it was done, it was not done, or run
+it again. The run then continues with the steps that were skipped because of it.
 """
 
 from collections import defaultdict
@@ -28,8 +28,8 @@ from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run
 
 Verdict = RunStep.Resolution
 UNRESOLVED = (UNKNOWN_OUTCOME, POISON)
-# A step that is to be run, or settled, anew.
-_ANEW: dict[str, Any] = {
+# The columns of a step that is run or settled again.
+_RESET: dict[str, Any] = {
     "state": RunStep.State.PENDING,
     "ok": None,
     "skipped": None,
@@ -46,7 +46,7 @@ _ANEW: dict[str, Any] = {
 
 @dataclass(slots=True)
 class Resolved:
-    """What became of several resolutions."""
+    """The steps that were resolved, and those that were refused."""
 
     done: list[tuple[UUID, int]] = field(default_factory=list)
     refused: list[tuple[UUID, int, RunRefusedError]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Resolved:
 def resolve_step(
     run_id: UUID, position: int, verdict: str, by: str, *, new_key: bool = False
 ) -> Run:
-    """Settle a step by somebody's word, and let its run go on.
+    """Settle a step by a person's decision, and resume its run.
 
     `verdict` is `done` (it counts as ok), `not_done` (it has failed) or `resume` (it is
     run again, under the same idempotency key unless `new_key`). Raises
@@ -67,18 +67,18 @@ def resolve_step(
 
 def resolve_steps(choices: Iterable[tuple[UUID, int]], verdict: str, by: str) -> Resolved:
     """Settle several steps the same way, run by run; one refused run stops no other."""
-    of_run: dict[UUID, list[int]] = defaultdict(list)
+    positions_by_run: dict[UUID, list[int]] = defaultdict(list)
     for run_id, position in choices:
-        of_run[run_id].append(position)
-    found = Resolved()
-    for run_id, positions in of_run.items():
+        positions_by_run[run_id].append(position)
+    resolved = Resolved()
+    for run_id, positions in positions_by_run.items():
         try:
             _resolve(run_id, positions, Verdict(verdict), by, new_key=False)
         except RunRefusedError as error:
-            found.refused += [(run_id, position, error) for position in positions]
+            resolved.refused += [(run_id, position, error) for position in positions]
         else:
-            found.done += [(run_id, position) for position in positions]
-    return found
+            resolved.done += [(run_id, position) for position in positions]
+    return resolved
 
 
 def _resolve(
@@ -90,9 +90,9 @@ def _resolve(
         plan = read_plan(kept_payload(run), read_rows(run))
         for step in run.steps.filter(position__in=positions):
             _decide(run, step, verdict, redact(by, NAME_BYTES), new_key=new_key)
-        behind = _find_behind(run, plan, positions)
-        run.steps.filter(position__in=behind).update(**_ANEW)
-        _open_again(run, verdict)
+        blocked = _find_blocked(run, plan, positions)
+        run.steps.filter(position__in=blocked).update(**_RESET)
+        _reopen(run, verdict)
     return run
 
 
@@ -115,7 +115,7 @@ def _decide(run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool
         "resolved_at": DatabaseNow(),
     }
     if verdict is Verdict.RESUME:
-        columns |= {**_ANEW, "call_group": F("call_group") + int(new_key)}
+        columns |= {**_RESET, "call_group": F("call_group") + int(new_key)}
     elif verdict is Verdict.DONE:
         columns |= {"ok": True, "skipped": False, "error": None, "root_position": None}
         columns["reason"] = f"resolved: done, as {quote(by)} has said"
@@ -128,20 +128,20 @@ def _decide(run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool
     RunStep.objects.filter(pk=step.pk).update(**columns)
 
 
-def _find_behind(run: Run, plan: ResolvedPlan, positions: Iterable[int]) -> list[int]:
-    """Return the steps that were skipped because of these, or together with them."""
+def _find_blocked(run: Run, plan: ResolvedPlan, positions: Iterable[int]) -> list[int]:
+    """Return the steps that were skipped because of these, or as poison with them."""
     skipped = dict(run.steps.filter(skipped=True).values_list("position", "reason"))
-    found = {position for position, reason in skipped.items() if reason == POISON}
-    pending = [*positions, *found]
+    blocked = {position for position, reason in skipped.items() if reason == POISON}
+    pending = [*positions, *blocked]
     while pending:
-        for other in plan.dependents[pending.pop()]:
-            if other in skipped and other not in found:
-                found.add(other)
-                pending.append(other)
-    return sorted(found)
+        for dependent in plan.dependents[pending.pop()]:
+            if dependent in skipped and dependent not in blocked:
+                blocked.add(dependent)
+                pending.append(dependent)
+    return sorted(blocked)
 
 
-def _open_again(run: Run, verdict: Verdict) -> None:
+def _reopen(run: Run, verdict: Verdict) -> None:
     columns: dict[str, Any] = {
         "state": Run.State.QUEUED,
         "task_status": None,
@@ -152,7 +152,7 @@ def _open_again(run: Run, verdict: Verdict) -> None:
         "lease_until": DatabaseNow() + lease(),
     }
     if verdict is Verdict.RESUME:
-        # Who wants it run now does not want it stopped.
+        # A resumed step overrides an earlier cancellation or deadline.
         columns |= {"cancel_requested_at": None, "deadline_at": None}
     Run.objects.filter(pk=run.pk).update(**columns)
     working_store.keep(run)

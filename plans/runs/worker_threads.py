@@ -1,4 +1,4 @@
-"""Threads with their own database connection, and whether this process is ending."""
+"""Thread pools with their own database connections, and the stop flag of this process."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ _MOST_THREADS = 64
 
 
 class KeptThreads:
-    """A pool that is made when it is needed, and made anew after a fork."""
+    """A thread pool that is created on demand, and again after a fork."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -22,7 +22,7 @@ class KeptThreads:
         self._pid = 0
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
-        """Let a thread do the work."""
+        """Run `work` in a thread of the pool."""
         with self._lock:
             if self._pool is None or self._pid != os.getpid():
                 self._pool = ThreadPoolExecutor(_MOST_THREADS, self._name)
@@ -30,7 +30,7 @@ class KeptThreads:
             return self._pool.submit(work)
 
     def end(self) -> None:
-        """Let all threads go, and close their connections."""
+        """Close the connections of all threads and end them."""
         with self._lock:
             pool, self._pool = self._pool, None
             if pool is None or self._pid != os.getpid():
@@ -44,29 +44,29 @@ class KeptThreads:
 
 def _close_connections(together: threading.Barrier) -> None:
     connections.close_all()
-    # Each thread closes its own: none may come twice.
+    # Each thread closes its own; the barrier keeps a thread from taking two of these tasks.
     together.wait(timeout=5)
 
 
 writers = KeptThreads("plans-writer")
-# Told to the processes of a worker by the one that hears SIGTERM.
+# Sent by the main process of a worker to its children on SIGTERM.
 STOP_SIGNAL = signal.SIGUSR2
 
 
-class _Wish:
-    to_stop = False
+class _StopFlag:
+    is_set = False
 
 
 def is_stopping() -> bool:
-    """Whether no further step is to be begun here."""
-    return _Wish.to_stop
+    """Whether this process is stopping, so that no further step may begin."""
+    return _StopFlag.is_set
 
 
-def listen() -> None:
-    """Hear the signal from now on; for processes that execute tasks."""
-    _Wish.to_stop = False
-    signal.signal(STOP_SIGNAL, _note)
+def handle_stop_signal() -> None:
+    """Install the handler of STOP_SIGNAL, in processes that execute tasks."""
+    _StopFlag.is_set = False
+    signal.signal(STOP_SIGNAL, _set_stop_flag)
 
 
-def _note(_number: int, _frame: FrameType | None) -> None:
-    _Wish.to_stop = True
+def _set_stop_flag(_number: int, _frame: FrameType | None) -> None:
+    _StopFlag.is_set = True

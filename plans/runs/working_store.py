@@ -1,4 +1,4 @@
-"""The working store: what execution needs raw, encrypted and soon deleted.
+"""The working store: raw values that execution needs, encrypted and short-lived.
 
 Sealed under project, owner and name (`diagnostics.outbound.credentials`). Never shown,
 never exported.
@@ -20,16 +20,16 @@ _PURGE_BATCH = 5_000
 
 
 class WorkingItemMissingError(Exception):
-    """The value was never stored, or its time is over."""
+    """The value was never stored, or has expired."""
 
 
 def put(row: Owner, name: str, value: object) -> None:
-    """Store a JSON value of a row under a name, replacing what stood there."""
+    """Store a JSON value of a row under a name, replacing an earlier one."""
     put_all(row, {name: value})
 
 
 def put_all(row: Owner, values: Mapping[str, object]) -> None:
-    """Store several values of a row by name, replacing what stood there."""
+    """Store several values of a row by name, replacing earlier ones."""
     owner = owner_of(row)
     items = [
         WorkingItem(
@@ -62,7 +62,7 @@ def get_all(row: Owner, prefix: str) -> dict[str, Any]:
 
 
 def get_named(row: Owner, names: Collection[str]) -> dict[str, Any]:
-    """Return the values of a row that have these names and are there, by name."""
+    """Return the values of a row that exist under these names, by name."""
     return _read(row, _items_of(row).filter(name__in=names)) if names else {}
 
 
@@ -79,17 +79,17 @@ def _read(row: Owner, items: QuerySet[WorkingItem]) -> dict[str, Any]:
 
 
 def keep(row: Owner) -> None:
-    """Let the values of a row that goes on stay until it ends again."""
+    """Keep the values of a resumed row until it ends again."""
     _items_of(row).update(expires_at=None)
 
 
 def expire(row: Owner) -> None:
-    """Let the values of a row that has ended be deleted when their time is over."""
+    """Set the expiry of the values of a row that has ended."""
     keep = timedelta(hours=settings.FAILSOFT_WORKING_KEEP_HOURS)
     _items_of(row).update(expires_at=DatabaseNow() + keep)
 
 
 def purge_due() -> int:
-    """Delete values whose time is over, the oldest first; return how many."""
+    """Delete expired values, the oldest first; return how many."""
     due = WorkingItem.objects.filter(expires_at__lte=DatabaseNow())
     return delete_oldest(due, "expires_at", _PURGE_BATCH)

@@ -18,7 +18,7 @@ from plans.tools.registry import ListedTool, list_servers, list_tools, set_allow
 
 
 class ToolFlags(Resource):
-    """What is known of a tool; `native_name` is for a provider's native tool calls."""
+    """The properties of a tool; `native_name` is for a provider's native tool calls."""
 
     name: str
     native_name: str
@@ -51,7 +51,7 @@ class McpServerResource(Resource):
 
 
 class ToolList(Listed[ToolResource]):
-    """All tools, and the MCP servers that some of them come from."""
+    """All tools, and the configured MCP servers."""
 
     servers: list[McpServerResource]
 
@@ -99,11 +99,11 @@ class ToolView(KeyedView):
         responses={200: ToolResource, **dict.fromkeys((400, 404), ProblemResource)},
     )
     def put(self, request: Request, name: str) -> Response:
-        """Let the project call the tool, or not; running steps are not stopped."""
+        """Allow or deny the tool in the project; running steps are not stopped."""
         listed = _find(request, name)
-        given = read_options(AllowedRequest, request.data)
+        body = read_options(AllowedRequest, request.data)
         project_id, key = project_of(request).pk, key_of(request)
-        set_allowed(project_id, listed.tool.name, allowed=given.allowed, by=key)
+        set_allowed(project_id, listed.tool.name, allowed=body.allowed, by=key)
         return Response(_describe(_find(request, name)))
 
 

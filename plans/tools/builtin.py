@@ -38,7 +38,7 @@ class FailedOnPurposeError(Exception):
 
 
 class FailArgs(BaseModel):
-    """What to say; anything else is ignored."""
+    """The error message; anything else is ignored."""
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
 
@@ -53,7 +53,7 @@ def fail(args: FailArgs) -> NoReturn:
 
 MAX_REDIRECTS = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
-# Others of Python's take a time that grows with the square of the length (punycode).
+# Other codecs of Python, such as punycode, take quadratic time.
 _CHARSET = re.compile(
     r"utf-?(8|16|32)|us-ascii|iso|latin|windows|cp|koi8|gb|big5|shift|euc", re.IGNORECASE
 )
@@ -133,7 +133,7 @@ _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,6})\Z")
 
 
 class JsonSelectArgs(BaseModel):
-    """Where to look, and for what."""
+    """A JSON value, and the pointer to a part of it."""
 
     value: JsonValue = Field(description="The JSON value to look into.")
     pointer: str = Field(default="", description="JSON pointer, such as /items/0/name.")
@@ -145,7 +145,7 @@ class JsonSelectArgs(BaseModel):
     description="Return the part of a JSON value that a JSON pointer names.",
 )
 def json_select(args: JsonSelectArgs) -> dict[str, JsonValue]:
-    """Return the value the pointer leads to; ValueError when it leads nowhere."""
+    """Return the value at the pointer; ValueError when there is none."""
     if args.pointer and not args.pointer.startswith("/"):
         raise ValueError("a pointer must be empty or start with /")
     value = args.value
@@ -166,14 +166,14 @@ MAX_SLEEP_SECONDS = 30.0
 
 
 class SleepArgs(BaseModel):
-    """How long."""
+    """How long to wait."""
 
     seconds: Annotated[float, Field(ge=0, le=MAX_SLEEP_SECONDS, allow_inf_nan=False)] = 1.0
 
 
 @tool("sleep", SleepArgs, description="Wait for a number of seconds, at most 30.")
 def sleep(args: SleepArgs) -> dict[str, float]:
-    """Wait, and say how long."""
+    """Wait, and return for how long."""
     time.sleep(args.seconds)
     return {"slept_seconds": args.seconds}
 
@@ -184,7 +184,7 @@ _MAX_CHARACTERS = 64 * 1024
 
 
 class TemplateArgs(BaseModel):
-    """A text with `$name` or `${name}` in it, and the values to put there."""
+    """A text with `$name` or `${name}` placeholders, and their values."""
 
     template: str = Field(description="Text with $name or ${name} where values go.")
     values: dict[str, JsonValue] = Field(default={}, description="Values by name.")
@@ -198,16 +198,16 @@ class TemplateArgs(BaseModel):
 def template(args: TemplateArgs) -> dict[str, str]:
     """Return the filled text.
 
-    Substituted values are not looked at again, and nothing is evaluated.
+    Substituted values are not expanded again, and nothing is evaluated.
     """
     written: list[str] = []
-    left = _MAX_CHARACTERS
-    for part in _parts(args):
-        left -= len(part)
-        # Checked while it grows: a few places and one long value make gigabytes.
-        if left < 0:
+    remaining = _MAX_CHARACTERS
+    for chunk in _parts(args):
+        remaining -= len(chunk)
+        # Checked while the text grows: a few places and one long value make gigabytes.
+        if remaining < 0:
             raise ValueError(f"the text would have more than {_MAX_CHARACTERS} characters")
-        written.append(part)
+        written.append(chunk)
     return {"text": "".join(written)}
 
 

@@ -1,4 +1,4 @@
-"""A tool: its name, what it wants, what it does to the world, and how it is called."""
+"""The definition of a tool: its name, arguments, side effects and limits."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ _Answer = tuple[bool, object]
 
 
 class _LeftBehind:
-    """Calls of this process whose time was over and which go on all the same."""
+    """Calls of this process that timed out and whose threads still run."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,12 +46,11 @@ _left_behind = _LeftBehind()
 
 
 def call_within(seconds: float, function: Callable[[object], object], argument: object) -> object:
-    """Return what the function returns, or raise what it raises, within the time.
+    """Call a function in a thread, and return or raise its result within `seconds`.
 
-    Raises ToolTimeoutError after that. Python cannot stop a thread: a function that
-    ignores its limit goes on in a daemon thread whose answer nobody reads. While 16
-    such threads live in this process, ToolRefusedError (`tool_busy`) is raised instead
-    of a further call.
+    Raises ToolTimeoutError after that. Python cannot stop a thread: a function that exceeds
+    its limit keeps running in a daemon thread, and its result is dropped. While 16 such
+    threads are alive in this process, further calls raise ToolRefusedError (`tool_busy`).
     """
     if _left_behind.count() >= MOST_LEFT_BEHIND:
         logger.error("tools_left_behind", count=MOST_LEFT_BEHIND)
@@ -76,9 +75,9 @@ def _answer(
 ) -> None:
     try:
         answer: _Answer = True, function(argument)
-    except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+    except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
         answer = False, error
-    # A tool may have asked the database, in this thread's own connection.
+    # The tool may have opened database connections in this thread.
     connections.close_all()
     answers.put(answer)
 
@@ -88,7 +87,7 @@ _MAX_SHOWN_FAULTS = 5
 
 
 class Arguments(Protocol):
-    """What a tool wants to be called with."""
+    """The arguments of a tool: their schema and validation."""
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema."""
@@ -114,19 +113,19 @@ class ModelArguments:
         try:
             return self.model.model_validate(args)
         except ValidationError as error:
-            found = error.errors(include_input=False, include_url=False, include_context=False)
-            faults = [(map(str, fault["loc"]), fault["msg"]) for fault in found]
+            errors = error.errors(include_input=False, include_url=False, include_context=False)
+            faults = [(map(str, fault["loc"]), fault["msg"]) for fault in errors]
             raise refuse_arguments(faults) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool and what may be known of it before it is called.
+    """A tool, its properties and its limits.
 
-    `side_effects`: the world outside is changed. `idempotent`: calling it again with
-    the same arguments changes nothing more. `offered`: planners are told about it.
-    `timeout_seconds`: None for a tool that bounds its own time. `max_concurrent`: how
-    many calls there are at a time, over all workers; `limited_as` shares that limit.
+    `side_effects`: a call changes the outside world. `idempotent`: repeating a call with
+    the same arguments has no further effect. `offered`: prompts of planners list it.
+    `timeout_seconds`: None for a tool that bounds its own time. `max_concurrent`: the
+    number of simultaneous calls over all workers; tools with equal `limited_as` share it.
     `source`: `python`, or `mcp:<server>`.
     """
 
@@ -141,7 +140,7 @@ class Tool:
     max_concurrent: int | None = None
     limited_as: str = ""
     source: str = PYTHON
-    # Its function ends within `timeout_seconds` by itself, after getting ready.
+    # The function enforces `timeout_seconds` itself, after `ready_seconds` of setup.
     bounds_itself: bool = False
     ready_seconds: float = 0.0
 
@@ -155,7 +154,7 @@ class Tool:
         return self.arguments.schema()
 
     def call(self, args: Mapping[str, JsonValue], context: CallContext) -> object:
-        """Check the arguments, wait for a turn where there is a limit, and run.
+        """Check the arguments, wait for a slot if calls are limited, and run the tool.
 
         Raises ToolArgumentsError, ToolTimeoutError, ToolRefusedError with the reason
         `tool_busy`, or whatever the tool raises.
@@ -171,15 +170,17 @@ class Tool:
     def _run(self, checked: object, context: CallContext) -> object:
         if self.timeout_seconds is None or self.bounds_itself:
             return self.run(checked, context)
-        return call_within(self.timeout_seconds, lambda given: self.run(given, context), checked)
+        return call_within(
+            self.timeout_seconds, lambda arguments: self.run(arguments, context), checked
+        )
 
 
 def refuse_arguments(faults: Sequence[tuple[Iterable[str], str]]) -> ToolArgumentsError:
-    """Say which arguments do not fit, without repeating their values."""
-    told = [
+    """Return an error that names the invalid arguments, without their values."""
+    messages = [
         f"{quote('.'.join(place) or 'args')}: {text}"
         for place, text in faults[: _MAX_SHOWN_FAULTS + 1]
     ]
-    more = "; ..." if len(told) > _MAX_SHOWN_FAULTS else ""
-    shown = "; ".join(told[:_MAX_SHOWN_FAULTS])
+    more = "; ..." if len(messages) > _MAX_SHOWN_FAULTS else ""
+    shown = "; ".join(messages[:_MAX_SHOWN_FAULTS])
     return ToolArgumentsError(f"the arguments do not match the schema: {shown}{more}")

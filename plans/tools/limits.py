@@ -1,7 +1,7 @@
-"""How many calls of a tool there are at a time, over all workers: rows with leases.
+"""Limits of simultaneous calls of a tool over all workers, as rows with leases.
 
-A call holds one of the tool's slots. A worker that dies holds it until its lease ends,
-and so does a call that was given up: its function may still be at work.
+A call holds one of the slots of the tool. The slot of a worker that dies is held until its
+lease ends, and so is that of a call that timed out: its function may still be running.
 """
 
 import random
@@ -19,7 +19,7 @@ from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutE
 from plans.models.run import Run
 from plans.models.tool import ToolSlot
 
-# Beside a tool's own time; the lease of a run outlasts both together.
+# In addition to the tool's own time; the lease of a run is longer than both together.
 LONGEST_WAIT_SECONDS = 20.0
 _LEASE_MARGIN = timedelta(seconds=10)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -51,7 +51,7 @@ def _wait(name: str, limit: int, holder: UUID, lease: timedelta, context: CallCo
     give_up_at = time.monotonic() + min(LONGEST_WAIT_SECONDS, _seconds_left(context))
     pause = _SHORTEST_PAUSE
     while time.monotonic() < give_up_at and not context.is_cancelled():
-        # Not all who wait ask in the same moment.
+        # Jitter: waiting calls must not retry at the same moment.
         time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
         pause = min(2 * pause, _LONGEST_PAUSE)
         if _take(name, limit, holder, lease):
@@ -61,14 +61,16 @@ def _wait(name: str, limit: int, holder: UUID, lease: timedelta, context: CallCo
 
 
 def _seconds_left(context: CallContext) -> float:
-    """Return the seconds until the deadline of the run, if it has one."""
+    """Return the seconds until the deadline of the run, or the longest wait."""
     if not context.run_id:
         return LONGEST_WAIT_SECONDS
     run = Run.objects.filter(pk=context.run_id, deadline_at__isnull=False)
-    left: timedelta | None = (
-        run.annotate(left=F("deadline_at") - DatabaseNow()).values_list("left", flat=True).first()
+    remaining: timedelta | None = (
+        run.annotate(remaining=F("deadline_at") - DatabaseNow())
+        .values_list("remaining", flat=True)
+        .first()
     )
-    return LONGEST_WAIT_SECONDS if left is None else left.total_seconds()
+    return LONGEST_WAIT_SECONDS if remaining is None else remaining.total_seconds()
 
 
 def _take(name: str, limit: int, holder: UUID, lease: timedelta) -> bool:
@@ -84,9 +86,9 @@ def _take(name: str, limit: int, holder: UUID, lease: timedelta) -> bool:
 
 
 def _add_slots(name: str, limit: int) -> bool:
-    """Make the rows of a tool that is called for the first time, or may be called more."""
-    there = ToolSlot.objects.filter(tool=name, number__lt=limit)
-    if there.count() >= limit:
+    """Create the missing slots of a tool; return False when there are none."""
+    slots = ToolSlot.objects.filter(tool=name, number__lt=limit)
+    if slots.count() >= limit:
         return False
     rows = [ToolSlot(tool=name, number=number) for number in range(limit)]
     ToolSlot.objects.bulk_create(rows, ignore_conflicts=True)

@@ -1,8 +1,7 @@
 """The tools that plans can call, registered by decorator or discovered on a server.
 
-Only what is registered can be called, and only with arguments that fit the tool's own
-schema. A tool is an ordinary function of one pydantic model, and, if it wants to
-know which call it serves, of a CallContext:
+Only registered tools can be called, and only with arguments that match their schema. A
+tool is a function that takes a pydantic model and, optionally, a CallContext:
 
     class AddArgs(BaseModel):
         numbers: list[float]
@@ -31,7 +30,7 @@ from plans.tools.definition import ModelArguments, Tool
 from plans.tools.mcp.catalogue import find_mcp_tool, mcp_tools
 from plans.tools.mcp.health import configured_servers
 
-# A change is seen by every process within this time.
+# Every process sees a change of the policy within this time.
 _BELIEVED_SECONDS = 1.0
 _read_at: dict[int, tuple[float, frozenset[str]]] = {}
 _NEVER: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
@@ -51,7 +50,7 @@ def denied_tools(project_id: int | None) -> frozenset[str]:
 
 
 def set_allowed(project_id: int, tool: str, *, allowed: bool, by: Actor = None) -> None:
-    """Let a project call a tool, or not, and note who said so; running steps are not stopped."""
+    """Allow or deny a tool in a project, with an audit entry; running steps are not stopped."""
     user_id, _ = identity_of(by)
     with transaction.atomic():
         ProjectToolPolicy.objects.update_or_create(
@@ -71,7 +70,7 @@ class DuplicateToolError(Exception):
 
 
 class UnboundedToolError(Exception):
-    """A tool with a limit of calls needs timeout_seconds: a call must end some time."""
+    """A tool with `max_concurrent` needs `timeout_seconds`, so that every call ends."""
 
 
 _tools: dict[str, Tool] = {}
@@ -115,19 +114,19 @@ def tool(
 
 
 def registered_tools() -> dict[str, Tool]:
-    """Return all tools by name; a Python function wins over a server's tool."""
+    """Return all tools by name; a Python tool takes precedence over that of a server."""
     return mcp_tools() | _tools
 
 
 def offered_tools(project_id: int | None = None) -> list[Tool]:
-    """Return the tools that planners of a project are told about, by name."""
+    """Return the tools that are offered to planners of a project, by name."""
     denied = denied_tools(project_id)
     tools = sorted(registered_tools().items())
     return [tool for name, tool in tools if tool.offered and name not in denied]
 
 
 def nearest_tool(name: str) -> str | None:
-    """Return the registered name most like this one, if any is like it."""
+    """Return the registered name that is most similar to this one, if any is."""
     known = registered_tools()
     return next(iter(difflib.get_close_matches(name[:100], known, n=1)), None)
 
@@ -145,13 +144,13 @@ def call_tool(name: str, args: dict[str, JsonValue], context: CallContext | None
     raises.
     """
     call = context or CallContext()
-    found = find_tool(name)
-    if found is None:
+    tool = find_tool(name)
+    if tool is None:
         raise ToolNotFoundError(name)
-    if found.name in denied_tools(call.project_id):
-        text = f"Tool {quote(found.name)} is not allowed in this project."
+    if tool.name in denied_tools(call.project_id):
+        text = f"Tool {quote(tool.name)} is not allowed in this project."
         raise ToolRefusedError("tool_not_allowed", text)
-    return found.call(args, call)
+    return tool.call(args, call)
 
 
 def _taking_context(function: Callable[..., object]) -> Callable[[Any, CallContext], object]:
@@ -170,7 +169,7 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class ListedServer:
-    """A configured MCP server, and what was last seen of it."""
+    """A configured MCP server and its last known health."""
 
     name: str
     transport: str
@@ -179,7 +178,7 @@ class ListedServer:
 
     @property
     def state(self) -> str:
-        """Where it stands: `ok`, `failing`, or `not_asked` yet."""
+        """The health: `ok`, `failing`, or `not_asked` yet."""
         if self.seen.seen_at is None and not self.seen.last_error:
             return "not_asked"
         return "failing" if self.seen.last_error else "ok"
@@ -188,8 +187,8 @@ class ListedServer:
 def list_tools(project_id: int) -> Sequence[ListedTool]:
     """Return all tools by name."""
     denied = denied_tools(project_id)
-    found = sorted(registered_tools().values(), key=lambda tool: (tool.source, tool.name))
-    return [ListedTool(tool, tool.name not in denied) for tool in found]
+    tools = sorted(registered_tools().values(), key=lambda tool: (tool.source, tool.name))
+    return [ListedTool(tool, tool.name not in denied) for tool in tools]
 
 
 def list_servers(tools: Sequence[ListedTool]) -> Sequence[ListedServer]:
@@ -202,10 +201,10 @@ def list_servers(tools: Sequence[ListedTool]) -> Sequence[ListedServer]:
     return [
         ListedServer(
             name,
-            chosen.transport,
-            # Without a row it was not asked yet.
+            settings.transport,
+            # Without a row the server was not contacted yet.
             rows.get(name, McpServer()),
             sources.count(f"mcp:{name}"),
         )
-        for name, chosen in sorted(servers.items())
+        for name, settings in sorted(servers.items())
     ]

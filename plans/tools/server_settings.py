@@ -1,6 +1,6 @@
-"""How an MCP server is configured, and what its tools are called here.
+"""The configuration of MCP servers, and the names of their tools in plans.
 
-One section a server, in the form that MCP clients share:
+One section for each server, in the common form of MCP clients:
 
     {"files": {"command": "npx", "args": ["-y", "..."], "env": {"TOKEN": "env:FILES_TOKEN"}},
      "search": {"url": "https://mcp.example.org/mcp", "headers": {"Authorization": "env:S"}}}
@@ -37,7 +37,7 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
 
 
 class ServersError(ValueError):
-    """The servers are not configured as they can be; the message names the place."""
+    """The configuration of the servers is invalid; the message names the place."""
 
 
 class _Settings(BaseModel):
@@ -45,7 +45,7 @@ class _Settings(BaseModel):
 
 
 class ToolSettings(_Settings):
-    """What an administrator knows better than the server; None leaves it as it is."""
+    """Overrides of what the server reports about a tool; None keeps it."""
 
     side_effects: bool | None = None
     idempotent: bool | None = None
@@ -70,7 +70,7 @@ class ServerSettings(_Settings):
 
     @property
     def transport(self) -> Literal["stdio", "http"]:
-        """How it is spoken to."""
+        """How to connect to the server."""
         return "http" if self.url is not None else "stdio"
 
     @model_validator(mode="after")
@@ -104,13 +104,13 @@ def name_tools(server: str, remote_names: Sequence[str]) -> dict[str, str]:
     """Return `server.tool` for each name of a server, unique and valid for providers.
 
     Characters that providers refuse become `_`; where two names become one, or a name
-    becomes too long, the start of its digest tells it apart.
+    becomes too long, a prefix of its digest is appended.
     """
     clean = {name: _NOT_IN_NAMES.sub("_", name) for name in remote_names}
-    seen = Counter(clean.values())
-    fits = MAX_NATIVE_NAME - len(server) - len("__")
+    counts = Counter(clean.values())
+    max_characters = MAX_NATIVE_NAME - len(server) - len("__")
     return {
-        name: f"{server}.{_fit(name, short, fits, is_alone=seen[short] == 1)}"
+        name: f"{server}.{_fit(name, short, max_characters, is_alone=counts[short] == 1)}"
         for name, short in clean.items()
     }
 
@@ -125,11 +125,11 @@ def digest_of(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _fit(name: str, short: str, fits: int, *, is_alone: bool) -> str:
-    if is_alone and 0 < len(short) <= fits:
+def _fit(name: str, short: str, max_characters: int, *, is_alone: bool) -> str:
+    if is_alone and 0 < len(short) <= max_characters:
         return short
-    mark = digest_of(name)[:_DIGEST_CHARACTERS]
-    return f"{short[: fits - len(mark) - 1]}-{mark}"
+    digest = digest_of(name)[:_DIGEST_CHARACTERS]
+    return f"{short[: max_characters - len(digest) - 1]}-{digest}"
 
 
 def _read_server(name: str, item: Any) -> ServerSettings:  # noqa: ANN401 - being checked

@@ -1,4 +1,4 @@
-"""What the steps of plan runs called lately: how often, how well, how long it took."""
+"""Recent use of tools by plan runs: calls, failures, durations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from django.db.models import Aggregate, Count, DurationField, F, Max, Q
 from plans.models.run import Run, RunStep
 
 LATEST_RUNS = 500
-"""Plan runs whose steps are counted: the page costs the same however many there are."""
+"""The number of plan runs whose steps are counted; it bounds the cost of the page."""
 MOST_TOOLS = 200
 
 
 class DurationP95(Aggregate):
-    """The time below which 95 % of durations stay."""
+    """The 95th percentile of durations."""
 
     template = "percentile_cont(0.95) WITHIN GROUP (ORDER BY %(expressions)s)"
     output_field = DurationField()

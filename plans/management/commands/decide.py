@@ -10,7 +10,7 @@ from diagnostics.redaction.redactor import redact
 from failsoft.completion import resolve_completion_decision
 from failsoft.json_lines import Line, LineError, answer_lines, write_line
 
-# What cannot be read decides nothing; `error` beside it says why.
+# The decision for an unreadable line; its `error` says why.
 NOTHING: Line = {
     "decision": "undecidable",
     "source": "none",
@@ -30,7 +30,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line: standard input is all it takes."""
+        """Declare the command line: there are no arguments."""
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""
@@ -39,11 +39,11 @@ class Command(BaseCommand):
             self.stdout.flush()
 
 
-def decide(asked: Line) -> Line:
-    """Decide for one line; LineError says what is wrong with it."""
-    _check(asked)
+def decide(line: Line) -> Line:
+    """Return the decision for one line; LineError when it is invalid."""
+    _check(line)
     verdict = resolve_completion_decision(
-        asked.get("file"), asked.get("output") or "", asked.get("check_id")
+        line.get("file"), line.get("output") or "", line.get("check_id")
     )
     return {
         "decision": verdict.decision.value,
@@ -53,9 +53,9 @@ def decide(asked: Line) -> Line:
     }
 
 
-def _check(asked: Line) -> None:
-    if "file" not in asked and "output" not in asked:
+def _check(line: Line) -> None:
+    if "file" not in line and "output" not in line:
         raise LineError('a line needs "file" or "output"', code="missing")
     for key, expected in {**_TEXTS, "check_id": "a text"}.items():
-        if not isinstance(asked.get(key), str | None):
+        if not isinstance(line.get(key), str | None):
             raise LineError(f'"{key}" is {expected}')

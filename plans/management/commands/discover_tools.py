@@ -1,4 +1,4 @@
-"""Ask the configured MCP servers what they offer, and keep it."""
+"""`manage.py discover_tools`: discover and store the tools of MCP servers."""
 
 import json
 from argparse import ArgumentParser
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from plans.tools.mcp.discovery import Discovered, discover_server
+from plans.tools.mcp.discovery import Discovery, discover_server
 from plans.tools.mcp.health import configured_servers
 
 
@@ -17,31 +17,31 @@ class Command(BaseCommand):
     help = "Discover the tools of the configured MCP servers and store them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the names of servers; none means all."""
+        """Declare the command line."""
         parser.add_argument("servers", nargs="*", help="default: all")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - options
-        """Ask one after the other."""
+        """Run the command."""
         known = configured_servers()
         names = options["servers"] or list(known)
         if unknown := sorted(set(names) - set(known)):
             raise CommandError(f"not configured: {', '.join(unknown)}")
-        found = [discover_server(name) for name in names]
+        discoveries = [discover_server(name) for name in names]
         if options["json"]:
-            self.stdout.write(json.dumps([asdict(item) for item in found]))
-        elif not found:
+            self.stdout.write(json.dumps([asdict(discovery) for discovery in discoveries]))
+        elif not discoveries:
             self.stdout.write("No MCP server is configured.")
         else:
-            for item in found:
-                self._show(item)
-        if any(item.error for item in found):
+            for discovery in discoveries:
+                self._show(discovery)
+        if any(discovery.error for discovery in discoveries):
             raise SystemExit(1)
 
-    def _show(self, item: Discovered) -> None:
-        if item.error:
-            self.stdout.write(f"{item.server}: {item.error}")
+    def _show(self, discovery: Discovery) -> None:
+        if discovery.error:
+            self.stdout.write(f"{discovery.server}: {discovery.error}")
             return
-        self.stdout.write(f"{item.server}: {', '.join(item.tools) or 'no tools'}")
-        for name, why in item.left_out.items():
+        self.stdout.write(f"{discovery.server}: {', '.join(discovery.tools) or 'no tools'}")
+        for name, why in discovery.left_out.items():
             self.stdout.write(f"  skipped {name}: {why}")

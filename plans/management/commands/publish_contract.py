@@ -11,7 +11,7 @@ from failsoft.plans.schemas import NAMES, contract_schema
 
 
 class Command(BaseCommand):
-    """Write a file a schema, as GET /api/v1/contract/ serves them."""
+    """Write one file per schema, as GET /api/v1/contract/ serves them."""
 
     help = "Write the JSON Schemas of the plan execution contract into a folder."
     requires_system_checks = []

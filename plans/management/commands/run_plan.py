@@ -1,7 +1,7 @@
 """`manage.py run_plan FILE`: execute a plan, here or on the workers.
 
-With the runner `inline` it happens in this process and needs no database; with
-`distributed` the run is stored, and the workers of the running installation do it.
+The runner `inline` executes it in this process, without a database. With `distributed` the
+run is stored, and the workers of the installation execute it.
 """
 
 import json
@@ -36,7 +36,7 @@ class Command(BaseCommand):
     """Validate, execute, print; exit 0 when COMPLETED, 1 when not, 2 when refused."""
 
     help = "Execute a plan, in this process or on the workers, and print its results."
-    # Inline it works anywhere: no database, no checks of the installation.
+    # The inline runner needs neither a database nor the checks of the installation.
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py verify_contract`: check a payload or results, no database."""
+"""`manage.py verify_contract`: validate a payload or results, without a database."""
 
 import sys
 from argparse import ArgumentParser
@@ -21,7 +21,7 @@ _MAX_RESULTS_BYTES = 1024 * MAX_PAYLOAD_BYTES
 
 
 class Command(BaseCommand):
-    """Print PASS and exit 0, or print every violation with its place and exit 1."""
+    """Print PASS and exit 0, or print every violation with its location and exit 1."""
 
     help = "Check a plan payload or execution results against the contract."
     requires_system_checks = []
@@ -42,8 +42,8 @@ class Command(BaseCommand):
         """Run the command."""
         faults = _check(options)
         if options["json"]:
-            told = {"contract_version": CONTRACT_VERSION, "valid": not faults}
-            print_json(self, {**told, "errors": faults})
+            verdict = {"contract_version": CONTRACT_VERSION, "valid": not faults}
+            print_json(self, {**verdict, "errors": faults})
         else:
             for fault in faults:
                 self.stdout.write(describe(fault))

@@ -1,10 +1,10 @@
-"""One call of a server's tool, and what each way of failing is called.
+"""Calls of MCP tools, and the reasons of their failures.
 
 - `tool_unavailable`: the server cannot be started, reached or understood.
-- `tool_changed`: the tool's schema is not the one that is known here any more.
-- `unknown_outcome`: the answer did not come, and the tool may have changed the world.
-- `tool_timeout`, `cancelled`: the answer did not come, and nothing can have changed.
-- `tool_failed`: the tool ran and said that it failed.
+- `tool_changed`: the schema of the tool differs from the discovered one.
+- `unknown_outcome`: no response, and the tool may have had side effects.
+- `tool_timeout`, `cancelled`: no response, and the call may be repeated.
+- `tool_failed`: the tool ran and reported a failure.
 """
 
 import time
@@ -21,15 +21,15 @@ from plans.tools.mcp.connections import digest_of_tool
 from plans.tools.mcp.discovery import discover_server
 from plans.tools.mcp.health import RemoteTool, ServerUnavailableError, SessionEndedError
 
-# The executor bounds outputs too; this keeps a huge answer from being copied first.
+# The executor bounds outputs too; this avoids copying a huge response first.
 _MAX_TEXT = 1024 * 1024
 
 
 def output_of(result: mcp_types.CallToolResult) -> dict[str, JsonValue]:
-    """Return the texts as one, the structured content, and what else there was.
+    """Return the joined texts, the structured content, and the attachments.
 
-    Pictures, sounds and files are named by kind, media type and size; their bytes are
-    not kept.
+    Images, audio and files are listed with kind, media type and size; their bytes are
+    dropped.
     """
     return {
         "text": text_of(result.content),
@@ -43,44 +43,44 @@ def output_of(result: mcp_types.CallToolResult) -> dict[str, JsonValue]:
 
 
 def text_of(content: Iterable[mcp_types.ContentBlock]) -> str:
-    """Return all texts of an answer, a line apart."""
+    """Return all texts of a response, separated by newlines."""
     texts = [item.text for item in content if isinstance(item, mcp_types.TextContent)]
     return "\n".join(texts)[: _MAX_TEXT + 1]
 
 
 def _describe(item: Any) -> JsonValue:  # noqa: ANN401 - a union of the SDK
-    held = getattr(item, "resource", item)
-    encoded = getattr(held, "data", None) or getattr(held, "blob", None) or ""
-    text = getattr(held, "text", None)
-    uri = getattr(held, "uri", None)
+    resource = getattr(item, "resource", item)
+    encoded = getattr(resource, "data", None) or getattr(resource, "blob", None) or ""
+    text = getattr(resource, "text", None)
+    uri = getattr(resource, "uri", None)
     return {
         "type": str(item.type),
-        "media_type": getattr(held, "mime_type", None),
+        "media_type": getattr(resource, "mime_type", None),
         "bytes": len(encoded) * 3 // 4 if text is None else len(text),
         "uri": None if uri is None else str(uri)[:2_000],
     }
 
 
 _KEY = "failsoft/idempotency-key"
-# What the SDK says when a server does not know the session any more.
+# The error of the SDK when a server does not know the session any more.
 _SESSION_ENDED = "Session terminated"
 _SILENT = "and its effect is unknown"
 
 
 class RemoteToolError(Exception):
-    """The tool says that it failed."""
+    """The tool reported a failure."""
 
 
 def call_remote(
     remote: RemoteTool, args: Mapping[str, JsonValue], context: CallContext
 ) -> dict[str, JsonValue]:
-    """Call a tool of a server and return its output; see above for how it may fail."""
+    """Call a tool of a server and return its output; the module lists the failures."""
     connection = _connect(remote, context)
     try:
         try:
             result = _call(connection, remote, args, context)
         except SessionEndedError:
-            # The server refused before it looked at the call: once more, from new.
+            # The server refused before it read the call: retry with a new connection.
             connection.close()
             connection = _connect(remote, context)
             result = _call(connection, remote, args, context)
@@ -94,22 +94,24 @@ def call_remote(
 
 
 def _connect(remote: RemoteTool, context: CallContext) -> connections.Connection:
-    """Return a connection over which the tool is what it is known to be."""
+    """Return a connection to a server whose tool still has the discovered schema."""
     ends_at = time.monotonic() + remote.settings.timeout_seconds
     try:
         connection = connections.wait_for(
             connections.connect(remote.server, remote.settings),
-            _left(ends_at),
+            _seconds_until(ends_at),
             context.is_cancelled,
         )
-        seen = connections.wait_for(connection.seen(), _left(ends_at), context.is_cancelled)
+        offer = connections.wait_for(
+            connection.list_offer(), _seconds_until(ends_at), context.is_cancelled
+        )
     except InterruptedError as error:
         raise ToolRefusedError("cancelled", str(error)) from None
-    except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
+    except Exception as error:  # noqa: BLE001 - any error is the fault of the server
         health.note_fault(remote.server, str(error))
         text = f"MCP server {remote.server} is not available: {error}"
         raise ToolRefusedError("tool_unavailable", text) from None
-    _check_tool(remote, seen.tools)
+    _check_tool(remote, offer.tools)
     return connection
 
 
@@ -118,8 +120,8 @@ def _check_tool(remote: RemoteTool, tools: Any) -> None:  # noqa: ANN401 - tools
     if digests.get(remote.remote_name) == remote.digest:
         return
     discover_server(remote.server)
-    how = "has another schema now" if remote.remote_name in digests else "is gone"
-    text = f"{remote.name} {how} on its server; what is known of it was renewed."
+    change = "has another schema now" if remote.remote_name in digests else "is gone"
+    text = f"{remote.name} {change} on its server; what is known of it was renewed."
     raise ToolRefusedError("tool_changed", text)
 
 
@@ -149,14 +151,14 @@ def _call(
         if str(error) == _SESSION_ENDED:
             raise SessionEndedError(str(error)) from None
         raise RemoteToolError(f"{error} ({error.code})") from None
-    except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
+    except Exception as error:  # noqa: BLE001 - any error is the fault of the server
         raise ServerUnavailableError(connection.explain(error)) from None
 
 
 def _lost(remote: RemoteTool, text: str) -> ToolRefusedError:
     health.note_fault(remote.server, text)
-    told = f"MCP server {remote.server} went away during the call: {text}"
-    return _unanswered(remote, "tool_unavailable", told)
+    message = f"MCP server {remote.server} went away during the call: {text}"
+    return _unanswered(remote, "tool_unavailable", message)
 
 
 def _unanswered(remote: RemoteTool, reason: str, text: str) -> ToolRefusedError:
@@ -165,5 +167,5 @@ def _unanswered(remote: RemoteTool, reason: str, text: str) -> ToolRefusedError:
     return ToolRefusedError("unknown_outcome", f"{text}, {_SILENT}.")
 
 
-def _left(ends_at: float) -> float:
+def _seconds_until(ends_at: float) -> float:
     return max(ends_at - time.monotonic(), 0.001)

@@ -1,4 +1,4 @@
-"""The tools of MCP servers as they were discovered, ready to be called."""
+"""The discovered tools of MCP servers, as callable tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from plans.tools.server_settings import ServerSettings
 
 @dataclass(frozen=True, slots=True)
 class SchemaArguments:
-    """Arguments as the server's schema has them; `digest` stands for the schema."""
+    """Arguments described by the schema of a server; `digest` identifies the schema."""
 
     json_schema: Mapping[str, Any] = field(compare=False)
     digest: str
@@ -64,17 +64,17 @@ def _rows(servers: Mapping[str, ServerSettings]) -> QuerySet[McpTool]:
 
 def _tool(row: McpTool, servers: Mapping[str, ServerSettings]) -> Tool:
     server = row.server.name
-    chosen = servers[server]
-    own = chosen.settings_of(row.remote_name)
-    seconds = own.timeout_seconds or chosen.timeout_seconds
-    side_effects = _first(own.side_effects, row.side_effects)
-    idempotent = _first(own.idempotent, row.idempotent)
+    settings = servers[server]
+    overrides = settings.settings_of(row.remote_name)
+    seconds = overrides.timeout_seconds or settings.timeout_seconds
+    side_effects = _override(overrides.side_effects, row.side_effects)
+    idempotent = _override(overrides.idempotent, row.idempotent)
     remote = RemoteTool(
         server=server,
         name=row.name,
         remote_name=row.remote_name,
         digest=row.digest,
-        settings=chosen,
+        settings=settings,
         seconds=seconds,
         repeatable=idempotent or not side_effects,
     )
@@ -85,20 +85,20 @@ def _tool(row: McpTool, servers: Mapping[str, ServerSettings]) -> Tool:
         run=partial(_call, remote),
         side_effects=side_effects,
         idempotent=idempotent,
-        offered=own.offered,
+        offered=overrides.offered,
         timeout_seconds=seconds,
-        max_concurrent=own.max_concurrent or chosen.max_concurrent,
-        limited_as="" if own.max_concurrent else f"{server}.*",
+        max_concurrent=overrides.max_concurrent or settings.max_concurrent,
+        limited_as="" if overrides.max_concurrent else f"{server}.*",
         source=f"mcp:{server}",
         bounds_itself=True,
-        ready_seconds=chosen.timeout_seconds,
+        ready_seconds=settings.timeout_seconds,
     )
 
 
-def _first(chosen: bool | None, otherwise: bool) -> bool:
-    return otherwise if chosen is None else chosen
+def _override(override: bool | None, default: bool) -> bool:
+    return default if override is None else override
 
 
 def _call(remote: RemoteTool, args: Mapping[str, JsonValue], context: CallContext) -> Any:  # noqa: ANN401 - JSON
-    # By name, so that a process that calls no server never loads the SDK.
+    # Imported here, so that a process that calls no server never loads the SDK.
     return import_string("plans.tools.mcp.calling.call_remote")(remote, args, context)

@@ -1,10 +1,11 @@
-"""Connections to MCP servers: one a server and process, in an event loop of their own.
+"""Connections to MCP servers: one per server and process, in a separate event loop.
 
 1. A connection is opened at the first call, lists the server's tools, and is shared by
    all calls of the process.
-2. It is closed and opened anew when its program has ended, its configuration changed,
-   or a call failed at it.
-3. A server that says its tools have changed is asked for them before the next call.
+2. It is reopened when its program has ended, its configuration changed, or a call broke
+   the connection.
+3. When a server announces that its tools have changed, they are listed again before the
+   next call.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ _HANDSHAKE_SECONDS = 10.0
 _FAULT_CHARACTERS = 500
 _POLL_SECONDS = 0.25
 
-# What a server sends is not ours to log; its faults are raised and stored, masked.
+# Messages of servers are not logged; their errors are raised and stored, redacted.
 for _name in ("mcp", "client", "httpx2"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
@@ -43,7 +44,7 @@ Returned = TypeVar("Returned")
 
 @dataclass(frozen=True, slots=True)
 class ServerOffer:
-    """What a server says of itself."""
+    """The tools of a server, its name and its versions."""
 
     tools: Sequence[mcp_types.Tool]
     name: str
@@ -52,10 +53,10 @@ class ServerOffer:
 
 
 class Connection:
-    """One session with a server, kept open by a task of its own."""
+    """One session with a server, kept open by a task."""
 
-    def __init__(self, chosen: ServerSettings) -> None:
-        self.chosen = chosen
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
         self.is_over = False
         self.tools: Mapping[str, mcp_types.Tool] = {}
         self._is_stale = True
@@ -67,11 +68,11 @@ class Connection:
         self._task = asyncio.create_task(self._serve())
 
     async def open(self) -> None:
-        """Wait until the server has answered; ServerUnavailableError says why not."""
+        """Wait until the session is open; ServerUnavailableError says why it is not."""
         await asyncio.shield(self._opened)
 
-    async def seen(self) -> ServerOffer:
-        """Ask for the server's tools, if they are not known as they are now."""
+    async def list_offer(self) -> ServerOffer:
+        """Return what the server offers; its tools are listed again when they are stale."""
         client = self._known_client()
         if self._is_stale:
             self._is_stale = False
@@ -87,19 +88,19 @@ class Connection:
     async def call(
         self, name: str, args: Mapping[str, Any], meta: dict[str, Any]
     ) -> mcp_types.CallToolResult:
-        """Call a tool; raises what the SDK raises."""
-        given: Any = meta
-        return await self._known_client().call_tool(name, dict(args), meta=given)
+        """Call a tool; raises the errors of the SDK."""
+        request_meta: Any = meta
+        return await self._known_client().call_tool(name, dict(args), meta=request_meta)
 
     def close(self) -> None:
-        """End the session, from any thread; a program is stopped with it."""
+        """End the session, from any thread, and stop its program."""
         self.is_over = True
         self._loop.call_soon_threadsafe(self._scope.cancel)
 
     def explain(self, error: BaseException) -> str:
-        """Say what went wrong, with what the program complained about, masked."""
-        said = self._complaints.text() if self._complaints else ""
-        text = f"{_text_of(error)}; it wrote: {said}" if said else _text_of(error)
+        """Return the text of an error and the standard error of the program, redacted."""
+        stderr = self._complaints.text() if self._complaints else ""
+        text = f"{_text_of(error)}; it wrote: {stderr}" if stderr else _text_of(error)
         return redact(text)[:_FAULT_CHARACTERS]
 
     def _known_client(self) -> Client:
@@ -108,17 +109,17 @@ class Connection:
         return self._client
 
     async def _serve(self) -> None:
-        seconds = self.chosen.timeout_seconds
+        seconds = self.settings.timeout_seconds
         try:
             with self._scope:
                 self._scope.deadline = anyio.current_time() + seconds
                 async with self._session() as self._client:
-                    await self.seen()
+                    await self.list_offer()
                     self._scope.deadline = math.inf
                     self._opened.set_result(None)
                     await anyio.sleep_forever()
             await self._refuse(TimeoutError(f"no answer within {seconds:g} s"))
-        except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
+        except Exception as error:  # noqa: BLE001 - any error is the fault of the server
             await self._refuse(error)
         finally:
             self.is_over = True
@@ -133,28 +134,28 @@ class Connection:
     def _session(self) -> Client:
         return Client(
             self._streams(),
-            message_handler=self._hear,
+            message_handler=self._on_message,
             read_timeout_seconds=_HANDSHAKE_SECONDS,
             cache=None,
             client_info=mcp_types.Implementation(name="failsoft", version="1"),
         )
 
     def _streams(self) -> Any:  # noqa: ANN401 - the SDK's transport
-        if self.chosen.url is not None:
-            return address(self.chosen)
+        if self.settings.url is not None:
+            return address(self.settings)
         self._complaints = Complaints(self._note_end)
-        return program(self.chosen, self._complaints)
+        return program(self.settings, self._complaints)
 
     def _note_end(self) -> None:
         self.is_over = True
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
             self._is_stale = True
 
 
 class _Process:
-    """The connections of this process, and the thread in which they live."""
+    """The connections of this process, and the thread of their event loop."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -163,15 +164,15 @@ class _Process:
         self._locks: dict[str, asyncio.Lock] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
-    async def connection(self, server: str, chosen: ServerSettings) -> Connection:
-        """Return the open connection to a server; the first who asks opens it."""
+    async def connection(self, server: str, settings: ServerSettings) -> Connection:
+        """Return the open connection to a server, opened if necessary."""
         async with self._locks.setdefault(server, asyncio.Lock()):
             known = self._connections.get(server)
-            if known is not None and not known.is_over and known.chosen == chosen:
+            if known is not None and not known.is_over and known.settings == settings:
                 return known
             if known is not None:
                 known.close()
-            fresh = self._connections[server] = Connection(chosen)
+            fresh = self._connections[server] = Connection(settings)
             await fresh.open()
             return fresh
 
@@ -186,7 +187,7 @@ _processes: list[_Process] = []
 
 
 def _process() -> _Process:
-    """Return what belongs to this process: a fork begins without connections."""
+    """Return the connections of this process: a fork begins without any."""
     with _lock:
         if not _processes or _processes[-1].pid != os.getpid():
             _processes[:] = [_Process()]
@@ -196,9 +197,9 @@ def _process() -> _Process:
 def wait_for(
     work: Coroutine[Any, Any, Returned], seconds: float, is_cancelled: Callable[[], bool]
 ) -> Returned:
-    """Do asynchronous work from a thread, within `seconds` and until it is cancelled.
+    """Run a coroutine from a thread, within `seconds` and until the run is cancelled.
 
-    Raises TimeoutError, InterruptedError when it was cancelled, or what the work raises.
+    Raises TimeoutError, InterruptedError when cancelled, or the error of the coroutine.
     """
     future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), _process().loop)
     while True:
@@ -211,19 +212,19 @@ def wait_for(
             raise InterruptedError("the run was cancelled")
 
 
-async def connect(server: str, chosen: ServerSettings) -> Connection:
+async def connect(server: str, settings: ServerSettings) -> Connection:
     """Return the connection of this process to a server."""
-    return await _process().connection(server, chosen)
+    return await _process().connection(server, settings)
 
 
-async def look_at(chosen: ServerSettings) -> ServerOffer:
-    """Open a connection only to see what a server offers."""
-    fresh = Connection(chosen)
+async def fetch_offer(settings: ServerSettings) -> ServerOffer:
+    """Open a connection, return what the server offers, and close it."""
+    connection = Connection(settings)
     try:
-        await fresh.open()
-        return await fresh.seen()
+        await connection.open()
+        return await connection.list_offer()
     finally:
-        fresh.close()
+        connection.close()
 
 
 def close_connections() -> None:
@@ -232,26 +233,26 @@ def close_connections() -> None:
 
 
 async def _list_tools(client: Client) -> list[mcp_types.Tool]:
-    found: list[mcp_types.Tool] = []
+    tools: list[mcp_types.Tool] = []
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found += page.tools
+        tools += page.tools
         cursor = page.next_cursor
-        if cursor is None or len(found) >= _MAX_TOOLS:
+        if cursor is None or len(tools) >= _MAX_TOOLS:
             break
-    return found[:_MAX_TOOLS]
+    return tools[:_MAX_TOOLS]
 
 
 def _text_of(error: BaseException) -> str:
-    """Return the text of the first fault in a group of them."""
+    """Return the text of an error, or of the first one in a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__
 
 
 def digest_of_tool(tool: mcp_types.Tool) -> str:
-    """Return the digest of a tool's name, arguments and hints; its prose may change."""
+    """Return the digest of a tool's name, arguments and hints, without its prose."""
     hints = tool.annotations.model_dump() if tool.annotations else {}
-    known = [tool.name, tool.input_schema, hints]
-    return digest_of(json.dumps(known, sort_keys=True, ensure_ascii=True))
+    identity = [tool.name, tool.input_schema, hints]
+    return digest_of(json.dumps(identity, sort_keys=True, ensure_ascii=True))

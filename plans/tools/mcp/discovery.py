@@ -1,4 +1,4 @@
-"""Ask a server what it offers, and keep it for planners, pages and other workers."""
+"""Discovery of the tools of MCP servers, stored for planners, pages and workers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ _STRUCTURE = frozenset({"type", "required", "format", "$ref", "$schema", "$id"})
 
 
 @dataclass(frozen=True, slots=True)
-class Discovered:
-    """What came of asking a server; `error` is empty when it answered."""
+class Discovery:
+    """The result of contacting a server; `error` is empty when it answered."""
 
     server: str
     tools: Sequence[str] = ()
@@ -36,41 +36,45 @@ class Discovered:
     error: str = ""
 
 
-def discover_server(name: str) -> Discovered:
-    """Ask one configured server and store what it says, or why it says nothing."""
-    chosen = configured_servers()[name]
-    row = health.server_row(name, chosen)
+def discover_server(name: str) -> Discovery:
+    """Contact one configured server; store its tools, or the error."""
+    settings = configured_servers()[name]
+    row = health.server_row(name, settings)
     McpServer.objects.filter(pk=row.pk).update(asked_at=DatabaseNow())
     try:
-        seen = connections.wait_for(
-            connections.look_at(chosen), 2 * chosen.timeout_seconds + _GRACE_SECONDS, lambda: False
+        offer = connections.wait_for(
+            connections.fetch_offer(settings),
+            2 * settings.timeout_seconds + _GRACE_SECONDS,
+            lambda: False,
         )
-    except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
+    except Exception as error:  # noqa: BLE001 - any error is the fault of the server
         text = redact(str(error))
         health.note_fault(name, text)
-        return Discovered(name, error=text)
-    return _store(row, chosen, seen)
+        return Discovery(name, error=text)
+    return _store(row, settings, offer)
 
 
-def _store(row: McpServer, chosen: ServerSettings, seen: connections.ServerOffer) -> Discovered:
-    faults = {tool.name: _fault_of(tool) for tool in seen.tools}
-    usable = [tool for tool in seen.tools if not faults[tool.name]]
-    names = name_tools(row.name, [tool.name for tool in usable])
-    rows = [_tool_row(row, names[tool.name], tool) for tool in usable]
+def _store(
+    server: McpServer, settings: ServerSettings, offer: connections.ServerOffer
+) -> Discovery:
+    faults = {tool.name: _fault_of(tool) for tool in offer.tools}
+    usable = [tool for tool in offer.tools if not faults[tool.name]]
+    names = name_tools(server.name, [tool.name for tool in usable])
+    tool_rows = [_tool_row(server, names[tool.name], tool) for tool in usable]
     left_out = {redact(name[:80]): why for name, why in faults.items() if why}
     with transaction.atomic():
-        McpServer.objects.select_for_update().get(pk=row.pk)
-        row.tools.exclude(name__in=names.values()).delete()
-        _upsert(rows)
-        McpServer.objects.filter(pk=row.pk).update(
-            server_name=redact(clean_text(seen.name))[:_MAX_NAME],
-            server_version=redact(clean_text(seen.version))[: _MAX_NAME // 2],
-            protocol_version=seen.protocol[:32],
-            digest=digest_of("".join(sorted(tool.digest for tool in rows))),
+        McpServer.objects.select_for_update().get(pk=server.pk)
+        server.tools.exclude(name__in=names.values()).delete()
+        _upsert(tool_rows)
+        McpServer.objects.filter(pk=server.pk).update(
+            server_name=redact(clean_text(offer.name))[:_MAX_NAME],
+            server_version=redact(clean_text(offer.version))[: _MAX_NAME // 2],
+            protocol_version=offer.protocol[:32],
+            digest=digest_of("".join(sorted(tool.digest for tool in tool_rows))),
             seen_at=DatabaseNow(),
             last_error="; ".join(f"{name}: {why}" for name, why in left_out.items()),
         )
-    return Discovered(row.name, sorted(names.values()), left_out)
+    return Discovery(server.name, sorted(names.values()), left_out)
 
 
 def _upsert(rows: Sequence[McpTool]) -> None:
@@ -91,7 +95,7 @@ def _upsert(rows: Sequence[McpTool]) -> None:
 
 
 def _tool_row(server: McpServer, name: str, tool: mcp_types.Tool) -> McpTool:
-    """Take the hints for what they say; without them the worst is assumed."""
+    """Return the row of a tool; without hints the worst is assumed."""
     hints = tool.annotations or mcp_types.ToolAnnotations()
     reads_only = hints.read_only_hint is True
     return McpTool(
@@ -108,7 +112,7 @@ def _tool_row(server: McpServer, name: str, tool: mcp_types.Tool) -> McpTool:
 
 
 def _fault_of(tool: mcp_types.Tool) -> str:
-    """Say why a tool cannot be offered, if it cannot."""
+    """Return why a tool cannot be offered; empty when it can."""
     if not tool.name or len(tool.name) > _MAX_NAME:
         return f"a name has 1 to {_MAX_NAME} characters"
     try:
@@ -124,7 +128,7 @@ def _fault_of(tool: mcp_types.Tool) -> str:
 
 
 def _redact_texts(value: Any, keyword: str = "") -> Any:  # noqa: ANN401 - a JSON Schema
-    """Mask prose and values, not what the schema is built of, nor names of properties."""
+    """Redact the texts of a schema, but not its structure and property names."""
     if isinstance(value, dict):
         return {key: _redact_texts(item, key) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Configured servers: their tools to call, their last known state, what can go wrong."""
+"""Configured MCP servers: callable tools, last known health, errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from plans.models.tool import McpServer
 from plans.tools.server_settings import ServerSettings, read_servers
 
 _FAULT_BYTES = 500
-# A server in constant use writes its row this often.
+# The row of a server in constant use is written this often.
 _SEEN_EVERY = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """What a call needs to know of a tool; `digest` is that of the known schema."""
+    """What a call needs of a tool; `digest` is that of the discovered schema."""
 
     server: str
     name: str
@@ -35,21 +35,21 @@ def configured_servers() -> Mapping[str, ServerSettings]:
     return read_servers(settings.FAILSOFT_MCP_SERVERS)
 
 
-def server_row(name: str, chosen: ServerSettings) -> McpServer:
-    """Return the row of a server, made when it is first heard of."""
-    row, _ = McpServer.objects.update_or_create(name=name, defaults={"transport": chosen.transport})
+def server_row(name: str, server: ServerSettings) -> McpServer:
+    """Return the row of a server, created if necessary."""
+    row, _ = McpServer.objects.update_or_create(name=name, defaults={"transport": server.transport})
     return row
 
 
 def note_seen(name: str) -> None:
-    """Write down that the server answered."""
+    """Store that the server answered."""
     old = Q(seen_at=None) | Q(seen_at__lt=DatabaseNow() - _SEEN_EVERY)
     rows = McpServer.objects.filter(old | ~Q(last_error=""), name=name)
     rows.update(seen_at=DatabaseNow(), last_error="")
 
 
 def note_fault(name: str, text: str) -> None:
-    """Write down that the server did not do its part, and why."""
+    """Store an error of the server."""
     McpServer.objects.filter(name=name).update(
         last_error=redact(text, _FAULT_BYTES), error_at=DatabaseNow()
     )

@@ -1,4 +1,4 @@
-"""Ask the configured servers again from time to time, each by a task of its own."""
+"""Periodic discovery of the configured servers, each by a separate task."""
 
 from datetime import timedelta
 
@@ -17,24 +17,24 @@ _EVERY = timedelta(minutes=5)
 
 
 def request_discovery() -> int:
-    """Enqueue the discovery of every server that was not asked lately; return how many."""
+    """Enqueue the discovery of each server that is due; return how many."""
     servers = configured_servers()
     McpServer.objects.exclude(name__in=servers).delete()
-    asked = 0
-    for name, chosen in servers.items():
-        server_row(name, chosen)
+    requested = 0
+    for name, server in servers.items():
+        server_row(name, server)
         due = Q(asked_at=None) | Q(asked_at__lt=DatabaseNow() - _EVERY)
         with transaction.atomic():
-            # Of any number of beats, one finds the old time.
+            # Of several schedulers, one update matches the old time.
             row = McpServer.objects.filter(due, name=name)
             if row.update(asked_at=DatabaseNow()) == 1:
                 enqueue(DISCOVER_TASK, {"server": name}, _QUEUE, None)
-                asked += 1
-    return asked
+                requested += 1
+    return requested
 
 
 def discover_tools(server: str) -> None:
-    """Ask one server, if it is still configured."""
+    """Discover the tools of a server, if it is still configured."""
     if server in configured_servers():
-        # By name, so that a process that calls no server never loads the SDK.
+        # Imported here, so that a process that calls no server never loads the SDK.
         import_string("plans.tools.mcp.discovery.discover_server")(server)

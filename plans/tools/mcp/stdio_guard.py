@@ -1,4 +1,4 @@
-"""Run a program that ends with its starter, and pass its lines on, none of them too long.
+"""Run a program that ends with its starter, and relay its output with a line limit.
 
 Run as a file by `python -I -S`:
     stdio_guard.py STARTER_PID LONGEST_LINE PROGRAM ...
@@ -20,7 +20,7 @@ _NOT_FOUND = 127
 
 
 def main() -> None:
-    """Start the program and stay beside it."""
+    """Start the program and relay its output."""
     starter, longest, program = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     signal.signal(signal.SIGTERM, lambda *_: end_group())
     if sys.platform == "linux":
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def pass_lines(source: int, longest: int) -> None:
-    """Copy what the program writes until it ends, or until a line is too long."""
+    """Copy the output of the program until it ends or a line is too long."""
     length = 0
     while chunk := os.read(source, _CHUNK):
         first, *others = chunk.split(b"\n")
@@ -50,7 +50,7 @@ def pass_lines(source: int, longest: int) -> None:
 
 
 def write_all(chunk: bytes) -> None:
-    """Write a chunk whole; a pipe may take it in parts."""
+    """Write a whole chunk; a pipe may accept it in parts."""
     while chunk:
         chunk = chunk[os.write(1, chunk) :]
 

@@ -1,4 +1,4 @@
-"""How a server is spoken to: as a program of this process, or over HTTP."""
+"""Transports to MCP servers: a child process, or HTTP."""
 
 import os
 import sys
@@ -23,18 +23,18 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 
 class AnswerTooLargeError(httpx2.ReadError):
-    """The server's answer is larger than 4 MiB."""
+    """The response of the server is larger than 4 MiB."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Looks at the address of every request, and connects to the one it looked at."""
+    """Checks the address of every request, and connects to that address."""
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to the pinned address under its own name."""
+        """Send the request to the checked address, with the original Host header."""
         response = await self._inner.handle_async_request(await self._pin(request))
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport's
         response.stream = _Bounded(response.stream)
@@ -86,7 +86,7 @@ _QUIET_SECONDS = 600.0
 
 
 class Complaints:
-    """The end of what a program wrote to its standard error, and whether it is over."""
+    """The tail of the standard error of a program."""
 
     def __init__(self, when_over: Callable[[], None]) -> None:
         self._kept: deque[bytes] = deque(maxlen=_ERROR_BYTES)
@@ -96,11 +96,11 @@ class Complaints:
         threading.Thread(target=self._read, args=(reading,), daemon=True).start()
 
     async def all_read(self) -> None:
-        """Wait until nobody can write any more, a second at most."""
+        """Wait until the pipe is closed, a second at most."""
         await anyio.to_thread.run_sync(self._over.wait, _LAST_WORDS_SECONDS)
 
     def text(self) -> str:
-        """Return what is kept, as text."""
+        """Return the tail as text."""
         return b"".join(self._kept).decode("utf-8", "replace").strip()
 
     def _read(self, reading: int) -> None:
@@ -112,14 +112,14 @@ class Complaints:
 
 
 @asynccontextmanager
-async def program(chosen: ServerSettings, complaints: Complaints) -> AsyncIterator[Any]:
-    """Start the server's program, which ends with this process, and give its streams."""
+async def program(settings: ServerSettings, complaints: Complaints) -> AsyncIterator[Any]:
+    """Start the program of a server and yield its streams; it ends with this process."""
     guard = ["-I", "-S", str(_GUARD), str(os.getpid()), str(_LONGEST_LINE)]
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=[*guard, str(chosen.command), *chosen.args],
-        env=resolve(chosen.env),
-        cwd=chosen.cwd,
+        args=[*guard, str(settings.command), *settings.args],
+        env=resolve(settings.env),
+        cwd=settings.cwd,
         encoding_error_handler="replace",
     )
     errors = os.fdopen(complaints.writing, "w")
@@ -132,16 +132,16 @@ async def program(chosen: ServerSettings, complaints: Complaints) -> AsyncIterat
 
 
 @asynccontextmanager
-async def address(chosen: ServerSettings) -> AsyncIterator[Any]:
-    """Return the streams to a server's address; it is looked at before anything is sent."""
-    url = str(chosen.url)
-    is_free = chosen.allow_private or django_settings.FAILSOFT_HTTP_ALLOW_PRIVATE
+async def address(settings: ServerSettings) -> AsyncIterator[Any]:
+    """Yield the streams to the address of a server, which is checked first."""
+    url = str(settings.url)
+    is_free = settings.allow_private or django_settings.FAILSOFT_HTTP_ALLOW_PRIVATE
     # In a thread: a slow name server must not hold up the other connections.
     await anyio.to_thread.run_sync(lambda: choose_target(url, allow_private=is_free))
     client = httpx2.AsyncClient(
         transport=GuardedTransport(allow_private=is_free),
-        headers=resolve(chosen.headers),
-        timeout=httpx2.Timeout(chosen.timeout_seconds, read=_QUIET_SECONDS),
+        headers=resolve(settings.headers),
+        timeout=httpx2.Timeout(settings.timeout_seconds, read=_QUIET_SECONDS),
         trust_env=False,
     )
     async with client, streamable_http_client(url, http_client=client) as streams:
@@ -149,7 +149,7 @@ async def address(chosen: ServerSettings) -> AsyncIterator[Any]:
 
 
 def resolve(values: Mapping[str, str]) -> dict[str, str]:
-    """Read what is only referred to; CredentialError names what cannot be read."""
+    """Replace references by their values; CredentialError names what cannot be read."""
     return {
         name: read_credential(value, "mcp_secret") if is_reference(value) else value
         for name, value in values.items()

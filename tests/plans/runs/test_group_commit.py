@@ -201,5 +201,5 @@ def test_every_start_of_many_threads_is_durable_before_its_call(
 def test_an_error_of_the_database_comes_as_djangos(transactional_db: None) -> None:
     texts = {"run": str(uuid4()), "token": "1", "rows": "no list"}
     with pytest.raises(DataError):
-        STORE_STEPS.ask(texts)
-    assert STORE_STEPS.ask(texts | {"rows": "[]"}) is None
+        STORE_STEPS.run(texts)
+    assert STORE_STEPS.run(texts | {"rows": "[]"}) is None
