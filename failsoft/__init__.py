@@ -4,7 +4,7 @@
 >>> recover("Sure! {'a': 1,}").value
 {'a': 1}
 
-Names are loaded from their rooms at first use: `parsing`, `redaction`, `plans`, `completion`,
+Names are imported from their packages at first use: `parsing`, `redaction`, `plans`, `completion`,
 `actions`, `retry` and `events`. Nothing here needs a server, a database or a framework.
 """
 

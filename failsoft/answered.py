@@ -1,6 +1,6 @@
-"""Answers in the wire format: posted as a model gave them, checked by the server.
+"""Answers in the wire format: posted as the model wrote them, validated by the server.
 
-docs/http-api.md has every field.
+docs/http-api.md describes every field.
 """
 
 import re
@@ -38,17 +38,17 @@ MAX_ANSWER = 1 << 20
 MAX_CALLS = 100
 MAX_TOOLS = 200
 ANSWER_PARTS = frozenset({"text", "tool_calls", "refusal", "tools", "answer_schema"})
-"""The fields that hold what was answered and what was asked for; they are not kept."""
+"""The fields with the content of the answer and the request; they are not stored."""
 AnswerText = Annotated[str, StringConstraints(max_length=MAX_ANSWER)]
 
 
 def is_answered(name: object) -> bool:
-    """Whether an item of this name is an answer that was not checked yet."""
+    """Whether an item of this name is an answer that is not validated yet."""
     return isinstance(name, str) and (name == ANSWERED or name.endswith(f".{ANSWERED}"))
 
 
 class AnsweredCall(BaseModel):
-    """One call of a tool, in this shape or in that of a provider."""
+    """One tool call, in this shape or in that of a provider."""
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
@@ -57,7 +57,7 @@ class AnsweredCall(BaseModel):
 
 
 class PostedAnswer(BaseModel):
-    """One answer of a model, to be checked and classified by the server."""
+    """One answer of a model, to be validated and classified by the server."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, json_schema_extra=leave_out_id
@@ -70,7 +70,7 @@ class PostedAnswer(BaseModel):
     node: NodeName = Field(default="", description="needed where the name has none")
     occurred_at: PlausibleTime
     correlation_id: Short
-    # By a factory: types that are generated from the document demand a field with a default.
+    # A factory, because generated client types require fields with a plain default.
     cycle: Ordinal = Field(default_factory=lambda: 1, description="1 where it is left out")
     attempt: Ordinal | None = Field(
         default=None, description="left out: found out by the order of the run's answers"
@@ -89,8 +89,8 @@ class PostedAnswer(BaseModel):
     answer_schema: dict[str, Any] | None = Field(
         default=None, description="what the request asked for, where no schema is registered"
     )
-    # As PostedEvent has them. A shared base would put them in another order there, and the
-    # hashes by which stored events are recognised rest on that order.
+    # As in PostedEvent. A shared base class would change the order of fields there, and the
+    # hashes that identify stored events depend on that order.
     finish_reason: Short | None = None
     provider: Short | None = None
     model: Short | None = None
@@ -125,9 +125,9 @@ class PostedAnswer(BaseModel):
         return [] if value is None else value
 
     @model_validator(mode="after")
-    def _names_its_node(self) -> Self:
-        named = NAME.fullmatch(self.name)
-        node = named[1] if named is not None else None
+    def _resolve_node(self) -> Self:
+        match = NAME.fullmatch(self.name)
+        node = match[1] if match is not None else None
         if node is None and NODE.fullmatch(self.node) is None:
             raise field_error("node", "missing", "a node: lower case, digits, - and _")
         if node is not None and self.node not in ("", node):
@@ -136,9 +136,9 @@ class PostedAnswer(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _tells_an_answer(self) -> Self:
-        is_told = bool(self.model_fields_set & {"text", "refusal"}) or self.tool_calls
-        if not (is_told or self.error):
+    def _has_answer_or_error(self) -> Self:
+        has_answer = bool(self.model_fields_set & {"text", "refusal"}) or self.tool_calls
+        if not (has_answer or self.error):
             needed = "one of text, tool_calls, refusal and error is needed"
             raise field_error("text", "missing", needed)
         return self

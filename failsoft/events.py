@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 NEAREST_TOOL = "nearest"
-"""The attribute of an unknown tool that names the registered one most like it."""
+"""The attribute of an unknown tool with the most similar registered name."""
 MAX_ERRORS = 100
 MAX_ATTRIBUTES = 32
 MAX_INTEGER = 2**31 - 1
@@ -32,7 +32,7 @@ LATEST_YEAR = 2200
 
 
 class ParseErrorType(StrEnum):
-    """Why an answer could not be used; anything else is counted as `other`."""
+    """Why an answer could not be parsed; unknown reasons are counted as `other`."""
 
     NOT_JSON = "not_json"
     SCHEMA_INVALID = "schema_invalid"
@@ -45,7 +45,7 @@ class ParseErrorType(StrEnum):
 
 
 class CallErrorType(StrEnum):
-    """Why a call gave no answer at all: never a parse failure."""
+    """Why a call returned no answer; never a parse failure."""
 
     TIMEOUT = "timeout"
     PROVIDER_ERROR = "provider_error"
@@ -55,7 +55,7 @@ class CallErrorType(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What happened: the last part of an event's name."""
+    """The kind of an event, the last part of its name."""
 
     PARSE_INVALID = "parse_invalid"
     DEGRADED = "degraded"
@@ -66,7 +66,7 @@ class EventKind(StrEnum):
 
 PARSE_ERROR_TYPES = frozenset(ParseErrorType)
 FAILURE_EVENT_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
-# The terminal event comes after the attempt that caused it, also for whoever sorts by time.
+# The terminal event is dated after the attempt that caused it, so that sorting keeps the order.
 AFTER = timedelta(milliseconds=1)
 DEGRADED_REASONS = frozenset({"circuit_open", "budget_exhausted", "provider_failed", "timeout"})
 NAME = re.compile(r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII)
@@ -92,12 +92,12 @@ AttributeValue = (
     | Text
 )
 Attributes = Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)]
-# Left out, or empty as generated clients send it: the node is the one of the name.
+# Missing, or empty as generated clients send it: the node is read from the name.
 NodeName = Annotated[str, StringConstraints(max_length=200)]
 
 
 def round_milliseconds(value: object) -> object:
-    """Round measured fractions of a millisecond."""
+    """Round fractions of a millisecond."""
     if isinstance(value, float) and abs(value) <= MAX_INTEGER:
         return round(value)
     return value
@@ -107,21 +107,21 @@ Milliseconds = Annotated[Count, BeforeValidator(round_milliseconds)]
 
 
 def event_name(node: str, kind: EventKind) -> str:
-    """Name an event: `graph.<node>.<kind>`."""
+    """Return the name of an event: `graph.<node>.<kind>`."""
     return f"graph.{node}.{kind.value}"
 
 
 @lru_cache(maxsize=4096)
 def split_name(name: str) -> tuple[str, EventKind]:
     """Split `graph.<node>.<kind>`; ValueError for any other text."""
-    found = NAME.fullmatch(name)
-    if found is None:
+    match = NAME.fullmatch(name)
+    if match is None:
         raise ValueError("a name has the form graph.<node>.<kind>")
-    return found[1], EventKind(found[2])
+    return match[1], EventKind(match[2])
 
 
 def name_served(model: str | None, served_model: str | None, upstream: str | None) -> str | None:
-    """Return who answered, as `model at upstream`; None: the requested model, as far as told."""
+    """Return `model at upstream` of an answer; None when only the requested model is known."""
     answered = served_model or model
     if answered is None or (answered == model and upstream is None):
         return None
@@ -129,14 +129,14 @@ def name_served(model: str | None, served_model: str | None, upstream: str | Non
 
 
 def require_written(value: object) -> object:
-    """Refuse times given as bare numbers: the unit would be a guess."""
+    """Refuse times that are plain numbers: their unit would be a guess."""
     if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
         return value
     raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
 
 
 def require_plausible(value: datetime) -> datetime:
-    """Return the time in UTC; refuse years that no clock shows."""
+    """Return the time in UTC; refuse implausible years."""
     if EARLIEST_YEAR < value.year < LATEST_YEAR:
         return value.astimezone(UTC)
     raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
@@ -162,7 +162,7 @@ class ValidationErrorItem(_Part):
 
 
 class Repair(_Part):
-    """One thing the parser put right, and whether anything was lost by it."""
+    """One repair of the parser, and whether it lost anything."""
 
     kind: Short
     line: Ordinal | None = None
@@ -171,7 +171,7 @@ class Repair(_Part):
 
 
 class Coercion(_Part):
-    """One value that was taken leniently."""
+    """One value that was coerced."""
 
     path: Text
     kind: Short
@@ -180,12 +180,12 @@ class Coercion(_Part):
 
 
 def leave_out_id(schema: dict[str, Any]) -> None:
-    """Say in a schema that the server makes the id where it is left out."""
+    """Make `event_id` optional in a schema: the server creates a missing id."""
     schema["required"].remove("event_id")
 
 
 class PostedEvent(_Part):
-    """One event as docs/http-api.md has it; build it by its wire names (`schema=...`)."""
+    """One event as in docs/http-api.md; construct it by wire names (`schema=...`)."""
 
     model_config = ConfigDict(json_schema_extra=leave_out_id)
 
@@ -235,7 +235,7 @@ class PostedEvent(_Part):
     @model_validator(mode="before")
     @classmethod
     def _keep_unknown_error_type(cls, value: object) -> object:
-        """Count a parse error type outside the list as `other` and keep what was sent."""
+        """Replace an unknown parse error type by `other` and keep the original."""
         if not isinstance(value, dict):
             return value
         sent = value.get("parse_error_type")
@@ -254,10 +254,13 @@ class PostedEvent(_Part):
     @field_validator("validation_errors", mode="before")
     @classmethod
     def _accept_plain_messages(cls, value: object) -> object:
-        """Take strings as messages and keep at most the first 100 items."""
+        """Accept strings as messages and keep at most the first 100 items."""
         if not isinstance(value, list | tuple):
             return value
-        return [{"message": i[:4096]} if isinstance(i, str) else i for i in value[:MAX_ERRORS]]
+        return [
+            {"message": item[:4096]} if isinstance(item, str) else item
+            for item in value[:MAX_ERRORS]
+        ]
 
     @field_validator("name")
     @classmethod
@@ -289,18 +292,18 @@ class PostedEvent(_Part):
 
 
 def field_error(field: str, code: str, message: str) -> PydanticCustomError:
-    """Return a refusal of a whole shape that is about one field."""
+    """Return an error of a model validator that concerns one field."""
     return PydanticCustomError(code, "{message}", {"field": field, "message": message})
 
 
 def describe_errors(errors: list[Any]) -> list[dict[str, str]]:
     """Turn pydantic's error list into `{path, code, message}` with JSON pointers.
 
-    Messages never contain the refused value; unknown keys are named in the pointer.
+    Messages never contain the refused value; pointers name unknown keys.
     """
     described = [_describe(error) for error in errors[:MAX_ERRORS]]
-    # A value of a union fails once for each of its types.
-    return list({(d["path"], d["code"]): d for d in described}.values())
+    # A value of a union type fails once for each of its types.
+    return list({(item["path"], item["code"]): item for item in described}.values())
 
 
 def _describe(error: Mapping[str, Any]) -> dict[str, str]:

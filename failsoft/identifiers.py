@@ -1,4 +1,4 @@
-"""Identifiers that carry their time: UUID version 7, made without a clock or chance."""
+"""Identifiers with a timestamp: UUID version 7, without reading a clock or random source."""
 
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -30,7 +30,7 @@ def event_id(
     attempt: int | None,
     name: str,
 ) -> UUID:
-    """Derive the id of one of our own events: the same attempt always gives the same id."""
+    """Return the id of an event of the planner; the same attempt always has the same id."""
     parts = (project_id, correlation_id, node, cycle, "" if attempt is None else attempt, name)
     digest = sha256()
     for part in parts:
@@ -40,14 +40,14 @@ def event_id(
 
 
 def time_of(identifier: UUID) -> datetime:
-    """Read the moment (UTC, milliseconds) out of a UUIDv7; ValueError for any other version."""
+    """Return the time (UTC, milliseconds) of a UUIDv7; ValueError for other versions."""
     if identifier.version != 7:
         raise ValueError("only a version 7 identifier carries its time")
     return EPOCH + timedelta(milliseconds=identifier.int >> 80)
 
 
 def first_id(at: datetime) -> UUID:
-    """Return the lowest UUIDv7 that the moment `at` (aware) could have: where a search begins."""
+    """Return the lowest UUIDv7 of the moment `at` (aware), as the start of a search."""
     return uuid7(at, bytes(RANDOM_BYTES))
 
 
@@ -59,7 +59,7 @@ def _milliseconds(at: datetime) -> int:
 
 
 def _assemble(milliseconds: int, random_bits: bytes) -> UUID:
-    chance = int.from_bytes(random_bits[:RANDOM_BYTES], "big")
-    high = chance >> 68  # 12 bits
-    low = chance & ((1 << 62) - 1)
+    randomness = int.from_bytes(random_bits[:RANDOM_BYTES], "big")
+    high = randomness >> 68  # 12 bits
+    low = randomness & ((1 << 62) - 1)
     return UUID(int=milliseconds << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)

@@ -1,4 +1,4 @@
-"""What must hold of any JSON before it is kept: storable text, bounded size and numbers."""
+"""Bounds of stored JSON: storable text, size, depth and range of numbers."""
 
 import re
 from collections.abc import Iterable
@@ -20,32 +20,32 @@ ESCAPED = re.compile(
 
 
 class BoundError(Exception):
-    """A bound that a value breaks: a JSON pointer, a code and a message."""
+    """A value exceeds a bound: a JSON pointer, a code and a message."""
 
     def __init__(self, path: str, code: str, message: str) -> None:
-        """Say which bound is broken, and where."""
+        """Set the pointer, the code and the message."""
         super().__init__(message)
         self.path, self.code, self.message = path, code, message
 
 
 def clean_text(text: str) -> str:
-    """Replace NUL and lone surrogates, which no column can keep, by U+FFFD."""
+    """Replace NUL and lone surrogates, which PostgreSQL cannot store, by U+FFFD."""
     if text.isascii() and "\0" not in text:
         return text
     return UNSTORABLE.sub(REPLACEMENT, text)
 
 
 def mend_surrogates(body: bytes) -> bytes:
-    """Replace escaped lone surrogates in JSON text, which strict readers refuse."""
+    """Replace escaped lone surrogates in JSON text, which strict parsers refuse."""
     if b"\\ud" not in body and b"\\uD" not in body:
         return body
-    return ESCAPED.sub(lambda found: rb"\ufffd" if found[1] else found[0], body)
+    return ESCAPED.sub(lambda match: rb"\ufffd" if match[1] else match[0], body)
 
 
 def clean_json(
     value: JSON, max_nodes: int = MAX_NODES, max_depth: int = MAX_DEPTH
 ) -> tuple[JSON, BoundError | None]:
-    """Copy a JSON value with storable text, or say which bound it breaks first.
+    """Return a storable copy of a JSON value, or the first bound that it exceeds.
 
     Integers within 2^53, keys of at most 200 characters, at most `max_nodes` values,
     `max_depth` levels.
@@ -59,12 +59,12 @@ def clean_json(
 
 class _CleaningWalk:
     def __init__(self, max_nodes: int, max_depth: int) -> None:
-        self.left = self.max_nodes = max_nodes
+        self.remaining = self.max_nodes = max_nodes
         self.max_depth = max_depth
 
     def copy(self, value: JSON, path: str, depth: int) -> JSON:
-        self.left -= 1
-        if self.left < 0:
+        self.remaining -= 1
+        if self.remaining < 0:
             raise BoundError(path, "too_many_nodes", f"more than {self.max_nodes} values")
         if isinstance(value, str):
             return clean_text(value)
@@ -101,15 +101,15 @@ def _segment(key: str) -> str:
 
 
 def escape_pointer(key: str) -> str:
-    """One segment of a JSON pointer."""
+    """Return a key as a segment of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def pointer_of(path: Iterable[object]) -> str:
-    """A JSON pointer from the segments of a pydantic `loc`."""
+    """Return the JSON pointer of a pydantic `loc`."""
     return "".join(f"/{escape_pointer(str(segment))}" for segment in path)
 
 
 def pointer_parts(pointer: str) -> list[str]:
-    """The segments of a JSON pointer, as they are without escapes."""
+    """Return the unescaped segments of a JSON pointer."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]

@@ -26,7 +26,7 @@ from failsoft.json_values import clean_text
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.proposals import payload_of
 from plans.checks.checking import CheckedWork
-from plans.checks.rows import Loop, check_once, found_by
+from plans.checks.rows import Loop, check_once, decided_checks_of
 from plans.checks.workspaces import part_by_project
 from plans.models.check import CompletionCheck
 from plans.models.run import Run
@@ -79,7 +79,7 @@ def _turn_after(goal: Goal, row: CompletionCheck) -> NextMove:
     if row.state == CompletionCheck.State.FAILED:
         return NextMove(Move.FAIL, "checker_failed", row.reason)
     spec = CheckSpec.model_validate(goal.completion_check)
-    findings = found_by(goal)
+    findings = decided_checks_of(goal)
     return next_turn(spec, findings, goal.cycle, goal.max_iterations)
 
 

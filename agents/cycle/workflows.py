@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from agents.cycle.planner_input import fill_plan
 from agents.goals.workflow_files import Workflow
 from diagnostics.redaction.redactor import redact, redact_json
-from failsoft.completion.loops import Found, Move, NextMove, next_turn
+from failsoft.completion.loops import DecidedCheck, Move, NextMove, next_turn
 from failsoft.completion.specification import CheckSpec
 from failsoft.plans.contract import TaskStatus
 from failsoft.plans.execution import Seams, execute
@@ -61,7 +61,7 @@ class _WorkflowRun:
     workflow: Workflow
     key: UUID
     result: WorkflowResult = field(default_factory=WorkflowResult)
-    findings: list[Found] = field(default_factory=list)
+    findings: list[DecidedCheck] = field(default_factory=list)
     feedback: str = ""
 
     def to_the_end(
@@ -118,7 +118,7 @@ class _WorkflowRun:
 
     def _note(self, checked: CheckOutcome, check_id: str) -> None:
         verdict, shown = checked.verdict, checked.shown()
-        self.findings.append(Found(verdict.decision, verdict.fingerprints, shown["reason"]))
+        self.findings.append(DecidedCheck(verdict.decision, verdict.fingerprints, shown["reason"]))
         self.feedback = "; ".join(shown["reasons"]) or shown["reason"] or shown["decision"]
         place = {"iteration": self.result.cycle, "check_id": check_id}
         self.result.decisions.append({**place, **shown})

@@ -1,4 +1,4 @@
-"""Tool calls of a model, decoded one by one: what is good is kept, what is not is counted.
+"""Decoding of tool calls, each in isolation: valid calls become actions, others failures.
 
 >>> from failsoft.actions import decode_tool_calls
 >>> from failsoft.actions.entries import ENTRIES

@@ -1,8 +1,8 @@
 """From tool calls to actions, each call in isolation.
 
-1. Open the envelope, find the tool, read the arguments, read every entry by its fields' policies.
-2. A call that fails anywhere fails whole, with all its entries, and stops no other call.
-3. Every leniency towards a call that stands is recorded with its place.
+1. Open the envelope, find the tool, parse the arguments, read each entry by its field policies.
+2. A call with any error fails as a whole, with all its entries; other calls are not affected.
+3. Each leniency towards a valid call is recorded with its location.
 """
 
 import difflib
@@ -28,7 +28,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _CallError(Exception):
-    """the call fails; where in its arguments, or in itself, and why"""
+    """the call is invalid; where in its arguments or envelope, and why"""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class _CallError(Exception):
     ) -> None:
         super().__init__(message)
         self.place, self.code, self.message, self.is_inside = place, code, message, is_inside
-        # Places in the text of the arguments.
+        # Positions in the text of the arguments.
         self.line, self.column = line, column
 
 
@@ -52,90 +52,92 @@ class _Decoded(NamedTuple):
     repairs: tuple[Repair, ...] = ()
 
 
-def _read_arguments(given: object) -> _CallError | tuple[dict[str, Any], tuple[Repair, ...]]:
-    """Read an object, or the one object a text holds, and what the parser had to put right."""
-    if isinstance(given, dict):
-        return given, ()
-    if not isinstance(given, str):
-        message = f"expected the arguments as text or as an object, got {kind_of(given)}"
+def _read_arguments(arguments: object) -> _CallError | tuple[dict[str, Any], tuple[Repair, ...]]:
+    """Return the arguments as an object, parsed if they are text, and the repairs of the parser."""
+    if isinstance(arguments, dict):
+        return arguments, ()
+    if not isinstance(arguments, str):
+        message = f"expected the arguments as text or as an object, got {kind_of(arguments)}"
         return _CallError((), "arguments_type", message)
-    if not given.strip():
+    if not arguments.strip():
         return _CallError((), "empty_output", "the arguments are empty", line=1, column=1)
-    read = recover(given)
-    if isinstance(read, RefusedAnswer):
-        message = f"the arguments cannot be read: expected {read.expected}"
-        return _CallError((), read.error_type.value, message, line=read.line, column=read.column)
-    if not isinstance(read.value, dict):
+    outcome = recover(arguments)
+    if isinstance(outcome, RefusedAnswer):
+        message = f"the arguments cannot be read: expected {outcome.expected}"
+        return _CallError(
+            (), outcome.error_type.value, message, line=outcome.line, column=outcome.column
+        )
+    if not isinstance(outcome.value, dict):
         return _CallError((), "object_type", "expected the arguments as one object")
-    return read.value, read.repairs
+    return outcome.value, outcome.repairs
 
 
-def written_arguments(given: object) -> str:
-    """The arguments as the model wrote them, or as near as can be told."""
-    if isinstance(given, str):
-        return given
-    if given is None:
+def written_arguments(arguments: object) -> str:
+    """Return the arguments as the model wrote them, or the closest text."""
+    if isinstance(arguments, str):
+        return arguments
+    if arguments is None:
         return ""
     try:
-        return json.dumps(given, ensure_ascii=False, default=repr)
+        return json.dumps(arguments, ensure_ascii=False, default=repr)
     except (ValueError, TypeError, RecursionError):
-        return f"[{kind_of(given)}]"
+        return f"[{kind_of(arguments)}]"
 
 
 def dotted(place: Sequence[str | int]) -> str:
-    """Write a place as people do, `entries[0].category`."""
-    written = ""
+    """Return a place in dotted notation, `entries[0].category`."""
+    path = ""
     for part in place:
         if isinstance(part, int) or not _PLAIN_KEY.fullmatch(part):
-            written += f"[{part if isinstance(part, int) else repr(_cut(part))}]"
+            path += f"[{part if isinstance(part, int) else repr(_cut(part))}]"
         else:
-            written += f".{_cut(part)}" if written else _cut(part)
-    return written
+            path += f".{_cut(part)}" if path else _cut(part)
+    return path
 
 
 def pointer(call: int, place: Sequence[str | int]) -> str:
-    """Write a place of the numbered call as a JSON pointer into the list of tool calls."""
+    """Return a place of a call as a JSON pointer into the list of tool calls."""
     return pointer_of((call, *(_cut(part) if isinstance(part, str) else part for part in place)))
 
 
 def _cut(key: str) -> str:
-    # Keys are the model's: what no column can keep does not leave here.
+    # Keys come from the model, and must be storable.
     return clean_text(key[:MAX_KEY_CHARACTERS])
 
 
 def decode_tool_calls(calls: object, toolset: Toolset) -> ParseResult:
-    """Decode every call of an answer; never raises, whatever a model made of them."""
+    """Decode the calls of an answer; never raises, for any input."""
     if calls is None:
         return ParseResult()
     if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
         return ParseResult(failures=(_not_a_list(calls),), calls=1)
-    read = [_decode_call(call, index, toolset) for index, call in enumerate(calls)]
-    good = [item for item in read if isinstance(item, _Decoded)]
+    outcomes = [_decode_call(call, index, toolset) for index, call in enumerate(calls)]
+    decoded = [item for item in outcomes if isinstance(item, _Decoded)]
     return ParseResult(
-        actions=tuple(action for item in good for action in item.actions),
-        failures=tuple(item for item in read if isinstance(item, ParseFailure)),
-        coerced=tuple(leniency for item in good for leniency in item.coerced),
-        repairs=tuple(repair for item in good for repair in item.repairs),
-        calls=len(read),
+        actions=tuple(action for item in decoded for action in item.actions),
+        failures=tuple(item for item in outcomes if isinstance(item, ParseFailure)),
+        coerced=tuple(leniency for item in decoded for leniency in item.coerced),
+        repairs=tuple(repair for item in decoded for repair in item.repairs),
+        calls=len(outcomes),
     )
 
 
 def _decode_call(call: object, index: int, toolset: Toolset) -> _Decoded | ParseFailure:
     envelope = open_envelope(call)
-    read = _read_arguments(envelope.arguments)
-    arguments, repairs = ({}, ()) if isinstance(read, _CallError) else read
+    outcome = _read_arguments(envelope.arguments)
+    arguments, repairs = ({}, ()) if isinstance(outcome, _CallError) else outcome
     try:
         tool = _find_tool(envelope, toolset)
-        if isinstance(read, _CallError):
-            raise read
+        if isinstance(outcome, _CallError):
+            raise outcome
         return _CallReading(tool, envelope, index).decode(arguments, repairs)
     except _CallError as error:
-        outside = dotted(("tool_calls", index, *error.place))
+        call_path = dotted(("tool_calls", index, *error.place))
         holder = IN_ARGUMENTS if error.is_inside else ()
         return ParseFailure(
             tool_name=envelope.tool_name,
             tool_call_id=envelope.tool_call_id,
-            path=(dotted(error.place) or "arguments") if error.is_inside else outside,
+            path=(dotted(error.place) or "arguments") if error.is_inside else call_path,
             code=error.code,
             message=error.message,
             raw_arguments=written_arguments(envelope.arguments),
@@ -162,9 +164,9 @@ def _find_tool(envelope: Envelope, toolset: Toolset) -> ActionTool:
 
 
 def count_entries(arguments: Mapping[str, Any], toolset: Toolset) -> int:
-    """How many entries readable arguments hold; 1 when they hold no list of them."""
+    """Return the number of entries in arguments; 1 when they have no list of entries."""
     lists = (arguments.get(key) for key in toolset.list_keys)
-    return next((len(held) for held in lists if isinstance(held, list)), 1)
+    return next((len(entries) for entries in lists if isinstance(entries, list)), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,29 +194,29 @@ class _CallReading:
         fields: dict[str, Any] = {}
         for field in self.tool.fields:
             at = (*place, *([field.under] if field.under else []), field.name)
-            taken = field.policy.read(holders[field.under].get(field.name))
-            if isinstance(taken, RefusedValue):
-                raise _CallError(at, taken.code, taken.message)
-            fields[field.name] = taken.value
-            coerced += [self._leniency(at, kind) for kind in taken.leniencies]
+            outcome = field.policy.read(holders[field.under].get(field.name))
+            if isinstance(outcome, RefusedValue):
+                raise _CallError(at, outcome.code, outcome.message)
+            fields[field.name] = outcome.value
+            coerced += [self._leniency(at, kind) for kind in outcome.leniencies]
         for group, holder in holders.items():
-            inside = place if group is None else (*place, group)
-            coerced += self._unknown_keys(holder, self._known(group), inside)
+            holder_place = place if group is None else (*place, group)
+            coerced += self._unknown_keys(holder, self._known(group), holder_place)
         names = self.tool.name, self.envelope.tool_call_id
         return Action(self.tool.type, fields, *names, dotted(place), self.index)
 
     def _holders(self, entry: object, place: Place) -> dict[str | None, Mapping[str, Any]]:
-        """The entry, and each object in it that holds fields."""
+        """Return the entry and its nested objects that hold fields, by group."""
         if not isinstance(entry, dict):
             message = f"expected an object, got {kind_of(entry)}"
             raise _CallError(place, "object_type", message)
         holders: dict[str | None, Mapping[str, Any]] = {None: entry}
         for group in self.tool.groups:
-            held = entry.get(group)
-            if not isinstance(held, dict):
-                message = f"expected an object, got {kind_of(held)}"
+            inner = entry.get(group)
+            if not isinstance(inner, dict):
+                message = f"expected an object, got {kind_of(inner)}"
                 raise _CallError((*place, group), "object_type", message)
-            holders[group] = held
+            holders[group] = inner
         return holders
 
     def _known(self, group: str | None) -> set[str]:
@@ -224,7 +226,7 @@ class _CallReading:
     def _unknown_keys(
         self, holder: Mapping[str, Any], known: set[str], place: Place
     ) -> Iterator[Leniency]:
-        """Name what is left aside."""
+        """Yield a leniency for each unknown key."""
         for key in holder:
             if key not in known:
                 yield self._leniency((*place, key), UNKNOWN_KEY)

@@ -1,4 +1,4 @@
-"""The toolset `entries`: notes, todos, habits and the like."""
+"""The toolset `entries`: notes, todos, habits and similar items."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
@@ -19,12 +19,12 @@ from failsoft.actions.toolsets import ActionTool, EntryField, Toolset
 CATEGORIES = ("todo", "note", "reminder", "idea", "list", "habit", "question", "thought")
 CADENCES = ("daily", "weekdays", "weekly", "monthly")
 STATUSES = ("active", "snoozed", "completed", "archived")
-# The least assuming category, for whatever a model makes up.
+# The fallback for unknown categories.
 _NOTE = Taken("note", (FALLBACK,))
 _CADENCE = choice(CADENCES, LEFT_OUT)
 _PRIORITY = clamped_integer(1, 5, "1 is the most important, 5 the least")
 _DATE = loose_text("a date such as 2026-12-24, or: today, tomorrow, friday, in 3 days")
-# A wrong one is worse than none.
+# A wrong status is worse than a failed call.
 _STATUS = choice(STATUSES, RefusedValue("choice", f"expected one of {', '.join(STATUSES)}"))
 _ID = EntryField("id", IDENTIFIER, required=True)
 _REASON = EntryField("reason", strict_text())
@@ -90,32 +90,32 @@ _LAST_YEAR = 2200
 
 
 def resolve_date(text: str | None, now: datetime) -> datetime | None:
-    """The moment a text means, seen from `now`; a day without a time begins at 00:00 UTC."""
+    """Return the moment that a text means relative to `now`; a day means its 00:00 UTC."""
     if text is None:
         return None
-    written = " ".join(text.lower().split())
-    found = _read_iso(text.strip()) or _read_words(written, now.date())
-    return found if found is not None and found.year <= _LAST_YEAR else None
+    words = " ".join(text.lower().split())
+    moment = _read_iso(text.strip()) or _read_words(words, now.date())
+    return moment if moment is not None and moment.year <= _LAST_YEAR else None
 
 
 def _read_iso(text: str) -> datetime | None:
     try:
-        read = datetime.fromisoformat(text)
-        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
-def _read_words(written: str, today: date) -> datetime | None:
-    if written in NAMED:
-        return _midnight(today + timedelta(days=NAMED[written]))
-    some = _IN_SOME.fullmatch(written)
-    if some:
-        count = 1 if some[1] in ("a", "an") else int(some[1])
-        return _midnight(today + timedelta(days=count * UNITS[some[2]]))
-    if written == "next week":
+def _read_words(words: str, today: date) -> datetime | None:
+    if words in NAMED:
+        return _midnight(today + timedelta(days=NAMED[words]))
+    match = _IN_SOME.fullmatch(words)
+    if match:
+        count = 1 if match[1] in ("a", "an") else int(match[1])
+        return _midnight(today + timedelta(days=count * UNITS[match[2]]))
+    if words == "next week":
         return _midnight(today + timedelta(days=7))
-    weekday = _WEEKDAY.fullmatch(written)
+    weekday = _WEEKDAY.fullmatch(words)
     if weekday and weekday[2] in WEEKDAYS:
         ahead = (WEEKDAYS.index(weekday[2]) - today.weekday() - 1) % 7 + 1
         return _midnight(today + timedelta(days=ahead))

@@ -1,4 +1,4 @@
-"""The envelope of a tool call, as OpenAI's chat completions write it."""
+"""The envelope of a tool call, in the format of OpenAI's chat completions."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,9 +9,9 @@ MAX_NAME_CHARACTERS = 200
 
 
 class Envelope(NamedTuple):
-    """A call as far as it can be read; `arguments` are not yet.
+    """An opened call; its `arguments` are not parsed yet.
 
-    `fault` says of one that names no tool or has no arguments where they are missing, and how.
+    `fault` is the path and the message of a missing name or missing arguments.
     """
 
     tool_name: str | None = None
@@ -21,7 +21,7 @@ class Envelope(NamedTuple):
 
 
 def open_envelope(call: object) -> Envelope:
-    """Read `{"id", "function": {"name", "arguments"}}`; whatever else there is plays no part."""
+    """Read `{"id", "function": {"name", "arguments"}}`; other keys are ignored."""
     if not isinstance(call, Mapping):
         return Envelope(fault=((), f"expected a tool call, got {kind_of(call)}"))
     identity = _short_text(call.get("id"))
@@ -39,7 +39,7 @@ def open_envelope(call: object) -> Envelope:
 
 
 def wrap_call(tool_call_id: str | None, name: object, arguments: object) -> dict[str, object]:
-    """Write a call as an envelope, for adapters whose provider speaks otherwise."""
+    """Return a call as an envelope, for adapters of providers with another format."""
     function = {"name": name, "arguments": arguments}
     return {"id": tool_call_id, "type": "function", "function": function}
 
@@ -54,16 +54,16 @@ LIST_KEY = "tool_calls"
 
 
 def written_calls(value: dict[str, Any] | list[Any]) -> list[object] | None:
-    """The calls that a JSON document holds, as envelopes; None when it holds none."""
+    """Return the calls in a JSON document, as envelopes; None when it holds none."""
     if isinstance(value, list):
-        listed: object = value if any(_is_call(item) for item in value) else None
+        calls: object = value if any(_is_call(item) for item in value) else None
     elif _is_call(value):
-        listed = [value]
+        calls = [value]
     else:
-        listed = value.get(LIST_KEY)
-    if not isinstance(listed, list):
+        calls = value.get(LIST_KEY)
+    if not isinstance(calls, list):
         return None
-    return [_envelope(item, number) for number, item in enumerate(listed, start=1)]
+    return [_envelope(item, number) for number, item in enumerate(calls, start=1)]
 
 
 def _is_call(item: object) -> bool:
@@ -73,11 +73,11 @@ def _is_call(item: object) -> bool:
 
 
 def _envelope(item: object, number: int) -> object:
-    """A bare call in an envelope; what is none stays as it is, and decoding counts it."""
+    """Return a bare call as an envelope; other values unchanged, for decoding to refuse."""
     if not isinstance(item, Mapping) or "function" in item or "name" not in item:
         return item
     identity = item.get("id")
-    named = identity if isinstance(identity, str) else f"call_{number}"
+    call_id = identity if isinstance(identity, str) else f"call_{number}"
     if "arguments" not in item:
-        return {"id": named, "function": {"name": item["name"]}}
-    return wrap_call(named, item["name"], item["arguments"])
+        return {"id": call_id, "function": {"name": item["name"]}}
+    return wrap_call(call_id, item["name"], item["arguments"])

@@ -1,7 +1,7 @@
-"""What may be done with a field that a model got wrong: fall back, drop, clamp, or refuse.
+"""Policies for invalid fields: fall back, drop, clamp, or refuse.
 
-Each policy reads one value and says what is taken, and by which leniencies, or why the call fails.
-A field that is absent is read as `None`: models write null for what they leave out.
+Each policy reads one value and returns the accepted value with its leniencies, or a refusal.
+An absent field is read as `None`: models write null for omitted fields.
 """
 
 import re
@@ -24,21 +24,21 @@ INTEGER_ID = "integer_id"
 
 
 class Taken(NamedTuple):
-    """A value that is used, and each leniency it took."""
+    """An accepted value and its leniencies."""
 
     value: str | int | None
     leniencies: tuple[str, ...] = ()
 
 
 class RefusedValue(NamedTuple):
-    """Why a value cannot be used: our own words, never the model's."""
+    """Why a value is refused; the message never contains model output."""
 
     code: str
     message: str
 
 
 class Policy(NamedTuple):
-    """How one field is described for the provider, and what is taken of its value."""
+    """The JSON Schema of a field, and the function that reads its value."""
 
     schema: JsonSchema
     read: Callable[[object], Taken | RefusedValue]
@@ -49,7 +49,7 @@ LEFT_OUT = Taken(None, (DROPPED,))
 
 
 def strict_text(*, required: bool = False) -> Policy:
-    """Text, or the call fails; absent is fine unless it is `required`."""
+    """Return the policy of text; a wrong type or length fails the call."""
 
     def read(value: object) -> Taken | RefusedValue:
         if value is None and not required:
@@ -65,7 +65,7 @@ def strict_text(*, required: bool = False) -> Policy:
 
 
 def loose_text(description: str) -> Policy:
-    """Text; what is none or too long is dropped."""
+    """Return the policy of optional text; a wrong type or length is dropped."""
 
     def read(value: object) -> Taken | RefusedValue:
         if value is None:
@@ -77,7 +77,7 @@ def loose_text(description: str) -> Policy:
 
 
 def read_id(value: object) -> Taken | RefusedValue:
-    """The id of something, whole or its beginning; an integer is taken as its digits."""
+    """Read an id or a prefix of one; an integer is accepted as its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < 10**18:
             return RefusedValue("id_type", "expected an id, got a number out of range")
@@ -95,20 +95,20 @@ IDENTIFIER = Policy(
 
 
 def choice(
-    choices: Sequence[str], otherwise: Taken | RefusedValue, absent: Taken = ABSENT
+    choices: Sequence[str], fallback: Taken | RefusedValue, absent: Taken = ABSENT
 ) -> Policy:
-    """One of the choices, compared exactly; anything else becomes what `otherwise` says."""
+    """Return the policy of an exact choice; other values become `fallback`."""
 
     def read(value: object) -> Taken | RefusedValue:
         if isinstance(value, str) and value in choices:
             return Taken(value)
-        return absent if value is None else otherwise
+        return absent if value is None else fallback
 
     return Policy({"type": "string", "enum": list(choices)}, read)
 
 
 def clamped_integer(lowest: int, highest: int, description: str) -> Policy:
-    """A whole number, also as text or a float, moved into its range; or the call fails."""
+    """Return the policy of a whole number, also as text or float, clamped to a range."""
 
     def read(value: object) -> Taken | RefusedValue:
         if value is None:
@@ -117,15 +117,15 @@ def clamped_integer(lowest: int, highest: int, description: str) -> Policy:
         if number is None:
             message = f"expected a whole number from {lowest} to {highest}"
             return RefusedValue("whole_number", message)
-        inside = int(max(lowest, min(highest, number)))
-        return Taken(inside, leniencies if inside == number else (*leniencies, CLAMPED))
+        clamped = int(max(lowest, min(highest, number)))
+        return Taken(clamped, leniencies if clamped == number else (*leniencies, CLAMPED))
 
     bounds = {"minimum": lowest, "maximum": highest}
     return Policy({"type": "integer", **bounds, "description": description}, read)
 
 
 def kind_of(value: object) -> str:
-    """Name the JSON type of a value."""
+    """Return the name of the JSON type of a value."""
     if value is None:
         return "nothing"
     names = {bool: "a boolean", str: "text", int: "a number", float: "a number"}
@@ -142,7 +142,7 @@ def _whole_number(value: object) -> tuple[int | float | None, tuple[str, ...]]:
         case float() if value.is_integer():
             return value, (INTEGRAL_FLOAT,)
         case str() if _WHOLE_NUMBER.fullmatch(value):
-            # Not int(): it refuses thousands of digits, which the range would have cut anyway.
+            # Not int(), which refuses thousands of digits; they are clamped anyway.
             return float(value), (NUMERIC_STRING,)
         case _:
             return None, ()

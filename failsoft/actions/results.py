@@ -1,4 +1,4 @@
-"""What decoding tool calls yields, as counts, summaries and tool messages."""
+"""The results of decoding tool calls, as counts, summaries and tool messages."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,18 +10,18 @@ from failsoft.events import Repair
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One entry of a good call, ready to be applied."""
+    """One entry of a valid call, ready to be applied."""
 
     type: str
     fields: dict[str, Any]
     tool_name: str
     tool_call_id: str | None
-    # Where the entry stands in the arguments: `entries[0]`.
+    # The path of the entry in the arguments: `entries[0]`.
     path: str
     call: int = 0
 
     def flat(self) -> dict[str, Any]:
-        """The action as one flat object, its type first."""
+        """Return the action as one flat object, its type first."""
         return {"type": self.type, **self.fields}
 
 
@@ -29,8 +29,8 @@ class Action:
 class ParseFailure:
     """A call that could not be decoded, with all its entries.
 
-    `raw_arguments` is the model's own text, whole: redact it, then cut it, before it is kept.
-    `message` is ours. `entries` is how many entries the call had, 1 if it could not be read.
+    `raw_arguments` is the full text of the model: redact, then truncate it before storing it.
+    `message` has no model output. `entries` is the number of entries, 1 if unreadable.
     """
 
     tool_name: str | None
@@ -48,7 +48,7 @@ class ParseFailure:
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """A value that was taken leniently."""
+    """A value that was accepted leniently."""
 
     path: str
     kind: str
@@ -59,7 +59,7 @@ class Leniency:
 
 @dataclass(frozen=True, slots=True)
 class ParseResult:
-    """What came of one answer's tool calls; callers without worries read `actions`."""
+    """The decoded tool calls of one answer; simple callers only need `actions`."""
 
     actions: tuple[Action, ...] = ()
     failures: tuple[ParseFailure, ...] = ()
@@ -69,12 +69,12 @@ class ParseResult:
 
     @property
     def failed_entries(self) -> int:
-        """How many entries the failed calls had."""
+        """The number of entries in the failed calls."""
         return sum(failure.entries for failure in self.failures)
 
     @property
     def unknown_tools(self) -> list[str]:
-        """The names of tools that the toolset does not have."""
+        """The names of tools that are not in the toolset."""
         names = {
             failure.tool_name
             for failure in self.failures
@@ -83,7 +83,7 @@ class ParseResult:
         return sorted(names)
 
     def to_json(self) -> dict[str, Any]:
-        """The result as JSON, to be taken up by another process."""
+        """Return the result as JSON, for another process."""
         return {
             "actions": [asdict(item) for item in self.actions],
             "failures": [asdict(item) for item in self.failures],
@@ -94,7 +94,7 @@ class ParseResult:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """The result that `to_json` wrote."""
+        """Return the result that `to_json` serialized."""
         return cls(
             actions=tuple(Action(**item) for item in value["actions"]),
             failures=tuple(ParseFailure(**item) for item in value["failures"]),
@@ -109,13 +109,13 @@ ALL_FAILED = (
     "The request couldn't be processed because of an internal error; nothing was changed. "
     "Diagnostics were recorded for the administrator."
 )
-# Reasons of a goal that ended without an applied action: nothing was decoded, nothing applied.
+# Reasons of a goal that ended without an applied action.
 ACTIONS_FAILED = "actions_failed"
 NO_ACTIONS = "actions_parse_failed"
 
 
 def summarise(applied: Sequence[str], failed: int, toolset: Toolset) -> str:
-    """Count what was applied by type, and how many entries failed in either layer.
+    """Return a sentence with the applied actions by type and the number of failed entries.
 
     >>> summarise(["create", "complete"], 2, ENTRIES)
     "Created 1, completed 1 (2 couldn't be processed)"
@@ -123,17 +123,17 @@ def summarise(applied: Sequence[str], failed: int, toolset: Toolset) -> str:
     counts = [
         f"{tool.past} {applied.count(tool.type)}" for tool in toolset.tools if tool.type in applied
     ]
-    told = ", ".join(counts) or NOTHING
+    summary = ", ".join(counts) or NOTHING
     note = f" ({failed} couldn't be processed)" if failed else ""
-    return f"{told[0].upper()}{told[1:]}{note}"
+    return f"{summary[0].upper()}{summary[1:]}{note}"
 
 
-MAX_TOLD = 5
+MAX_REASONS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionFailure:
-    """An action that was decoded and could not be applied; the message is ours."""
+    """A decoded action that could not be applied; the message has no model output."""
 
     action: Action
     code: str
@@ -143,30 +143,34 @@ class ExecutionFailure:
 def tool_messages(
     result: ParseResult, failures: Sequence[ExecutionFailure]
 ) -> list[dict[str, str]]:
-    """Answer every call that has an id: accepted, failed, or failed in part and why."""
-    told = {item.call: (item.tool_call_id, _tell_unparsed(item)) for item in result.failures}
+    """Return a tool message for each call with an id: accepted, failed or partially failed."""
+    messages = {item.call: (item.tool_call_id, _describe_failure(item)) for item in result.failures}
     for action in result.actions:
-        if action.call not in told:
-            said = _tell(action, result, failures)
-            told[action.call] = action.tool_call_id, said
+        if action.call not in messages:
+            message = _describe_call(action, result, failures)
+            messages[action.call] = action.tool_call_id, message
     return [
         {"role": "tool", "tool_call_id": identity, "content": content}
-        for _, (identity, content) in sorted(told.items())
+        for _, (identity, content) in sorted(messages.items())
         if identity is not None
     ]
 
 
-def _tell_unparsed(failure: ParseFailure) -> str:
+def _describe_failure(failure: ParseFailure) -> str:
     place = f"{failure.path}: " if failure.path else ""
     return f"{failure.tool_name or 'tool call'} failed: {place}{failure.message}"
 
 
-def _tell(action: Action, result: ParseResult, failures: Sequence[ExecutionFailure]) -> str:
-    mine = [item for item in failures if item.action.call == action.call]
-    if not mine:
+def _describe_call(
+    action: Action, result: ParseResult, failures: Sequence[ExecutionFailure]
+) -> str:
+    call_failures = [item for item in failures if item.action.call == action.call]
+    if not call_failures:
         return f"{action.tool_name} accepted."
-    received = sum(item.call == action.call for item in result.actions)
-    verdict = "failed" if len(mine) == received else "partially failed"
-    reasons = "; ".join(item.message for item in mine[:MAX_TOLD])
-    more = f"; and {len(mine) - MAX_TOLD} more" if len(mine) > MAX_TOLD else ""
+    action_count = sum(item.call == action.call for item in result.actions)
+    verdict = "failed" if len(call_failures) == action_count else "partially failed"
+    reasons = "; ".join(item.message for item in call_failures[:MAX_REASONS])
+    more = (
+        f"; and {len(call_failures) - MAX_REASONS} more" if len(call_failures) > MAX_REASONS else ""
+    )
     return f"{action.tool_name} {verdict}: {reasons}{more}"

@@ -1,6 +1,6 @@
-"""Tool calls that arrive in pieces, put together again.
+"""Assembly of streamed tool calls.
 
-What is broken in a stream becomes a broken envelope, which decoding counts; nothing raises.
+A broken stream yields a broken envelope, which decoding reports as a failure; nothing raises.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,30 +16,30 @@ from failsoft.json_lines import Line, LineError, answer_line
 
 
 @dataclass(slots=True)
-class _Growing:
+class _PartialCall:
     identity: str | None = None
     name: str = ""
     arguments: list[str] = field(default_factory=list)
-    given: dict[str, Any] | None = None
+    complete_arguments: dict[str, Any] | None = None
 
     def envelope(self) -> dict[str, object]:
-        written = "".join(self.arguments)
-        whole = written if written or self.given is None else self.given
-        return wrap_call(self.identity, self.name, whole)
+        text = "".join(self.arguments)
+        arguments = text if text or self.complete_arguments is None else self.complete_arguments
+        return wrap_call(self.identity, self.name, arguments)
 
 
 def assemble_openai(deltas: Iterable[object]) -> list[dict[str, object]]:
-    """Put together the `tool_calls` items of chat completion chunks, in the order of their index.
+    """Return the `tool_calls` of chat completion chunks as envelopes, ordered by index.
 
-    An item without an index goes on with the call before it, unless it brings a new id.
+    An item without an index continues the previous call, unless it has a new id.
     """
-    calls: dict[int, _Growing] = {}
+    calls: dict[int, _PartialCall] = {}
     last = -1
     for delta in deltas:
         if not isinstance(delta, Mapping):
             continue
         last = _index_of(delta, calls, last)
-        call = calls.setdefault(last, _Growing())
+        call = calls.setdefault(last, _PartialCall())
         if isinstance(delta.get("id"), str):
             call.identity = call.identity or delta["id"] or None
         function = delta.get("function")
@@ -50,25 +50,25 @@ def assemble_openai(deltas: Iterable[object]) -> list[dict[str, object]]:
 
 
 def assemble_anthropic(events: Iterable[object]) -> list[dict[str, object]]:
-    """Put together the `tool_use` blocks of a message stream, in the order of their index."""
-    calls: dict[int, _Growing] = {}
+    """Return the `tool_use` blocks of a message stream as envelopes, ordered by index."""
+    calls: dict[int, _PartialCall] = {}
     for event in events:
         if not isinstance(event, Mapping) or not _is_index(event.get("index")):
             continue
         block, delta = event.get("content_block"), event.get("delta")
         if isinstance(block, Mapping) and block.get("type") == "tool_use":
-            started = block.get("input")
-            calls[event["index"]] = _Growing(
+            arguments = block.get("input")
+            calls[event["index"]] = _PartialCall(
                 _text(block.get("id")) or None,
                 _text(block.get("name")),
-                given=started if isinstance(started, dict) else None,
+                complete_arguments=arguments if isinstance(arguments, dict) else None,
             )
         elif isinstance(delta, Mapping) and event["index"] in calls:
             calls[event["index"]].arguments.append(_text(delta.get("partial_json")))
     return [calls[index].envelope() for index in sorted(calls)]
 
 
-def _index_of(delta: Mapping[str, Any], calls: Mapping[int, _Growing], last: int) -> int:
+def _index_of(delta: Mapping[str, Any], calls: Mapping[int, _PartialCall], last: int) -> int:
     if _is_index(delta.get("index")):
         return int(delta["index"])
     identity = delta.get("id")
@@ -87,31 +87,31 @@ def _text(value: object) -> str:
 
 
 def answer_calls(line: bytes, number: int, toolset: Toolset) -> Line:
-    """Decode one line; a line that cannot be read gives an error with its place (1-based)."""
+    """Return the answer to one line; an unreadable line gets an error with its position."""
     return answer_line(line, number, partial(_decode, toolset), NOTHING)
 
 
-def _decode(toolset: Toolset, asked: Line) -> Line:
-    if "tool_calls" not in asked:
+def _decode(toolset: Toolset, line: Line) -> Line:
+    if "tool_calls" not in line:
         raise LineError("expected tool_calls", code="missing")
-    return _describe(decode_tool_calls(asked["tool_calls"], toolset))
+    return _describe(decode_tool_calls(line["tool_calls"], toolset))
 
 
 def _describe(result: ParseResult) -> dict[str, Any]:
     return {
         "actions": [action.flat() for action in result.actions],
         "failures": [describe_failure(failure) for failure in result.failures],
-        "coerced": [_shown(item) for item in result.coerced],
+        "coerced": [_without_model_text(item) for item in result.coerced],
         "repairs": [repair.model_dump() for repair in result.repairs],
     }
 
 
 def describe_failure(failure: ParseFailure) -> dict[str, Any]:
-    """A failure as it is reported, without what the model wrote."""
-    return _shown(failure)
+    """Return a failure for reports, without the text of the model."""
+    return _without_model_text(failure)
 
 
-def _shown(item: ParseFailure | Leniency) -> dict[str, Any]:
+def _without_model_text(item: ParseFailure | Leniency) -> dict[str, Any]:
     return {key: value for key, value in asdict(item).items() if key not in _NOT_SHOWN}
 
 

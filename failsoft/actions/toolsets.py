@@ -1,4 +1,4 @@
-"""What a toolset is: tools whose calls hold lists of entries, each field with its policy."""
+"""Toolsets: tools whose calls hold lists of entries, with a policy for each field."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,13 @@ from failsoft.actions.policies import JsonSchema, Policy
 from failsoft.retry.answer_schemas import closed_object
 from failsoft.retry.prompts import ToolOffer
 
-# Of the shape of native tool calls, as events carry it.
+# The version of the format of native tool calls, sent with events.
 ACTIONS_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
 class EntryField:
-    """A field of an entry; `under` names the object inside the entry that holds it."""
+    """A field of an entry; `under` names the nested object that holds it."""
 
     name: str
     policy: Policy
@@ -26,7 +26,7 @@ class ActionTool:
 
     name: str
     type: str
-    # How the summary says it: "created".
+    # The verb in the summary: "created".
     past: str
     list_key: str
     fields: tuple[EntryField, ...]
@@ -34,11 +34,11 @@ class ActionTool:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of objects inside an entry."""
+        """The names of the nested objects of an entry."""
         return tuple(dict.fromkeys(field.under for field in self.fields if field.under))
 
     def schema(self) -> JsonSchema:
-        """The JSON Schema of the arguments."""
+        """Return the JSON Schema of the arguments."""
         entry = self._object(None)
         for group in self.groups:
             entry["properties"][group] = self._object(group)
@@ -47,27 +47,27 @@ class ActionTool:
         return closed_object({self.list_key: entries})
 
     def _object(self, group: str | None) -> JsonSchema:
-        mine = [field for field in self.fields if field.under == group]
-        fields = closed_object({field.name: dict(field.policy.schema) for field in mine})
-        return {**fields, "required": [field.name for field in mine if field.required]}
+        group_fields = [field for field in self.fields if field.under == group]
+        fields = closed_object({field.name: dict(field.policy.schema) for field in group_fields})
+        return {**fields, "required": [field.name for field in group_fields if field.required]}
 
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """Tools that belong together, in the order in which the summary tells of them."""
+    """A named list of tools, in the order of the summary."""
 
     name: str
     tools: tuple[ActionTool, ...]
 
     def find(self, name: str) -> ActionTool | None:
-        """The tool of this exact name."""
+        """Return the tool of this exact name."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     @property
     def list_keys(self) -> tuple[str, ...]:
-        """Every key under which a call may hold entries."""
+        """The keys under which calls may hold entries."""
         return tuple(dict.fromkeys(tool.list_key for tool in self.tools))
 
     def offers(self) -> tuple[ToolOffer, ...]:
-        """The tools as a planner is told about them."""
+        """Return the tools as they are offered to a planner."""
         return tuple(ToolOffer(tool.name, tool.description, tool.schema()) for tool in self.tools)

@@ -1,7 +1,7 @@
-"""Whether an answer of tool calls counts: one action that can be applied is enough.
+"""Whether an answer of tool calls is valid: one applicable action is enough.
 
-The ladder goes on only when there is none; what failed beside a good action is counted, not
-asked for again.
+Without one, the retry loop continues. Failed calls alongside a valid action are counted but not
+retried.
 """
 
 import json
@@ -25,27 +25,27 @@ NO_CALL = "no_tool_call"
 
 @dataclass(frozen=True, slots=True)
 class JudgedCalls:
-    """An answer's actions and failures, and what the ladder makes of them."""
+    """The actions and failures of an answer, and the verdict for the retry loop."""
 
     result: ParseResult
     verdict: Understood | Misunderstood
-    # What the model wrote, calls and text, for previews and feedback; not redacted.
+    # The calls and text of the model, for previews and feedback; not redacted.
     written: str
 
 
 def judge_calls(
     calls: Sequence[Any], text: str, finish_reason: str | None, toolset: Toolset
 ) -> JudgedCalls:
-    """Decode an answer's calls and say whether any can be used; never raises.
+    """Decode the calls of an answer and return whether any is usable; never raises.
 
-    Calls that stand in the text count when there are no native ones.
+    Calls in the text are used when there are no native ones.
     """
-    found = Recovered([], text) if calls else recover(text, finish_reason)
-    read = list(calls)
-    if isinstance(found, Recovered):
-        read = read or written_calls(found.value) or []
-    result = decode_tool_calls(read, toolset)
-    repairs = (*found.repairs, *result.repairs) if isinstance(found, Recovered) else ()
+    outcome = Recovered([], text) if calls else recover(text, finish_reason)
+    candidates = list(calls)
+    if isinstance(outcome, Recovered):
+        candidates = candidates or written_calls(outcome.value) or []
+    result = decode_tool_calls(candidates, toolset)
+    repairs = (*outcome.repairs, *result.repairs) if isinstance(outcome, Recovered) else ()
     coerced = tuple(
         Coercion(path=item.pointer[:MAX_PATH], kind=item.kind)
         for item in result.coerced[:MAX_ERRORS]
@@ -55,21 +55,21 @@ def judge_calls(
             result.to_json(), repairs[:MAX_ERRORS], coerced
         )
     else:
-        refused = _refuse(found, result, finish_reason)
-        verdict = Misunderstood(*refused, repairs[:MAX_ERRORS], coerced)
+        refusal = _refuse(outcome, result, finish_reason)
+        verdict = Misunderstood(*refusal, repairs[:MAX_ERRORS], coerced)
     return JudgedCalls(result, verdict, _written(calls, text))
 
 
 def _refuse(
-    found: Recovered | RefusedAnswer, result: ParseResult, finish_reason: str | None
+    outcome: Recovered | RefusedAnswer, result: ParseResult, finish_reason: str | None
 ) -> tuple[ParseErrorType, tuple[ValidationErrorItem, ...]]:
-    """Why an answer without a usable action is refused, and where."""
-    if isinstance(found, RefusedAnswer):
-        message = f"expected a call of a tool: {found.expected}"
+    """Return the error type and the located errors of an answer without a usable action."""
+    if isinstance(outcome, RefusedAnswer):
+        message = f"expected a call of a tool: {outcome.expected}"
         item = ValidationErrorItem(
-            path="", code=NO_CALL, message=message, line=found.line, column=found.column
+            path="", code=NO_CALL, message=message, line=outcome.line, column=outcome.column
         )
-        return found.error_type, (item,)
+        return outcome.error_type, (item,)
     if not result.failures:
         item = ValidationErrorItem(
             path="", code=NO_CALL, message="expected at least one call of a tool"
@@ -79,7 +79,7 @@ def _refuse(
 
 
 def failure_items(failures: Sequence[ParseFailure]) -> tuple[ValidationErrorItem, ...]:
-    """Failures as the located errors of an attempt; the pointers lead into the list of calls."""
+    """Return failures as located errors of an attempt, with pointers into the list of calls."""
     return tuple(
         ValidationErrorItem(
             path=item.pointer[:MAX_PATH],
@@ -98,16 +98,16 @@ def _error_type(result: ParseResult, finish_reason: str | None) -> ParseErrorTyp
     if finish_reason in DECLINED_REASONS:
         return ParseErrorType.REFUSAL
     codes = {failure.code for failure in result.failures}
-    # All for one reason, and one of reading: that is what the answer suffers from.
-    only = codes.pop() if len(codes) == 1 else ""
-    return ParseErrorType(only) if only in [*ParseErrorType] else ParseErrorType.SCHEMA_INVALID
+    # A single parse error in all failures is the error of the answer.
+    code = codes.pop() if len(codes) == 1 else ""
+    return ParseErrorType(code) if code in [*ParseErrorType] else ParseErrorType.SCHEMA_INVALID
 
 
 def _written(calls: Sequence[Any], text: str) -> str:
     if not calls:
         return text
     try:
-        listed = json.dumps(list(calls), ensure_ascii=False, indent=1, default=repr)
+        calls_text = json.dumps(list(calls), ensure_ascii=False, indent=1, default=repr)
     except (ValueError, TypeError, RecursionError):
-        listed = f"[{', '.join(kind_of(call) for call in calls)}]"
-    return f"{text}\n{listed}" if text.strip() else listed
+        calls_text = f"[{', '.join(kind_of(call) for call in calls)}]"
+    return f"{text}\n{calls_text}" if text.strip() else calls_text

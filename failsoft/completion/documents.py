@@ -1,7 +1,7 @@
 """A structured decision: `{"decision", "check_id", "reasons", "fingerprints"}`.
 
-Read by the recovering parser, but never from a text that was cut off or held a second
-document; the id is compared exactly, with no trimming and no folding of case.
+Parsed with repairs, but never from a truncated text or one with a second document. The id is
+compared exactly, without trimming or case folding.
 """
 
 import json
@@ -30,7 +30,7 @@ _CAUSES = {
     ParseErrorType.MULTIPLE_OBJECTS: UndecidedCause.MULTIPLE_DOCUMENTS,
     ParseErrorType.DUPLICATE_KEY: UndecidedCause.DUPLICATE_KEY,
 }
-# Repairs that are good enough for a plan, but too little to believe a COMPLETE.
+# Repairs that are acceptable for a plan, but make a COMPLETE doubtful.
 _DOUBTS = {
     "missing_closer": UndecidedCause.TRUNCATED,
     "tail_cut": UndecidedCause.TRUNCATED,
@@ -38,33 +38,35 @@ _DOUBTS = {
 }
 
 
-def read_document(found: Recovered | RefusedAnswer) -> dict[str, Any] | UndecidedCause:
-    """Return the one object of what was read, or why there is none."""
-    if isinstance(found, RefusedAnswer):
-        return _CAUSES.get(found.error_type, UndecidedCause.INVALID_JSON)
-    for repair in found.repairs:
+def read_document(outcome: Recovered | RefusedAnswer) -> dict[str, Any] | UndecidedCause:
+    """Return the only object in the parsed text, or why there is none."""
+    if isinstance(outcome, RefusedAnswer):
+        return _CAUSES.get(outcome.error_type, UndecidedCause.INVALID_JSON)
+    for repair in outcome.repairs:
         if repair.kind in _DOUBTS:
             return _DOUBTS[repair.kind]
-    return found.value if isinstance(found.value, dict) else UndecidedCause.NOT_AN_OBJECT
+    return outcome.value if isinstance(outcome.value, dict) else UndecidedCause.NOT_AN_OBJECT
 
 
 def judge_document(
     document: dict[str, Any], source: DecisionSource, expected: str | None
 ) -> CheckVerdict:
-    """Decide from a document; without its check's own id it decides nothing good."""
-    said = document.get("decision")
-    decision = DECISIONS.get(said.lower()) if isinstance(said, str) else None
+    """Return the verdict of a document; without the id of its check it is never complete."""
+    written_decision = document.get("decision")
+    decision = (
+        DECISIONS.get(written_decision.lower()) if isinstance(written_decision, str) else None
+    )
     if decision is None:
         if "decision" not in document:
             return undecidable(source, UndecidedCause.MISSING_DECISION)
-        return undecidable(source, UndecidedCause.UNKNOWN_DECISION, show_id(said))
-    got = document.get("check_id")
-    if got is None:
+        return undecidable(source, UndecidedCause.UNKNOWN_DECISION, show_id(written_decision))
+    document_id = document.get("check_id")
+    if document_id is None:
         return undecidable(source, UndecidedCause.MISSING_CHECK_ID)
     if expected is None:
         return undecidable(source, UndecidedCause.NO_EXPECTED_ID)
-    if got != expected:
-        detail = f"expected {show_id(expected)}, got {show_id(got)}"
+    if document_id != expected:
+        detail = f"expected {show_id(expected)}, got {show_id(document_id)}"
         return CheckVerdict(
             CheckDecision.INCOMPLETE, source, False, UndecidedCause.CHECK_ID_MISMATCH, detail
         )
@@ -80,7 +82,7 @@ def judge_document(
 
 
 def _texts(value: object, most: int, characters: int) -> tuple[str, ...]:
-    """A list of texts out of whatever was given; what is no text is written as JSON."""
+    """Return any value as a list of texts; items of other types become JSON."""
     items = value if isinstance(value, list) else [] if value is None else [value]
     return tuple(_text(item)[:characters] for item in items[:most])
 
@@ -90,36 +92,36 @@ def _text(item: object) -> str:
     return clean_text(written)
 
 
-# The key of a decision at any depth; whether it is the document's own shows when it is read.
+# The key of a decision at any depth; parsing shows whether it is at the top level.
 _DECISION = re.compile(r"(?<![\\\w])decision[\"']?\s*[:=]")
 _SYMBOLS = re.compile(r'[{}"\n]|\\.')
 _MARGIN = " \t\ufeff\u200b"
 
 
 def decision_blocks(text: str) -> list[str]:
-    """Return the documents that hold the key `decision`, in order.
+    """Return the documents that contain the key `decision`, in order.
 
-    The last one may be cut off: a brace that is never closed.
+    The last one may be truncated, with a brace that is never closed.
     """
-    pairs, left_open = _match_braces(text)
-    closed = [span for span in _outermost(pairs) if _ends_line(text, span[1])]
-    blocks = [text[start:end] for start, end in closed]
-    found = [block for block in blocks if _DECISION.search(block)]
-    if left_open:
-        rest = _rest_after(text, left_open[-1], closed)
-        found += [rest] if _DECISION.search(rest) else []
-    return found
+    pairs, unclosed = _match_braces(text)
+    spans = [span for span in _outermost(pairs) if _ends_line(text, span[1])]
+    blocks = [text[start:end] for start, end in spans]
+    candidates = [block for block in blocks if _DECISION.search(block)]
+    if unclosed:
+        rest = _rest_after(text, unclosed[-1], spans)
+        candidates += [rest] if _DECISION.search(rest) else []
+    return candidates
 
 
 def _match_braces(text: str) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return the offsets of braces that begin a line: with their partners, and without one."""
+    """Return the spans of closed braces that begin a line, and the offsets of unclosed ones."""
     pairs: list[tuple[int, int]] = []
     opened: list[tuple[int, bool]] = []
     is_quoted, line_start = False, 0
     for symbol in _SYMBOLS.finditer(text):
         match symbol.group():
             case "\n":
-                # A string never goes over a line; a lone quote in prose ends with its line.
+                # A string never spans lines; a stray quote in prose ends with its line.
                 is_quoted, line_start = False, symbol.end()
             case '"':
                 is_quoted = not is_quoted
@@ -135,11 +137,11 @@ def _match_braces(text: str) -> tuple[list[tuple[int, int]], list[int]]:
 
 
 def _outermost(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    kept: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end in sorted(pairs):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end))
-    return kept
+        if not spans or start >= spans[-1][1]:
+            spans.append((start, end))
+    return spans
 
 
 def _ends_line(text: str, end: int) -> bool:
@@ -148,7 +150,7 @@ def _ends_line(text: str, end: int) -> bool:
 
 
 def _rest_after(text: str, start: int, closed: list[tuple[int, int]]) -> str:
-    """The text from a brace that is never closed, without the documents that are."""
+    """Return the text from an unclosed brace on, without the closed documents."""
     parts, at = [], start
     for begin, end in closed:
         if begin > start and _DECISION.search(text, begin, end):

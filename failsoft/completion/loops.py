@@ -1,4 +1,4 @@
-"""What follows a check: finish, go round, or give up and say why."""
+"""The next move of a loop after a check: finish, iterate again, or end with a reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from failsoft.completion.verdicts import CheckDecision
 
 
 class Move(StrEnum):
-    """What a loop does next."""
+    """The next move of a loop."""
 
     FINISH = "finish"
     AGAIN = "again"
-    # The allowed iterations are used up, and the loop is told to end without failing.
+    # The iterations are exhausted, and `on_exhausted` is `continue`.
     END = "end"
     FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What one decided check found."""
+class DecidedCheck:
+    """The decision of one check."""
 
     decision: CheckDecision
     fingerprints: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class CheckStreak:
-    """What the last checks have in common: counts of consecutive ones, the last included."""
+    """Counts of consecutive checks up to the last one."""
 
     undecidable: int
     same: int
@@ -38,25 +38,25 @@ class CheckStreak:
 
 @dataclass(frozen=True, slots=True)
 class NextMove:
-    """The next move, and the code and the sentence of why a loop ends without a decision."""
+    """The next move, and the code and reason of a loop that ends without a decision."""
 
     move: Move
     code: str | None = None
     reason: str | None = None
 
 
-def tally(spec: CheckSpec, found: Sequence[Found]) -> CheckStreak:
-    """Count, over the decided checks of a loop in their order."""
-    undecidable = _count_last([item.decision is CheckDecision.UNDECIDABLE for item in found])
-    same = _count_last([_is_like_last(item, found[-1]) for item in found])
+def count_streak(spec: CheckSpec, checks: Sequence[DecidedCheck]) -> CheckStreak:
+    """Count the streaks of the decided checks of a loop, given in order."""
+    undecidable = _count_last([item.decision is CheckDecision.UNDECIDABLE for item in checks])
+    same = _count_last([_is_like_last(item, checks[-1]) for item in checks])
     return CheckStreak(undecidable, same, 0 < spec.stalled_after <= same)
 
 
 def next_turn(
-    spec: CheckSpec, found: Sequence[Found], iteration: int, max_iterations: int
+    spec: CheckSpec, checks: Sequence[DecidedCheck], iteration: int, max_iterations: int
 ) -> NextMove:
-    """Decide what follows the last of the checks `found`, which is of `iteration`."""
-    last, counts = found[-1], tally(spec, found)
+    """Return the move after the last of `checks`, which is that of `iteration`."""
+    last, counts = checks[-1], count_streak(spec, checks)
     if last.decision is CheckDecision.COMPLETE:
         return NextMove(Move.FINISH)
     if 0 < spec.undecidable_limit < counts.undecidable:
@@ -66,7 +66,7 @@ def next_turn(
         )
         return NextMove(Move.FAIL, "undecidable_limit_exceeded", reason)
     if counts.stalled and spec.on_stalled == "abort":
-        reason = f"{counts.same} checks in a row found the same: {_listed(last)}"
+        reason = f"{counts.same} checks in a row found the same: {_list_fingerprints(last)}"
         return NextMove(Move.FAIL, "stalled", reason)
     if iteration < max_iterations:
         return NextMove(Move.AGAIN)
@@ -85,14 +85,14 @@ def _count_last(matches: Sequence[bool]) -> int:
     return count
 
 
-def _is_like_last(item: Found, last: Found) -> bool:
-    """Whether both are incomplete for the same reasons; without fingerprints nobody knows."""
+def _is_like_last(check: DecidedCheck, last: DecidedCheck) -> bool:
+    """Whether both are incomplete with equal fingerprints; without any it is unknown."""
     return (
-        item.decision is last.decision is CheckDecision.INCOMPLETE
+        check.decision is last.decision is CheckDecision.INCOMPLETE
         and bool(last.fingerprints)
-        and frozenset(item.fingerprints) == frozenset(last.fingerprints)
+        and frozenset(check.fingerprints) == frozenset(last.fingerprints)
     )
 
 
-def _listed(found: Found) -> str:
-    return ", ".join(sorted(found.fingerprints)[:5])
+def _list_fingerprints(check: DecidedCheck) -> str:
+    return ", ".join(sorted(check.fingerprints)[:5])

@@ -1,10 +1,10 @@
 """Decisions written as words: COMPLETE, PASS, INCOMPLETE, FAIL.
 
-1. A line that is one of the words, Markdown and quotes stripped, says it; so does a word
-   behind `DECISION:` or `VERDICT:` at the beginning of a line.
-2. A line that begins with INCOMPLETE or FAIL and goes on with a reason says so, too.
-3. INCOMPLETE and FAIL as upper-case words in a sentence count when nothing says complete.
-4. Whoever says both says nothing. Doubt is never COMPLETE: another loop costs less.
+1. A line that is one of the words, without Markdown and quotes, is a decision; so is a word
+   after `DECISION:` or `VERDICT:` at the beginning of a line.
+2. A line that begins with INCOMPLETE or FAIL and continues with a reason is a decision, too.
+3. INCOMPLETE and FAIL as upper-case words in a sentence count when no line says complete.
+4. Contradicting lines decide nothing. Doubt is never COMPLETE: another loop costs less.
 """
 
 import re
@@ -25,7 +25,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _SPACES = " \t\u00a0\u200b\ufeff"
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _WRAP = f"*_`{_QUOTES}{_SPACES}"
-# A bullet has a space behind it; `-COMPLETE` is a line of a diff.
+# A bullet is followed by a space; `-COMPLETE` is a line of a diff.
 _PREFIX = re.compile(r"(?:>[ \t]*|#{1,6}[ \t]+|[-+*\u2022][ \t]+|[0-9]{1,3}[.)][ \t]+)+")
 _LABELLED = re.compile(
     r"(?:(?:the|my|final|overall|completion|review)[ \t]+)*(?:decision|verdict)"
@@ -42,13 +42,13 @@ _DOUBT = re.compile(
     r"|maybe|perhaps|assuming|provided|without|before|cannot|unverified|untested)\b",
     re.IGNORECASE,
 )
-# Left hanging at the end of a line, these make the next one a part of a sentence.
+# At the end of a line, these make the next line a part of the sentence.
 _DANGLING = re.compile(
     r"(?:n[\u2019']t|\b(?:not|never|cannot|no|nearly|almost|if|unless|until|when|once"
     r"|or|be|being|without|before|than))$",
     re.IGNORECASE,
 )
-# Above a line of its own, these announce an example or a condition, not a decision.
+# In the line above, these announce an example or a condition, not a decision.
 _ANNOUNCED = re.compile(
     r"\b(?:if|when|once|unless|until|would|should|could|example|expected|format|either"
     r"|instruct\w*|(?:write|reply|respond|say|print|output))\b",
@@ -61,7 +61,7 @@ _NAMED_ID = re.compile(
 
 
 class MarkerLine(Enum):
-    """What one line says."""
+    """The decision in one line."""
 
     COMPLETE = auto()
     INCOMPLETE = auto()
@@ -70,14 +70,14 @@ class MarkerLine(Enum):
 
 
 def read_line(line: str, before: str = "") -> MarkerLine | None:
-    """Return what a line says; `before` is the last line above it that is not empty."""
+    """Return the decision in a line; `before` is the last non-empty line above it."""
     plain = _ANSI.sub("", line)
     text = _strip(plain)
     word = DECISIONS.get(text.lower())
     if word is CheckDecision.INCOMPLETE:
         return MarkerLine.INCOMPLETE
     if word is CheckDecision.COMPLETE:
-        return None if _is_part_of_it(_strip(before)) else MarkerLine.COMPLETE
+        return None if _continues_sentence(_strip(before)) else MarkerLine.COMPLETE
     labelled = _read_labelled(text)
     if labelled is not None:
         return labelled
@@ -87,33 +87,33 @@ def read_line(line: str, before: str = "") -> MarkerLine | None:
 
 
 def read_lines(text: str) -> set[MarkerLine]:
-    """Return what all lines of a text say."""
+    """Return the decisions in all lines of a text."""
     lines = [line for line in text.splitlines() if line.strip(_SPACES)]
     pairs = zip(lines, ["", *lines], strict=False)
     return set(filter(None, (read_line(*pair) for pair in pairs)))
 
 
 def judge_lines(
-    said: Set[MarkerLine], text: str, source: DecisionSource, expected: str | None
+    marker_lines: Set[MarkerLine], text: str, source: DecisionSource, expected: str | None
 ) -> CheckVerdict:
-    """Decide from what lines say; `text` may still name another check's id.
+    """Return the verdict of marker lines; `text` may still name the id of another check.
 
-    What says nothing is undecidable, source none.
+    Without a marker line the verdict is undecidable, with source none.
     """
-    if {MarkerLine.COMPLETE, MarkerLine.INCOMPLETE} <= said:
+    if {MarkerLine.COMPLETE, MarkerLine.INCOMPLETE} <= marker_lines:
         return undecidable(source, UndecidedCause.CONFLICTING_MARKERS)
-    if MarkerLine.COMPLETE in said:
-        foreign = _foreign_id(text, expected)
-        if foreign is not None:
-            return undecidable(source, UndecidedCause.FOREIGN_CHECK_ID, show_id(foreign))
+    if MarkerLine.COMPLETE in marker_lines:
+        foreign_id = _foreign_id(text, expected)
+        if foreign_id is not None:
+            return undecidable(source, UndecidedCause.FOREIGN_CHECK_ID, show_id(foreign_id))
         return CheckVerdict(CheckDecision.COMPLETE, source)
-    if said:
+    if marker_lines:
         return CheckVerdict(CheckDecision.INCOMPLETE, source)
     return undecidable(DecisionSource.NONE, UndecidedCause.MISSING_DECISION)
 
 
-def _is_part_of_it(before: str) -> bool:
-    """Whether the line above makes a word of its own the end of a sentence, or an example."""
+def _continues_sentence(before: str) -> bool:
+    """Whether the line above makes the word the end of a sentence, or an example."""
     if before.endswith(":"):
         return _ANNOUNCED.search(before) is not None
     return _DANGLING.search(before[-_LONGEST_WORD:]) is not None
@@ -141,5 +141,5 @@ def _read_labelled(text: str) -> MarkerLine | None:
 def _foreign_id(text: str, expected: str | None) -> str | None:
     if expected is None:
         return None
-    named = (match[1] for match in _NAMED_ID.finditer(text))
-    return next((name for name in named if name.rstrip(".;)") != expected), None)
+    check_ids = (match[1] for match in _NAMED_ID.finditer(text))
+    return next((check_id for check_id in check_ids if check_id.rstrip(".;)") != expected), None)

@@ -1,9 +1,9 @@
 """The one resolver of completion decisions, the same for every runner.
 
-1. A decision file that exists decides, as JSON or by its first line, or nothing does.
-2. Otherwise a JSON document in the output: all of it, or whole lines of it.
-3. Otherwise the words COMPLETE, INCOMPLETE, PASS and FAIL in the output.
-4. Otherwise nobody knows: undecidable. Never raises, for any text.
+1. If a decision file exists, only it decides, as JSON or by its first line.
+2. Otherwise a JSON document in the output decides: all of it, or whole lines of it.
+3. Otherwise the words COMPLETE, INCOMPLETE, PASS and FAIL in the output decide.
+4. Otherwise the check is undecidable. Never raises, for any text.
 """
 
 import re
@@ -27,17 +27,17 @@ _STRUCTURED = re.compile(
     r"\s*(?:(?:```|~~~)\w*\s*)?[{\[]|[\"']decision[\"']\s*:|\{\s*decision\s*[:=]"
     r"|check_id[\"']?\s*[:=]"
 )
-# Around an answer that is the whole output there is at most this.
+# An answer that is the whole output does not have this repair.
 _AROUND = "prose"
 
 
 def resolve_completion_decision(
     file: str | None, output: str, check_id: str | None, *, output_is_cut: bool = False
 ) -> CheckVerdict:
-    """Decide from what a check left behind (spec: `resolveCompletionDecision`).
+    """Return the verdict of a check (spec: `resolveCompletionDecision`).
 
-    `file` is the text of the decision file, None when there is none; `check_id` is the
-    id the check was given. An output that is not there to its end never says complete.
+    `file` is the text of the decision file, None when there is none; `check_id` is the id of
+    the check. A truncated output is never complete.
     """
     expected = check_id or None
     if file is not None:
@@ -49,35 +49,35 @@ def resolve_completion_decision(
 
 
 def parse_completion_decision_from_file(text: str, expected: str | None) -> CheckVerdict:
-    """Decide from a decision file alone (spec: `parseCompletionDecisionFromFile`)."""
+    """Return the verdict of a decision file (spec: `parseCompletionDecisionFromFile`)."""
     if len(text) > MAX_BYTES:
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.TOO_LARGE)
     first = _first_line(text)
     if first is None:
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.EMPTY_FILE)
-    found = recover(text)
-    if _is_structured(text, first, found):
-        return _judge_file_document(text, found, expected)
-    said = read_line(first)
-    if said is None:
+    outcome = recover(text)
+    if _is_structured(text, first, outcome):
+        return _judge_file_document(text, outcome, expected)
+    marker_line = read_line(first)
+    if marker_line is None:
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.UNKNOWN_TEXT)
-    return judge_lines({said}, text, DecisionSource.FILE_TEXT, expected)
+    return judge_lines({marker_line}, text, DecisionSource.FILE_TEXT, expected)
 
 
-def _is_structured(text: str, first: str, found: object) -> bool:
-    """Whether a file is meant as JSON, readable or not."""
-    if not isinstance(found, Recovered):
+def _is_structured(text: str, first: str, outcome: object) -> bool:
+    """Whether a file is meant as JSON, valid or not."""
+    if not isinstance(outcome, Recovered):
         return _STRUCTURED.search(text) is not None
-    if isinstance(found.value, dict) and "decision" in found.value:
+    if isinstance(outcome.value, dict) and "decision" in outcome.value:
         return True
-    # A legacy verdict with some JSON below it stays a legacy verdict.
+    # A text verdict followed by JSON stays a text verdict.
     return first[0] in "{[`~" or read_line(first) is None
 
 
 def _judge_file_document(
-    text: str, found: Recovered | RefusedAnswer, expected: str | None
+    text: str, outcome: Recovered | RefusedAnswer, expected: str | None
 ) -> CheckVerdict:
-    document = read_document(found)
+    document = read_document(outcome)
     if isinstance(document, UndecidedCause):
         return undecidable(DecisionSource.FILE_JSON, document)
     verdict = judge_document(document, DecisionSource.FILE_JSON, expected)
@@ -92,7 +92,7 @@ def _judge_output(output: str, expected: str | None) -> CheckVerdict:
     try:
         text = drop_thinking(output, RepairLedger())
     except ParseFault:
-        # It was still thinking: nothing of that is a decision.
+        # The output ends inside a thinking block, which is no decision.
         return undecidable(DecisionSource.NONE, UndecidedCause.TRUNCATED)
     document = _whole_document(text)
     if document is None:
@@ -105,27 +105,27 @@ def _judge_output(output: str, expected: str | None) -> CheckVerdict:
 
 
 def _whole_document(text: str) -> dict[str, Any] | UndecidedCause | None:
-    """The decision that is the whole output; None when it is something else."""
-    found = recover(text)
-    if not isinstance(found, Recovered) or not isinstance(found.value, dict):
+    """Return the decision that is the whole output, if it is one."""
+    outcome = recover(text)
+    if not isinstance(outcome, Recovered) or not isinstance(outcome.value, dict):
         return None
-    is_whole = all(repair.kind != _AROUND for repair in found.repairs)
-    return read_document(found) if is_whole and "decision" in found.value else None
+    is_whole = all(repair.kind != _AROUND for repair in outcome.repairs)
+    return read_document(outcome) if is_whole and "decision" in outcome.value else None
 
 
 def _document_of_lines(text: str) -> dict[str, Any] | UndecidedCause | None:
-    """The one decision among the lines of an output; None when there is none."""
+    """Return the only decision document among the lines of an output, if there is one."""
     documents = [_read_block(block) for block in decision_blocks(text)]
-    told = [item for item in documents if item is not None]
-    if len(told) > 1:
+    decisions = [item for item in documents if item is not None]
+    if len(decisions) > 1:
         return UndecidedCause.MULTIPLE_DOCUMENTS
-    return told[0] if told else None
+    return decisions[0] if decisions else None
 
 
 def _read_block(text: str) -> dict[str, Any] | UndecidedCause | None:
     document = read_document(recover(text))
     if isinstance(document, dict) and "decision" not in document:
-        # The key belongs to something deeper: this is no decision document.
+        # The key is in a nested object: this is no decision document.
         return None
     return document
 

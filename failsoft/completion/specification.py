@@ -1,8 +1,8 @@
-"""How a loop's completion is checked: the shape of `completion_check`.
+"""The specification of a completion check: the shape of `completion_check`.
 
-A checker is told its check id by value. It answers with a document
+A checker gets the id of its check. It answers with a document
 `{"decision": "complete", "check_id": "<that id>", "reasons": [...], "fingerprints": [...]}`
-in its decision file or its output; PASS, FAIL, COMPLETE and INCOMPLETE as text are read too.
+in its decision file or its output; PASS, FAIL, COMPLETE and INCOMPLETE as text work too.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -28,10 +28,10 @@ class PathRefusedError(ValueError):
 
 
 def read_relative_path(text: str) -> tuple[str, ...]:
-    """Return the names of a path; PathRefusedError says what is wrong with it.
+    """Return the components of a path; PathRefusedError when it is refused.
 
     Absolute paths, `..`, empty names, backslashes, drive letters and control characters
-    are refused, on every system alike.
+    are refused on every operating system.
     """
     if not text or len(text) > MAX_CHARACTERS:
         raise PathRefusedError(f"expected a path of 1 to {MAX_CHARACTERS} characters")
@@ -49,7 +49,7 @@ def read_relative_path(text: str) -> tuple[str, ...]:
 
 MAX_INSTRUCTIONS = 8_000
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-# What a kind needs, and what it has no use for.
+# The field that each kind requires, and the kinds that allow each field.
 _NEEDS = {"tool": "tool", "command": "command", "model": None}
 _OF_KIND = {
     "tool": ("tool",),
@@ -63,7 +63,7 @@ _OF_KIND = {
 
 
 class CheckSpec(BaseModel):
-    """One completion check: who decides, where the decision is looked for, how often."""
+    """One completion check: the checker, the place of its decision, and its limits."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -74,15 +74,15 @@ class CheckSpec(BaseModel):
     instructions: (
         Annotated[str, StringConstraints(min_length=1, max_length=MAX_INSTRUCTIONS)] | None
     ) = None
-    # Below the loop's workspace; read first, and cleared before each check.
+    # Below the workspace of the loop; read first, and removed before each check.
     decision_file: str | None = None
-    # Below FAILSOFT_WORKSPACE_DIR; without one a loop has a folder of its own.
+    # Below FAILSOFT_WORKSPACE_DIR; by default each loop has a separate folder.
     workspace: str | None = None
-    # A command is killed after this; a tool and a model have limits of their own.
+    # A command is killed after this; tools and models have other limits.
     timeout_seconds: Annotated[int, Field(ge=1, le=500)] = 60
-    # More undecidable checks in a row than this fail the loop; 0 never does.
+    # More consecutive undecidable checks than this fail the loop; 0 is off.
     undecidable_limit: Annotated[int, Field(ge=0, le=100)] = 3
-    # So many times the same fingerprints in a row is a loop that does not move; 0 is off.
+    # A loop is stalled after this many checks with equal fingerprints; 0 is off.
     stalled_after: Annotated[int, Field(ge=0, le=100)] = 3
     on_stalled: Literal["continue", "abort"] = "continue"
     on_exhausted: Literal["abort", "continue"] = "abort"
@@ -105,8 +105,8 @@ class CheckSpec(BaseModel):
             raise field_error(needed, "missing", f"kind {self.kind} names its {needed}")
         for name, kinds in _OF_KIND.items():
             if name in self.model_fields_set and self.kind not in kinds:
-                is_given = getattr(self, name) not in (None, {})
-                if is_given:
+                is_set = getattr(self, name) not in (None, {})
+                if is_set:
                     raise field_error(name, "not_wanted", f"not for kind {self.kind}")
         return self
 

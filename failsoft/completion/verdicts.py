@@ -1,4 +1,4 @@
-"""What a completion check found, where, and why."""
+"""The verdict of a completion check, its source and its cause."""
 
 import json
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ MAX_SHOWN_ID = 100
 
 
 class CheckDecision(StrEnum):
-    """What a check that did not crash says of the work."""
+    """The decision of a check that did not crash."""
 
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
     UNDECIDABLE = "undecidable"
 
 
-# What a checker may write, in any letter case.
+# The words of a checker, in any letter case.
 DECISIONS = {
     "complete": CheckDecision.COMPLETE,
     "pass": CheckDecision.COMPLETE,
@@ -25,7 +25,7 @@ DECISIONS = {
 
 
 class DecisionSource(StrEnum):
-    """Where the search for a decision ended, in the order of priority."""
+    """The source of a decision, in order of precedence."""
 
     FILE_JSON = "file-json"
     FILE_TEXT = "file-text"
@@ -35,7 +35,7 @@ class DecisionSource(StrEnum):
 
 
 class UndecidedCause(StrEnum):
-    """Why a check decided nothing, or was not believed."""
+    """Why a check is undecidable, or its decision was rejected."""
 
     MISSING_DECISION = "missing_decision"
     EMPTY_FILE = "empty_file"
@@ -49,11 +49,11 @@ class UndecidedCause(StrEnum):
     NOT_AN_OBJECT = "not_an_object"
     UNKNOWN_DECISION = "unknown_decision"
     MISSING_CHECK_ID = "missing_check_id"
-    # Nobody said which id to expect: nothing can be compared.
+    # There is no expected id to compare.
     NO_EXPECTED_ID = "no_expected_check_id"
     CHECK_ID_MISMATCH = "check_id_mismatch"
     CONFLICTING_MARKERS = "conflicting_markers"
-    # The text says complete, and beside it names the id of another check.
+    # The text says complete, but contains the id of another check.
     FOREIGN_CHECK_ID = "foreign_check_id"
     OUTPUT_CUT = "output_cut"
 
@@ -62,8 +62,8 @@ class UndecidedCause(StrEnum):
 class CheckVerdict:
     """One decision; `check_id_match` is null when there was no id to compare.
 
-    `reason` begins with the code of `cause`; both are null when the check decided by
-    itself. `reasons` and `fingerprints` are the checker's own, bounded, not redacted.
+    `reason` begins with the code of `cause`; both are null for a valid decision. `reasons` and
+    `fingerprints` come from the checker: bounded, not redacted.
     """
 
     decision: CheckDecision
@@ -76,18 +76,18 @@ class CheckVerdict:
 
     @property
     def reason(self) -> str | None:
-        """The code, and after a colon what it concerns."""
+        """The code of the cause, and the detail after a colon."""
         if self.cause is None:
             return None
         return f"{self.cause}: {self.detail}" if self.detail else self.cause.value
 
 
 def undecidable(source: DecisionSource, cause: UndecidedCause, detail: str = "") -> CheckVerdict:
-    """Find that nothing can be decided."""
+    """Return an undecidable verdict."""
     return CheckVerdict(CheckDecision.UNDECIDABLE, source, None, cause, detail)
 
 
 def show_id(value: object) -> str:
-    """An id as it was given, as JSON, cut when it is long."""
+    """Return an id as JSON, truncated when it is long."""
     shown = json.dumps(value, ensure_ascii=True, default=str)
     return shown if len(shown) <= MAX_SHOWN_ID else f"{shown[:MAX_SHOWN_ID]}..."

@@ -1,4 +1,4 @@
-"""Recovering JSON from a model: one reading, or a refusal that says where; never in silence.
+"""Recovery of JSON from model output: one reading with recorded repairs, or a located refusal.
 
 >>> from failsoft.parsing import recover
 >>> answer = recover("{'steps': [1, 2],}")

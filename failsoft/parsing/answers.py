@@ -1,10 +1,10 @@
-"""From what a model wrote to one object or array, or to a located refusal.
+"""From model output to one object or array, or to a located refusal.
 
-1. Refuse what is too large, filtered by the provider, or empty.
-2. Strict JSON, the whole text: done.
-3. Otherwise drop thinking and read the one object or array that stands in the text, with the
-   repairs that leave exactly one reading; every one is written down.
-4. Everything else is refused, with the place and what was expected there.
+1. Refuse text that is too large, filtered by the provider, or empty.
+2. If the whole text is strict JSON, return it.
+3. Otherwise drop thinking and read the only object or array in the text, with the repairs
+   that leave exactly one reading; every repair is recorded.
+4. Refuse everything else, with the position and what was expected there.
 """
 
 import re
@@ -34,7 +34,7 @@ _MARK = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)
 
 
 def drop_block_quotes(text: str, ledger: RepairLedger) -> str:
-    """Blank out the marks of quoted lines that hold a bracket; offsets stay."""
+    """Blank out the markers of quoted lines with a bracket, keeping offsets."""
     if ">" not in text:
         return text
 
@@ -51,13 +51,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
 _NOTHING = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
-_TELLING_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
+_ABNORMAL_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
 MAX_PATH = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
 
 class Recovered(NamedTuple):
-    """The one value a text holds, and every repair it took to read it."""
+    """The only value in a text, and the repairs that were needed to read it."""
 
     value: dict[str, Any] | list[Any]
     text: str
@@ -76,12 +76,12 @@ class RefusedAnswer:
 
     @property
     def message(self) -> str:
-        """Say what was expected, where, and show the line with a caret."""
+        """The position, what was expected, and the line with a caret."""
         return f"line {self.line}, column {self.column}: expected {self.expected}\n{self.excerpt}"
 
     @property
     def reason(self) -> ValidationErrorItem:
-        """Return the refusal as it is kept: an excerpt could cut a secret in half."""
+        """The refusal for storage, without the excerpt, which could split a secret."""
         return ValidationErrorItem(
             path="",
             code=self.error_type.value,
@@ -92,10 +92,10 @@ class RefusedAnswer:
 
 
 def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedAnswer:
-    """Read one object or array from a model's text; never raises, for any text."""
+    """Read one object or array from model output; never raises, for any text."""
     reason = finish_reason.lower() if finish_reason is not None else None
-    if reason not in _TELLING_REASONS:
-        # Most answers are strict JSON: nothing may stand before this.
+    if reason not in _ABNORMAL_REASONS:
+        # The fast path: most answers are strict JSON.
         value = _read_strict(text)
         if value is not None:
             return Recovered(value, text)
@@ -109,27 +109,27 @@ def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedA
 
 
 def trace(text: str) -> Trace:
-    """Find where every key and value of a text stands that `recover` has read."""
-    places = Trace()
+    """Return the offsets of the keys and values of a text that `recover` can read."""
+    offsets = Trace()
     if _read_strict(text) is not None:
         start = len(text) - len(text.lstrip())
-        Grammar(text, RepairLedger(), places).read_root(start, text[start])
+        Grammar(text, RepairLedger(), offsets).read_root(start, text[start])
     else:
-        _read_damaged(text, RepairLedger(), places)
-    return places
+        _read_damaged(text, RepairLedger(), offsets)
+    return offsets
 
 
 class TextPlaces:
-    """Errors and leniencies with the line and column where they stand in a recovered text."""
+    """Locates errors and leniencies in a recovered text by line and column."""
 
     def __init__(self, text: str) -> None:
-        """Find where the values of `text` stand, which `recover` has read."""
+        """Trace the values of `text`, which `recover` can read."""
         self._trace, self._lines = trace(text), Lines(text)
 
     def error(
         self, path: str, code: str, message: str, pointer: str | None = None
     ) -> ValidationErrorItem:
-        """Return an error that tells `path`; it stands at `pointer` when that is another one."""
+        """Return an error about `path`, located at `pointer` if that is given."""
         place = self._trace.pointed(path if pointer is None else pointer)
         line, column = self._lines.place(place)
         return ValidationErrorItem(
@@ -139,7 +139,7 @@ class TextPlaces:
     def coercion(
         self, path: str, kind: str, pointer: str | None = None, *, is_key: bool = False
     ) -> Coercion:
-        """Return a leniency; with `is_key` it stands where the key of a value does."""
+        """Return a leniency, located at the value or, with `is_key`, at its key."""
         place = self._trace.pointed(path if pointer is None else pointer, key=is_key)
         line, column = self._lines.place(place)
         return Coercion(path=path[:MAX_PATH], kind=kind, line=line, column=column)
@@ -158,7 +158,7 @@ def _read(text: str, reason: str | None) -> tuple[Any, RepairLedger]:
 
 
 def _read_strict(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Read valid JSON within the bounds that is an object or an array; anything else is None."""
+    """Return a strict JSON object or array within the bounds; None for anything else."""
     try:
         encoded = text.encode()
         value = jiter.from_json(
@@ -202,14 +202,14 @@ def _read_damaged(text: str, ledger: RepairLedger, places: Trace | None) -> Cand
 
 
 def _refuse_broken_quotes(text: str, ledger: RepairLedger) -> None:
-    """Refuse strings over several quoted lines: the marks between the lines are in them."""
+    """Refuse strings that span quoted lines: they contain the markers of the lines."""
     broken = ledger.first("raw_newline", "line_continuation")
     if broken is not None and ledger.has("block_quote"):
         raise ambiguous(max(text.rfind(quote, 0, broken) for quote in "\"'"))
 
 
 def _is_bare_string(text: str) -> bool:
-    """Whether a text is one JSON string that does not hold a document."""
+    """Whether a text is one JSON string that does not contain a document."""
     inner: Any = text
     while isinstance(inner, str) and inner.startswith('"'):
         try:
@@ -220,17 +220,17 @@ def _is_bare_string(text: str) -> bool:
 
 
 def _read_with_surrogates(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN401 - any JSON
-    """Read a text with half characters in it, which must all stand outside of the answer."""
-    places = Trace()
-    answer = _read_damaged(text, ledger, places)
-    half = _SURROGATE.search(text, answer.start, answer.end)
-    if half is not None:
-        raise ambiguous(places.last_before(half.start()))
+    """Read a text with lone surrogates, which must all be outside of the answer."""
+    offsets = Trace()
+    answer = _read_damaged(text, ledger, offsets)
+    surrogate = _SURROGATE.search(text, answer.start, answer.end)
+    if surrogate is not None:
+        raise ambiguous(offsets.last_before(surrogate.start()))
     return answer.value
 
 
 def _note_cut(text: str, ledger: RepairLedger) -> None:
-    """Refuse a truncated answer unless its root had closed, unrepaired, before the cut."""
+    """Refuse a truncated answer unless its root was closed, unrepaired, before the cut."""
     if ledger.touches_root():
         raise cut_off(len(text), _CUT)
     ledger.note(len(text), "tail_cut")
@@ -238,5 +238,5 @@ def _note_cut(text: str, ledger: RepairLedger) -> None:
 
 def _refuse(text: str, fault: ParseFault) -> RefusedAnswer:
     line, column = line_and_column(text, fault.offset)
-    place = excerpt(text, fault.offset)
-    return RefusedAnswer(fault.error_type, line, column, fault.expected, place)
+    shown_line = excerpt(text, fault.offset)
+    return RefusedAnswer(fault.error_type, line, column, fault.expected, shown_line)

@@ -1,4 +1,4 @@
-"""Which object or array of a text is the answer: exactly one, or none."""
+"""Finding the only object or array in a text that is the answer."""
 
 import re
 from bisect import bisect_right
@@ -37,19 +37,19 @@ _PAIR_OF_QUOTES = re.compile(r'""')
 
 
 class Unescaped:
-    """The text of a document in another notation and the way back to the text it stands in."""
+    """The unescaped text of an escaped document, with the mapping back to outer offsets."""
 
     def __init__(self, text: str, at: int, *, is_csv: bool = False) -> None:
-        """Take one level of escapes, or doubled quotes, off the document that begins at `at`."""
+        """Remove one level of escapes, or of doubled quotes, from the document at `at`."""
         escape = _PAIR_OF_QUOTES if is_csv else _ESCAPE
         if is_csv:
-            whole = _DOUBLED_RUN.match(text, at)
-            end = whole.end() if whole is not None else at
+            run = _DOUBLED_RUN.match(text, at)
+            end = run.end() if run is not None else at
         else:
             end = find_unescaped(_QUOTE, text, at)
             end = end if end >= 0 else len(text) - ends_in_escape(text, at, len(text))
         parts: list[str] = []
-        # Where the unescaped text is behind an escape, and where that is outside.
+        # Offsets after each escape in the unescaped text, and in the outer text.
         self._inner, self._outer = [0], [at]
         length, last = 0, at
         for match in escape.finditer(text, at, end):
@@ -61,8 +61,8 @@ class Unescaped:
         parts.append(text[last:end])
         self.text = "".join(parts)
 
-    def outside(self, offset: int) -> int:
-        """Map an offset of the unescaped text to the text around."""
+    def outer_offset(self, offset: int) -> int:
+        """Return the offset in the outer text of an offset in the unescaped text."""
         index = bisect_right(self._inner, offset) - 1
         return self._outer[index] + offset - self._inner[index]
 
@@ -105,7 +105,7 @@ _BEHIND_ASIDE = re.compile(r"[ \t;.)`~]*(?:\Z|\n|</|<\|)")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A value with its place and the repairs inside it."""
+    """A value with its span and the repairs inside it."""
 
     value: Any
     start: int
@@ -114,67 +114,67 @@ class Candidate:
 
 
 def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> Candidate:
-    """Find the one answer in a text; repairs go to `ledger`, places to `trace`.
+    """Return the only answer in a text; repairs go to `ledger`, offsets to `trace`.
 
-    Raises a fault when there is none, when there are different ones, when it has no single
-    reading, or when the text around it looks like the rest of the same document.
+    Raises ParseFault when there is none, when there are different ones, when it has no single
+    reading, or when the surrounding text looks like the rest of the document.
     """
-    found, asides = _read_all(text, trace)
-    if not found:
-        found = [_read_aside(text, asides, trace)]
-    answer = found[0]
+    candidates, asides = _read_all(text, trace)
+    if not candidates:
+        candidates = [_read_aside(text, asides, trace)]
+    answer = candidates[0]
     ledger.take_over(answer.ledger, lambda offset: offset)
-    for copy in found[1:]:
+    for copy in candidates[1:]:
         ledger.note(copy.start, "repeated_answer")
-    spans = sorted([(item.start, item.end) for item in found] + asides)
+    spans = sorted([(item.start, item.end) for item in candidates] + asides)
     check_outside(text, [span for span in spans if span[0] < span[1]])
     if looks_like_yaml(text, answer.start, answer.end):
         raise unreadable(0, NOTHING)
-    note_surroundings(text, answer.start, found[-1].end, ledger)
+    note_surroundings(text, answer.start, candidates[-1].end, ledger)
     return answer
 
 
 def _read_all(text: str, trace: Trace | None) -> tuple[list[Candidate], list[tuple[int, int]]]:
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     asides: list[tuple[int, int]] = []
     opener = _OPENER.search(text)
     while opener is not None:
         at = opener.start()
         end = _aside_end(text, at)
-        since = found[-1].end if found else 0
-        if end is not None and not _is_answer(text, at, end, since):
+        last_end = candidates[-1].end if candidates else 0
+        if end is not None and not _is_answer(text, at, end, last_end):
             asides.append((at, end))
         else:
-            end = _add_candidate(text, at, found, trace)
+            end = _add_candidate(text, at, candidates, trace)
         opener = _OPENER.search(text, end)
-    return found, asides
+    return candidates, asides
 
 
-def _add_candidate(text: str, at: int, found: list[Candidate], trace: Trace | None) -> int:
-    """Read the candidate at `at`; a second one must be the same value over again."""
-    if not found:
+def _add_candidate(text: str, at: int, candidates: list[Candidate], trace: Trace | None) -> int:
+    """Read the candidate at `at` and return its end; a second one must be an equal value."""
+    if not candidates:
         check_before(text, at)
-        found.append(_read_candidate(text, at, trace))
+        candidates.append(_read_candidate(text, at, trace))
     else:
-        since = found[-1].end
-        is_row = text[since - 1] == "," or text[since:at].strip() == ","
-        found.append(_read_copy(text, at, found[0]))
-        if is_row or len(found) > MAX_COPIES:
-            raise _second(text, at, found[0])
-    return found[-1].end
+        last_end = candidates[-1].end
+        is_row = text[last_end - 1] == "," or text[last_end:at].strip() == ","
+        candidates.append(_read_copy(text, at, candidates[0]))
+        if is_row or len(candidates) > MAX_COPIES:
+            raise _second_answer(text, at, candidates[0])
+    return candidates[-1].end
 
 
 def _read_copy(text: str, at: int, first: Candidate) -> Candidate:
     try:
-        again = _read_candidate(text, at, None)
+        copy = _read_candidate(text, at, None)
     except ParseFault:
-        raise _second(text, at, first) from None
-    if not same(first.value, again.value):
-        raise _second(text, at, first)
-    return again
+        raise _second_answer(text, at, first) from None
+    if not same(first.value, copy.value):
+        raise _second_answer(text, at, first)
+    return copy
 
 
-def _second(text: str, at: int, first: Candidate) -> ParseFault:
+def _second_answer(text: str, at: int, first: Candidate) -> ParseFault:
     if looks_like_yaml(text[:at], first.start, first.end):
         return unreadable(0, NOTHING)
     return ParseFault(at, "one answer; this is a second one", ParseErrorType.MULTIPLE_OBJECTS)
@@ -192,24 +192,24 @@ def _read_candidate(text: str, at: int, trace: Trace | None) -> Candidate:
 
 
 def _refuse_combined(text: str, ledger: RepairLedger) -> None:
-    """Refuse closers put in or passed over beside other marks: then more readings are as small."""
+    """Refuse inserted or skipped closers next to other repairs: the reading is not unique."""
     if ledger.blame is not None and ledger.has(*_NOT_WITH_A_CLOSER):
         expected = "every bracket closed; more than one repair is needed"
         is_cut = ledger.blame >= len(text.rstrip())
         raise (cut_off if is_cut else unreadable)(ledger.blame, expected)
     surplus = ledger.first("surplus_closer")
-    beside = ["missing_comma", "missing_colon"]
+    conflicting = ["missing_comma", "missing_colon"]
     if surplus is not None and text[surplus] == "]":
-        # `[1,]]` may have lost an opener behind its comma.
-        beside.append("trailing_comma")
-    if surplus is not None and ledger.has(*beside):
+        # `[1,]]` may have lost an opener after its comma.
+        conflicting.append("trailing_comma")
+    if surplus is not None and ledger.has(*conflicting):
         raise unreadable(surplus, "no more closing brackets than opening ones")
 
 
 def _read_levels(
     text: str, at: int, ledger: RepairLedger, trace: Trace | None, levels: int
 ) -> tuple[Any, int]:
-    """Read a candidate, taking off as many levels of escapes as it was written with."""
+    """Read a candidate, removing up to `levels` levels of escapes."""
     is_csv = _DOUBLED.match(text, at) is not None
     if not levels or not (is_csv or _ESCAPED.match(text, at)):
         char = text[at]
@@ -218,38 +218,38 @@ def _read_levels(
     try:
         value, end = _read_levels(inside.text, 0, repairs, trace, levels - 1)
     except ParseFault as fault:
-        if is_csv and inside.outside(len(inside.text)) < len(text):
-            # Not every quote is doubled: then the first that is has no single reading.
+        if is_csv and inside.outer_offset(len(inside.text)) < len(text):
+            # Not every quote is doubled, so the first doubled one is ambiguous.
             raise ambiguous(text.index('""', at)) from None
-        raise fault.moved_to(inside.outside(fault.offset)) from None
+        raise fault.moved_to(inside.outer_offset(fault.offset)) from None
     ledger.note(at, "doubled_quotes" if is_csv else "double_encoding")
-    ledger.take_over(repairs, inside.outside)
+    ledger.take_over(repairs, inside.outer_offset)
     if trace is not None:
-        trace.move(inside.outside)
-    return value, inside.outside(end)
+        trace.move(inside.outer_offset)
+    return value, inside.outer_offset(end)
 
 
-def _is_answer(text: str, start: int, end: int, since: int) -> bool:
-    """Whether brackets without a key are an answer: empty ones, and lists that stand apart."""
+def _is_answer(text: str, start: int, end: int, last_end: int) -> bool:
+    """Whether brackets without a key are an answer: empty ones, and lists near an answer."""
     if not text[start + 1 : end - 1].strip():
         return not is_mentioned(text, start, end)
-    return is_list_of_scalars(text, start, end) and _stands_beside(text, start, end, since)
+    return is_list_of_scalars(text, start, end) and _is_near_answer(text, start, end, last_end)
 
 
-def _stands_beside(text: str, start: int, end: int, since: int) -> bool:
-    """Whether a list is fenced, or only space or `or` stands between it and an answer."""
+def _is_near_answer(text: str, start: int, end: int, last_end: int) -> bool:
+    """Whether a list is fenced, or separated from an answer by space or `or` only."""
     if _FENCE_BEFORE.search(text, max(0, start - 40), start) and _FENCE_BEHIND.match(text, end):
         return True
-    is_near = since > 0 and start - since <= 200
-    if is_near and _BETWEEN.fullmatch(text, since, start):
-        return _BEHIND_ASIDE.match(text, end) is not None or since == start
-    beside = _BETWEEN.match(text, end)
-    is_followed = beside is not None and _OPENER.match(text, beside.end()) is not None
+    is_near = last_end > 0 and start - last_end <= 200
+    if is_near and _BETWEEN.fullmatch(text, last_end, start):
+        return _BEHIND_ASIDE.match(text, end) is not None or last_end == start
+    gap = _BETWEEN.match(text, end)
+    is_followed = gap is not None and _OPENER.match(text, gap.end()) is not None
     return is_followed and _FIRST.search(text, max(0, start - 80), start) is not None
 
 
 def _aside_end(text: str, at: int) -> int | None:
-    """Find where brackets of prose end; None when an answer may begin at `at`."""
+    """Return the end of brackets in prose; None when an answer may begin at `at`."""
     before = text[at - 1 : at]
     is_quoted = before in ("'", '"', "`") and text[at + 1 : at + 2] == before
     if is_quoted and not text[at + 2 : at + 3].isalnum():
@@ -263,33 +263,33 @@ def _aside_end(text: str, at: int) -> int | None:
 
 
 def _read_aside(text: str, asides: list[tuple[int, int]], trace: Trace | None) -> Candidate:
-    """Read the only brackets of a text, if they can be an answer and not only prose."""
-    read: list[Candidate] = []
+    """Read the only brackets of a text, if they may be an answer instead of prose."""
+    candidates: list[Candidate] = []
     for start, end in asides[:MAX_ASIDES]:
-        is_apart = _stands_apart(text, start, end)
+        is_isolated = _is_isolated(text, start, end)
         try:
             candidate = _read_candidate(text, start, trace)
         except ParseFault:
-            if is_apart and len(asides) == 1 and _is_whole(text, start, end):
+            if is_isolated and len(asides) == 1 and _is_whole(text, start, end):
                 raise
             continue
         is_list = isinstance(candidate.value, list) and len(candidate.value) > 1
         if _is_whole(text, start, end) or (
-            not candidate.ledger.touches_root() and (is_apart or is_list)
+            not candidate.ledger.touches_root() and (is_isolated or is_list)
         ):
-            read.append(candidate)
-    if not read:
+            candidates.append(candidate)
+    if not candidates:
         raise unreadable(0, NOTHING)
-    check_before(text, read[0].start)
-    for other in read[1:]:
-        if not same(other.value, read[0].value):
-            raise _second(text, other.start, read[0])
-    asides[:] = [span for span in asides if span[0] != read[0].start]
-    return read[0]
+    check_before(text, candidates[0].start)
+    for candidate in candidates[1:]:
+        if not same(candidate.value, candidates[0].value):
+            raise _second_answer(text, candidate.start, candidates[0])
+    asides[:] = [span for span in asides if span[0] != candidates[0].start]
+    return candidates[0]
 
 
-def _stands_apart(text: str, start: int, end: int) -> bool:
-    """Whether brackets stand behind a colon or at the start of a line, and end their line."""
+def _is_isolated(text: str, start: int, end: int) -> bool:
+    """Whether brackets follow a colon or begin a line, and end their line."""
     return (
         _AROUND_ASIDE.search(text[max(0, start - 1) : start]) is not None
         and text[max(0, start - 80) : start].rstrip(" \t")[-1:] in ("", ":", "\n", "=", ">")
@@ -298,6 +298,6 @@ def _stands_apart(text: str, start: int, end: int) -> bool:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether nothing but a fence stands around the brackets."""
+    """Whether only a fence surrounds the brackets."""
     head, tail = text[:start].strip(), text[end : end + 200].strip(" \t\r\n;,`~")
     return not tail and re.fullmatch(r"(?:(?:`{3}|~{3})[\w-]*)?", head) is not None

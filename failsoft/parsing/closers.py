@@ -1,4 +1,4 @@
-"""What may stand behind a value: a comma, a closer, or the one place where either is missing."""
+"""The tokens after a value: a comma, a closer, or the only position where one is missing."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _CLOSERS = re.compile(r"[\s\]}]{0,400}")
 
 
 class Closers(Bare):
-    """Knows which brackets are open and puts in at most one missing closer."""
+    """Tracks open brackets and inserts at most one missing closer."""
 
     _same_line_commas = 0
 
@@ -29,26 +29,26 @@ class Closers(Bare):
         return len(self.opened) == 1
 
     def belongs_to_array(self, at: int, char: str) -> bool:
-        """Whether a bracket behind a comma in an object must be an element of the array around."""
+        """Whether a bracket after a comma in an object must belong to the enclosing array."""
         return char in ("{", "[") and self._around() == "]"
 
     def belongs_to_object(self, at: int, char: str) -> bool:
-        """Whether a key behind a comma in an array must be a member of the object around."""
+        """Whether a key after a comma in an array must belong to the enclosing object."""
         if self.opened[-1] != "]" or self._around() != "}" or char in ("", "{", "["):
             return False
         return self.begins_key(at)
 
     def colon_at(self, at: int) -> int:
-        """Find the colon of the key at `at`: the first token that cannot stand in an array."""
+        """Return the offset of the colon of the key at `at`, which is invalid in an array."""
         quote = self.text[at]
         if quote in QUOTES:
             return self.glance(self.next_quote(at + 1, quote) + 1)[0]
         return at
 
     def insert(self, at: int, blame: int, last: object, *, is_only: bool = False) -> None:
-        """Put in one closer at `at`, when no other place fits; `blame` is told if that fails.
+        """Insert one closer at `at`, if no other position fits; faults are located at `blame`.
 
-        `is_only` says that `last` is all there is: `[[1]` may as well have one opener too many.
+        `is_only`: `last` is the only element, so `[[1]` may have one opener too many instead.
         """
         if isinstance(last, list) and (is_only or (last and isinstance(last[0], list))):
             raise unreadable(blame, "`]` as often as `[`")
@@ -58,7 +58,7 @@ class Closers(Bare):
         self.ledger.note(at, "missing_closer")
 
     def after_member(self, end: int, value: object) -> tuple[int, str]:
-        """Find what follows a member: its offset behind, and `,` or `}`."""
+        """Return the offset after a member and its mark, and the mark: `,` or `}`."""
         at, char = self._after(end, "}")
         if char in (",", "}"):
             return at, char
@@ -79,7 +79,7 @@ class Closers(Bare):
     def after_element(
         self, end: int, value: object, closer: str, commas: list[int]
     ) -> tuple[int, str]:
-        """Find what follows an element of an array, tuple or set: `,` or its closer."""
+        """Return the offset after an element and its mark, and the mark: `,` or `]`."""
         at, char = self._after(end, closer)
         if char in (",", closer):
             return at, "," if char == "," else "]"
@@ -101,7 +101,7 @@ class Closers(Bare):
         raise unreadable(at, f"`,` or `{closer}`")
 
     def _after(self, end: int, closer: str) -> tuple[int, str]:
-        """Step over a comma, a semicolon or the right closer."""
+        """Skip a comma, a semicolon or the matching closer."""
         at, char = self.look(end)
         if char == ";":
             self.ledger.note(at, "separator")
@@ -109,16 +109,16 @@ class Closers(Bare):
         return (at + 1, char) if char in (",", closer) else (at, char)
 
     def _is_surplus(self, at: int, char: str) -> bool:
-        """Whether a brace is one too many: all brackets are closed behind it, nothing else.
+        """Whether a brace is surplus: only the closers of all open brackets follow it.
 
-        A bracket too many may as well have lost its opener: `1]` may be meant as `[1]`.
+        A surplus bracket is refused, as it may have lost its opener: `1]` may mean `[1]`.
         """
         if char != "}":
             return False
-        behind = _CLOSERS.match(self.text, at + 1)
-        if behind is None or self.glance(behind.end())[1] != "":
+        closers = _CLOSERS.match(self.text, at + 1)
+        if closers is None or self.glance(closers.end())[1] != "":
             return False
-        if [mark for mark in behind[0] if mark in "]}"] != self.opened[::-1]:
+        if [mark for mark in closers[0] if mark in "]}"] != self.opened[::-1]:
             return False
         self.ledger.note(at, "surplus_closer")
         return True
@@ -137,7 +137,7 @@ class Closers(Bare):
         self.ledger.note(at, "missing_closer")
 
     def _may_miss_comma(self, end: int, at: int, char: str, value: Any) -> bool:  # noqa: ANN401 - any JSON
-        """Whether a value stands where a comma must: two strings beside each other may be one."""
+        """Whether a value may follow without a comma; adjacent strings may be one string."""
         if char in ("{", "["):
             return True
         if char in QUOTES:
@@ -152,9 +152,9 @@ class Closers(Bare):
 
 
 def _could_close_earlier(last: object, closer: str) -> bool:
-    """Whether a missing closer also fits inside the last value, giving another tree.
+    """Whether a missing closer also fits inside the last value, yielding another tree.
 
-    The bracket that closes it would then close the one around it, which must be of its kind.
+    The closer of that value would then close the enclosing bracket, which must match it.
     """
     if not isinstance(last, dict if closer == "}" else list):
         return False

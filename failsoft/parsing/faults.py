@@ -1,4 +1,4 @@
-"""Why a text cannot be read: what is wrong, and at which line and column."""
+"""Parse faults with their line and column, and the ledger of repairs."""
 
 import re
 from bisect import bisect_right
@@ -12,33 +12,33 @@ from failsoft.events import MAX_ERRORS, ParseErrorType, Repair
 AMBIGUOUS_STRING = "one string with one reading; its inner quotes or backslashes are not escaped"
 
 
-class ParseFault(Exception):  # noqa: N818 - a finding about the text, not an error of the program
-    """A text stops being readable at `offset` (code points from 0)."""
+class ParseFault(Exception):  # noqa: N818 - a finding about the text, not a program error
+    """A text is unreadable at `offset` (code points from 0)."""
 
     def __init__(self, offset: int, expected: str, error_type: ParseErrorType) -> None:
-        """Say what was `expected` at `offset`."""
+        """Set what was `expected` at `offset`."""
         super().__init__(expected)
         self.offset = offset
         self.expected = expected
         self.error_type = error_type
 
     def moved_to(self, offset: int) -> "ParseFault":
-        """Tell the same finding at another place of the text."""
+        """Return the same fault at another offset."""
         return ParseFault(offset, self.expected, self.error_type)
 
 
 def unreadable(offset: int, expected: str) -> ParseFault:
-    """Find a token that cannot be read, or that has more than one reading."""
+    """Return the fault of a token without exactly one reading."""
     return ParseFault(offset, expected, ParseErrorType.NOT_JSON)
 
 
 def cut_off(offset: int, expected: str) -> ParseFault:
-    """Find that the text ends before the value does."""
+    """Return the fault of a text that ends before its value."""
     return ParseFault(offset, expected, ParseErrorType.TRUNCATED)
 
 
 def ambiguous(offset: int) -> ParseFault:
-    """Find a string that has no single reading; `offset` is its opening."""
+    """Return the fault of a string without a single reading; `offset` is its opening."""
     return ParseFault(offset, AMBIGUOUS_STRING, ParseErrorType.NOT_JSON)
 
 
@@ -46,12 +46,12 @@ CONTEXT_WIDTH = 60
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Place one offset; the end of the text is one past its last character."""
+    """Return the line and column of an offset, from 1."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def excerpt(text: str, offset: int) -> str:
-    """Show the offending line, at most 120 characters of it, with a caret below."""
+    """Return up to 120 characters of the line at `offset`, with a caret below."""
     first = text.rfind("\n", 0, offset) + 1
     last = text.find("\n", offset)
     last = len(text) if last < 0 else last
@@ -61,82 +61,82 @@ def excerpt(text: str, offset: int) -> str:
 
 
 class Lines:
-    """Places many offsets of one text in logarithmic time each."""
+    """Locates many offsets of one text, in logarithmic time each."""
 
     def __init__(self, text: str) -> None:
-        """Remember the text; its line starts are found at the first question."""
+        """Store the text; line starts are computed on first use."""
         self._text = text
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(found.end() for found in re.finditer("\n", self._text))]
+        return [0, *(match.end() for match in re.finditer("\n", self._text))]
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Place one offset as line and column."""
+        """Return the line and column of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
 
-# Something the model wrote is not in the value.
+# These repairs drop something that the model wrote.
 LOSSY = frozenset({"comment", "prose", "think_block", "tail_cut", "surplus_closer"})
-# Found around the root value, not inside it.
+# These repairs are around the root value, not inside it.
 AROUND = frozenset((
     "fence", "prose", "think_block", "tag", "wrapper", "block_quote", "byte_order_mark",
     "repeated_answer", "quoted_answer",
 ))  # fmt: skip
 MORE = "more_repairs"
-# One call for all rows: many small models cost more than reading the text.
+# One validation for all rows: many small models cost more than parsing.
 _REPAIRS: TypeAdapter[tuple[Repair, ...]] = TypeAdapter(tuple[Repair, ...])
 
 
 class RepairLedger:
-    """Repairs in the order of the text; the same finding counts once however often it is met."""
+    """The repairs of a text; the same repair is recorded once."""
 
     def __init__(self) -> None:
-        """Begin with nothing repaired."""
-        self._found: dict[tuple[int, str], None] = {}
-        # The token that made it necessary to put in a closer.
+        """Create an empty ledger."""
+        self._repairs: dict[tuple[int, str], None] = {}
+        # The offset of the token that required the inserted closer.
         self.blame: int | None = None
 
     def note(self, offset: int, kind: str) -> None:
-        """Write down one repair of `kind` at `offset`."""
-        self._found[offset, kind] = None
+        """Record one repair of `kind` at `offset`."""
+        self._repairs[offset, kind] = None
 
     def has(self, *kinds: str) -> bool:
         """Whether a repair of one of these kinds was made."""
-        return any(kind in kinds for _, kind in self._found)
+        return any(kind in kinds for _, kind in self._repairs)
 
     def first(self, *kinds: str) -> int | None:
-        """Offset of the first repair of one of these kinds."""
-        return min((offset for offset, name in self._found if name in kinds), default=None)
+        """Return the offset of the first repair of one of these kinds."""
+        return min((offset for offset, name in self._repairs if name in kinds), default=None)
 
     def blamed(self, fault: ParseFault) -> ParseFault:
-        """Tell a fault behind a closer that was put in at the token that made it necessary."""
+        """Return a fault after an inserted closer, moved to the token that required the closer."""
         if self.blame is None or fault.offset <= self.blame:
             return fault
         return fault.moved_to(self.blame)
 
     def take_over(self, other: "RepairLedger", moved: Callable[[int], int]) -> None:
-        """Take over the repairs of a text inside this one."""
+        """Add the repairs of a text inside this one."""
         self.blame = None if other.blame is None else moved(other.blame)
-        for offset, kind in other._found:
+        for offset, kind in other._repairs:
             self.note(moved(offset), kind)
 
     def touches_root(self) -> bool:
-        """Whether the root value itself was repaired, not only what stands around it."""
-        return any(kind not in AROUND for _, kind in self._found)
+        """Whether the root value itself was repaired, not only its surroundings."""
+        return any(kind not in AROUND for _, kind in self._repairs)
 
     def repairs(self, text: str) -> tuple[Repair, ...]:
-        """Place every repair; past the bound of an event the last one stands for the rest."""
-        found, lines = sorted(self._found), Lines(text)
-        kept = found if len(found) <= MAX_ERRORS else found[: MAX_ERRORS - 1]
-        placed = [_row(lines, offset, kind) for offset, kind in kept]
-        rest = found[len(kept) :]
+        """Return the located repairs; beyond the limit of an event, the last one is a summary."""
+        repairs, lines = sorted(self._repairs), Lines(text)
+        shown = repairs if len(repairs) <= MAX_ERRORS else repairs[: MAX_ERRORS - 1]
+        rows = [_row(lines, offset, kind) for offset, kind in shown]
+        rest = repairs[len(shown) :]
         if rest:
             row = _row(lines, rest[0][0], MORE)
             row["lossless"] = all(kind not in LOSSY for _, kind in rest)
-            placed.append(row)
-        return _REPAIRS.validate_python(placed)
+            rows.append(row)
+        return _REPAIRS.validate_python(rows)
 
 
 def _row(lines: Lines, offset: int, kind: str) -> dict[str, object]:

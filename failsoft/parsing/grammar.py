@@ -1,4 +1,4 @@
-"""The grammar: objects and arrays with at most the repairs that leave exactly one reading."""
+"""The grammar: objects and arrays, with the repairs that leave exactly one reading."""
 
 import re
 from typing import Any
@@ -26,15 +26,15 @@ Places = dict[Any, tuple[int, int]]
 
 
 class Grammar(Closers):
-    """Reads one object or array that begins at a known place."""
+    """Reads one object or array at a known offset."""
 
     def __init__(self, text: str, ledger: RepairLedger, trace: Trace | None = None) -> None:
-        """Read `text`; where keys and values stand goes to `trace` when there is one."""
+        """Read `text`; offsets of keys and values go to `trace`, if given."""
         super().__init__(text, ledger)
         self._trace = trace
 
     def read_root(self, at: int, char: str) -> tuple[Any, int]:
-        """Read the value that opens with `char` at `at`; returns it and the offset behind it."""
+        """Return the value that opens with `char` at `at`, and the offset after it."""
         try:
             value, end = self._read_container(at, char)
         except ParseFault as fault:
@@ -45,7 +45,7 @@ class Grammar(Closers):
         return value, end
 
     def _refuse_open_quote(self, at: int, end: int) -> None:
-        """Refuse `"press "}" to close"`: what closes the value may stand inside its last string."""
+        """Refuse `"press "}" to close"`: the closer may be inside the last string."""
         opening = self.opening_before(end)
         if opening > at and self.text[at - 1 : at] != self.text[end : end + 1]:
             raise ambiguous(opening)
@@ -59,7 +59,7 @@ class Grammar(Closers):
 
     def _read_object(self, at: int) -> tuple[dict[str, Any], int]:
         self.enter(at, "}")
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         places: Places = {}
         pos, comma, value, mark = at + 1, -1, None, ","
         while mark == ",":
@@ -68,18 +68,18 @@ class Grammar(Closers):
                 break
             value_at = pos
             value, pos, mark = self._next_member(pos)
-            if key in found:
-                self._repeat(key_at, found[key], value)
-            found[key] = value
+            if key in members:
+                self._repeat(key_at, members[key], value)
+            members[key] = value
             places[key] = key_at, value_at
             comma = self._comma_before(pos)
-        self._leave(at, found, places)
-        return found, pos
+        self._leave(at, members, places)
+        return members, pos
 
     def _next_key(self, pos: int, comma: int, value: object) -> tuple[str | None, int, int]:
-        """Read the next key: it, its offset, and where its value may begin.
+        """Return the next key, its offset, and the offset where its value may begin.
 
-        Without one the key is None and the last offset is where the object ends.
+        At the end of the object the key is None, and the last offset is the end.
         """
         plain = PLAIN_KEY.match(self.text, pos)
         if plain is not None:
@@ -97,7 +97,7 @@ class Grammar(Closers):
         return key, at, end
 
     def _next_member(self, pos: int) -> tuple[Any, int, str]:
-        """Read the value of a member and the mark behind it."""
+        """Return the value of a member, the offset after its mark, and the mark."""
         plain = PLAIN_MEMBER.match(self.text, pos)
         if plain is not None:
             return _plain_value(plain), plain.end(), plain[4]
@@ -133,7 +133,7 @@ class Grammar(Closers):
         return items, pos
 
     def _end_of_sequence(self, pos: int, closer: str, comma: int, items: list[Any]) -> int | None:
-        """Find where an array ends that has no further element at `pos`."""
+        """Return the end of a sequence without a further element at `pos`, else None."""
         at, char = self.look(pos)
         if char == closer:
             return self._close_after_comma(at, comma)
@@ -143,7 +143,7 @@ class Grammar(Closers):
         return None
 
     def _next_element(self, pos: int, closer: str, commas: list[int]) -> tuple[Any, int, str]:
-        """Read an element and the mark behind it."""
+        """Return an element, the offset after its mark, and the mark."""
         if closer == "]":
             plain = PLAIN_ELEMENT.match(self.text, pos)
             if plain is not None:
@@ -156,11 +156,11 @@ class Grammar(Closers):
         return value, pos, mark
 
     def _comma_before(self, pos: int) -> int:
-        """Offset of the comma that was just stepped over; -1 when it was not there."""
+        """Return the offset of the comma before `pos`; -1 without one."""
         return pos - 1 if self.text[pos - 1] in ",;，、；" else -1
 
     def read_value(self, at: int, role: Role) -> tuple[Any, int]:
-        """Read any value at `at` and return it with the offset behind it."""
+        """Return the value at `at` and the offset after it."""
         at, char = self.look(at)
         if char in MATCHING:
             return self._read_container(at, char)
@@ -168,23 +168,23 @@ class Grammar(Closers):
             return self.read_text(at, role)
         return self.read_bare(at, char, role)
 
-    def _loose_key(self, found: re.Match[str]) -> tuple[str, int, int]:
-        group = found.lastindex or 0
-        at = found.start(group)
+    def _loose_key(self, match: re.Match[str]) -> tuple[str, int, int]:
+        group = match.lastindex or 0
+        at = match.start(group)
         if group == 4:
             self.ledger.note(at, "unquoted_key")
-            return found[4], at, found.end()
+            return match[4], at, match.end()
         self.ledger.note(at - 1, LOOSE_KINDS[group])
-        return found[group], at - 1, found.end()
+        return match[group], at - 1, match.end()
 
-    def _loose_value(self, found: re.Match[str]) -> Any:  # noqa: ANN401 - any scalar
-        word = found[4]
+    def _loose_value(self, match: re.Match[str]) -> Any:  # noqa: ANN401 - any scalar
+        word = match[4]
         if word is not None:
-            self.ledger.note(found.start(4), "python_literal")
+            self.ledger.note(match.start(4), "python_literal")
             return LITERALS[word]
-        group = 1 if found[1] is not None else 2 if found[2] is not None else 3
-        self.ledger.note(found.start(group) - 1, LOOSE_KINDS[group])
-        return found[group]
+        group = 1 if match[1] is not None else 2 if match[2] is not None else 3
+        self.ledger.note(match.start(group) - 1, LOOSE_KINDS[group])
+        return match[group]
 
     def _close_after_comma(self, at: int, comma: int) -> int:
         if comma >= 0:
@@ -210,19 +210,22 @@ class Grammar(Closers):
     def _leave(self, at: int, value: object, places: Places) -> None:
         self.opened.pop()
         if self._trace is not None:
-            # A value behind a colon may stand behind spaces and comments.
-            seen = {key: (k, self.glance(v)[0]) for key, (k, v) in places.items()}
-            self._trace.remember(value, at, seen)
+            # Spaces and comments may precede a value after its colon.
+            offsets = {
+                key: (key_at, self.glance(value_at)[0])
+                for key, (key_at, value_at) in places.items()
+            }
+            self._trace.remember(value, at, offsets)
 
 
 def _class_of(value: object) -> type:
     return float if type(value) is int else type(value)
 
 
-def _plain_value(found: re.Match[str]) -> str | int | float | bool | None:
-    text, number = found.group(1, 2)
+def _plain_value(match: re.Match[str]) -> str | int | float | bool | None:
+    text, number = match.group(1, 2)
     if text is not None:
         return text
     if number is not None:
         return float(number) if "." in number else int(number)
-    return JSON_LITERALS[found[3]]
+    return JSON_LITERALS[match[3]]

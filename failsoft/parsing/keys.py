@@ -1,4 +1,4 @@
-"""Keys of objects: quoted, unquoted, with one quote missing, and the mark between key and value."""
+"""Keys of objects - quoted, unquoted or with one quote missing - and bare values."""
 
 import re
 from typing import Any
@@ -11,9 +11,9 @@ _EXPECTED_KEY = "a key in double quotes or `}`"
 # `name": 1`; `"name: 1` and `"name': 1`.
 _OPENING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)[\"'”’](?=\s{0,40}[:=])")
 _CLOSING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)[\"'”’]?(?=\s{0,40}[:=])")
-# What a key over two lines holds that swallowed more than itself.
+# A key over two lines with one of these has swallowed other tokens.
 _MARKS = re.compile(r"[,:{}\[\]]")
-# A key that swallowed another holds the end of one and the beginning of one: `"a': 1, 'b"`.
+# A key that swallowed another contains the end of one and the start of another: `"a': 1, 'b"`.
 _KEY_END = re.compile(r"[\"'”’`]\s{0,40}[:=]")
 _KEY_BEGIN = re.compile(r"[,{\[]\s{0,40}[\"'“‘`]")
 _BEGINS_VALUE = frozenset("{[(-+.0123456789") | QUOTES
@@ -22,17 +22,17 @@ _PYTHON_NAMES = frozenset({"True", "False", "None"})
 
 
 class Keys(Strings):
-    """Reads a key up to the beginning of its value."""
+    """Reads keys up to the beginning of their values."""
 
     def read_key(self, at: int, char: str) -> tuple[str, int]:
-        """Read the key that begins with `char`; returns it and where its value may begin."""
+        """Return the key that begins with `char`, and the offset where its value may begin."""
         if char in QUOTES:
             key, end, is_whole = self._read_quoted_key(at)
             return key, self._read_colon(end, may_miss=is_whole and not key.endswith(":"))
-        lost = _OPENING_LOST.match(self.text, at)
-        if lost is not None:
+        unopened = _OPENING_LOST.match(self.text, at)
+        if unopened is not None:
             self.ledger.note(at, "key_quote")
-            return lost[1], self._read_colon(lost.end(), may_miss=False)
+            return unopened[1], self._read_colon(unopened.end(), may_miss=False)
         return self._read_bare_key(at, char)
 
     def _read_bare_key(self, at: int, char: str) -> tuple[str, int]:
@@ -48,7 +48,7 @@ class Keys(Strings):
         return word[0], self._read_colon(word.end(), may_miss=False)
 
     def not_readable(self, at: int, expected: str) -> ParseFault:
-        """Find a token unreadable; digits behind a comma tell of the number they belong to."""
+        """Return the fault of a token; digits after a comma are blamed on their whole number."""
         if not (self.text[at].isdigit() and self.text[at - 1] == ","):
             return unreadable(at, expected)
         start = at - 1
@@ -59,7 +59,7 @@ class Keys(Strings):
         return unreadable(start, "a number without separators")
 
     def _read_quoted_key(self, at: int) -> tuple[str, int, bool]:
-        """Read a key in quotes; the last part says whether both quotes are there."""
+        """Return a quoted key, the offset after it, and whether it has both quotes."""
         close = self.next_quote(at + 1, self.text[at])
         char = self.glance(close + 1)[1] if close >= 0 else ""
         if close >= 0 and char in Role.KEY.value:
@@ -67,14 +67,14 @@ class Keys(Strings):
             if _is_two(raw) or ("\n" in raw and _MARKS.search(raw)):
                 raise ambiguous(at)
             return self.take_string(at, close), close + 1, True
-        half = _CLOSING_LOST.match(self.text, at + 1)
-        if half is not None and (close < 0 or half.end() < close):
+        unclosed = _CLOSING_LOST.match(self.text, at + 1)
+        if unclosed is not None and (close < 0 or unclosed.end() < close):
             self.ledger.note(at, "key_quote")
-            return half[1], half.end(), False
+            return unclosed[1], unclosed.end(), False
         if close < 0:
             raise cut_off(at, "the closing quote of this key")
         if char and not self._may_follow_key(close + 1, char):
-            # Quotes inside of a key are never meant, even if they come in pairs.
+            # Quotes inside a key are never intended, even in pairs.
             self.find_close(at, close, Role.KEY)
             raise ambiguous(at)
         return self.take_string(at, close), close + 1, True
@@ -98,7 +98,7 @@ class Keys(Strings):
         return at
 
     def _behind_mark(self, at: int, char: str) -> int:
-        """Step over `:`, `:=`, `=` or `=>`."""
+        """Skip `:`, `:=`, `=` or `=>`."""
         following = self.text[at + 1 : at + 2]
         if char == ":" and following != "=":
             return at + 1
@@ -111,13 +111,13 @@ class Keys(Strings):
 
 
 def _is_two(key: str) -> bool:
-    """Whether a key runs from the opening quote of one to the closing quote of another."""
+    """Whether a key spans from the opening quote of one key to the closing quote of another."""
     end = _KEY_END.search(key)
     return end is not None and _KEY_BEGIN.search(key, end.end()) is not None
 
 
 _EXPECTED_VALUE = "a value: an object, an array, a string, a number, true, false or null"
-# `1 000`, `1'000`: one number to some, two to others.
+# `1 000`, `1'000`: one number or two, depending on the convention.
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[ '’\u00a0\u202f][0-9]{3})+(?![\w.])")
 _BEHIND_WORD = frozenset({",", ";", "]", "}", ")", ""})
 
@@ -126,14 +126,14 @@ class Bare(Keys):
     """Reads numbers, literals and single words."""
 
     def read_bare(self, at: int, char: str, role: Role) -> tuple[Any, int]:
-        """Read the bare value at `at`, which begins with `char` ("" at the end of the text)."""
+        """Return the bare value at `at`, which begins with `char` ("" at the end of the text)."""
         if char == "":
             raise cut_off(at, _EXPECTED_VALUE)
-        found = BARE.match(self.text, at)
-        if found is None:
+        match = BARE.match(self.text, at)
+        if match is None:
             raise unreadable(at, _EXPECTED_VALUE)
-        end, scalar = found.end(), read_scalar(found[0])
-        if found[0].strip(".…"):
+        end, scalar = match.end(), read_scalar(match[0])
+        if match[0].strip(".…"):
             self._refuse_cut(end, scalar)
         if scalar is None or self.text[end : end + 1] == ":":
             raise self.not_readable(at, _EXPECTED_VALUE)
@@ -158,7 +158,7 @@ class Bare(Keys):
         return self.glance(token.end())[1] in (",", "}")
 
     def _refuse_cut(self, end: int, scalar: Scalar | None) -> None:
-        """Refuse a number or a word at the very end: more of it may have been to come."""
+        """Refuse a number or a word at the end of the text: it may be truncated."""
         if end >= self.length and (scalar is None or scalar.is_word or scalar.is_number):
             raise cut_off(self.length, "the rest of this value")
 

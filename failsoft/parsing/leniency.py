@@ -1,7 +1,7 @@
-"""Leniency towards types for any pydantic model, led by the errors of strict validation.
+"""Leniency towards types for any pydantic model, driven by the errors of strict validation.
 
-1. Validate strictly. 2. Where an error is of a kind that has one lenient reading, take that
-reading. 3. Again, until nothing more can be done. What was taken is always told.
+1. Validate strictly. 2. Replace each value whose error has exactly one lenient reading.
+3. Repeat until nothing changes. Every leniency is recorded.
 """
 
 import json
@@ -26,31 +26,35 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Softened:
-    """One leniency: where (a JSON pointer into what the model wrote) and of which kind."""
+    """One leniency: its kind, and a JSON pointer into the original document."""
 
     path: str
     kind: str
 
 
 def soften(value: Any, adapter: TypeAdapter[Any]) -> tuple[Any, list[Softened]]:  # noqa: ANN401 - any JSON
-    """Return a copy of `value` made to fit the model, and every leniency taken."""
-    soft = deepcopy(value)
-    done: list[Softened] = []
+    """Return a copy of `value` softened to fit the model, and the leniencies."""
+    softened = deepcopy(value)
+    leniencies: list[Softened] = []
     for _ in range(MAX_ROUNDS):
-        taken = [
-            item for error in _errors(soft, adapter) if (item := _soften_one(soft, error, adapter))
+        new_leniencies = [
+            item
+            for error in _errors(softened, adapter)
+            if (item := _soften_one(softened, error, adapter))
         ]
-        done += taken
-        if not taken:
+        leniencies += new_leniencies
+        if not new_leniencies:
             break
-    # A leniency no longer shows when something around it was dropped later.
-    return soft, [
-        item for item in done if item.kind == UNKNOWN_KEY or _at(soft, item.path) is not _MISSING
+    # Leave out leniencies whose surroundings were dropped later.
+    return softened, [
+        item
+        for item in leniencies
+        if item.kind == UNKNOWN_KEY or _at(softened, item.path) is not _MISSING
     ]
 
 
 def read_integer(value: object) -> int | None:
-    """Read a numeric string or an integral float as an integer; a boolean is none."""
+    """Return a numeric string or an integral float as an integer, else None."""
     if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
         return int(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -59,13 +63,13 @@ def read_integer(value: object) -> int | None:
 
 
 def read_object(value: object) -> dict[str, Any] | None:
-    """Read an object given as a JSON string; one that needs repairs stays a string."""
+    """Return the object in a JSON string; None if it needs repairs."""
     if not isinstance(value, str):
         return None
-    found = recover(value)
-    if not isinstance(found, Recovered) or found.repairs or not isinstance(found.value, dict):
+    outcome = recover(value)
+    if not isinstance(outcome, Recovered) or outcome.repairs or not isinstance(outcome.value, dict):
         return None
-    return found.value
+    return outcome.value
 
 
 def is_plain_integer(value: object) -> bool:
@@ -75,37 +79,37 @@ def is_plain_integer(value: object) -> bool:
 
 def _errors(value: object, adapter: TypeAdapter[Any]) -> list[Any]:
     try:
-        # As JSON, so that strictness lets strings be enumerations and dates.
+        # As JSON: strict validation then accepts strings as enumerations and dates.
         adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         return list(error.errors(include_url=False, include_input=False))
     return []
 
 
-def _soften_one(soft: Any, error: Any, adapter: TypeAdapter[Any]) -> Softened | None:  # noqa: ANN401 - any JSON
-    path = _path_in(soft, error["loc"])
+def _soften_one(softened: Any, error: Any, adapter: TypeAdapter[Any]) -> Softened | None:  # noqa: ANN401 - any JSON
+    path = _path_in(softened, error["loc"])
     kind = error["type"]
     if kind == "union_tag_invalid":
         path = [*path, error["ctx"]["discriminator"].strip("'")]
     if not path:
         return None
-    holder, key = _holder(soft, path[:-1]), path[-1]
-    given = _get(holder, key)
-    if given is _MISSING:
+    holder, key = _holder(softened, path[:-1]), path[-1]
+    value = _get(holder, key)
+    if value is _MISSING:
         return None
     if kind == "extra_forbidden":
         del holder[key]
         return Softened(pointer_of(path), UNKNOWN_KEY)
-    reading = _read(kind, given, error, path)
-    if reading is None or (given is None and not _has_default(soft, path, adapter)):
+    reading = _read(kind, value, error, path)
+    if reading is None or (value is None and not _has_default(softened, path, adapter)):
         return None
     holder[key], name = reading
     return Softened(pointer_of(path), name)
 
 
-def _has_default(soft: object, path: list[Any], adapter: TypeAdapter[Any]) -> bool:
-    """Whether a value may be left out."""
-    without = deepcopy(soft)
+def _has_default(softened: object, path: list[Any], adapter: TypeAdapter[Any]) -> bool:
+    """Whether a value may be omitted."""
+    without = deepcopy(softened)
     holder = _holder(without, path[:-1])
     if not isinstance(holder, dict):
         return False
@@ -117,32 +121,32 @@ def _has_default(soft: object, path: list[Any], adapter: TypeAdapter[Any]) -> bo
 
 
 def _read(
-    kind: str, given: object, error: Mapping[str, Any], path: Sequence[Any]
+    kind: str, value: object, error: Mapping[str, Any], path: Sequence[Any]
 ) -> tuple[Any, str] | None:
-    """Find the one lenient reading of a value, and the name of the leniency."""
-    if kind in ("literal_error", "enum", "union_tag_invalid") and isinstance(given, str):
+    """Return the only lenient reading of a value and the name of the leniency, if any."""
+    if kind in ("literal_error", "enum", "union_tag_invalid") and isinstance(value, str):
         expected = error["ctx"].get("expected") or error["ctx"].get("expected_tags", "")
-        same = [name for name in _EXPECTED.findall(expected) if name.lower() == given.lower()]
-        return (same[0], "letter_case") if len(same) == 1 and same[0] != given else None
+        matches = [name for name in _EXPECTED.findall(expected) if name.lower() == value.lower()]
+        return (matches[0], "letter_case") if len(matches) == 1 and matches[0] != value else None
     if kind == "list_type":
-        return _read_list(given)
+        return _read_list(value)
     if kind in ("dict_type", "model_type", "model_attributes_type", "dataclass_type"):
-        found = read_object(given)
-        return None if found is None else (found, "json_string")
+        document = read_object(value)
+        return None if document is None else (document, "json_string")
     if kind in ("int_type", "int_from_float"):
-        number = read_integer(given)
-        name = "numeric_string" if isinstance(given, str) else "integral_float"
+        number = read_integer(value)
+        name = "numeric_string" if isinstance(value, str) else "integral_float"
         return None if number is None else (number, name)
-    if kind == "string_type" and is_plain_integer(given) and _is_id(path):
-        return str(given), "integer_id"
+    if kind == "string_type" and is_plain_integer(value) and _is_id(path):
+        return str(value), "integer_id"
     return None
 
 
-def _read_list(given: object) -> tuple[list[Any], str] | None:
-    if given is None:
+def _read_list(value: object) -> tuple[list[Any], str] | None:
+    if value is None:
         return [], "null_for_list"
-    if isinstance(given, str | int | float):
-        return [given], "scalar_for_list"
+    if isinstance(value, str | int | float):
+        return [value], "scalar_for_list"
     return None
 
 
@@ -152,15 +156,15 @@ def _is_id(path: Sequence[Any]) -> bool:
 
 
 def _path_in(value: object, location: Sequence[Any]) -> list[Any]:
-    """Keep the parts of a `loc` that are keys of the document, not names of a union's members."""
+    """Return the parts of a `loc` that are keys of the document, without names of variants."""
     path: list[Any] = []
-    here = value
+    current = value
     for number, part in enumerate(location):
-        inner = _get(here, part)
+        inner = _get(current, part)
         if inner is _MISSING and number < len(location) - 1:
             continue
         path.append(part)
-        here = inner
+        current = inner
     return path if _get(_holder(value, path[:-1]), path[-1] if path else "") is not _MISSING else []
 
 

@@ -5,13 +5,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-# Longer integers cannot be written out again (the limit of Python's own conversion).
+# Longer integers cannot be serialized again: the conversion limit of Python.
 MAX_DIGITS = 4300
 JSON_LITERALS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _PYTHON_ONLY: dict[str, bool | None] = {"True": True, "False": False, "None": None}
 LITERALS = JSON_LITERALS | _PYTHON_ONLY
 _ANY_CASE = re.compile(r"(?i:true|false|null|none)(?![\w-])")
-# Words that mean a value, an absence or a part left out in some language: never a plain string.
+# Words that mean a value, an absence or an omission in some language: never a plain string.
 _NO_WORDS = frozenset((
     "undefined", "nan", "inf", "infinity", "nil", "void", "yes", "no", "on", "off", "y", "n",
     "t", "f", "tr", "tru", "fa", "fal", "fals", "nu", "nul", "non", "or", "and", "not", "etc",
@@ -27,13 +27,13 @@ _LOOSE_NUMBER = re.compile(
 
 
 def begins_literal(text: str, at: int) -> bool:
-    """Whether a literal in any letter case stands at `at`."""
+    """Whether there is a literal in any letter case at `at`."""
     return _ANY_CASE.match(text, at) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value and the kind of repair it took to read it, if any."""
+    """A value and the kind of repair that it needed, if any."""
 
     value: Any
     kind: str | None = None
@@ -42,7 +42,7 @@ class Scalar:
 
 
 def read_scalar(token: str) -> Scalar | None:
-    """Read one bare token; None when it has no single reading."""
+    """Return the value of one bare token; None when it has no single reading."""
     if token in LITERALS:
         return Scalar(LITERALS[token], "python_literal" if token in _PYTHON_ONLY else None)
     if _ANY_CASE.fullmatch(token):
@@ -59,12 +59,12 @@ def _read_number(token: str) -> Scalar | None:
         return None
     if _JSON_NUMBER.fullmatch(token):
         return _number(token, None)
-    found = _LOOSE_NUMBER.fullmatch(token)
-    if found is None:
+    match = _LOOSE_NUMBER.fullmatch(token)
+    if match is None:
         return None
-    sign, hexadecimal, based, decimal = found.groups()
+    sign, hexadecimal, octal_or_binary, decimal = match.groups()
     if decimal is None:
-        value = int((hexadecimal or based).replace("_", ""), 0)
+        value = int((hexadecimal or octal_or_binary).replace("_", ""), 0)
         return Scalar(-value if sign == "-" else value, "number_form", is_number=True)
     return _number(sign.replace("+", "") + decimal.replace("_", ""), "number_form")
 
@@ -109,7 +109,7 @@ ODD_SPACES = frozenset(
 )
 MATCHING = {"{": "}", "[": "]", "(": ")"}
 SPACE = re.compile(r"[ \t\r\n]*")
-# A member and an element that need no repair, up to the mark behind them.
+# Members and elements that need no repair, with the mark after them.
 PLAIN_KEY = re.compile(r'[ \t\r\n]*"([^"\'\\\x00-\x1f]*)"[ \t\r\n]*:(?!=)[ \t\r\n]*')
 _PLAIN = (
     r'[ \t\r\n]*(?:"([^"\\\x00-\x1f]*)"'
@@ -117,7 +117,7 @@ _PLAIN = (
 )
 PLAIN_MEMBER = re.compile(_PLAIN + r"([,}])")
 PLAIN_ELEMENT = re.compile(_PLAIN + r"([,\]])")
-# The same in other quotes, without quotes, and in Python's words; the group says which it was.
+# The same in other quotes, without quotes, and as Python literals; the group tells which.
 _LOOSE = r"'([^'\\\x00-\x1f]*)'|“([^“”\"\\\x00-\x1f]*)”|`([^`\\$\x00-\x1f]*)`"
 LOOSE_KEY = re.compile(
     rf"[ \t\r\n]*(?!'[^':]*\")(?:{_LOOSE}|([A-Za-z_][A-Za-z0-9_]*))[ \t\r\n]*:(?![=/])[ \t\r\n]*"
@@ -128,18 +128,18 @@ LOOSE_KINDS = ("", "single_quotes", "smart_quotes", "back_quotes")
 
 
 def find_unescaped(marks: re.Pattern[str], text: str, at: int) -> int:
-    """Return where the first match begins that no backslash escapes; -1 without one."""
+    """Return the start of the first match that is not escaped; -1 without one."""
     begin = at
     while match := marks.search(text, at):
-        place = match.start()
-        if not ends_in_escape(text, begin, place):
-            return place
-        begin = at = place + 1
+        offset = match.start()
+        if not ends_in_escape(text, begin, offset):
+            return offset
+        begin = at = offset + 1
     return -1
 
 
 def ends_in_escape(text: str, begin: int, end: int) -> bool:
-    """Whether an odd number of backslashes stands right before `end`."""
+    """Whether an odd number of backslashes precedes `end`."""
     before = text[begin:end]
     return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 

@@ -1,11 +1,11 @@
-"""The next token behind spaces and comments, with and without writing repairs down."""
+"""Scanning for the next token after spaces and comments, with or without recording repairs."""
 
 import re
 
 from failsoft.parsing.faults import RepairLedger, cut_off, unreadable
 from failsoft.parsing.scalars import FULL_WIDTH, ODD_SPACES, SPACE
 
-# What a model writes in a comment instead of the rest of its answer.
+# Comments that stand for omitted parts of an answer.
 _ELISION = re.compile(
     r"^\W*(?:\.\.\.|…|(?:and )?(?:the )?(?:rest|remaining|remainder|others?)\b)"
     r"|(?:\.\.\.|…)\W*$"
@@ -26,12 +26,12 @@ _ELISION_WINDOW = 400
 
 
 def is_elision(comment: str) -> bool:
-    """Whether a comment stands for something the model left out."""
+    """Whether a comment stands for something that the model omitted."""
     return _ELISION.search(comment[:_ELISION_WINDOW].lower().strip("/*#<!-> \t\r\n")) is not None
 
 
 class Scanner:
-    """One text, the end of its tokens, and its ledger."""
+    """A text, its open brackets, and the ledger of its repairs."""
 
     def __init__(self, text: str, ledger: RepairLedger) -> None:
         """Scan `text`; repairs go to `ledger`."""
@@ -40,15 +40,15 @@ class Scanner:
         self.ledger = ledger
         # The closers of the brackets that are open, the innermost last.
         self.opened: list[str] = []
-        # A comment up to the end of the text may have swallowed closers.
+        # Whether a comment reached the end of the text: it may have swallowed closers.
         self.ended_in_comment = False
         self._searched: dict[str, tuple[int, int]] = {}
 
     def look(self, at: int) -> tuple[int, str]:
-        """Find the next token and its first character; "" when the text or its fence ends.
+        """Return the offset of the next token and its first character; "" at the end.
 
-        Full-width punctuation is told as ASCII. Spaces, comments and punctuation that are not
-        JSON's are written down; a comment that stands for something left out is a fault.
+        Full-width punctuation is returned as ASCII. Spaces, comments and punctuation that are
+        not JSON are recorded as repairs; a comment that stands for an omission is a fault.
         """
         while True:
             at, char = self._step(at)
@@ -66,7 +66,7 @@ class Scanner:
                 return at, char
 
     def glance(self, at: int) -> tuple[int, str]:
-        """Find the next token as `look` does, but write nothing down and find no fault."""
+        """Return the next token like `look`, without recording repairs or raising faults."""
         while True:
             at, char = self._step(at)
             end = self._comment_end(at, char)
@@ -78,35 +78,35 @@ class Scanner:
                 return at, FULL_WIDTH.get(char, char)
 
     def _space_width(self, at: int, char: str) -> int:
-        """Tell how long an odd space is; 0 when a backslash is not the escape of one."""
+        """Return the width of an odd space; 0 when a backslash is not the escape of one."""
         if char != "\\":
             return 1
         return 2 if _WRITTEN_SPACE.match(self.text, at) else 0
 
     def _step(self, at: int) -> tuple[int, str]:
-        found = SPACE.match(self.text, at)
-        at = found.end() if found is not None else at
+        match = SPACE.match(self.text, at)
+        at = match.end() if match is not None else at
         if at >= self.length:
             return self.length, ""
         char = self.text[at]
         return at, "" if char in "`~<" and self._ends_here(at, char) else char
 
     def _ends_here(self, at: int, char: str) -> bool:
-        """Whether a closing fence or a closing tag ends the text between two tokens."""
+        """Whether a closing fence or tag ends the document here."""
         if char == "<":
             return self.text[at + 1 : at + 2] in ("/", "|")
         return self.text.startswith(char * 3, at)
 
     def _comment_end(self, at: int, char: str) -> int | None:
-        """Find where a comment ends; -1 when it never does, None when there is no comment."""
+        """Return the end of a comment; -1 when it is not closed, None without a comment."""
         if char not in ("/", "#", "<"):
             return None
         for opening, closing in _COMMENTS:
             if self.text.startswith(opening, at):
-                found = self._find(closing, at + len(opening))
+                end = self._find(closing, at + len(opening))
                 if closing == "\n":
-                    return self.length if found < 0 else found
-                return found if found < 0 else found + len(closing)
+                    return self.length if end < 0 else end
+                return end if end < 0 else end + len(closing)
         return None
 
     def _take_comment(self, at: int, end: int) -> None:
@@ -120,13 +120,13 @@ class Scanner:
         self.ended_in_comment = end >= self.length and not self.text.endswith(("*/", "-->"))
 
     def _find(self, needle: str, at: int) -> int:
-        """Find as `str.find` does, never searching the same stretch of text twice."""
-        since, found = self._searched.get(needle, (self.length + 1, -1))
-        if since <= at and (found < 0 or at <= found):
-            return found
-        found = self.text.find(needle, at)
-        self._searched[needle] = at, found
-        return found
+        """Return the result of `str.find`, never searching the same part of the text twice."""
+        searched_from, offset = self._searched.get(needle, (self.length + 1, -1))
+        if searched_from <= at and (offset < 0 or at <= offset):
+            return offset
+        offset = self.text.find(needle, at)
+        self._searched[needle] = at, offset
+        return offset
 
 
 _SPACE_KINDS = {"\\": "escaped_space", "\ufeff": "byte_order_mark"}

@@ -1,4 +1,4 @@
-"""Strict JSON: one reading or a located refusal, and where each value stands."""
+"""Strict JSON with located errors, and the positions of violations in a text."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass
 class JsonTextError(Exception):
-    """The text is not one JSON value; says why, and at which line and column."""
+    """The text is not one JSON value: the reason, line and column."""
 
     code: str
     message: str
@@ -60,41 +60,41 @@ def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES) -> Any:  # noqa: ANN4
 
 def _located(raw: bytes, message: str) -> JsonTextError:
     match = _PLACE.fullmatch(message)
-    what, line, byte_column = match[1], int(match[2] or 1), int(match[3] or 1)  # type: ignore[index] # it matches any text
-    # Line by line: four million of them in a list would cost more than the text.
+    reason, line, byte_column = match[1], int(match[2] or 1), int(match[3] or 1)  # type: ignore[index] # matches any text
+    # Line by line: a list of four million lines would cost more than the text.
     head = b"".join(islice(BytesIO(raw), line - 1, line))[: max(byte_column - 1, 0)]
     column = len(head.decode("utf-8", "ignore")) + 1
-    return JsonTextError(*_classify(what), line, column)
+    return JsonTextError(*_classify(reason), line, column)
 
 
-def _classify(what: str) -> tuple[str, str]:
-    if what.startswith("Detected duplicate key"):
-        return "duplicate_key", what.replace("Detected duplicate key", "this key appears twice:")
-    if what.startswith("recursion limit"):
+def _classify(reason: str) -> tuple[str, str]:
+    if reason.startswith("Detected duplicate key"):
+        return "duplicate_key", reason.replace("Detected duplicate key", "this key appears twice:")
+    if reason.startswith("recursion limit"):
         return "too_deep", f"expected at most {MAX_DEPTH} levels"
-    return "not_json", f"this is not JSON: {what}"
+    return "not_json", f"this is not JSON: {reason}"
 
 
-# Of a text whose escaped quotes are blanked: a hundred megabytes need no memory to go back.
+# For a text with blanked escaped quotes, so that no pattern needs backtracking.
 _TOKEN = re.compile(r'(?P<mark>[{}\[\],:])|(?P<string>"[^"]*")|(?P<scalar>[^\s{}\[\],:"]+)')
 
 
-def locate_violations(text: str, found: list[Violation]) -> list[dict[str, Any]]:
-    """Return each violation with the line and column of the value it points at.
+def locate_violations(text: str, violations: list[Violation]) -> list[dict[str, Any]]:
+    """Return each violation with the line and column of its value.
 
-    A value that is missing stands where the object that lacks it begins. `text` is
-    valid JSON; one linear pass.
+    A missing value is located at the start of its object. `text` is valid JSON; one linear
+    pass.
     """
-    offsets = locate(text, _with_parents(violation.path for violation in found))
-    located = []
-    for violation in found:
+    offsets = locate(text, _with_parents(violation.path for violation in violations))
+    rows = []
+    for violation in violations:
         line, column = line_and_column(text, _nearest(offsets, violation.path))
-        located.append({**violation.as_dict(), "line": line, "column": column})
-    return located
+        rows.append({**violation.as_dict(), "line": line, "column": column})
+    return rows
 
 
-def locate(text: str, wanted: set[str]) -> dict[str, int]:
-    """Map the wanted JSON pointers to the offsets of their values."""
+def locate(text: str, pointers: set[str]) -> dict[str, int]:
+    """Return the offsets of the values at these JSON pointers."""
     offsets: dict[str, int] = {}
     frames: list[_Frame] = []
     blanked = text.replace(r"\\", "__").replace(r"\"", "__")
@@ -109,7 +109,7 @@ def locate(text: str, wanted: set[str]) -> dict[str, int]:
             del frames[-1:]
         elif mark not in {":", ","}:
             pointer = frame.pointer() if frame else ""
-            if pointer in wanted:
+            if pointer in pointers:
                 offsets.setdefault(pointer, token.start())
             if mark:
                 frames.append(_Frame(pointer, mark == "{"))
@@ -134,12 +134,12 @@ class _Frame:
 
 
 def _with_parents(pointers: Iterable[str]) -> set[str]:
-    wanted = {""}
+    with_parents = {""}
     for pointer in pointers:
-        while pointer not in wanted:
-            wanted.add(pointer)
+        while pointer not in with_parents:
+            with_parents.add(pointer)
             pointer = pointer.rpartition("/")[0]
-    return wanted
+    return with_parents
 
 
 def _nearest(offsets: dict[str, int], pointer: str) -> int:

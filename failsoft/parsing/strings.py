@@ -1,4 +1,4 @@
-"""Strings in any quotes, with inner quotes only where exactly one closing quote can be meant."""
+"""Strings in any quotes, with inner quotes only where the closing quote is unambiguous."""
 
 import re
 from enum import Enum
@@ -32,8 +32,8 @@ _PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
 class _Decoding:
     """The raw text between two quotes, decoded; its repairs as kind and offset.
 
-    A backslash that begins no escape is kept, unless the string also holds real escapes: then
-    it may be half a path (`C:\\Users\\new`), and nothing says which half: it is not certain.
+    A backslash that begins no escape is kept, unless the string also has real escapes. Such a
+    string may be a path (`C:\\Users\\new`) and is not certain.
     """
 
     def __init__(self, raw: str) -> None:
@@ -84,7 +84,7 @@ class _Decoding:
 
 
 def _is_broken(match: re.Match[str], char: str) -> bool:
-    """Whether a `\\u` looks like an escape that lost digits, or like Python's eight-digit one."""
+    """Whether `\\u` looks like an incomplete escape, or like an eight-digit one of Python."""
     digits = match.string[match.end() : match.end() + (3 if char == "u" else 8)]
     return char == "u" or (len(digits) == 8 and all(digit in _HEX for digit in digits))
 
@@ -101,7 +101,7 @@ _SMART_SINGLE = re.compile("[‘’‚]")
 _INCHES = re.compile(r"(?<![\w])[0-9]+(?:[.,][0-9]+)?[\"'”’][\s.)-]\Z")
 # `„x"`: a quotation that opens low and closes with a straight quote.
 _LOW_QUOTED = re.compile(r"[„‚][^„‚“”\"']{0,200}\Z")
-# What a string ends with that has swallowed the comma or the colon behind it.
+# The end of a string that has swallowed the comma or colon after it.
 _SWALLOWED = re.compile(r"[,:]\s*\Z")
 # `the users' page`.
 _PLURAL = re.compile(r"s['’] [a-z]")
@@ -109,7 +109,7 @@ _APOSTROPHES = frozenset("'’")
 
 
 class Role(Enum):
-    """Where a string stands; the value is what may follow its closing quote."""
+    """The role of a string; the value is what may follow its closing quote."""
 
     KEY = frozenset(":=")
     MEMBER = frozenset({",", "}", "]", ")", ";", ""})
@@ -120,25 +120,25 @@ class Strings(Scanner):
     """Reads string tokens and the strings joined to them."""
 
     def read_text(self, at: int, role: Role) -> tuple[str, int]:
-        """Read a string and what is joined to it: by `+` or, in an object, by standing beside."""
+        """Return a string with the strings joined to it, by `+` or, in an object, by adjacency."""
         first, end = self.read_string(at, role)
         parts = [first]
         while True:
-            beside, char = self.glance(end)
+            next_at, char = self.glance(end)
             if char == "+":
-                following, char = self.glance(beside + 1)
+                following, char = self.glance(next_at + 1)
                 if char not in QUOTES:
                     raise unreadable(following, "a string after `+`")
-            elif char in QUOTES and role is Role.MEMBER and not self.begins_key(beside):
-                following = beside
+            elif char in QUOTES and role is Role.MEMBER and not self.begins_key(next_at):
+                following = next_at
             else:
                 return "".join(parts), end
-            self.ledger.note(beside, "joined_strings")
+            self.ledger.note(next_at, "joined_strings")
             part, end = self.read_string(following, role)
             parts.append(part)
 
     def read_string(self, at: int, role: Role) -> tuple[str, int]:
-        """Read one string token; returns its text and the offset behind its closing quote."""
+        """Return the text of one string token and the offset after its closing quote."""
         quote = self.text[at]
         if quote in _CLOSING_TRIPLE and self.text.startswith(quote * 3, at):
             return self._read_triple(at, quote, role)
@@ -152,7 +152,7 @@ class Strings(Scanner):
         return self.take_string(at, close), close + 1
 
     def take_string(self, at: int, close: int) -> str:
-        """Decode the string between two quotes and write down what that took."""
+        """Return the decoded string between two quotes; repairs are recorded."""
         kind = QUOTE_KINDS.get(self.text[at])
         if kind is not None:
             self.ledger.note(at, kind)
@@ -162,11 +162,11 @@ class Strings(Scanner):
         return self._decode(raw, at, at + 1)
 
     def next_quote(self, at: int, quote: str) -> int:
-        """Find the next unescaped quote that may close a string opened by `quote`; -1 without."""
+        """Return the next unescaped quote that may close `quote`; -1 without one."""
         return find_unescaped(_CLOSING[CLOSERS[quote]], self.text, at)
 
     def begins_key(self, at: int) -> bool:
-        """Whether a key and its colon stand at `at`."""
+        """Whether there is a key with its colon at `at`."""
         quote = self.text[at : at + 1]
         if quote in QUOTES:
             close = self.next_quote(at + 1, quote)
@@ -178,11 +178,11 @@ class Strings(Scanner):
         return char == "=" or (char == ":" and not self.text.startswith("://", mark))
 
     def find_close(self, at: int, close: int, role: Role) -> int:
-        """Find the closing quote of a string that holds quotes of its own kind.
+        """Return the closing quote of a string with inner quotes of the same kind.
 
-        The first quote followed by punctuation closes the string, but only when the ones before
-        it come in pairs: an inner quote followed by punctuation has no single reading, nor has a
-        string in doubled quotes.
+        The first quote followed by punctuation closes the string, if the quotes before it are
+        paired. An inner quote followed by punctuation is ambiguous, and so is a string in
+        doubled quotes.
         """
         quote, first, inner = self.text[at], close, []
         while True:
@@ -202,9 +202,9 @@ class Strings(Scanner):
         return close
 
     def opening_before(self, at: int) -> int:
-        """Find the string that ends before the closers before `at` and may go on behind them.
+        """Return the opening of the string before the closers before `at`, if it may continue.
 
-        -1 unless a quote of its kind stands right behind the closers.
+        -1 unless a quote of the same kind follows the closers.
         """
         quote, close = self.text[at : at + 1], at
         while close and self.text[close - 1] in "]}":
@@ -218,33 +218,33 @@ class Strings(Scanner):
         return ")" in self.opened
 
     def _not_one_string(self, at: int, close: int) -> ParseFault:
-        """Tell why a string has no single reading.
+        """Return the fault of a string without a single reading.
 
-        A quote behind a word and before a space closed the string: then what follows is the
-        token that cannot be read. Any other inner quote makes the string itself ambiguous.
+        A quote after a word and before a space closed the string, so the next token is
+        unreadable. Any other inner quote makes the string itself ambiguous.
         """
-        beside, char = self.glance(close + 1)
+        next_at, char = self.glance(close + 1)
         if char == ")":
-            return unreadable(beside, "a comma or a closing bracket behind this string")
-        is_half = self.text.count(self.text[close], close + 1, beside) % 2 > 0
-        is_inner = beside == close + 1 or self.text[close - 1].isspace()
+            return unreadable(next_at, "a comma or a closing bracket behind this string")
+        is_half = self.text.count(self.text[close], close + 1, next_at) % 2 > 0
+        is_inner = next_at == close + 1 or self.text[close - 1].isspace()
         if is_half or is_inner or char == ":":
             return ambiguous(at)
-        return unreadable(beside, "a comma or a closing bracket behind this string")
+        return unreadable(next_at, "a comma or a closing bracket behind this string")
 
     def _plain_next(self, at: int) -> str:
-        """Tell the next character behind spaces; comments are not looked through here."""
-        found = SPACE.match(self.text, at)
-        char = self.text[found.end() : found.end() + 1] if found is not None else ""
-        if char == "`" and found is not None and self.text.startswith("```", found.end()):
+        """Return the next character after spaces; comments are not skipped."""
+        spaces = SPACE.match(self.text, at)
+        char = self.text[spaces.end() : spaces.end() + 1] if spaces is not None else ""
+        if char == "`" and spaces is not None and self.text.startswith("```", spaces.end()):
             return ""
         return FULL_WIDTH.get(char, char)
 
     def _closes(self, close: int, role: Role) -> bool:
-        """Whether the first possible closing quote is followed by what may follow a string."""
+        """Whether a valid token follows the first possible closing quote."""
         at, char = self.glance(close + 1)
         if self.text.count(self.text[close], close + 1, at) % 2:
-            # Half a quotation in a comment: the string may go on there.
+            # An unpaired quote in a comment: the string may continue there.
             return False
         if char in role.value:
             return char != ")" or self.inside_parentheses()
@@ -259,7 +259,7 @@ class Strings(Scanner):
         return role is Role.ELEMENT and is_apart and self._begins_value(at, char)
 
     def _stands_alone(self, at: int) -> bool:
-        """Whether a whole string stands at `at`, followed by punctuation or one more string."""
+        """Whether there is a whole string at `at`, followed by punctuation or another string."""
         close = self.next_quote(at + 1, self.text[at])
         if close < 0:
             return False
@@ -267,7 +267,7 @@ class Strings(Scanner):
         return char in Role.MEMBER.value or char == "+" or char in QUOTES
 
     def _begins_value(self, at: int, char: str) -> bool:
-        """Whether an object, an array, a number or a literal stands at `at`."""
+        """Whether there is an object, array, number or literal at `at`."""
         if char in ("{", "["):
             return True
         token = BARE.match(self.text, at)
@@ -277,7 +277,7 @@ class Strings(Scanner):
         return self.glance(token.end())[1] in (",", "]")
 
     def _are_paired(self, at: int, inner: list[int]) -> bool:
-        """Whether inner quotes open and close in turn, are apostrophes, or all mean inches."""
+        """Whether inner quotes alternate, are apostrophes, or all mean inches."""
         text = self.text
         if text[at] in _APOSTROPHES or text[at] == "‘":
             inner = [i for i in inner if not (text[i - 1].isalnum() and text[i + 1].isalnum())]
@@ -294,7 +294,7 @@ class Strings(Scanner):
         )
 
     def _opens_inside(self, at: int, inner: int) -> bool:
-        """Whether an inner quote stands where a quotation begins; not if it is doubled."""
+        """Whether an inner quote may begin a quotation; not if it is doubled."""
         before, behind = self.text[inner - 1], self.text[inner + 1]
         is_start = inner == at + 1 or not before.isalnum()
         is_doubled = behind == self.text[inner]

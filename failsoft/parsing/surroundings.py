@@ -1,7 +1,7 @@
-"""What stands around an answer: fences, tags, wrappers and prose are passed over, data is not.
+"""The text around an answer: fences, tags, wrappers and prose are skipped, data is refused.
 
-Text beside the answer that looks like more of the same document means that the answer was not
-read whole; then nothing is accepted.
+Surrounding text that looks like more of the document means that the answer is incomplete;
+then it is refused.
 """
 
 import re
@@ -61,13 +61,13 @@ _WRAPPER_END = re.compile(r"[\s;)\"'`]*")
 
 
 def is_mentioned(text: str, start: int, end: int) -> bool:
-    """Whether empty brackets are a word of a sentence, a box of a check list, or part of a name."""
+    """Whether empty brackets are part of a sentence, a checklist or a name."""
     if _GLUED.match(text[start - 1 : start]) or _GLUED.match(text[end : end + 1]):
         return True
-    line = text.rfind("\n", 0, start) + 1
-    behind = text.find("\n", end)
-    before, after = text[line:start], text[end : behind if behind >= 0 else len(text)]
-    if _BOX.match(text, line, end) and text[end : end + 1] == " ":
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    before, after = text[line_start:start], text[end : line_end if line_end >= 0 else len(text)]
+    if _BOX.match(text, line_start, end) and text[end : end + 1] == " ":
         return True
     if any(mark in before + after for mark in "{["):
         return False
@@ -77,14 +77,14 @@ def is_mentioned(text: str, start: int, end: int) -> bool:
 
 
 def is_list_of_scalars(text: str, start: int, end: int) -> bool:
-    """Whether brackets hold numbers and literals of JSON only, as no word of prose does."""
+    """Whether brackets contain only JSON numbers and literals, which prose does not."""
     return _SCALARS.fullmatch(text, start, end) is not None
 
 
 def step_over_end(text: str, start: int, end: int, ledger: RepairLedger) -> int:
-    """Step over a comma and closers that are too many right behind the answer.
+    """Return the offset after a surplus comma or surplus closers after the answer.
 
-    Raises a fault at the first token when the document goes on behind the answer.
+    Raises ParseFault at the next token when the document continues after the answer.
     """
     more = _MORE_DATA.match(text, end)
     if more is not None or (_PART_OF_TUPLE.match(text, end) and text[:start].rstrip()[-1:] == "("):
@@ -107,7 +107,7 @@ def step_over_end(text: str, start: int, end: int, ledger: RepairLedger) -> int:
 
 
 def _refuse_lost_opener(text: str, start: int) -> None:
-    """Refuse closers that are too many when an element or a key stands before the answer."""
+    """Refuse surplus closers when an element or a key precedes the answer."""
     head = _TAG.sub("", text[max(0, start - 400) : start]).rstrip()
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if '"' in line[:-1] or head[-1:] in _ENDS_ELEMENT or _ELEMENT.search(head):
@@ -115,7 +115,7 @@ def _refuse_lost_opener(text: str, start: int) -> None:
 
 
 def check_before(text: str, start: int) -> None:
-    """Refuse a key right before the answer, whose opening brace is missing, and constructors."""
+    """Refuse constructor calls, and keys before the answer whose opening brace is missing."""
     call = _CALL.search(text, max(0, start - 400), start)
     if call is not None and _makes_a_value(call):
         raise unreadable(call.start(), "an object or array; this call makes another value")
@@ -125,14 +125,14 @@ def check_before(text: str, start: int) -> None:
 
 
 def _makes_a_value(call: re.Match[str]) -> bool:
-    """Whether a call is a constructor, or has arguments beside the answer."""
+    """Whether a call is a constructor, or has other arguments than the answer."""
     new, name, arguments = call.groups()
     name = name.rpartition(".")[2]
     return bool(new or arguments or name[:1].isupper() or name in _CONSTRUCTORS)
 
 
 def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
-    """Refuse closers outside of the spans: parts of a document that was not read."""
+    """Refuse closers outside of the spans: they belong to an unread document."""
     at = 0
     for start, end in [*spans, (len(text), len(text))]:
         for closer in _CLOSER.finditer(text, at, start):
@@ -142,20 +142,20 @@ def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
 
 
 def looks_like_yaml(text: str, start: int, end: int) -> bool:
-    """Whether the text around the answer is made of `key: value` lines."""
+    """Whether the text around the answer consists of `key: value` lines."""
     outside = text[:start] + " " * min(end - start, 1) + text[end:]
-    keys = [found for found in _LINE_KEY.finditer(outside) if found[1] not in _LABELS]
+    keys = [match for match in _LINE_KEY.finditer(outside) if match[1] not in _LABELS]
     if len(keys) > 1:
         return True
     return any(
-        found[2] == ":" and not outside[found.end() : start].strip()
-        for found in keys
-        if found.end() <= start
+        match[2] == ":" and not outside[match.end() : start].strip()
+        for match in keys
+        if match.end() <= start
     )
 
 
 def note_surroundings(text: str, start: int, end: int, ledger: RepairLedger) -> None:
-    """Write down what was passed over before and behind the answer."""
+    """Record what was skipped before and after the answer."""
     head = _note_and_blank(text[:start], 0, ledger)
     is_noted = head != text[:start]
     wrapper = _WRAPPER.search(head, max(0, len(head.rstrip()) - 200))
@@ -177,7 +177,7 @@ def note_surroundings(text: str, start: int, end: int, ledger: RepairLedger) -> 
 
 
 def _note_stray_marks(text: str, start: int, end: int, ledger: RepairLedger) -> None:
-    """Write down a semicolon, a quote or an odd space beside the answer."""
+    """Record a semicolon, a quote or an odd space next to the answer."""
     for part, offset in ((text[:start], 0), (text[end:], end)):
         stray = part.strip(" \t\r\n")
         if stray:
@@ -186,11 +186,11 @@ def _note_stray_marks(text: str, start: int, end: int, ledger: RepairLedger) -> 
 
 
 def _note_and_blank(part: str, offset: int, ledger: RepairLedger) -> str:
-    """Write down the first fence and the first tag of a part and return it without them all."""
+    """Record the first fence and the first tag of a part; return it with all blanked."""
     for kind, pattern in (("fence", _FENCE), ("tag", _TAG)):
-        found = pattern.search(part)
-        if found is not None:
-            ledger.note(offset + found.start(), kind)
+        first = pattern.search(part)
+        if first is not None:
+            ledger.note(offset + first.start(), kind)
             part = pattern.sub(lambda match: " " * len(match[0]), part)
     return part
 
@@ -214,9 +214,10 @@ _OPEN = "every think block closed before the answer"
 
 
 def drop_thinking(text: str, ledger: RepairLedger) -> str:
-    """Blank out think blocks; offsets stay. A block that is never closed is a fault at the start.
+    """Return the text with think blocks blanked out, keeping offsets.
 
-    Everything before a closing tag without an opening one was thinking too.
+    Text before a closing tag without an opening one is thinking, too. An unclosed block
+    raises ParseFault at offset 0.
     """
     if "<" not in text and "THINK]" not in text.upper() and "◁" not in text:
         return text
@@ -242,7 +243,7 @@ def _analysis_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _think_spans(text: str) -> list[tuple[int, int]]:
-    """Find the thinking as spans that do not overlap, in the order of the text."""
+    """Return the spans of think blocks, in order and without overlaps."""
     spans: list[tuple[int, int]] = []
     opened = -1
     for tag, is_quoted in _tags(text):
@@ -263,19 +264,19 @@ def _think_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _tags(text: str) -> Iterator[tuple[re.Match[str], bool]]:
-    """Yield think tags, each with whether it stands inside a string of its line."""
-    seen, quotes = 0, 0
+    """Yield think tags, each with whether it is inside a string of its line."""
+    line_start, quotes = 0, 0
     for tag in _THINK_TAG.finditer(text):
-        line = text.rfind("\n", seen, tag.start())
+        line = text.rfind("\n", line_start, tag.start())
         if line >= 0:
-            seen, quotes = line + 1, 0
-        quotes += text.count('"', seen, tag.start())
-        quotes -= text.count('\\"', seen, tag.start())
-        seen = tag.start()
+            line_start, quotes = line + 1, 0
+        quotes += text.count('"', line_start, tag.start())
+        quotes -= text.count('\\"', line_start, tag.start())
+        line_start = tag.start()
         yield tag, quotes % 2 == 1
 
 
-# Our own word for an answer whose stream broke off.
+# The finish reason for an interrupted stream.
 STREAM_CUT = "stream_cut"
 CUT_OFF_REASONS = frozenset((
     STREAM_CUT, "length", "max_tokens", "max_output_tokens", "model_length",
@@ -292,5 +293,5 @@ _REFUSAL = re.compile(
 
 
 def declines(text: str) -> bool:
-    """Whether a text without an answer begins as a refusal does."""
+    """Whether a text without an answer begins like a refusal."""
     return _REFUSAL.match(text[:400].lstrip()) is not None

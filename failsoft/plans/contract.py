@@ -1,7 +1,7 @@
 """The plan execution contract: names, shapes, bounds and version.
 
-Described for people in docs/architecture/plan-execution-contract.md; golden cases in
-tests/contract/. Whoever changes what these mean bumps CONTRACT_VERSION.
+Documented in docs/architecture/plan-execution-contract.md, with golden cases in
+tests/contract/. Every change of meaning increments CONTRACT_VERSION.
 """
 
 from enum import StrEnum
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 CONTRACT_VERSION = "1.1.1"
 META_STEP_ID = "__meta__"
-# The reason of an ok step whose tool says that its output is a makeshift.
+# The reason of an ok step whose tool reported a degraded output.
 DEGRADED = "degraded"
 
 MAX_PAYLOAD_BYTES = 1024 * 1024
@@ -28,7 +28,7 @@ MAX_ERROR_CHARACTERS = 2_000
 
 
 class TaskStatus(StrEnum):
-    """What became of a whole plan."""
+    """The outcome of a whole plan."""
 
     COMPLETED = "COMPLETED"
     PARTIAL = "PARTIAL"
@@ -50,14 +50,14 @@ def task_status(*, total: int, unresolved: int, failed: int, skipped: int) -> Ta
 
 
 class ToolCall(BaseModel):
-    """Which tool a step calls, and with what."""
+    """The tool that a step calls, and its arguments."""
 
     name: Annotated[str, Field(min_length=1)]
     args: dict[str, JsonValue] = {}
 
 
 class Step(BaseModel):
-    """One step of a plan; `args` goes with a tool given by name only."""
+    """One step of a plan; `args` is for a tool that is given as a name."""
 
     step_id: Annotated[str, Field(min_length=1)]
     title: str | None = None
@@ -67,10 +67,9 @@ class Step(BaseModel):
 
 
 class PlanPayload(BaseModel):
-    """What a planner hands to the executor.
+    """The input of the executor.
 
-    This is the shape, for publishing as JSON Schema; failsoft.plans.validation holds every
-    rule.
+    This is the shape for the published JSON Schema; failsoft.plans.validation has every rule.
     """
 
     contract_version: str | None = None
@@ -82,9 +81,9 @@ TOOL_KEYS = frozenset(ToolCall.model_fields)
 
 
 class StepResult(NamedTuple):
-    """What became of one step: six keys, and `output` when a tool returned.
+    """The result of one step: six keys, and `output` when a tool returned.
 
-    Made by our own code alone, and thousands of times: nothing checks it again.
+    Created by this library only, and thousands of times, so it is not validated.
     """
 
     step_id: str
@@ -97,16 +96,16 @@ class StepResult(NamedTuple):
 
     @property
     def reason_code(self) -> str:
-        """The machine-readable beginning of the reason."""
+        """The machine-readable prefix of the reason."""
         return (self.reason or "").partition(":")[0]
 
     @property
     def is_degraded(self) -> bool:
-        """Whether the step is ok, but its tool called the output a makeshift."""
+        """Whether the step is ok, but its tool reported a degraded output."""
         return self.ok and self.reason == DEGRADED
 
     def as_row(self) -> dict[str, Any]:
-        """Return the row as the contract writes it; only an ok step has an output."""
+        """Return the row in the format of the contract; only an ok step has an output."""
         row: dict[str, Any] = {
             "step_id": self.step_id,
             "tool": self.tool,
@@ -121,7 +120,7 @@ class StepResult(NamedTuple):
 
 
 class Stats(BaseModel):
-    """How many steps ended how; the last three add up to the first."""
+    """Counts of steps; the last three add up to the first."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -132,7 +131,7 @@ class Stats(BaseModel):
 
 
 class Meta(BaseModel):
-    """The last row of every result: the whole plan in one entry."""
+    """The last row of all results: the summary of the plan."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -146,5 +145,5 @@ class Meta(BaseModel):
     failed_steps: list[str] = []
 
     def as_row(self) -> dict[str, Any]:
-        """Return the entry as the contract writes it."""
+        """Return the entry in the format of the contract."""
         return self.model_dump(mode="json")

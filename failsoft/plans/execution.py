@@ -1,7 +1,7 @@
 """The executor: one pure step function and a driver around it.
 
-A runner of any kind calls `run_step` for each step whose dependencies have results, and
-`summarise` at the end; whatever the world does comes in through `Seams`.
+Every runner calls `run_step` for each step whose dependencies have results, and `summarise` at
+the end; all side effects go through `Seams`.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -24,15 +24,15 @@ class ToolNotFoundError(Exception):
 
 
 class ToolArgumentsError(Exception):
-    """The arguments do not fit the tool's schema; the message says where."""
+    """The arguments do not match the schema of the tool; the message says where."""
 
 
 class ToolTimeoutError(Exception):
-    """The tool did not answer in the time it has."""
+    """The tool did not answer within its time limit."""
 
 
 class ToolRefusedError(Exception):
-    """The call failed for a reason of its own, such as `tool_busy`; the text says why."""
+    """The call failed with a specific reason, such as `tool_busy`; the text says why."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -40,12 +40,11 @@ class ToolRefusedError(Exception):
 
 
 class CallContext(NamedTuple):
-    """What a tool may know of the call it serves.
+    """The context of a tool call.
 
-    `idempotency_key` is `run:step:group`: the same for every attempt at one intended
-    call, so that a receiver which has seen it does nothing twice. `attempt`
-    counts from 1. `is_cancelled()` is cheap; a tool that takes long asks it from time
-    to time and gives up when it is true. Outside of a stored run the ids are empty.
+    `idempotency_key` is `run:step:group`: the same for every attempt of one call, so that a
+    receiver can ignore repeats. `attempt` counts from 1. `is_cancelled()` is cheap; a slow
+    tool should poll it and stop when it is true. Outside of a stored run the ids are empty.
     """
 
     idempotency_key: str = ""
@@ -61,16 +60,15 @@ CallTool = Callable[[str, dict[str, JsonValue], CallContext], object]
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """What the executor asks of the world.
+    """The side effects of the executor.
 
     `call_tool(name, args, context)` returns the output or raises; ToolNotFoundError,
-    ToolArgumentsError, ToolTimeoutError and ToolRefusedError have reasons of their own.
-    `stop()` is asked before each tool call and returns why no further tool may be
-    called (`cancelled`, `deadline_reached`, `budget_reached`) or None. `redact`
-    and `redact_json` are applied to whatever goes into a result. `context_of(step)`
-    tells the tool what call it serves. With `strict_degraded` a step whose dependency
-    is degraded is skipped. `begin(step)` hears that a tool is about to be called,
-    and may still say, like `stop`, why not.
+    ToolArgumentsError, ToolTimeoutError and ToolRefusedError have specific reasons.
+    `stop()` is called before each tool call and returns why no further tool may be called
+    (`cancelled`, `deadline_reached`, `budget_reached`) or None. `redact` and `redact_json`
+    are applied to every text and value in a result. `context_of(step)` returns the context
+    of a call. With `strict_degraded` a step whose dependency is degraded is skipped.
+    `begin(step)` is called immediately before a tool call, and may prevent it like `stop`.
     """
 
     call_tool: CallTool
@@ -85,7 +83,7 @@ class Seams:
 
 
 class Executed(NamedTuple):
-    """The result of a step, for showing, and its raw output, for references only."""
+    """The result of a step, for display, and its raw output, for references only."""
 
     result: StepResult
     raw_output: JsonValue = None
@@ -94,7 +92,7 @@ class Executed(NamedTuple):
 def execute(payload: object, seams: Seams) -> list[dict[str, Any]]:
     """Run a plan in this process and return its rows in payload order, `__meta__` last.
 
-    The payload may be invalid: no step is dropped and nothing it says can raise.
+    The payload may be invalid: no step is dropped and nothing in it raises.
     """
     plan = resolve_plan(payload, seams.redact)
     progress = Progress()
@@ -119,18 +117,17 @@ def run_step(
     outputs: Mapping[int, JsonValue],
     seams: Seams,
 ) -> Executed:
-    """Run one step, or say why it is not run; never raises for what a step holds.
+    """Run one step, or skip it with a reason; never raises, for any step.
 
-    `progress` knows the results of the step's dependencies, `outputs` their raw
-    outputs.
+    `progress` has the results of its dependencies, `outputs` their raw outputs.
     """
     result = settle_step(plan, index, progress, seams)
     if result is not None:
         return Executed(result)
     step = plan.steps[index]
-    refused = seams.begin(step)
-    if refused is not None:
-        return Executed(_skip(step, refused))
+    skip_reason = seams.begin(step)
+    if skip_reason is not None:
+        return Executed(_skip(step, skip_reason))
     return _call(plan, step, outputs, seams)
 
 
@@ -160,7 +157,7 @@ def _call(
         args = _fill_in(plan, step, outputs)
         raw = make_json(seams.call_tool(step.call, args, seams.context_of(step)))
         return Executed(_succeed(step, raw, seams), raw)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the plan goes on
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - no error of a tool stops the plan
         reason, text = _explain_failure(step, error)
         return Executed(_fail(step, reason, _bound(seams.redact(clean_text(text)))))
 
@@ -168,9 +165,9 @@ def _call(
 def _fill_in(
     plan: ResolvedPlan, step: PlannedStep, outputs: Mapping[int, JsonValue]
 ) -> dict[str, JsonValue]:
-    """Return the arguments with what they refer to, bounded like any other value.
+    """Return the arguments with references resolved, within the bounds of any value.
 
-    Few references to large outputs could otherwise become more than memory holds.
+    A few references to large outputs could otherwise exhaust the memory.
     """
     args: JsonValue = step.args
     if not args:
@@ -218,7 +215,7 @@ def _explain_failure(step: PlannedStep, error: BaseException) -> tuple[str, str]
 def _text_of(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - an exception may fail at its own text
+    except Exception:  # noqa: BLE001 - `__str__` of an exception may raise
         return "(the exception has no text)"
 
 
@@ -237,7 +234,7 @@ def _explain_skip(plan: ResolvedPlan, progress: Progress, blocker: int) -> str:
 
 
 def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
-    # In what is empty there is nothing to mask, and nothing to cut.
+    # An empty output needs no redaction.
     output = fit_output(seams.redact_json(raw)) if raw else raw
     reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
     return StepResult(step_id=step.step_id, tool=step.tool, ok=True, reason=reason, output=output)
@@ -254,7 +251,7 @@ def _skip(step: PlannedStep, reason: str) -> StepResult:
 
 
 def count_awaited(plan: ResolvedPlan, final: Collection[int]) -> dict[int, int]:
-    """Return for each step without a result how many it still waits for."""
+    """Return the number of open dependencies of each step without a result."""
     return {
         step.index: sum(other not in final for other in step.awaited)
         for step in plan.steps

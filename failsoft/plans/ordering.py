@@ -1,4 +1,4 @@
-"""The order of steps: Kahn's algorithm on index arrays, cycles named, no recursion."""
+"""The order of steps: Kahn's algorithm on index arrays, with cycles, without recursion."""
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,8 @@ _Graph = Sequence[Sequence[int]]
 class Ordering:
     """Every step in an order that respects its dependencies, and the cycles among them.
 
-    `order` holds all indices, those of cycles too. `cycle_of` maps each step that waits
-    for itself through others to such a cycle, as a path of indices; steps that merely
-    wait for a cycle are not in it.
+    `order` contains all indices, those of cycles too. `cycle_of` maps each step of a cycle to
+    that cycle, as a path of indices; steps that only depend on a cycle are not in it.
     """
 
     order: list[int]
@@ -21,12 +20,12 @@ class Ordering:
 
 
 def order_steps(dependencies: _Graph) -> Ordering:
-    """Order the steps; `dependencies[i]` holds the indices that step i waits for.
+    """Return the order of steps; `dependencies[i]` are the indices that step i waits for.
 
-    Payload order wins wherever dependencies leave a choice. A step must not list
-    itself. Linear in steps and dependencies but for the choice among ready steps.
+    Ready steps are taken in payload order. A step must not list itself. Linear in steps and
+    dependencies, except for the choice among ready steps.
     """
-    if all(not waits_for or max(waits_for) < own for own, waits_for in enumerate(dependencies)):
+    if all(not waits_for or max(waits_for) < index for index, waits_for in enumerate(dependencies)):
         return Ordering(list(range(len(dependencies))))
     order = _kahn(dependencies)
     if len(order) == len(dependencies):
@@ -35,7 +34,7 @@ def order_steps(dependencies: _Graph) -> Ordering:
 
 
 class Frontier:
-    """The steps that are ready; results of some release others, in payload order."""
+    """The ready steps, in payload order; finishing a step makes its dependents ready."""
 
     def __init__(self, dependents: _Graph, awaited: Mapping[int, int]) -> None:
         self._dependents = dependents
@@ -48,20 +47,20 @@ class Frontier:
         return bool(self._ready)
 
     def take(self) -> int:
-        """Take the ready step that stands first in the payload."""
+        """Remove and return the first ready step in payload order."""
         return heapq.heappop(self._ready)
 
     def finish(self, index: int) -> None:
-        """Release what waited for this step alone."""
+        """Make the steps ready that waited for this step only."""
         for dependent in self._dependents[index]:
-            left = self._awaited.get(dependent)
-            if left is not None:
-                self._awaited[dependent] = left - 1
-                if left == 1:
+            open_count = self._awaited.get(dependent)
+            if open_count is not None:
+                self._awaited[dependent] = open_count - 1
+                if open_count == 1:
                     heapq.heappush(self._ready, dependent)
 
     def awaited(self, indices: Iterable[int]) -> dict[int, int]:
-        """Return how many results each of these steps still waits for."""
+        """Return the number of open dependencies of each of these steps."""
         return {index: self._awaited[index] for index in indices}
 
 
@@ -76,7 +75,7 @@ def _kahn(dependencies: _Graph) -> list[int]:
 
 
 def reverse(dependencies: _Graph) -> list[list[int]]:
-    """Return for each step the indices of those that wait for it."""
+    """Return the indices of the dependents of each step."""
     dependents: list[list[int]] = [[] for _ in dependencies]
     for index, waits_for in enumerate(dependencies):
         for dependency in waits_for:
@@ -85,9 +84,9 @@ def reverse(dependencies: _Graph) -> list[list[int]]:
 
 
 def _order_with_cycles(dependencies: _Graph, done: list[int]) -> Ordering:
-    """Order as if no step of a cycle waited for another step of the same cycle."""
+    """Return the order of steps with the dependencies inside each cycle removed."""
     group_of = _groups(dependencies, set(range(len(dependencies))).difference(done))
-    cut = [
+    acyclic = [
         _without_group(waits_for, group_of.get(index), group_of)
         for index, waits_for in enumerate(dependencies)
     ]
@@ -98,7 +97,7 @@ def _order_with_cycles(dependencies: _Graph, done: list[int]) -> Ordering:
     for group in members.values():
         if len(group) > 1:
             cycle_of |= dict.fromkeys(group, _walk(dependencies, group))
-    return Ordering(_kahn(cut), cycle_of)
+    return Ordering(_kahn(acyclic), cycle_of)
 
 
 def _without_group(
@@ -112,40 +111,40 @@ def _without_group(
 def _walk(dependencies: _Graph, group: list[int]) -> list[int]:
     """Return one cycle of a strongly connected group, reached from its first member."""
     inside = set(group)
-    seen: dict[int, int] = {}
+    position_of: dict[int, int] = {}
     path: list[int] = []
     index = group[0]
-    while index not in seen:
-        seen[index] = len(path)
+    while index not in position_of:
+        position_of[index] = len(path)
         path.append(index)
         index = next(other for other in dependencies[index] if other in inside)
-    return path[seen[index] :]
+    return path[position_of[index] :]
 
 
 def _groups(dependencies: _Graph, among: set[int]) -> dict[int, int]:
     """Map each index to its strongly connected group (Tarjan, own stack)."""
-    found: dict[int, int] = {}
+    discovery_of: dict[int, int] = {}
     low: dict[int, int] = {}
     group_of: dict[int, int] = {}
     open_indices: list[int] = []
     for root in sorted(among):
-        work = [(root, 0)] if root not in found else []
+        work = [(root, 0)] if root not in discovery_of else []
         while work:
             index, position = work.pop()
-            if index not in found:
-                found[index] = low[index] = len(found)
+            if index not in discovery_of:
+                discovery_of[index] = low[index] = len(discovery_of)
                 open_indices.append(index)
-            descended = False
-            for place in range(position, len(dependencies[index])):
-                other = dependencies[index][place]
+            has_descended = False
+            for child_position in range(position, len(dependencies[index])):
+                other = dependencies[index][child_position]
                 if other not in among or other in group_of:
                     continue
-                if other not in found:
-                    work += [(index, place), (other, 0)]
-                    descended = True
+                if other not in discovery_of:
+                    work += [(index, child_position), (other, 0)]
+                    has_descended = True
                     break
                 low[index] = min(low[index], low[other])
-            if not descended and low[index] == found[index]:
+            if not has_descended and low[index] == discovery_of[index]:
                 _close(index, open_indices, group_of)
     return group_of
 

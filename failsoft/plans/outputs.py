@@ -1,4 +1,4 @@
-"""What a tool returned, made safe: JSON only, bounded, and cut for showing."""
+"""Tool outputs made safe: JSON only, bounded, and truncated for display."""
 
 import json
 import math
@@ -18,11 +18,11 @@ from failsoft.plans.contract import (
 from failsoft.plans.violations import kind_of
 
 _PREVIEW_CHARACTERS = 2_000
-# Upper bounds of what JSON needs: an escape, quotes and commas, the longest number.
+# Upper bounds of JSON sizes: an escape, quotes and commas, the longest number.
 _MOST_BYTES_A_CHARACTER = 6
 _MARKS = 4
 _DIGITS = MAX_INTEGER_BITS // 3
-# What most tools without an answer return: nothing in it has to be looked at.
+# Common empty outputs, which need no check.
 _BARE: dict[type, Callable[[Any], JsonValue]] = {dict: dict, type(None): lambda value: value}
 
 
@@ -72,7 +72,7 @@ class _Copy:
         self._size += len(text)
         if self._size > MAX_OUTPUT_BYTES:
             raise UnusableOutputError(f"expected at most {MAX_OUTPUT_BYTES} characters of text")
-        # Most texts need no cleaning, and are seen to need none in a moment.
+        # A fast path: most texts need no cleaning.
         if text.isascii() and "\0" not in text:
             return str(text)
         return clean_text(str(text))
@@ -93,7 +93,7 @@ class _Copy:
 
 
 def fit_output(value: JsonValue) -> JsonValue:
-    """Return the value, or a note with its beginning when it is too long to show."""
+    """Return the value, or a preview object when it is too long for display."""
     if _is_surely_short(value):
         return value
     text = json.dumps(value, ensure_ascii=False)
@@ -104,21 +104,21 @@ def fit_output(value: JsonValue) -> JsonValue:
 
 
 def _is_surely_short(value: JsonValue) -> bool:
-    """Whether a value is so small that nobody has to write it out to know."""
-    left = MAX_SHOWN_OUTPUT_BYTES // _MOST_BYTES_A_CHARACTER
+    """Whether a value is certainly short, without serializing it."""
+    remaining = MAX_SHOWN_OUTPUT_BYTES // _MOST_BYTES_A_CHARACTER
     pending: list[JsonValue] = [value]
     while pending:
         item = pending.pop()
-        left -= _MARKS
+        remaining -= _MARKS
         if isinstance(item, str):
-            left -= len(item)
+            remaining -= len(item)
         elif isinstance(item, dict):
             pending.extend(item)
             pending.extend(item.values())
         elif isinstance(item, list):
             pending.extend(item)
         elif item is not None:
-            left -= _DIGITS
-        if left < len(pending):
+            remaining -= _DIGITS
+        if remaining < len(pending):
             return False
     return True

@@ -1,7 +1,7 @@
-"""Seeing in one pass that a plan is sound: the way most plans go.
+"""A fast path of validation: one pass that accepts most valid plans.
 
-Only a yes counts. Whatever this pass does not know for certain, right or wrong, is left
-to the rules of `failsoft.plans.validation`, which also say what is wrong and where.
+Only acceptance is final. Every other plan, valid or not, is checked by the rules of
+`failsoft.plans.validation`, which also report the violations.
 """
 
 import math
@@ -23,19 +23,19 @@ from failsoft.plans.references import referenced_step
 _MAJOR = CONTRACT_VERSION.partition(".")[0] + "."
 _NAMED = re.compile(r"(?!step_|__)[A-Za-z_][A-Za-z0-9_]*\Z")
 _NUMBERED = re.compile(r"step_([1-9][0-9]{0,4})\Z")
-# Characters of which no encoding exceeds the limit: one of them has at most four bytes.
+# A text of this many characters is within the limit in UTF-8, with four bytes for each.
 _SHORT = MAX_STRING_BYTES // 4
 _LARGE = 1 << 53
 _PLAIN_DEPTH = 8
 _PLACES = tuple(map(str, range(64)))
 _NOTHING: list[Any] = []
 _NONE: dict[str, Any] = {}
-# A step has no more than these beside its dependencies and arguments.
+# The most nodes of a step besides its dependencies and arguments.
 _NODES_OF_STEP = len(STEP_KEYS) + len(TOOL_KEYS) + 1
 
 
 def is_plainly_valid(payload: object) -> bool:
-    """Whether a payload certainly keeps the contract; False says nothing."""
+    """Whether a payload is certainly valid; False means unknown."""
     if type(payload) is not dict or not _is_plain_version(payload):
         return False
     steps = payload.get("steps")
@@ -53,21 +53,21 @@ def _is_plain_version(payload: dict[str, Any]) -> bool:
 
 
 class _Reading:
-    """What the steps so far have declared and asked for."""
+    """The ids that the steps so far declare and depend on."""
 
     __slots__ = ("forward", "index_of", "nodes", "numbered", "strays")
 
     def __init__(self) -> None:
         self.index_of: dict[str, int] = {}
-        # What a step waits for and none before it has declared.
+        # Dependencies on steps that are declared later.
         self.forward: list[tuple[int, str]] = []
         self.nodes = 0
         self.numbered = 0
-        # Numbers of ids that are not the next of their sequence.
+        # Numbers of `step_k` ids that are out of sequence.
         self.strays: list[int] = []
 
     def take(self, step: Any) -> bool:  # noqa: ANN401 - whatever a list holds
-        """Read one step; False when it is not certainly sound."""
+        """Read one step; return False when it is not certainly valid."""
         if type(step) is not dict or not step.keys() <= STEP_KEYS:
             return False
         step_id, title = step.get("step_id"), step.get("title")
@@ -76,7 +76,7 @@ class _Reading:
             self.numbered += 1
         elif not self._is_plain_id(step_id):
             return False
-        assert isinstance(step_id, str)  # noqa: S101 - as both branches have seen
+        assert isinstance(step_id, str)  # noqa: S101 - both branches checked it
         if step_id in index_of or not self._waits_plainly(step, len(index_of)):
             return False
         index_of[step_id] = len(index_of)
@@ -101,8 +101,8 @@ class _Reading:
         self.nodes += len(dependencies) + _NODES_OF_STEP
         return True
 
-    def _is_plain_call(self, name: object, args: Any) -> bool:  # noqa: ANN401 - whatever stands there
-        """Whether a tool is named, and its arguments are flat and short."""
+    def _is_plain_call(self, name: object, args: Any) -> bool:  # noqa: ANN401 - any JSON
+        """Whether the tool has a name and its arguments are flat and short."""
         if type(name) is not str or len(name) > _SHORT or not name.strip():
             return False
         if type(args) is not dict:
@@ -131,7 +131,7 @@ class _Reading:
         if depth > _PLAIN_DEPTH:
             return False
         if type(value) is list:
-            # A long list is rare here, and left to the full rules.
+            # Long lists are rare, and left to the full rules.
             return len(value) <= len(_PLACES) and self._are_plain(
                 dict(zip(_PLACES, value, strict=False)), depth + 1
             )
@@ -154,10 +154,10 @@ class _Reading:
         return _NAMED.match(step_id) is not None
 
     def is_whole(self, steps: list[dict[str, Any]]) -> bool:
-        """Whether ids, sequence and dependencies fit together, all steps being read."""
+        """Whether ids, sequence and dependencies are consistent, after all steps."""
         if self.nodes + len(steps) > MAX_NODES:
             return False
-        # Ids are unique, and so are their numbers: none above the count fills the row.
+        # The numbers are unique, so the sequence has no gap if none exceeds their count.
         if self.strays and max(self.strays) > self.numbered + len(self.strays):
             return False
         return not self.forward or self._is_acyclic(steps)

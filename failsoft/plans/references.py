@@ -1,8 +1,8 @@
-"""References between steps: `$step_1.output.field` is another step's output.
+"""References between steps: `$step_1.output.field` is the output of another step.
 
-A string is a reference only as a whole: `$<step id>.output`, then any number of
-`.<key>` or `.<index>`. `$$` in front stands for a literal `$`. Nothing is evaluated: a
-reference walks through objects and arrays and does no more.
+Only a whole string is a reference: `$<step id>.output`, then any number of `.<key>` or
+`.<index>`. A leading `$$` means a literal `$`. Nothing is evaluated: a reference only
+indexes objects and arrays.
 """
 
 import re
@@ -21,7 +21,7 @@ OutputOf = Callable[[str], JsonValue]
 
 
 class UnresolvedReferenceError(Exception):
-    """A reference names a step or a field that is not there."""
+    """A reference names a step or a field that does not exist."""
 
 
 def referenced_step(text: str) -> str | None:
@@ -32,30 +32,30 @@ def referenced_step(text: str) -> str | None:
 
 def find_dollars(value: JsonValue) -> list[str]:
     """Return the strings of the arguments that begin with `$`, as every reference does."""
-    found: list[str] = []
+    texts: list[str] = []
     pending = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, str):
             if item[:1] == "$":
-                found.append(item)
+                texts.append(item)
         elif isinstance(item, dict):
             pending.extend(item.values())
         elif isinstance(item, list):
             pending.extend(item)
-    return found
+    return texts
 
 
 def find_references(value: JsonValue) -> list[str]:
-    """Return the id of each step that the arguments refer to, repeats included."""
+    """Return the id of each step that the arguments refer to, with repeats."""
     return [match["step"] for text in find_dollars(value) if (match := _match(text))]
 
 
 def resolve_references(value: JsonValue, output_of: OutputOf) -> JsonValue:
-    """Return the arguments with each reference replaced by what it refers to.
+    """Return the arguments with each reference replaced by its value.
 
-    `output_of` returns the output of a step or raises UnresolvedReferenceError, as this
-    function does when a path leads nowhere. Depth is bounded by the contract.
+    `output_of` returns the output of a step or raises UnresolvedReferenceError, which is also
+    raised when a path does not exist. Depth is bounded by the contract.
     """
     if isinstance(value, str):
         return _resolve(value, output_of) if value.startswith("$") else value

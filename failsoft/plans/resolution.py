@@ -1,8 +1,7 @@
-"""A payload, valid or not, made ready for execution; never raises for any JSON value.
+"""Resolution of a payload, valid or not, for execution; never raises for any JSON value.
 
-An invalid plan reaches this point only when somebody forces it (run_plan --force) or
-when the validator was bypassed. Each of its steps still yields one planned step, with a
-defect where it cannot run.
+An invalid plan gets here only when it is forced (run_plan --force) or the validator was
+bypassed. Each of its steps still yields one planned step, with a defect if it cannot run.
 """
 
 from collections.abc import Callable
@@ -26,9 +25,9 @@ _NO_ARGS: dict[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Why a step cannot run whatever the others do.
+    """Why a step can never run.
 
-    `unresolved` marks a failure of dependency resolution, which blocks the whole task.
+    `unresolved` marks a failed dependency resolution, which blocks the whole task.
     """
 
     reason: str
@@ -36,14 +35,13 @@ class Defect:
     unresolved: bool
 
 
-# Not frozen, for thousands are made at a time, at half the cost; nobody changes one.
+# Not frozen, which halves the cost of creating thousands; treat it as immutable.
 @dataclass(slots=True)
 class PlannedStep:
-    """One step with its dependencies as places in the plan.
+    """One step with its dependencies as indices into the plan.
 
-    `step_id` and `tool` are for showing: cleaned and redacted. `call` is the tool's
-    name as the payload has it. `dependencies` include the steps that arguments refer
-    to.
+    `step_id` and `tool` are for display: cleaned and redacted. `call` is the tool name from
+    the payload. `dependencies` include the steps that arguments refer to.
     """
 
     index: int
@@ -54,12 +52,12 @@ class PlannedStep:
     args: dict[str, JsonValue]
     dependencies: tuple[int, ...]
     defect: Defect | None
-    # Whether an argument may be a reference, or stand for a literal `$`.
+    # Whether an argument begins with `$`: a reference, or a literal `$`.
     has_dollar: bool = True
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """The steps that this one waits for; one that cannot run waits for none."""
+        """The steps that this one waits for; none if it cannot run."""
         return self.dependencies if self.defect is None else ()
 
 
@@ -67,8 +65,8 @@ class PlannedStep:
 class ResolvedPlan:
     """All steps of a plan in payload order, and the order to run them in.
 
-    `index_of` finds a step by its id in the payload; `referenced` are those whose
-    output the arguments of others refer to.
+    `index_of` maps ids in the payload to indices; `referenced` are the steps whose output the
+    arguments of other steps refer to.
     """
 
     steps: tuple[PlannedStep, ...]
@@ -78,18 +76,18 @@ class ResolvedPlan:
 
     @cached_property
     def dependents(self) -> list[list[int]]:
-        """The indices of the steps that wait for each step."""
+        """The indices of the dependents of each step."""
         return reverse([step.awaited for step in self.steps])
 
 
 def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
-    """Read the steps of a payload and resolve what they depend on."""
+    """Return the steps of a payload with their dependencies resolved."""
     raw_steps = payload.get("steps") if isinstance(payload, dict) else None
     return _Resolver(_as_list(raw_steps), redact).resolve()
 
 
 class _Resolver:
-    """The steps of one payload, their names and what they wait for."""
+    """The steps of one payload, their names and their dependencies."""
 
     def __init__(self, raw_steps: list[Any], redact: Redact) -> None:
         self.redact = redact
@@ -98,8 +96,8 @@ class _Resolver:
             step if isinstance(step, dict) else {} for step in raw_steps
         ]
         self.index_of = _declare(self.steps)
-        self.names = [redact(_display_id(s, i)) for i, s in enumerate(self.steps)]
-        # Plans call few tools often.
+        self.names = [redact(_display_id(step, index)) for index, step in enumerate(self.steps)]
+        # A cache of redacted texts: plans repeat tool names.
         self.shown: dict[str, str] = {}
         self.calls = [_read_call(step) for step in self.steps]
         self.has_dollar = [bool(args and find_dollars(args)) for _, args in self.calls]
@@ -111,16 +109,16 @@ class _Resolver:
         self.ordering = order_steps(self.edges)
 
     def resolve(self) -> ResolvedPlan:
-        """Put the findings together."""
+        """Return the resolved plan."""
         return ResolvedPlan(
             steps=tuple(self._plan(index) for index in range(len(self.steps))),
             order=tuple(self.ordering.order),
             index_of=self.index_of,
-            referenced=frozenset(place for found in self.references for place in found),
+            referenced=frozenset(index for indices in self.references for index in indices),
         )
 
     def _find_edges(self, index: int) -> list[int]:
-        """Return the other steps this one waits for, each once."""
+        """Return the other steps that this one waits for, without repeats."""
         dependencies = self.steps[index].get("dependencies")
         if not dependencies and not self.references[index]:
             return _NO_PLACES
@@ -160,7 +158,7 @@ class _Resolver:
         return unresolved or self._find_cycle(index) or self._find_malformed(index)
 
     def _is_resolved(self, index: int) -> bool:
-        """Whether every dependency is declared and another step: the usual case."""
+        """Whether every dependency is a declared other step: the fast path."""
         dependencies = self.steps[index].get("dependencies", _NO_PLACES)
         if type(dependencies) is not list:
             return False
@@ -172,10 +170,10 @@ class _Resolver:
 
     def _find_unresolved(self, index: int) -> Defect | None:
         step, own = self.steps[index], quote(self.names[index])
-        # Two, for behind a list that is merely too long may stand a malformed one.
-        found = Violations(limit=2)
-        check_dependency_list(step, "", found)
-        for violation in found:
+        # Two: a list that is too long may also be malformed.
+        violations = Violations(limit=2)
+        check_dependency_list(step, "", violations)
+        for violation in violations:
             if violation.code != "dependencies_too_many":
                 error = f"Step {own}: dependencies: {violation.message}."
                 return Defect("malformed_dependencies", error, True)
@@ -211,23 +209,23 @@ class _Resolver:
         if _is_well_formed_call(step):
             return None
         own = quote(self.names[index])
-        found = Violations(limit=1)
-        check_tool(step, "", found)
-        for violation in found:
+        violations = Violations(limit=1)
+        check_tool(step, "", violations)
+        for violation in violations:
             error = f"Step {own}: tool: {violation.message}."
             return Defect("malformed_step", error, False)
         return None
 
 
 def _is_well_formed_call(step: dict[str, Any]) -> bool:
-    """Whether tool and arguments are as they usually are: sound at a glance."""
+    """Whether tool and arguments have the usual shape: the fast path."""
     tool = step.get("tool")
     if type(tool) is not dict:
         args = step.get("args", _NO_ARGS)
         return type(tool) is str and bool(tool.strip()) and type(args) is dict
     name, args = tool.get("name"), tool.get("args", _NO_ARGS)
-    named = type(name) is str and bool(name.strip())
-    return named and type(args) is dict and "args" not in step
+    has_name = type(name) is str and bool(name.strip())
+    return has_name and type(args) is dict and "args" not in step
 
 
 def _as_list(value: object) -> list[Any]:
@@ -248,7 +246,7 @@ def _declare(steps: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _display_id(step: dict[str, Any], index: int) -> str:
-    """Return an id that may stand in a result row; the place when the step has none."""
+    """Return the id of a step for result rows; its position when it has none."""
     step_id = _text_or_empty(step.get("step_id"))
     if not step_id.strip() or step_id == META_STEP_ID:
         return f"(step {index + 1})"

@@ -1,7 +1,7 @@
-"""The contract as JSON Schemas: what shape alone can tell (docs/contract/).
+"""The contract as JSON Schemas: the rules about shape (docs/contract/).
 
-Whatever the validators accept, the schemas accept; what needs more than shape - dependencies,
-sequences, counts that add up - only the validators tell.
+The schemas accept every document that the validators accept. Rules beyond shape - dependencies,
+sequences, sums of counts - are checked by the validators only.
 """
 
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ def _object(required: Sequence[str], **properties: object) -> _Schema:
     return {"type": "object", "required": list(required), "properties": properties}
 
 
-def _head(title: str, about: str) -> _Schema:
+def _head(title: str, description: str) -> _Schema:
     return {
         "$schema": DIALECT,
         "title": title,
-        "description": about,
+        "description": description,
         "x-contract-version": CONTRACT_VERSION,
     }
 
@@ -70,7 +70,7 @@ def _step() -> _Schema:
             tool={"anyOf": [_NAME, {"$ref": "#/$defs/tool_call"}]},
             args={"type": "object"},
         ),
-        # Arguments stand in the tool object or beside a tool's name, never in both places.
+        # Arguments are in the tool object, or next to a tool name, never in both places.
         "if": {"properties": {"tool": {"type": "object"}}},
         "then": {"properties": {"args": False}},
     }
@@ -103,7 +103,7 @@ def _results() -> _Schema:
 def _row() -> _Schema:
     failed, skipped = {"ok": {"const": False}}, {"skipped": {"const": True}}
     ok = {"ok": {"const": True}, "skipped": {"const": False}, "error": {"type": "null"}}
-    says = [{"properties": {key: _SAYS}} for key in ("reason", "error")]
+    has_text = [{"properties": {key: _SAYS}} for key in ("reason", "error")]
     return {
         **_object(
             ["step_id", "tool", "ok", "skipped", "reason", "error"],
@@ -118,7 +118,7 @@ def _row() -> _Schema:
         "oneOf": [
             {"properties": ok},
             {"properties": {**failed, **skipped, "reason": _SAYS}},
-            {"properties": {**failed, "skipped": {"const": False}}, "anyOf": says},
+            {"properties": {**failed, "skipped": {"const": False}}, "anyOf": has_text},
         ],
     }
 
@@ -136,7 +136,7 @@ def _summary() -> _Schema:
     }
     return {
         **_object(list(properties), **properties),
-        # True exactly when every step succeeded; otherwise there is a reason.
+        # `ok` is true exactly when every step succeeded; otherwise there is a reason.
         "if": {"properties": {"task_status": {"const": TaskStatus.COMPLETED.value}}},
         "then": {"properties": {"ok": {"const": True}}},
         "else": {"properties": {"ok": {"const": False}, "reason": _SAYS}},

@@ -1,4 +1,4 @@
-"""The shape of each step by itself: id, title, dependencies, tool."""
+"""Validation of the shape of single steps: id, title, dependencies, tool."""
 
 import re
 from typing import Any
@@ -16,7 +16,7 @@ def _refuse(step_id: object) -> tuple[str, str] | None:
     if not isinstance(step_id, str):
         return "step_id_type", f"expected a non-empty string, got {kind_of(step_id)}"
     if _PLAIN.match(step_id):
-        # The usual case, decided cheaply.
+        # The fast path.
         return None
     if not step_id.strip():
         return "step_id_empty", "expected a non-empty string, got an empty one"
@@ -47,7 +47,7 @@ def _has_control(step_id: str) -> bool:
 def number_of(step_id: str) -> int | None:
     """Return k of a `step_k` id, or None for a named one.
 
-    A number no plan can reach counts as one past the largest possible.
+    A number beyond MAX_STEPS is returned as MAX_STEPS + 1.
     """
     match = _NUMBERED.match(step_id)
     if match is None:
@@ -56,10 +56,10 @@ def number_of(step_id: str) -> int | None:
     return int(digits) if len(digits) <= len(str(MAX_STEPS)) else MAX_STEPS + 1
 
 
-def check_sequence(index_of: dict[str, int], found: Violations) -> None:
+def check_sequence(index_of: dict[str, int], violations: Violations) -> None:
     """Check that the `step_k` ids are step_1 to step_N without gaps, in any order.
 
-    `index_of` maps each declared id to its place among the steps.
+    `index_of` maps each declared id to its index.
     """
     numbered = sorted(
         (number, index_of[step_id], step_id)
@@ -69,7 +69,7 @@ def check_sequence(index_of: dict[str, int], found: Violations) -> None:
     previous = 0
     for number, index, step_id in numbered:
         if number > previous + 1:
-            found.add(f"/steps/{index}/step_id", *_explain_gap(previous, step_id))
+            violations.add(f"/steps/{index}/step_id", *_explain_gap(previous, step_id))
         previous = number
 
 
@@ -83,113 +83,115 @@ def _explain_gap(previous: int, step_id: str) -> tuple[str, str]:
     )
 
 
-def check_shapes(steps: list[Any], found: Violations) -> dict[str, int]:
-    """Check each step by itself and return the place of each declared id."""
+def check_shapes(steps: list[Any], violations: Violations) -> dict[str, int]:
+    """Check each step and return the index of each declared id."""
     index_of: dict[str, int] = {}
     for index, step in enumerate(steps):
-        if found.full:
+        if violations.full:
             break
         path = f"/steps/{index}"
         if not isinstance(step, dict):
-            found.add_type(path, "step_type", "a step object", step)
+            violations.add_type(path, "step_type", "a step object", step)
             continue
-        _declare(step, path, index, index_of, found)
-        _check_title(step, path, found)
-        check_dependency_list(step, path, found)
-        check_tool(step, path, found)
+        _declare(step, path, index, index_of, violations)
+        _check_title(step, path, violations)
+        check_dependency_list(step, path, violations)
+        check_tool(step, path, violations)
     return index_of
 
 
 def _declare(
-    step: dict[str, Any], path: str, index: int, index_of: dict[str, int], found: Violations
+    step: dict[str, Any], path: str, index: int, index_of: dict[str, int], violations: Violations
 ) -> None:
     if "step_id" not in step:
-        found.add(path, "step_id_missing", 'expected the key "step_id"')
+        violations.add(path, "step_id_missing", 'expected the key "step_id"')
         return
     step_id = step["step_id"]
     refusal = _refuse(step_id)
     if refusal is not None:
-        found.add(f"{path}/step_id", *refusal)
+        violations.add(f"{path}/step_id", *refusal)
         if not isinstance(step_id, str):
             return
     elif step_id in index_of:
-        found.add(
+        violations.add(
             f"{path}/step_id",
             "step_id_duplicate",
             f"expected a unique id, but {quote(step_id)} is also step {index_of[step_id] + 1}",
         )
-    # A malformed id is declared all the same: who depends on it is not at fault.
+    # A malformed id is declared, so that its dependents are not reported too.
     index_of.setdefault(step_id, index)
 
 
-def _check_title(step: dict[str, Any], path: str, found: Violations) -> None:
+def _check_title(step: dict[str, Any], path: str, violations: Violations) -> None:
     title = step.get("title")
     if title is not None and not isinstance(title, str):
-        found.add_type(f"{path}/title", "title_type", "a string", title)
+        violations.add_type(f"{path}/title", "title_type", "a string", title)
 
 
-def check_dependency_list(step: dict[str, Any], path: str, found: Violations) -> None:
-    """Check that a step's dependencies, if given, are a list of strings."""
+def check_dependency_list(step: dict[str, Any], path: str, violations: Violations) -> None:
+    """Check that the dependencies of a step, if any, are a list of strings."""
     dependencies = step.get("dependencies", [])
-    at = f"{path}/dependencies"
+    list_path = f"{path}/dependencies"
     if not isinstance(dependencies, list):
-        found.add_type(at, "dependencies_type", "an array of step ids", dependencies)
+        violations.add_type(list_path, "dependencies_type", "an array of step ids", dependencies)
         return
     if len(dependencies) > MAX_DEPENDENCIES:
-        found.add(
-            at,
+        violations.add(
+            list_path,
             "dependencies_too_many",
             f"expected at most {MAX_DEPENDENCIES} dependencies, got {len(dependencies)}",
         )
-    for place, dependency in enumerate(dependencies):
+    for index, dependency in enumerate(dependencies):
         if not isinstance(dependency, str):
-            found.add_type(f"{at}/{place}", "dependency_type", "a step id", dependency)
+            violations.add_type(f"{list_path}/{index}", "dependency_type", "a step id", dependency)
 
 
-def check_tool(step: dict[str, Any], path: str, found: Violations) -> None:
-    """Check a step's tool and its arguments, in either form."""
+def check_tool(step: dict[str, Any], path: str, violations: Violations) -> None:
+    """Check the tool of a step and its arguments, in either form."""
     if "tool" not in step:
-        found.add(path, "tool_missing", 'expected the key "tool"')
+        violations.add(path, "tool_missing", 'expected the key "tool"')
         return
     tool = step["tool"]
     if isinstance(tool, str):
         if not tool.strip():
-            found.add(
+            violations.add(
                 f"{path}/tool", "tool_empty", "expected the name of a tool, got an empty string"
             )
-        _check_args(step, path, found)
+        _check_args(step, path, violations)
     elif isinstance(tool, dict):
-        _check_tool_object(step, tool, path, found)
+        _check_tool_object(step, tool, path, violations)
     else:
-        found.add_type(f"{path}/tool", "tool_type", "a tool name or an object", tool)
+        violations.add_type(f"{path}/tool", "tool_type", "a tool name or an object", tool)
 
 
 def _check_tool_object(
-    step: dict[str, Any], tool: dict[str, Any], path: str, found: Violations
+    step: dict[str, Any], tool: dict[str, Any], path: str, violations: Violations
 ) -> None:
     name = tool.get("name")
     if "name" not in tool:
-        found.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
+        violations.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
     elif not isinstance(name, str):
-        found.add_type(f"{path}/tool/name", "tool_name_type", "a string", name)
+        violations.add_type(f"{path}/tool/name", "tool_name_type", "a string", name)
     elif not name.strip():
-        found.add(
+        violations.add(
             f"{path}/tool/name", "tool_empty", "expected the name of a tool, got an empty string"
         )
-    _check_args(tool, f"{path}/tool", found)
+    _check_args(tool, f"{path}/tool", violations)
     if "args" in step:
-        found.add(f"{path}/args", "args_mixed", "expected arguments only inside the tool object")
+        violations.add(
+            f"{path}/args", "args_mixed", "expected arguments only inside the tool object"
+        )
 
 
-def _check_args(holder: dict[str, Any], path: str, found: Violations) -> None:
+def _check_args(holder: dict[str, Any], path: str, violations: Violations) -> None:
     args = holder.get("args", {})
     if not isinstance(args, dict):
-        found.add_type(f"{path}/args", "args_type", "an object", args)
+        violations.add_type(f"{path}/args", "args_type", "an object", args)
 
 
 def referenced_indices(step: dict[str, Any], index: int, index_of: dict[str, int]) -> list[int]:
-    """Return the places of the other steps whose outputs the arguments refer to."""
+    """Return the indices of the other steps whose outputs the arguments refer to."""
     tool = step.get("tool")
     args = tool.get("args") if isinstance(tool, dict) else step.get("args")
-    places = {index_of[step_id] for step_id in find_references(args) if step_id in index_of}
-    return sorted(places - {index})
+    indices = {index_of[step_id] for step_id in find_references(args) if step_id in index_of}
+    return sorted(indices - {index})

@@ -1,4 +1,4 @@
-"""The `__meta__` entry: how a whole plan ended."""
+"""The `__meta__` entry: the summary of a whole plan."""
 
 from dataclasses import dataclass, field
 
@@ -11,17 +11,17 @@ _SHOWN_STEPS = 3
 
 @dataclass(slots=True)
 class Progress:
-    """What is known of a plan's steps so far, by index.
+    """The results of the steps of a plan so far, by index.
 
-    Record results in an order that respects dependencies. `roots` maps each step that
-    is not ok to the step that caused it: itself, or through its dependencies another.
+    Record results in an order that respects dependencies. `roots` maps each step that is not
+    ok to its root cause: itself, or a direct or indirect dependency.
     """
 
     results: dict[int, StepResult] = field(default_factory=dict)
     roots: dict[int, int] = field(default_factory=dict)
 
     def record(self, plan: ResolvedPlan, index: int, result: StepResult) -> None:
-        """Note the result of a step."""
+        """Record the result of a step."""
         self.results[index] = result
         if result.ok:
             return
@@ -37,7 +37,7 @@ class Progress:
         return next(iter(failed + not_ok), None)
 
     def degraded_dependency_of(self, plan: ResolvedPlan, index: int) -> int | None:
-        """Return the first dependency that is ok, but only after a fashion."""
+        """Return the first dependency that is ok but degraded."""
         for other in plan.steps[index].dependencies:
             result = self.results.get(other)
             if result is not None and result.is_degraded:
@@ -47,25 +47,25 @@ class Progress:
 
 def summarise(plan: ResolvedPlan, progress: Progress) -> Meta:
     """Return the closing entry of a plan whose steps all have results."""
-    fates = _sort_out(plan, progress)
+    outcome_lists = _sort_steps(plan, progress)
     total = len(plan.steps)
     status = task_status(
         total=total,
-        unresolved=len(fates.unresolved),
-        failed=len(fates.failed),
-        skipped=len(fates.skipped),
+        unresolved=len(outcome_lists.unresolved),
+        failed=len(outcome_lists.failed),
+        skipped=len(outcome_lists.skipped),
     )
-    failures = len(fates.unresolved) + len(fates.failed)
+    failures = len(outcome_lists.unresolved) + len(outcome_lists.failed)
     stats = Stats(
         total_steps=total,
-        ok=total - failures - len(fates.skipped),
-        skipped=len(fates.skipped),
+        ok=total - failures - len(outcome_lists.skipped),
+        skipped=len(outcome_lists.skipped),
         failed=failures,
     )
-    blocked, failed = _list_ids(plan, fates)
+    blocked, failed = _list_ids(plan, outcome_lists)
     return Meta(
         ok=status is TaskStatus.COMPLETED,
-        reason=_explain(plan, progress, status, fates),
+        reason=_explain(plan, progress, status, outcome_lists),
         task_status=status,
         stats=stats,
         blocked_steps=blocked,
@@ -74,11 +74,11 @@ def summarise(plan: ResolvedPlan, progress: Progress) -> Meta:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fates:
-    """The steps that are not ok, as places in the plan.
+class _OutcomeLists:
+    """The indices of the steps that are not ok.
 
-    `unresolved`: their own dependencies could not be resolved. `failed`: otherwise.
-    `behind_failure`: those of `skipped` that a failure is the root cause of.
+    `unresolved`: their own dependencies could not be resolved. `failed`: other failures.
+    `behind_failure`: the skipped steps whose root cause is a failure.
     """
 
     unresolved: list[int]
@@ -87,32 +87,32 @@ class _Fates:
     behind_failure: list[int]
 
 
-def _sort_out(plan: ResolvedPlan, progress: Progress) -> _Fates:
-    fates = _Fates([], [], [], [])
+def _sort_steps(plan: ResolvedPlan, progress: Progress) -> _OutcomeLists:
+    outcome_lists = _OutcomeLists([], [], [], [])
     for step in plan.steps:
         result = progress.results[step.index]
         if result.skipped:
-            fates.skipped.append(step.index)
+            outcome_lists.skipped.append(step.index)
             if not progress.results[progress.roots[step.index]].skipped:
-                fates.behind_failure.append(step.index)
+                outcome_lists.behind_failure.append(step.index)
         elif step.defect is not None and step.defect.unresolved:
-            fates.unresolved.append(step.index)
+            outcome_lists.unresolved.append(step.index)
         elif not result.ok:
-            fates.failed.append(step.index)
-    return fates
+            outcome_lists.failed.append(step.index)
+    return outcome_lists
 
 
-def _list_ids(plan: ResolvedPlan, fates: _Fates) -> tuple[list[str], list[str]]:
+def _list_ids(plan: ResolvedPlan, outcome_lists: _OutcomeLists) -> tuple[list[str], list[str]]:
     """Return the ids of blocked and of failed steps, in payload order.
 
-    Only a forced plan has an id twice; even there the two lists never overlap.
+    Only a forced plan has repeated ids; even then the two lists never overlap.
     """
-    stuck = _ids(plan, fates.unresolved)
-    failed = _ids(plan, fates.failed)
-    blocked = _ids(plan, sorted(fates.unresolved + fates.behind_failure))
+    unresolved = _ids(plan, outcome_lists.unresolved)
+    failed = _ids(plan, outcome_lists.failed)
+    blocked = _ids(plan, sorted(outcome_lists.unresolved + outcome_lists.behind_failure))
     return (
-        [name for name in blocked if name in stuck or name not in failed],
-        [name for name in failed if name not in stuck],
+        [name for name in blocked if name in unresolved or name not in failed],
+        [name for name in failed if name not in unresolved],
     )
 
 
@@ -121,20 +121,23 @@ def _ids(plan: ResolvedPlan, indices: list[int]) -> dict[str, None]:
 
 
 def _explain(
-    plan: ResolvedPlan, progress: Progress, status: TaskStatus, fates: _Fates
+    plan: ResolvedPlan, progress: Progress, status: TaskStatus, outcome_lists: _OutcomeLists
 ) -> str | None:
     if status is TaskStatus.COMPLETED:
         return None
     if not plan.steps:
         return "empty_plan: the plan has no steps"
-    indices, what = {
-        TaskStatus.BLOCKED: (fates.unresolved, "had dependencies that could not be resolved"),
-        TaskStatus.FAILED: (fates.failed, "failed"),
-        TaskStatus.PARTIAL: (fates.skipped, "were skipped"),
+    indices, verb = {
+        TaskStatus.BLOCKED: (
+            outcome_lists.unresolved,
+            "had dependencies that could not be resolved",
+        ),
+        TaskStatus.FAILED: (outcome_lists.failed, "failed"),
+        TaskStatus.PARTIAL: (outcome_lists.skipped, "were skipped"),
     }[status]
     shown = ", ".join(
         f"{quote(plan.steps[index].step_id)} ({progress.results[index].reason_code})"
         for index in indices[:_SHOWN_STEPS]
     )
     more = ", ..." if len(indices) > _SHOWN_STEPS else ""
-    return f"{len(indices)} of {len(plan.steps)} steps {what}: {shown}{more}"
+    return f"{len(indices)} of {len(plan.steps)} steps {verb}: {shown}{more}"

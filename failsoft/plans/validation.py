@@ -1,7 +1,7 @@
 """The payload validator: every rule, checked before any tool runs.
 
-It coerces nothing, never raises for any JSON value, is linear in the size of the
-payload and keeps the first 100 violations.
+It coerces nothing, never raises for any JSON value, is linear in the size of the payload and
+returns the first 100 violations.
 """
 
 import difflib
@@ -23,32 +23,32 @@ from failsoft.plans.plain_plans import is_plainly_valid
 from failsoft.plans.shapes import check_sequence, check_shapes, referenced_indices
 from failsoft.plans.violations import Violation, Violations, describe_cycle, name_step, point, quote
 
-# Characters of which no encoding exceeds the limit: one of them has at most four bytes.
+# A text of this many characters is within the limit in UTF-8, with four bytes for each.
 _SURELY_SHORT = MAX_STRING_BYTES // 4
 _Link = tuple["_Link | None", str | int]
 
 
 @dataclass(slots=True)
 class _BoundsWalk:
-    found: Violations
+    violations: Violations
     nodes: int = 0
     mentions_output: bool = False
-    # Containers still to be visited: value, depth, and the way back to the root.
+    # Containers to visit: value, depth, and the path back to the root.
     pending: list[tuple[Any, int, _Link | None]] = field(default_factory=list)
 
 
-def check_bounds(value: object, found: Violations) -> bool:
+def check_bounds(value: object, violations: Violations) -> bool:
     """Check depth, size and JSON types; return whether a string looks like a reference.
 
-    Linear in the number of nodes; stops at the first value too many.
+    Linear in the number of nodes; stops at the limit of values.
     """
-    walk = _BoundsWalk(found)
-    _look_at(walk, value, 0, None)
-    while walk.pending and not found.full:
+    walk = _BoundsWalk(violations)
+    _check_item(walk, value, 0, None)
+    while walk.pending and not violations.full:
         container, depth, link = walk.pending.pop()
         walk.nodes += len(container)
         if walk.nodes > MAX_NODES:
-            found.add("", "too_many_values", f"expected at most {MAX_NODES} values")
+            violations.add("", "too_many_values", f"expected at most {MAX_NODES} values")
             break
         if type(container) is dict:
             _enter_object(walk, container, depth, link)
@@ -64,20 +64,20 @@ def _enter_object(
         if type(key) is not str or len(key) > _SURELY_SHORT:
             _check_key(walk, key, link)
         if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
-            _look_at(walk, item, depth, (link, key))
+            _check_item(walk, item, depth, (link, key))
 
 
 def _enter_array(walk: _BoundsWalk, container: list[Any], depth: int, link: _Link | None) -> None:
     for index, item in enumerate(container):
         if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
-            _look_at(walk, item, depth, (link, index))
+            _check_item(walk, item, depth, (link, index))
 
 
-def _look_at(walk: _BoundsWalk, item: Any, depth: int, link: _Link | None) -> None:  # noqa: ANN401 - JSON
+def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: _Link | None) -> None:  # noqa: ANN401 - JSON
     kind = type(item)
     if kind is dict or kind is list:
         if depth >= MAX_DEPTH:
-            walk.found.add(_path(link), "too_deep", f"expected at most {MAX_DEPTH} levels")
+            walk.violations.add(_path(link), "too_deep", f"expected at most {MAX_DEPTH} levels")
         elif item:
             walk.pending.append((item, depth + 1, link))
     elif kind is str:
@@ -91,7 +91,7 @@ def _look_at(walk: _BoundsWalk, item: Any, depth: int, link: _Link | None) -> No
 def _check_string(walk: _BoundsWalk, text: str, link: _Link | None) -> None:
     size = len(text.encode("utf-8", "replace"))
     if size > MAX_STRING_BYTES:
-        walk.found.add(
+        walk.violations.add(
             _path(link),
             "string_too_long",
             f"expected at most {MAX_STRING_BYTES} bytes of text, got {size}",
@@ -100,7 +100,7 @@ def _check_string(walk: _BoundsWalk, text: str, link: _Link | None) -> None:
 
 def _check_key(walk: _BoundsWalk, key: object, link: _Link | None) -> None:
     if not isinstance(key, str):
-        walk.found.add_type(_path(link), "key_type", "keys to be strings", key)
+        walk.violations.add_type(_path(link), "key_type", "keys to be strings", key)
     else:
         _check_string(walk, key, link)
 
@@ -108,12 +108,14 @@ def _check_key(walk: _BoundsWalk, key: object, link: _Link | None) -> None:
 def _check_scalar(walk: _BoundsWalk, item: object, link: _Link | None) -> None:
     if isinstance(item, float):
         if not math.isfinite(item):
-            walk.found.add(_path(link), "number_not_finite", "expected a finite number")
+            walk.violations.add(_path(link), "number_not_finite", "expected a finite number")
     elif isinstance(item, int):
         if item.bit_length() > MAX_INTEGER_BITS:
-            walk.found.add(_path(link), "number_too_large", "expected a number of ordinary size")
+            walk.violations.add(
+                _path(link), "number_too_large", "expected a number of ordinary size"
+            )
     else:
-        walk.found.add_type(_path(link), "not_json", "a JSON value", item)
+        walk.violations.add_type(_path(link), "not_json", "a JSON value", item)
 
 
 def _path(link: _Link | None) -> str:
@@ -128,30 +130,32 @@ def check_strictly(
     steps: list[Any],
     index_of: dict[str, int],
     known_tools: Collection[str] | None,
-    found: Violations,
+    violations: Violations,
 ) -> None:
     for index, step in enumerate(steps):
-        if found.full or not isinstance(step, dict):
+        if violations.full or not isinstance(step, dict):
             continue
-        _check_earlier(step, index, index_of, found)
+        _check_earlier(step, index, index_of, violations)
         tool = step.get("tool")
         if isinstance(tool, str):
-            found.add(
+            violations.add(
                 f"/steps/{index}/tool", "tool_not_object", "expected an object with name and args"
             )
         name = tool.get("name") if isinstance(tool, dict) else tool
         if known_tools is not None and isinstance(name, str) and name not in known_tools:
-            found.add(f"/steps/{index}/tool", "tool_unknown", _explain_unknown(name, known_tools))
+            violations.add(
+                f"/steps/{index}/tool", "tool_unknown", _explain_unknown(name, known_tools)
+            )
 
 
 def _check_earlier(
-    step: dict[str, Any], index: int, index_of: dict[str, int], found: Violations
+    step: dict[str, Any], index: int, index_of: dict[str, int], violations: Violations
 ) -> None:
     dependencies = step.get("dependencies")
-    for place, dependency in enumerate(dependencies if isinstance(dependencies, list) else []):
+    for position, dependency in enumerate(dependencies if isinstance(dependencies, list) else []):
         if isinstance(dependency, str) and index_of.get(dependency, -1) > index:
-            found.add(
-                f"/steps/{index}/dependencies/{place}",
+            violations.add(
+                f"/steps/{index}/dependencies/{position}",
                 "dependency_not_earlier",
                 f"expected an earlier step, but {quote(dependency)} comes later",
             )
@@ -166,57 +170,57 @@ def _explain_unknown(name: str, known_tools: Collection[str]) -> str:
 def validate_payload(
     value: object, *, strict: bool = False, known_tools: Collection[str] | None = None
 ) -> list[Violation]:
-    """Return the violations of a plan payload; an empty list means it may be executed.
+    """Return the violations of a plan payload; an empty list means it is valid.
 
-    `strict` adds: tools are objects, dependencies point to earlier steps only, and
-    tools are among `known_tools` when that is given.
+    `strict` also requires that tools are objects, that dependencies are earlier steps, and
+    that tools are among `known_tools`, unless that is None.
     """
     if not strict and is_plainly_valid(value):
         return []
-    found = Violations()
-    has_references = check_bounds(value, found)
-    if len(found):
-        return list(found)
-    steps = _read_steps(value, found)
-    index_of = check_shapes(steps, found)
-    check_sequence(index_of, found)
-    _check_dependencies(steps, index_of, found, has_references=has_references)
+    violations = Violations()
+    has_references = check_bounds(value, violations)
+    if len(violations):
+        return list(violations)
+    steps = _read_steps(value, violations)
+    index_of = check_shapes(steps, violations)
+    check_sequence(index_of, violations)
+    _check_dependencies(steps, index_of, violations, has_references=has_references)
     if strict:
-        check_strictly(steps, index_of, known_tools, found)
-    return list(found)
+        check_strictly(steps, index_of, known_tools, violations)
+    return list(violations)
 
 
-def _read_steps(value: object, found: Violations) -> list[Any]:
+def _read_steps(value: object, violations: Violations) -> list[Any]:
     if not isinstance(value, dict):
-        found.add_type("", "payload_type", "an object with steps", value)
+        violations.add_type("", "payload_type", "an object with steps", value)
         return []
-    _check_version(value, found)
+    _check_version(value, violations)
     if "steps" not in value:
-        found.add("", "steps_missing", 'expected the key "steps"')
+        violations.add("", "steps_missing", 'expected the key "steps"')
         return []
     steps = value["steps"]
     if not isinstance(steps, list):
-        found.add_type("/steps", "steps_type", "an array of steps", steps)
+        violations.add_type("/steps", "steps_type", "an array of steps", steps)
         return []
     if not steps:
-        found.add("/steps", "steps_empty", "expected at least one step")
+        violations.add("/steps", "steps_empty", "expected at least one step")
     if len(steps) > MAX_STEPS:
-        found.add(
+        violations.add(
             "/steps", "steps_too_many", f"expected at most {MAX_STEPS} steps, got {len(steps)}"
         )
         return []
     return steps
 
 
-def _check_version(payload: dict[str, Any], found: Violations) -> None:
+def _check_version(payload: dict[str, Any], violations: Violations) -> None:
     version = payload.get("contract_version")
     if version is None:
         return
     major = CONTRACT_VERSION.partition(".")[0]
     if not isinstance(version, str):
-        found.add_type("/contract_version", "contract_version_type", "a string", version)
+        violations.add_type("/contract_version", "contract_version_type", "a string", version)
     elif version.partition(".")[0] != major:
-        found.add(
+        violations.add(
             "/contract_version",
             "contract_version_unsupported",
             f"expected version {major} of the contract, got {quote(version)}",
@@ -224,63 +228,65 @@ def _check_version(payload: dict[str, Any], found: Violations) -> None:
 
 
 def _check_dependencies(
-    steps: list[Any], index_of: dict[str, int], found: Violations, *, has_references: bool
+    steps: list[Any], index_of: dict[str, int], violations: Violations, *, has_references: bool
 ) -> None:
     edges: list[list[int]] = []
     for index, step in enumerate(steps):
-        known = _known_dependencies(step, index, index_of, found)
+        indices = _known_dependencies(step, index, index_of, violations)
         if has_references and isinstance(step, dict):
-            known += referenced_indices(step, index, index_of)
-        edges.append(known)
-    _check_cycles(steps, edges, found)
+            indices += referenced_indices(step, index, index_of)
+        edges.append(indices)
+    _check_cycles(steps, edges, violations)
 
 
 def _known_dependencies(
-    step: object, index: int, index_of: dict[str, int], found: Violations
+    step: object, index: int, index_of: dict[str, int], violations: Violations
 ) -> list[int]:
-    """Return the places of the declared dependencies, reporting those that are not."""
+    """Return the indices of the declared dependencies, and report the others."""
     if not isinstance(step, dict):
         return []
     dependencies = step.get("dependencies")
     if not isinstance(dependencies, list):
         return []
-    known = []
-    for place, dependency in enumerate(dependencies):
+    indices = []
+    for position, dependency in enumerate(dependencies):
         if not isinstance(dependency, str):
             continue
         target = index_of.get(dependency)
         if target is not None and target != index:
-            known.append(target)
-        elif not found.full:
+            indices.append(target)
+        elif not violations.full:
             _report_dependency(
-                step, f"/steps/{index}/dependencies/{place}", dependency, target, found
+                step, f"/steps/{index}/dependencies/{position}", dependency, target, violations
             )
-    return known
+    return indices
 
 
 def _report_dependency(
-    step: dict[str, Any], path: str, dependency: str, target: int | None, found: Violations
+    step: dict[str, Any], path: str, dependency: str, target: int | None, violations: Violations
 ) -> None:
     own = name_step(step.get("step_id"))
     if target is None:
-        found.add(
+        violations.add(
             path,
             "dependency_unknown",
             f"expected a declared step id, but step {own} depends on"
             f" {quote(dependency)}, which no step declares",
         )
     else:
-        found.add(path, "dependency_self", f"expected another step, but {own} depends on itself")
+        violations.add(
+            path, "dependency_self", f"expected another step, but {own} depends on itself"
+        )
 
 
-def _check_cycles(steps: list[Any], edges: list[list[int]], found: Violations) -> None:
+def _check_cycles(steps: list[Any], edges: list[list[int]], violations: Violations) -> None:
     cycle_of = order_steps(edges).cycle_of
     if not cycle_of:
         return
     names = [step.get("step_id") if isinstance(step, dict) else None for step in steps]
     for index, cycle in cycle_of.items():
-        if cycle[0] == index and not found.full:
-            found.add(
+        if cycle[0] == index and not violations.full:
+            violations.add(
                 f"/steps/{index}/dependencies",
                 "dependency_cycle",
                 f"expected no cycle, got {describe_cycle(names, cycle)}",

@@ -1,4 +1,4 @@
-"""Violations of the contract: structured, bounded, safe to show."""
+"""Violations of the contract: structured, bounded, safe to display."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ class Violation:
     message: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the violation as the API and the commands write it."""
+        """Return the violation as the API and the commands show it."""
         return asdict(self)
 
 
@@ -29,42 +29,42 @@ class Violations:
     """A list of violations that stops growing at its limit."""
 
     def __init__(self, limit: int = MAX_VIOLATIONS) -> None:
-        self._kept: list[Violation] = []
+        self._violations: list[Violation] = []
         self._count = 0
         self._limit = limit
 
     def add(self, path: str, code: str, message: str) -> None:
-        """Keep a violation unless the list is full."""
+        """Add a violation unless the list is full."""
         self._count += 1
         if not self.full:
-            self._kept.append(Violation(path, code, message))
+            self._violations.append(Violation(path, code, message))
 
     def add_type(self, path: str, code: str, expected: str, value: object) -> None:
-        """Keep that a value is of another type than expected."""
+        """Add the violation that a value has an unexpected type."""
         self.add(path, code, f"expected {expected}, got {kind_of(value)}")
 
     @property
     def full(self) -> bool:
-        """Whether further violations are dropped; callers may stop looking."""
-        return len(self._kept) >= self._limit
+        """Whether further violations are dropped, so that callers may stop."""
+        return len(self._violations) >= self._limit
 
     def __iter__(self) -> Iterator[Violation]:
-        return iter(self._kept)
+        return iter(self._violations)
 
     def __len__(self) -> int:
-        """Return how many were found, kept or not."""
+        """Return the number of added violations, dropped ones included."""
         return self._count
 
 
 def quote(text: str) -> str:
-    """Return a name in quotes for a message, cut when it is long."""
+    """Return a name in quotes for a message, truncated when it is long."""
     shown = clean_text(text[:_SHOWN_CHARACTERS])
     dots = "..." if len(text) > _SHOWN_CHARACTERS else ""
     return json.dumps(shown + dots, ensure_ascii=False)
 
 
 def kind_of(value: object) -> str:
-    """Return what JSON calls the type of a value."""
+    """Return the name of the JSON type of a value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -84,7 +84,7 @@ def point(*parts: str | int) -> str:
 
 
 def name_step(step_id: object) -> str:
-    """Return a step's id in quotes, or its kind when it is no string."""
+    """Return the id of a step in quotes, or its type when it is no string."""
     return quote(step_id) if isinstance(step_id, str) else f"({kind_of(step_id)})"
 
 

@@ -1,4 +1,4 @@
-"""Masking secrets: bound, normalise, known values, rules, truncate - in this order.
+"""Redaction of secrets: bound, normalise, known values, rules, truncate - in this order.
 
 >>> from failsoft.redaction import Redactor, load_rule_set
 >>> redactor = Redactor(load_rule_set(), {"correct horse battery": "phrase"})

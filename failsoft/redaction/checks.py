@@ -1,10 +1,10 @@
-"""Second opinions on a match: what a pattern alone cannot tell."""
+"""Checks of matched values: conditions that a pattern cannot express."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from failsoft.redaction.re2_search import Span, asker
+from failsoft.redaction.re2_search import Span, set_matcher
 
 PLACEHOLDERS_FILE = Path(__file__).with_name("placeholders.txt")
 PLACEHOLDERS = frozenset(
@@ -12,7 +12,7 @@ PLACEHOLDERS = frozenset(
 )
 EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
 FILLER = b"\1"
-# Where a secret is kept, or the code that fetches it: not the secret.
+# References to a secret, or code that fetches it: not the secret itself.
 REFERENCE = re.compile(
     rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|[\s/:@,;)}\]\"'.&|])|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
     rb"|(?:os|process|self|this|config|settings|env|args|opts|options|request|req|ctx|app"
@@ -21,7 +21,7 @@ REFERENCE = re.compile(
     rb"|[A-Za-z_][A-Za-z_.]*\(|[A-Za-z_]+\[[\"'A-Za-z]|!(?:ref|vault|sub|getatt|env)\b|/(?:run|etc|var)/",
     re.IGNORECASE,
 )
-is_example = asker(
+is_example = set_matcher(
     rb"(?i)x{6}|\*{3}|\.{3}|#{4}|0{8}|_here\b|-here\b|your[-_]|[-_]your|my[-_](?:secret|token|key|api|pass)"
     rb"|<[a-z_ -]+>|example|placeholder|dummy|redacted|changeme|change[-_]me"
     rb"|replace[-_]?(?:me|with)"
@@ -33,7 +33,7 @@ WORDS = re.compile(rb"[A-Za-z][a-z]*(?:[ _.,-][A-Za-z][a-z]*)*")
 HASH = re.compile(rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})", re.IGNORECASE)
 HUMPS = re.compile(rb"^[a-z]{2,}|[A-Z][a-z]{2,}|[A-Z]{2,5}(?=[A-Z][a-z]|$)")
 VOWEL = re.compile(rb"[aeiouyAEIOUY]")
-# Words of programs that have none.
+# Program words without a vowel.
 SHORTENED = frozenset(
     b"http https html xml ctx str ptr cfg mgr msg src dst img btn css sql ssh tls ssl tmp cmd"
     b" txt pkg dbg svc mgmt cnt len fmt prv pwd ws db fn grp hdr js kb lck nn pg px rgb rpc".split()
@@ -47,19 +47,19 @@ NUMBERED_WORD = re.compile(rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-
 
 
 def strip(value: bytes) -> bytes:
-    """Take quotes, brackets and the marks of sentences off both ends."""
+    """Return the value without quotes, brackets and punctuation at both ends."""
     return value.strip(EDGES)
 
 
 def without_foreign(body: bytes, start: int, end: int) -> Span:
-    """Leave words of other scripts behind a value, of which folding makes question marks."""
+    """Return the span without trailing words of other scripts, which are folded to `?`."""
     if body[end - 2 : end] != b"??":
         return start, end
     return start, start + len(body[start:end].rstrip(b"?"))
 
 
 def is_placeholder(value: bytes) -> bool:
-    """Tell words, type names, made-up examples and masks from secrets."""
+    """Whether a value is a word, a type name, an example or a mask instead of a secret."""
     text = strip(value).lower()
     if len(set(text)) < 3 or text in PLACEHOLDERS:
         return True
@@ -67,27 +67,27 @@ def is_placeholder(value: bytes) -> bool:
 
 
 def is_reference(value: bytes) -> bool:
-    """Tell where a secret is kept, and code that fetches it, from the secret."""
+    """Whether a value refers to a secret, or is code that fetches one."""
     return REFERENCE.match(value) is not None
 
 
 def is_mixed(value: bytes) -> bool:
-    """Ask for a digit beside letters, as made-up words lack one."""
+    """Whether a value has both letters and digits."""
     return has_digit(value) and has_letter(value)
 
 
 def has_digit(value: bytes) -> bool:
-    """Ask for a digit."""
+    """Whether a value has a digit."""
     return len(value.translate(None, b"0123456789")) < len(value)
 
 
 def has_letter(value: bytes) -> bool:
-    """Ask for a letter."""
+    """Whether a value has a letter."""
     return value.lower() != value.upper()
 
 
 def is_random(value: bytes) -> bool:
-    """Ask for a part that mixes letters and digits as no name or version does."""
+    """Whether a part mixes letters and digits unlike any name or version."""
     if UUID.fullmatch(value) or b"://" in value:
         return False
     parts = PART.findall(value)
@@ -104,12 +104,12 @@ def _is_random_part(part: bytes) -> bool:
 
 
 def is_shuffled(part: bytes) -> bool:
-    """Ask letters for changes of case that no words written together have."""
+    """Whether letters change case more than words in camel case do."""
     return part.isalpha() and case_changes(part) >= 3 and not is_worded(part)
 
 
 def is_worded(part: bytes) -> bool:
-    """Tell letters that are words written together, as names of types are."""
+    """Whether letters are words in camel case, like type names."""
     if part.islower() or part.isupper() or part.istitle():
         return True
     words = [word for word in HUMPS.findall(part) if _is_word(word)]
@@ -121,26 +121,26 @@ def _is_word(hump: bytes) -> bool:
 
 
 def case_changes(part: bytes) -> int:
-    """Count the changes from small to capital letters and back."""
+    """Return the number of changes between lower and upper case."""
     return max(0, len(CASES.findall(part)) - 1)
 
 
 def is_password_like(value: bytes) -> bool:
-    """Ask a word of a sentence for what words lack: a digit or a sign inside."""
-    inner = strip(value)
-    if len(inner) < 5 or is_placeholder(inner) or is_reference(inner):
+    """Whether a word has a digit or a sign inside, which ordinary words lack."""
+    text = strip(value)
+    if len(text) < 5 or is_placeholder(text) or is_reference(text):
         return False
-    if UUID.fullmatch(inner) or not has_letter(inner):
+    if UUID.fullmatch(text) or not has_letter(text):
         return False
-    if any(map(is_shuffled, PARTING.split(inner))):
+    if any(map(is_shuffled, PARTING.split(text))):
         return True
-    if has_digit(inner):
-        return NUMBER.fullmatch(inner) is None
-    return len(inner.translate(None, LETTERS)) > 0
+    if has_digit(text):
+        return NUMBER.fullmatch(text) is None
+    return len(text.translate(None, LETTERS)) > 0
 
 
 def is_bearer(value: bytes) -> bool:
-    """Ask for a digit, or for a length no word has."""
+    """Whether a value has a digit, or is longer than any word."""
     if is_placeholder(value) or is_reference(value):
         return False
     return has_digit(value) or (len(value) >= 20 and not WORDS.fullmatch(value))
@@ -155,7 +155,7 @@ GAP = re.compile(rb"[ .-]")
 LEAST_GROUP = 2
 DIGITS = b"0123456789"
 SEPARATORS = b" .-"
-# First digits and the lengths that go with them.
+# First digits and the allowed lengths.
 ISSUERS = (
     (b"4", (13, 16, 19)), (b"5", (16,)), (b"34", (15,)), (b"37", (15,)), (b"2", (16,)),
     (b"36", (14,)), (b"38", (14, 16)), (b"39", (14, 16)), (b"30", (14, 16)), (b"35", (16,)),
@@ -165,13 +165,13 @@ ISSUERS = (
 
 def find_cards(body: bytes, _low: bytes = b"") -> Iterator[Span]:
     """Return the spans of card numbers, grouped or not."""
-    return (found.span() for found in CARD_NUMBER.finditer(body) if is_card(found.group()))
+    return (match.span() for match in CARD_NUMBER.finditer(body) if is_card(match.group()))
 
 
 def is_card(value: bytes) -> bool:
-    """Check length by issuer, one kind of separator and the Luhn sum."""
+    """Whether a number has the length of its issuer, one kind of separator and a Luhn sum."""
     digits = value.translate(None, SEPARATORS)
-    lengths = next((few for head, few in ISSUERS if digits.startswith(head)), ())
+    lengths = next((allowed for head, allowed in ISSUERS if digits.startswith(head)), ())
     value = value.replace(b" - ", b"-")
     separators = set(value.translate(None, DIGITS))
     if separators and min(map(len, GAP.split(value))) < LEAST_GROUP:

@@ -1,4 +1,4 @@
-"""Secrets that were encoded whole: runs of base64, hex and lists of bytes are looked into."""
+"""Encoded secrets: runs of base64, hex and lists of bytes are decoded and searched."""
 
 import re
 import zlib
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from failsoft.redaction.re2_search import Span, locator, spans_of
 
-# What a text must hold to be looked at, as RE2.
+# The pattern of texts that are searched, for RE2.
 TRIGGER = rb"[A-Za-z0-9+/_-]{20}"
 locate_run = locator(rb"[A-Za-z0-9+/_-]{20,}={0,2}", is_longest=True)
 NEXT_LINES = re.compile(rb"(?:[ \t\\rn]{0,4}\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{4,}={0,2})+")
-# What may stand next to a part of a run, and nothing at the ends of a text.
+# Bytes next to a part of a run; empty at the ends of a text.
 RUN_BYTES = frozenset(
     bytes([byte]) for byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_=-"
 )
@@ -28,7 +28,7 @@ locate_list = locator(
     rb"|(?:=[0-9A-F]{2}|=\r?\n){8,}",
     is_longest=True,
 )
-# Beginnings of base64 of gzip and of zlib, and the window that reads both.
+# Prefixes of base64 of gzip and zlib, and the window bits that read both.
 COMPRESSED = (b"H4sI", b"eJ", b"eN", b"eA")
 GZIP_OR_ZLIB = 47
 
@@ -36,9 +36,9 @@ Holds = Callable[[bytes], bool]
 
 
 def find_wrapped(body: bytes, holds: Holds, covered: Sequence[Span] = ()) -> Iterator[Span]:
-    """Yield the spans of runs that, decoded, hold a secret; `holds` looks into them.
+    """Yield the spans of runs whose decoded text has a secret according to `holds`.
 
-    What lies within a span that is `covered` is masked already and not looked at.
+    Runs within `covered` spans are masked already and skipped.
     """
     for start, end in spans_of(locate_run, body):
         if any(first <= start and end <= last for first, last in covered):
@@ -51,7 +51,7 @@ def find_wrapped(body: bytes, holds: Holds, covered: Sequence[Span] = ()) -> Ite
 
 
 def find_listed(body: bytes, holds: Holds, _covered: Sequence[Span] = ()) -> Iterator[Span]:
-    """Yield the spans of lists of bytes that hold a secret."""
+    """Yield the spans of byte lists whose text has a secret."""
     for start, end in spans_of(locate_list, body):
         text = _read_list(body[start : min(end, start + MOST_CHARACTERS)])
         if _is_text(text) and holds(text):
@@ -75,7 +75,7 @@ def _from_hex(digits: bytes) -> bytes:
 
 
 def _read(run: bytes) -> bytes:
-    """Decode a run to printable text, or give nothing."""
+    """Return the printable text of a run, or nothing."""
     run = run.removeprefix(b"0x")
     if run.startswith(COMPRESSED):
         text = _inflate(_unwrap(run.rstrip(b"=").translate(TO_STANDARD)))
@@ -102,7 +102,7 @@ def _unwrap(run: bytes) -> bytes:
 
 
 def _inflate(packed: bytes) -> bytes:
-    """Return the beginning of what was compressed; a bomb is not blown up."""
+    """Return the start of the decompressed data; its size is bounded."""
     try:
         return zlib.decompressobj(GZIP_OR_ZLIB).decompress(packed, MOST_CHARACTERS)
     except zlib.error:
@@ -110,5 +110,5 @@ def _inflate(packed: bytes) -> bytes:
 
 
 def _is_text(text: bytes) -> bool:
-    """Ask for printable text, but for a byte or two where a run was cut."""
+    """Whether bytes are printable, except for up to two at the end, where a run may be cut."""
     return len(text) >= 8 and len(text[:-2].translate(None, UNPRINTABLE)) == len(text[:-2])

@@ -1,4 +1,4 @@
-"""Values behind the name of a secret: JSON, YAML, env, XML, URLs, headers, reprs, tables."""
+"""Values after the name of a secret: JSON, YAML, env, XML, URLs, headers, reprs, tables."""
 
 import re
 from functools import lru_cache
@@ -26,9 +26,9 @@ from failsoft.redaction.secret_names import Strength, name_strength
 NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 LEFT = 48
 MOST = 4_096
-# So much of a bare value is looked at.
+# The number of bytes of a bare value that are checked.
 JUDGED = 1_024
-# From the first letter of the word on: the rest of the name, what closes it, a separator.
+# From the first letter of the word: the rest of the name, its closers, a separator.
 NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
 CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}")
 SEPARATOR = re.compile(
@@ -53,7 +53,7 @@ OPENER = re.compile(
     rb"\s{0,40}(?:[bfruBFRU]{1,2}|(?:\[\])?[A-Za-z_.]{1,24}\("
     rb"|string\([0-9]{1,4}\) |\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
 )
-# What is in the brackets of such a call is a name.
+# The argument of such a call is a name, not a secret.
 FETCHED = re.compile(rb"(?i)(?:get|env|environ|lookup|fetch|prompt|input|require|read|load)\(")
 INSIDE = {
     b'"': re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*'),
@@ -67,27 +67,27 @@ QUERY = (b"?", b"&")
 GOES_ON = (b",", b";", b"&", b"|")
 """Signs that may be part of a value in the environment."""
 REST_OF_WORD = re.compile(rb"[^\s\"'`<>]*")
-# In a text that is escaped the next line begins, or the text ends, within the word.
+# In escaped text, an escaped line break or the end of the text ends the word.
 ESCAPED_LINE = re.compile(rb"(?:\\+[nr])+(?=[A-Za-z_][A-Za-z0-9_.-]*[ ]?[=:]|[\"'\s\[#]|$)")
 SENTENCE = re.compile(rb"[.,]?[ \t]+[a-z(]")
 ENVIRONMENT = re.compile(rb"(?:^|\n)[ \t]*(?:export |set |env |ENV |ARG |- )?[A-Z][A-Z0-9_]*$")
-# Connection addresses are masked by rules of their own, which leave host and database.
+# Connection addresses have separate rules, which keep host and database.
 ADDRESS = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|jdbc:|(?:[A-Za-z ]+=[^;=]*;){2}|host=")
 SHORT_CODES = re.compile(rb"pin|otp|cvv|cvc|code|passcode", re.IGNORECASE)
 
 
 def find_named(body: bytes, at: int) -> Span | None:
-    """Return the span of the value, if the word at `at` is in the name of a secret."""
-    found = NAME.match(body, at)
-    if found is None:
+    """Return the span of the value, if the word at `at` is part of the name of a secret."""
+    match = NAME.match(body, at)
+    if match is None:
         return None
-    strength, begin = _grade(body, at, found)
+    strength, begin = _grade(body, at, match)
     if not strength:
         return None
-    end = _close(body, found.end())
-    is_cookie = found.group()[-6:].lower() == b"cookie"
+    end = _close(body, match.end())
+    is_cookie = match.group()[-6:].lower() == b"cookie"
     span = None if is_cookie else _read_separated(body, begin, end, strength)
-    # Right before a separator stands neither another name nor the end of a tag.
+    # A name that is followed by a separator has neither a paired value nor an element.
     if span or body[end : end + 1] in (b"=", b":"):
         return span
     paired = PAIRED.match(body, end)
@@ -95,18 +95,18 @@ def find_named(body: bytes, at: int) -> Span | None:
     return span if span or is_cookie else _read_element(body, begin, end, strength)
 
 
-def _grade(body: bytes, at: int, found: re.Match[bytes]) -> tuple[Strength, int]:
+def _grade(body: bytes, at: int, match: re.Match[bytes]) -> tuple[Strength, int]:
     before = body[max(0, at - LEFT) : at]
-    left = before[len(before.rstrip(NAME_BYTES)) :]
-    if left.startswith(b"-D"):
-        left = left[2:]
-    name = left + found.group()
+    prefix = before[len(before.rstrip(NAME_BYTES)) :]
+    if prefix.startswith(b"-D"):
+        prefix = prefix[2:]
+    name = prefix + match.group()
     strength = _strength(name)
-    if strength < Strength.CERTAIN and not left and before.endswith(b" "):
+    if strength < Strength.CERTAIN and not prefix and before.endswith(b" "):
         word = before[:-1]
         word = word[len(word.rstrip(NAME_BYTES)) :]
         strength = max(strength, _strength(word + b"_" + name))
-    return strength, at - len(left)
+    return strength, at - len(prefix)
 
 
 @lru_cache(maxsize=4096)
@@ -122,11 +122,11 @@ def _close(body: bytes, end: int) -> int:
 
 
 def _read_separated(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
-    found = SEPARATOR.match(body, end)
-    if found is None:
+    match = SEPARATOR.match(body, end)
+    if match is None:
         return None
-    sign, at = found["sign"], found.end()
-    # Colons divide the parts of an address and of the name of a cloud resource.
+    sign, at = match["sign"], match.end()
+    # Colons also separate the parts of addresses and cloud resource names.
     if sign == b":" and (
         body[at : at + 2] == b"//"
         or body[begin - 3 : begin] == b"://"
@@ -152,28 +152,28 @@ def _word_before(body: bytes, begin: int, reach: int) -> bytes:
 
 
 def _read_element(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
-    opened = body[max(0, begin - 12) : begin]
-    if b"<" not in opened:
+    before = body[max(0, begin - 12) : begin]
+    if b"<" not in before:
         return None
-    found = ELEMENT.match(body, end)
-    if not found or found[1].startswith(b"/"):
+    match = ELEMENT.match(body, end)
+    if not match or match[1].startswith(b"/"):
         return None
-    return _judged(body, found.span(1), strength)
+    return _judged(body, match.span(1), strength)
 
 
 def _read_value(body: bytes, at: int, strength: Strength) -> Span | None:
     quoted = _read_quoted(body, at, strength)
     if quoted is not NOTHING:
         return quoted
-    found = BARE.match(body, at)
-    return _judged(body, found.span(), strength) if found else None
+    match = BARE.match(body, at)
+    return _judged(body, match.span(), strength) if match else None
 
 
 NOTHING: Span | None = (-1, -1)
 
 
 def _read_quoted(body: bytes, at: int, strength: Strength) -> Span | None:
-    """Read from a quote on, or give NOTHING when there is none; the end may be missing."""
+    """Return the span of a quoted value; NOTHING without a quote. The end may be missing."""
     opener = OPENER.match(body, at)
     if opener is None:
         return NOTHING
@@ -195,10 +195,10 @@ def _read_bare(body: bytes, begin: int, at: int, sign: bytes, strength: Strength
     escape = body.find(b"\\", at, at + JUDGED)
     line = ESCAPED_LINE.search(body, escape, at + JUDGED) if escape >= 0 else None
     last = line.start() if line else at + JUDGED
-    found = BARE.match(body, at, last)
-    if found is None:
+    match = BARE.match(body, at, last)
+    if match is None:
         return None
-    end = found.end()
+    end = match.end()
     if end - at < SHORTEST and body[end : end + 1] not in GOES_ON:
         return None
     is_shouted = sign == b"=" and not body[at - 2 : at - 1].islower()
@@ -213,16 +213,16 @@ def _read_bare(body: bytes, begin: int, at: int, sign: bytes, strength: Strength
         return None
     if _is_code(value, body[end : end + 2], sign):
         return None
-    judged = _judged(body, (at, end), strength)
-    if judged is None or end < at + JUDGED:
-        return judged
-    # What goes on so long is masked to its end, which is looked for this once.
-    whole = BARE.match(body, at)
-    return at, whole.end() if whole else end
+    span = _judged(body, (at, end), strength)
+    if span is None or end < at + JUDGED:
+        return span
+    # A value of this length is masked to its end.
+    run = BARE.match(body, at)
+    return at, run.end() if run else end
 
 
 def _is_code(value: bytes, after: bytes, sign: bytes) -> bool:
-    """Tell the name of a variable or a type from a value."""
+    """Whether a value is the name of a variable or a type."""
     inner = value.rstrip(b").]},:;")
     if not IDENTIFIER.fullmatch(inner) or not inner:
         return False
@@ -285,7 +285,7 @@ def _is_short_code(value: bytes, before: bytes) -> bool:
 
 
 def _is_sentence(value: bytes) -> bool:
-    """Tell words said about a secret from a phrase that is one."""
+    """Whether words are a sentence about a secret instead of a passphrase."""
     words = value.split()
     if len(words) < 3:
         return bool(WORDS.fullmatch(value)) and b" " in value and _has_plain_word(words)

@@ -1,4 +1,4 @@
-"""Known values: the secrets we hold ourselves, in every dress they can turn up in."""
+"""Known values: secrets of the installation, in all encodings that may occur in a text."""
 
 import html
 import json
@@ -12,9 +12,9 @@ from urllib.parse import quote, quote_plus
 from failsoft.redaction.normalise import normalise
 
 MINIMUM_LENGTH = 8
-# Of forms that are mostly not ASCII, folding leaves nothing to tell them by.
+# Folded forms that are mostly this are useless for a search.
 UNKNOWN = b"?"
-# Lines of base64 in mail: so many bytes as so many digits.
+# Lines of base64 in mail: 57 bytes as 76 digits.
 MIME_BYTES, MIME_DIGITS = 57, 76
 
 
@@ -27,11 +27,11 @@ class WeakSecretError(ValueError):
 
 @lru_cache(maxsize=512)
 def encodings(value: str) -> frozenset[bytes]:
-    """Return every form of `value` to look for, as UTF-8 bytes of at least 8.
+    """Return all forms of `value` to search for, as at least 8 bytes of UTF-8.
 
     Raw, trimmed, lines, JSON up to three times, URL once and twice, HTML, SQL, base64
     standard, URL-safe and in lines at three alignments (which finds Basic pairs too), hex
-    in both cases and in pairs, repr of text and bytes, sign by sign, and the decoded view.
+    in both cases and in pairs, repr of text and bytes, character escapes, and the decoded view.
     Raises WeakSecretError under 8 characters.
     """
     trimmed = value.strip()
@@ -39,13 +39,13 @@ def encodings(value: str) -> frozenset[bytes]:
         raise WeakSecretError
     forms: set[bytes] = set()
     for part in _parts(value, trimmed):
-        forms.update(form.encode("utf-8", "surrogatepass") for form in _dressed(part))
+        forms.update(form.encode("utf-8", "surrogatepass") for form in _escaped_forms(part))
         raw = part.encode("utf-8", "surrogatepass")
         forms.update(_base64(raw))
         forms.update(_base64(part.encode("utf-16-le", "surrogatepass")))
-        # Base64 of what was encoded before.
-        for before in (b64encode(raw), raw.hex().encode()):
-            forms.update(_base64(before.rstrip(b"=")))
+        # Base64 of encoded forms.
+        for encoded in (b64encode(raw), raw.hex().encode()):
+            forms.update(_base64(encoded.rstrip(b"=")))
         for folded in {normalise(part), normalise(part, with_names=False)}:
             if folded.count(UNKNOWN) * 2 < len(folded):
                 forms.add(folded)
@@ -59,7 +59,7 @@ def _parts(value: str, trimmed: str) -> Iterator[str]:
     yield from (line for line in lines if len(line) >= MINIMUM_LENGTH)
 
 
-def _dressed(value: str) -> Iterable[str]:
+def _escaped_forms(value: str) -> Iterable[str]:
     once = json.dumps(value)[1:-1]
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     raw = value.encode("utf-8", "surrogatepass")
@@ -75,17 +75,17 @@ def _dressed(value: str) -> Iterable[str]:
     for digits in (raw.hex(), raw.hex(" "), raw.hex(":"), raw.hex("-")):
         yield from (digits, digits.upper())
     if not value.isascii():
-        yield from _spelled(value, raw)
+        yield from _char_escapes(value, raw)
     yield from (repr(value)[1:-1], repr(raw)[2:-1], ascii(value)[1:-1])
     yield from (value.replace('"', '""'), shlex.quote(value))
     yield from (", ".join(map(str, raw)), ",".join(map(str, raw)))
     yield quopri.encodestring(raw, quotetabs=True).decode("ascii")
 
 
-def _spelled(value: str, raw: bytes) -> Iterator[str]:
-    """Return each sign as an escape: what the view decodes to nothing we could look for."""
+def _char_escapes(value: str, raw: bytes) -> Iterator[str]:
+    """Yield every character as an escape, for values that the decoded view cannot show."""
     for form in ("&#{};", "&#x{:x};", "&#x{:X};"):
-        yield "".join(form.format(ord(sign)) for sign in value)
+        yield "".join(form.format(ord(char)) for char in value)
     wide = value.encode("utf-16-be", "surrogatepass")
     units = [wide[at : at + 2].hex() for at in range(0, len(wide), 2)]
     yield "".join(f"\\u{unit}" for unit in units)
@@ -101,7 +101,7 @@ def _lower_escapes(url: str) -> str:
 
 
 def _base64(raw: bytes) -> Iterator[bytes]:
-    """Return the inner characters that do not depend on the neighbours, per alignment."""
+    """Yield the base64 characters that do not depend on neighbours, for each alignment."""
     for lead in range(3):
         padded = b"\0" * lead + raw
         first = -(-lead * 4 // 3)
@@ -115,10 +115,10 @@ def _base64(raw: bytes) -> Iterator[bytes]:
 
 
 class KnownValues:
-    """Values to mask by kind, with every form they are looked for in."""
+    """Values to mask, by kind, with all forms that are searched."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        """Take values and their kinds; WeakSecretError for a short value."""
+        """Prepare values and their kinds; WeakSecretError for a short value."""
         self._kinds = {form: kind for value, kind in values.items() for form in encodings(value)}
         self._longest = sorted(self._kinds, key=len, reverse=True)
         self._starts: dict[bytes, list[bytes]] = {}
@@ -132,11 +132,11 @@ class KnownValues:
 
     @property
     def prefixes(self) -> tuple[bytes, ...]:
-        """The first 8 bytes of every form: a text without any of them holds no value."""
+        """The first 8 bytes of every form; a text without any of them has no known value."""
         return tuple(self._starts)
 
     def find(self, body: bytes) -> Iterator[tuple[int, int, str]]:
-        """Yield every occurrence, and the beginning of a value that the end cuts off."""
+        """Yield every occurrence, and the start of a value that is cut at the end."""
         for form in self._longest:
             at = body.find(form)
             while at >= 0:

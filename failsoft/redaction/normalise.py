@@ -1,8 +1,7 @@
-"""A second look at a text: what it says once disguises are taken off.
+"""The normalised view of a text: folded to ASCII, with escapes decoded.
 
-Rules match on this view, the text itself is masked: a disguise never hides a secret, and
-text that holds none is kept as it came. The view is ASCII bytes, so that an offset is the
-same in bytes and in characters.
+Rules match on this view, and the text itself is masked: no disguise hides a secret, and text
+without secrets is unchanged. The view is ASCII, so byte and character offsets are equal.
 """
 
 import codecs
@@ -32,7 +31,7 @@ COMPATIBLE = (
 )  # fmt: skip
 # Decimal digits of other scripts.
 DIGITS = (*range(0x0660, 0x1A00), *range(0xA620, 0xABFA), *range(0x1D7CE, 0x1D800))
-# Passwords of other scripts, and an English name of the same length for each.
+# Words for a password in other scripts, each with an English name of the same length.
 FOREIGN_NAMES = {
     "密码": "pw", "密碼": "pw", "口令": "pw", "암호": "pw", "비밀번호": "upwd", "暗証番号": "upwd",
     "パスワード": "mypwd", "パスコード": "mypwd", "סיסמה": "mypwd", "пароль": "passwd",
@@ -40,10 +39,10 @@ FOREIGN_NAMES = {
     "ключ api": "apitoken", "api-ключ": "apitoken",
     "รหัสผ่าน": "password", "كلمة المرور": "thepassword", "كلمة السر": "anypasswd",
 }  # fmt: skip
-# The word after it that says "is" becomes a colon.
-SAYS_IS = "はが是为為는은"
-FOREIGN = re.compile(f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{SAYS_IS}]?)", re.IGNORECASE)
-# The same in JSON that is ASCII only, however often escaped.
+# The following word for "is" becomes a colon.
+COPULAS = "はが是为為는은"
+FOREIGN = re.compile(f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{COPULAS}]?)", re.IGNORECASE)
+# The same in ASCII-only JSON, escaped any number of times.
 ESCAPED_NAMES = {
     "".join(f"{ord(sign):04x}" for sign in name): english.encode()
     for name, english in FOREIGN_NAMES.items()
@@ -52,9 +51,9 @@ ESCAPED_NAME = b"|".join(
     rb"\\{1,8}u".join(name[at : at + 4].encode() for at in range(0, len(name), 4))
     for name in ESCAPED_NAMES
 )
-ESCAPED_IS = "|".join(f"{ord(sign):04x}" for sign in SAYS_IS).encode()
-# One group around all, so that `split` gives text and escapes by turns. Bounded runs keep
-# the search linear on a page of backslashes.
+ESCAPED_IS = "|".join(f"{ord(sign):04x}" for sign in COPULAS).encode()
+# One outer group, so that `split` alternates text and escapes. Bounded runs keep the
+# search linear on a page of backslashes.
 ESCAPE = re.compile(
     rb"([\x00\\%&=](?:(?<=\x00)\x00*"
     rb"|(?<=\\)\\{0,7}(?:u(?i:(?:"
@@ -67,7 +66,7 @@ ESCAPE = re.compile(
     rb"|(?<=&)(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"
     rb"|equals|colon|sol|lowbar|hyphen|commat|period|num|nbsp);))"
 )
-# What a text must hold to have a decoded view, as RE2; the easy ones are all backslashes.
+# The patterns of texts with a decoded view, for RE2; the easy ones are all backslashes.
 HINT = (
     rb"\x00|\\(?:[uUx]|[0-3][0-7]{2})|=\r?\n[A-Za-z0-9]|%[0-9a-fA-F]{2}"
     rb"|&(?:#[0-9xX]|[a-z]{2,8};)"
@@ -77,7 +76,7 @@ EASY = ((rb"\\", b"\\"),) * 3 + (
     (rb"\n", b"\n"), (rb"\"", b'"'), (rb"\'", b"'"), (rb"\/", b"/"), (rb"\t", b"\t"),
     (rb"\r", b"\r"), (rb"\b", b" "), (rb"\f", b" "), (rb"\`", b"`"),
 )  # fmt: skip
-# An escape that is longer says more than one sign.
+# A longer escape encodes more than one character.
 LONGEST_SIGN = 11
 CODE = re.compile(rb"\\+(?:u\{0*([0-9a-fA-F]+)\}|[uUx]([0-9a-fA-F]+))")
 PLAIN_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b" ", b"f": b" "}
@@ -105,30 +104,30 @@ def _build_table() -> dict[int, str]:
 TABLE = _build_table()
 ONE_TO_ONE = {chr(code): plain for code, plain in TABLE.items()}
 PRINTABLE = frozenset(map(chr, range(128)))
-# So many letters in a run of escapes make it a disguise.
+# A run of escapes with this many letters is a disguise.
 HIDDEN_LETTERS = 8
-# Up to so many different letters, replacing each is faster than walking through all.
+# Up to this many different letters, separate replacements are faster than a translation.
 FEW = 48
 
 
 class View:
-    """ASCII bytes to match on, and the way back to offsets in the text.
+    """ASCII bytes to match on, with the mapping back to offsets in the text.
 
-    `parts` are the plain stretches and escapes of the text by turns, `said` what each of
-    them says; without parts an offset is the same in both.
+    `parts` alternates plain text and escapes, `decoded` has their decoded bytes; without
+    parts, offsets are the same in both.
     """
 
     __slots__ = (
-        "_begins", "_hidden", "_origins", "_parts", "_run_ends", "_run_starts", "_said", "body",
+        "_begins", "_decoded", "_hidden", "_origins", "_parts", "_run_ends", "_run_starts", "body",
     )  # fmt: skip
 
     def __init__(
-        self, body: bytes, parts: list[bytes] | None = None, said: list[bytes] | None = None
+        self, body: bytes, parts: list[bytes] | None = None, decoded: list[bytes] | None = None
     ) -> None:
-        """Take the view and how it came to be."""
+        """Create a view of a text from its decoded parts."""
         self.body = body
         self._parts = parts
-        self._said = said or []
+        self._decoded = decoded or []
         self._begins: list[int] = []
         self._origins: list[int] = []
         self._run_starts: dict[int, int] = {}
@@ -137,23 +136,23 @@ class View:
 
     @property
     def is_plain(self) -> bool:
-        """Whether an offset is the same in view and text."""
+        """Whether offsets are the same in view and text."""
         return self._parts is None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Translate a span of the view into a span of the text.
+        """Return the span in the text of a span in the view.
 
-        Where every sign is escaped, letters too, the whole run is one disguise.
+        If every character is escaped, letters too, the whole run is one disguise.
         """
         if self._parts is None:
             return start, end
-        first, (left, _) = self._locate(start)
-        last, (_, right) = self._locate(end - 1)
+        first, (span_start, _) = self._locate(start)
+        last, (_, span_end) = self._locate(end - 1)
         if self._is_disguise(first):
-            left = self._origins[self._run_starts[first]]
+            span_start = self._origins[self._run_starts[first]]
         if self._is_disguise(last):
-            right = self._origins[self._run_ends[last]]
-        return left, right
+            span_end = self._origins[self._run_ends[last]]
+        return span_start, span_end
 
     def _locate(self, at: int) -> tuple[int, tuple[int, int]]:
         if not self._begins:
@@ -165,24 +164,24 @@ class View:
         return piece, (origin, origin + 1)
 
     def _is_disguise(self, piece: int) -> bool:
-        """Whether an escape stands in a run of escapes that hides letters."""
+        """Whether an escape is part of a run of escapes that hides letters."""
         return piece % 2 == 1 and self._hidden[self._run_starts[piece]] >= HIDDEN_LETTERS
 
     def _measure(self) -> None:
-        """Find where each piece begins in view and text, and the runs of escapes."""
-        parts, said = self._parts or [], self._said
-        self._begins, self._origins = _sums(said), _sums(parts)
-        begun = 1
+        """Compute the offsets of each piece in view and text, and the runs of escapes."""
+        parts, decoded = self._parts or [], self._decoded
+        self._begins, self._origins = _sums(decoded), _sums(parts)
+        run_start = 1
         for piece in range(1, len(parts), 2):
             if parts[piece - 1]:
-                begun = piece
-            self._run_starts[piece] = begun
-            self._hidden[begun] = self._hidden.get(begun, 0) + said[piece].isalnum()
-        ended = len(parts)
+                run_start = piece
+            self._run_starts[piece] = run_start
+            self._hidden[run_start] = self._hidden.get(run_start, 0) + decoded[piece].isalnum()
+        run_end = len(parts)
         for piece in range(len(parts) - 2, 0, -2):
             if parts[piece + 1]:
-                ended = piece + 1
-            self._run_ends[piece] = ended
+                run_end = piece + 1
+            self._run_ends[piece] = run_end
 
 
 def _sums(parts: list[bytes]) -> list[int]:
@@ -190,24 +189,24 @@ def _sums(parts: list[bytes]) -> list[int]:
 
 
 def _fold_error(error: UnicodeError) -> tuple[bytes, int]:
-    """Stand in for what is not ASCII, one byte for one character."""
+    """Replace characters that are not ASCII, by one byte each."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     run = error.object[error.start : error.end]
     return run.translate(TABLE).encode("ascii", "replace"), error.end
 
 
-def _name_in_english(found: re.Match[str]) -> str:
-    return FOREIGN_NAMES[found[1].lower()] + (":" if found[2] else "")
+def _name_in_english(match: re.Match[str]) -> str:
+    return FOREIGN_NAMES[match[1].lower()] + (":" if match[2] else "")
 
 
 codecs.register_error("failsoft-fold", _fold_error)
 
 
 def fold(text: str, *, with_names: bool = True) -> bytes:
-    """Fold letters one to one: full-width, accents, look-alikes; nothing is decoded.
+    """Return text folded to ASCII one to one: full-width, accents, look-alikes.
 
-    `with_names` gives words for a password in other scripts an English name.
+    `with_names` replaces words for a password in other scripts by English names.
     """
     if text.isascii():
         return text.encode()
@@ -221,24 +220,24 @@ def fold(text: str, *, with_names: bool = True) -> bytes:
 
 
 def without_backslashes(flat: bytes) -> bytes:
-    """Decode what needs no table: escapes of one letter, however often escaped."""
+    """Return bytes with one-letter escapes decoded, escaped any number of times."""
     for escaped, plain in EASY:
         flat = flat.replace(escaped, plain)
     return flat
 
 
 def decode(flat: bytes) -> View | None:
-    """Drop what is invisible and decode escapes; None when there is nothing to do."""
+    """Return the view without invisible characters and escapes; None if nothing changes."""
     parts = ESCAPE.split(flat)
     if len(parts) == 1:
         return None
-    said = parts.copy()
-    said[1::2] = map(_decode, parts[1::2])
-    return View(b"".join(said), parts, said)
+    decoded = parts.copy()
+    decoded[1::2] = map(_decode, parts[1::2])
+    return View(b"".join(decoded), parts, decoded)
 
 
 def normalise(text: str, *, with_names: bool = True) -> bytes:
-    """Return the fully decoded view of `text` alone."""
+    """Return the bytes of the decoded view of `text`."""
     flat = fold(text, with_names=with_names)
     view = decode(flat)
     return flat if view is None else view.body

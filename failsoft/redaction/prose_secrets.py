@@ -1,4 +1,4 @@
-"""Secrets told in sentences."""
+"""Secrets in sentences."""
 
 import re
 
@@ -15,7 +15,7 @@ from failsoft.redaction.checks import (
 )
 from failsoft.redaction.re2_search import Span
 
-Found = re.Match[bytes]
+Match = re.Match[bytes]
 
 VERB = (
     rb"(?:is|was|are|equals|becomes|to|be|now|being|with|typed|used|use|using|entered|entering|as"
@@ -51,7 +51,7 @@ KNOWN_AS_SECRET = (
     b"wachtwoord", b"losenord", b"passord", b"parola", b"haslo", b"heslo", b"sifre",
     b"adgangskode", b"napo", b"creds", b"credential", b"zugangsdaten", b"sandi",
 )  # fmt: skip
-# What a key or a code that is secret belongs to.
+# Words before "key" or "code" that make it a secret.
 KEEPERS = (
     b"functions", b"unseal", b"set the", b"shared", b"wifi", b"wi-fi", b"wlan", b"network",
     b"one-time", b"login", b"recovery", b"backup", b"my", b"your", b"our", b"api", b"access",
@@ -59,55 +59,55 @@ KEEPERS = (
     b"account", b"master",
 )  # fmt: skip
 PAIRS = (b"creds", b"credentials", b"zugangsdaten")
-# Keys of other languages are keys of programs where "api" follows.
+# In other languages, "key" means a secret only before "api".
 API_AFTER = re.compile(rb"[ \t-]api\b", re.IGNORECASE)
 WORD = re.compile(rb"[a-z]+", re.IGNORECASE)
 NAMED_NUMBER = re.compile(rb"[a-zA-Z]{4,}[-_]?[0-9]{1,4}")
 
 
-def find_spoken(body: bytes, at: int) -> Span | None:
-    """Return the span of the word that a sentence says is the secret named at `at`."""
+def find_in_prose(body: bytes, at: int) -> Span | None:
+    """Return the span of the word that a sentence states as the secret named at `at`."""
     at += body[at : at + 1] == b"_"
     if at and body[at - 1 : at].isalpha() and not _is_hump(body, at):
         return None
     word = WORD.match(body, at)
     if word is None:
         return None
-    named = word.group().lower()
-    if named in (b"user", b"username", b"login"):
+    keyword = word.group().lower()
+    if keyword in (b"user", b"username", b"login"):
         end = word.end()
-        signed = SIGNED_IN.match(body, end) or ENTERED.match(body, end)
-        is_told = signed is not None and is_said(signed[1], strong=True)
-        return trimmed(body, signed.span(1)) if signed and is_told else None
-    if named in PAIRS:
+        sign_in = SIGNED_IN.match(body, end) or ENTERED.match(body, end)
+        is_secret = sign_in is not None and is_stated_secret(sign_in[1], strong=True)
+        return trimmed(body, sign_in.span(1)) if sign_in and is_secret else None
+    if keyword in PAIRS:
         pair = NAME_AND_PASSWORD.match(body, word.end())
-        if pair and is_said(pair[1], strong=True):
+        if pair and is_stated_secret(pair[1], strong=True):
             return trimmed(body, pair.span(1))
-    if named in (b"cle", b"chiave", b"clave", b"chave", b"klucz", b"nyckel"):
+    if keyword in (b"cle", b"chiave", b"clave", b"chave", b"klucz", b"nyckel"):
         api = API_AFTER.match(body, word.end())
         word = api or word
-    strong = named.startswith(KNOWN_AS_SECRET) or _is_pass(body, at, named)
-    strong = strong or named == b"pw"
-    if not strong and not _is_secret_word(body, at, named):
+    strong = keyword.startswith(KNOWN_AS_SECRET) or _is_pass(body, at, keyword)
+    strong = strong or keyword == b"pw"
+    if not strong and not _is_secret_word(body, at, keyword):
         return None
     direct = DIRECT.match(body, word.end())
-    if direct and is_said(direct[1], strong):
+    if direct and is_stated_secret(direct[1], strong):
         return trimmed(body, direct.span(1))
-    said = AFTER.match(body, word.end(), word.end() + 400)
-    if said and (is_said(said[2], strong) or _is_quoted_word(said, strong)):
-        return trimmed(body, said.span(2))
+    statement = AFTER.match(body, word.end(), word.end() + 400)
+    if statement and (is_stated_secret(statement[2], strong) or _is_quoted_word(statement, strong)):
+        return trimmed(body, statement.span(2))
     return None
 
 
-def _is_pass(body: bytes, at: int, named: bytes) -> bool:
-    """Tell `db_pass`, `mot de passe` and `user anna pass` from a pass in the hills."""
-    if named == b"passe":
+def _is_pass(body: bytes, at: int, keyword: bytes) -> bool:
+    """Whether "pass" means a password, as in `db_pass` and `mot de passe`."""
+    if keyword == b"passe":
         return body[max(0, at - 3) : at].lower() == b"de "
-    return named == b"pass" and body[at - 1 : at] == b"_"
+    return keyword == b"pass" and body[at - 1 : at] == b"_"
 
 
-def _is_secret_word(body: bytes, at: int, named: bytes) -> bool:
-    if not named.startswith((b"key", b"code")):
+def _is_secret_word(body: bytes, at: int, keyword: bytes) -> bool:
+    if not keyword.startswith((b"key", b"code")):
         return True
     before = body[max(0, at - 16) : at].lower().rstrip(b" -_")
     return before.endswith(KEEPERS)
@@ -117,15 +117,15 @@ def _is_hump(body: bytes, at: int) -> bool:
     return body[at : at + 1].isupper() and body[at - 1 : at].islower()
 
 
-# No word of a sentence changes so often between small and capital letters.
+# Ordinary words change between lower and upper case less often than this.
 ODD_CASES = 3
 ODD_LENGTH = 8
 
 
-def is_said(value: bytes, strong: bool) -> bool:
-    """Ask a word that stands where a sentence tells a secret whether it may be one."""
+def is_stated_secret(value: bytes, strong: bool) -> bool:
+    """Whether a word in the position of a secret may be one."""
     inner = strip(value)
-    # Of words in other scripts, a fold leaves question marks.
+    # Words of other scripts are folded to question marks.
     is_foreign = b"?" in value and not has_digit(value)
     if is_foreign or ATTRIBUTE.fullmatch(inner) or not is_password_like(inner):
         return False
@@ -135,8 +135,8 @@ def is_said(value: bytes, strong: bool) -> bool:
         if len(inner) >= ODD_LENGTH and _is_odd(inner):
             return True
         is_name = inner.islower() and not inner.isalnum()
-        named = NAMED_NUMBER.fullmatch(inner)
-        return strong and named is not None and not is_name
+        numbered = NAMED_NUMBER.fullmatch(inner)
+        return strong and numbered is not None and not is_name
     return strong or is_mixed(inner) or len(inner) >= 8
 
 
@@ -146,21 +146,21 @@ def _is_odd(value: bytes) -> bool:
 
 
 ALPHA = re.compile(rb"[A-Za-z]{4,}")
-# The name of an attribute and its sign.
+# The name of an attribute and its equals sign.
 ATTRIBUTE = re.compile(rb"[A-Za-z:_-]+=")
 
 
-def _is_quoted_word(said: Found, strong: bool) -> bool:
-    inner = strip(said[2])
+def _is_quoted_word(statement: Match, strong: bool) -> bool:
+    inner = strip(statement[2])
     return (
         strong
-        and bool(said[1])
+        and bool(statement[1])
         and len(inner) >= 6
         and not (is_placeholder(inner) or is_reference(inner))
     )
 
 
 def trimmed(body: bytes, span: Span) -> Span:
-    """Leave the marks of a sentence behind a word."""
+    """Return the span of a word without trailing punctuation."""
     value = body[span[0] : span[1]]
     return span[0], span[0] + len(value.rstrip(b".,;:)]}*?") or value)

@@ -1,4 +1,4 @@
-"""Searching by RE2 without the wrappers of its binding, which cost more than a search."""
+"""RE2 searches without the wrappers of its binding, which cost more than a search."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ def make_options(memory_bytes: int = 8 << 20) -> Any:  # noqa: ANN401 - no types
     return options
 
 
-def asker(pattern: bytes) -> Callable[[bytes], list[int]]:
-    """Return a function that says, by a list that is not empty, that a text matches."""
-    asked = re2.Set.SearchSet(make_options())
-    asked.Add(pattern)
-    asked.Compile()
-    answer: Callable[[bytes], list[int]] = asked._set.Match
-    return answer
+def set_matcher(pattern: bytes) -> Callable[[bytes], list[int]]:
+    """Return a function that returns a non-empty list when a text matches."""
+    pattern_set = re2.Set.SearchSet(make_options())
+    pattern_set.Add(pattern)
+    pattern_set.Compile()
+    match: Callable[[bytes], list[int]] = pattern_set._set.Match
+    return match
 
 
 def locator(
     pattern: bytes, is_longest: bool = False, reach: int = 0
 ) -> Callable[[bytes, int], Span | None]:
-    """Return a function that finds the next match from a place on.
+    """Return a function that finds the next match from an offset.
 
-    With a `reach`, longer matches may be missed, and what has no end on a page without
-    line breaks is not looked for to its end once for each place it may begin.
+    With a `reach`, longer matches may be missed; this keeps the search linear on a page
+    without line breaks.
     """
     options = make_options()
     options.longest_match = is_longest
@@ -43,17 +43,17 @@ def locator(
     unanchored = re2._Anchor.UNANCHORED
 
     def locate(body: bytes, at: int) -> Span | None:
-        found = search(unanchored, body, at, len(body))
-        return found[0] if found and found[0][0] >= 0 else None
+        match = search(unanchored, body, at, len(body))
+        return match[0] if match and match[0][0] >= 0 else None
 
     def locate_near(body: bytes, at: int) -> Span | None:
         size = len(body)
         while at < size:
             end = min(size, at + WINDOW)
-            found = search(unanchored, body, at, end)
-            if found and found[0][0] >= 0:
-                place: Span = found[0]
-                return place
+            match = search(unanchored, body, at, end)
+            if match and match[0][0] >= 0:
+                span: Span = match[0]
+                return span
             at = size if end == size else end - reach
         return None
 
@@ -61,7 +61,7 @@ def locator(
 
 
 def spans_of(locate: Callable[[bytes, int], Span | None], body: bytes) -> Iterator[Span]:
-    """Return all matches, one after the other."""
+    """Yield the spans of all matches in order."""
     span = locate(body, 0)
     while span:
         yield span
@@ -77,7 +77,7 @@ RANK = 2
 
 @dataclass(frozen=True, slots=True)
 class OwnRule:
-    """A pattern as it was written and the kind of its marker; group 1, if any, is masked."""
+    """A pattern and the kind of its marker; group 1, if any, is masked."""
 
     kind: str
     pattern: str
@@ -91,7 +91,7 @@ class OwnRules:
     """Rules of one project, compiled."""
 
     def __init__(self, rules: Sequence[OwnRule]) -> None:
-        """Compile; raises BadPatternError with what RE2 says of the first bad pattern."""
+        """Compile the rules; BadPatternError has the message of RE2 for the first bad pattern."""
         self._rules = [(compile_pattern(rule.pattern), rule.kind) for rule in rules]
 
     def __bool__(self) -> bool:
@@ -100,15 +100,15 @@ class OwnRules:
     def find(self, body: bytes) -> Iterator[tuple[int, int, str, int]]:
         """Yield (start, end, kind, rank) of what to mask in an ASCII view."""
         for pattern, kind in self._rules:
-            for found in pattern.finditer(body):
-                group = 1 if found.re.groups and found.span(1)[0] >= 0 else 0
-                start, end = found.span(group)
+            for match in pattern.finditer(body):
+                group = 1 if match.re.groups and match.span(1)[0] >= 0 else 0
+                start, end = match.span(group)
                 if start < end:
                     yield start, end, kind, RANK
 
 
 def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - the binding has no types
-    """Compile a pattern under RE2; BadPatternError says what is wrong with it."""
+    """Compile a pattern with RE2; BadPatternError when it is invalid."""
     if not pattern or len(pattern) > MOST_PATTERN_CHARACTERS:
         raise BadPatternError(f"a pattern has 1 to {MOST_PATTERN_CHARACTERS} characters")
     options = re2.Options()
@@ -117,7 +117,7 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - the binding has no t
     try:
         compiled = re2.compile(pattern.encode(), options)
     except (re2.error, UnicodeEncodeError) as error:
-        raise BadPatternError(_said(error)) from error
+        raise BadPatternError(_message_of(error)) from error
     if compiled.programsize > MOST_PROGRAM:
         raise BadPatternError("pattern too large")
     if compiled.search(b"") is not None:
@@ -125,6 +125,6 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - the binding has no t
     return compiled
 
 
-def _said(error: Exception) -> str:
-    said = error.args[0] if error.args else error
-    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+def _message_of(error: Exception) -> str:
+    message = error.args[0] if error.args else error
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)

@@ -1,4 +1,4 @@
-"""The rules: a data file, compiled once; one pass says which of them a text can hold."""
+"""The rules: a data file, compiled once; one pass returns the rules that may match a text."""
 
 import re
 import tomllib
@@ -14,24 +14,24 @@ from failsoft.redaction import encoded, token_pieces
 from failsoft.redaction.checks import find_cards, without_foreign
 from failsoft.redaction.key_values import find_named
 from failsoft.redaction.normalise import EASY_HINT, HINT
-from failsoft.redaction.prose_secrets import find_spoken
+from failsoft.redaction.prose_secrets import find_in_prose
 from failsoft.redaction.re2_search import Span, locator, make_options
 from failsoft.redaction.shapes import CHECKS, EACH
 from failsoft.redaction.tokens import Find, token_finder, token_trigger
 
 RULES_FILE = Path(__file__).with_name("rules.toml")
 SET_MEMORY_BYTES = 128 << 20
-# Of what overlaps, the kind of the lowest is named: "secret" says least.
+# Overlapping findings get the kind of the lowest rank; "secret" is the least specific.
 TOKEN, SHAPE, NAMED, CARD, WRAPPED = 1, 2, 3, 4, 5
 GENERAL = "secret"
-# A name, or a sentence that names a secret, is told by so much of what follows.
+# The bytes after a name, or a sentence that names a secret, that are searched.
 REACH = 512
 MOST_WRAPPINGS = 2
-# Comparing with more spans would cost more than it saves.
+# Comparing more spans would cost more than it saves.
 MOST_COVERED = 4
-# No two names of secrets begin nearer to each other.
+# The least distance between the starts of two names.
 LEAST_STEP = 3
-# A pattern that nothing matches.
+# A pattern without a match.
 NEVER = rb"[^\x00-\xff]"
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
@@ -41,22 +41,22 @@ FindWrapped = Callable[[bytes, encoded.Holds, Sequence[Span]], Iterator[Span]]
 
 @dataclass(frozen=True, slots=True)
 class SecretRule:
-    """One family of secrets: how to find it, and examples of what it masks and leaves."""
+    """One family of secrets: its finder, and examples that it masks and does not mask."""
 
     kind: str
     trigger: str
     find: Find
     rank: int
-    # Literal beginnings of tokens that may come in pieces.
+    # Literal prefixes of tokens that may be split.
     heads: tuple[str, ...] = ()
-    # The same for names, where only what is whole is a secret; None where nothing is.
+    # The finder for names, where only whole tokens are secrets; None for no secrets.
     find_in_name: Find | None = None
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
 
 
 class RuleSet:
-    """Rules behind one filter; `find` is linear in the length of the text."""
+    """Rules with a common filter; `collect` is linear in the length of the text."""
 
     def __init__(self, rules: Sequence[SecretRule]) -> None:
         """Build the filter over all triggers, escapes and long runs."""
@@ -78,7 +78,7 @@ class RuleSet:
 
     @cached_property
     def for_names(self) -> "RuleSet":
-        """The same rules as they apply to names, behind the same filter."""
+        """The same rules for names, with the same filter."""
         other = object.__new__(RuleSet)
         rules = (replace(rule, find=rule.find_in_name or _find_none) for rule in self.rules)
         other.__dict__ = {
@@ -90,7 +90,7 @@ class RuleSet:
         return other
 
     def match_with(self, prefixes: Sequence[bytes]) -> Callable[[bytes], list[int]]:
-        """Return the filter: which triggers a text holds; `known` when one of `prefixes`."""
+        """Return the filter, which lists the triggers in a text; `known` for any of `prefixes`."""
         filter_set = re2.Set.SearchSet(make_options(SET_MEMORY_BYTES))
         for rule in self.rules:
             filter_set.Add(rule.trigger.encode())
@@ -102,12 +102,12 @@ class RuleSet:
         if prefixes:
             filter_set.Add(b"|".join(map(quote_bytes, sorted(set(prefixes)))))
         filter_set.Compile()
-        # The wrapper of the binding costs as much as the pass over a short text.
-        found: Callable[[bytes], list[int]] = filter_set._set.Match
-        return found
+        # The wrapper of the binding costs as much as a pass over a short text.
+        match: Callable[[bytes], list[int]] = filter_set._set.Match
+        return match
 
     def collect(
-        self, body: bytes, hits: Sequence[int], found: list[Finding], depth: int = 0
+        self, body: bytes, hits: Sequence[int], findings: list[Finding], depth: int = 0
     ) -> None:
         """Add (start, end, kind, rank) of what to mask in an ASCII view."""
         low = body.lower()
@@ -116,54 +116,54 @@ class RuleSet:
                 rule = self.rules[index]
                 for start, end in rule.find(body, low):
                     if start < end:
-                        found.append((start, end, rule.kind, rule.rank))
+                        findings.append((start, end, rule.kind, rule.rank))
             elif index in self._wrappings and depth < MOST_WRAPPINGS and self.rules:
-                # What is left when this is masked is looked at again.
+                # The rest is searched again after masking.
                 is_last = index == self.run and depth == 0
-                if is_last and found and _stand_apart(body, found):
+                if is_last and findings and _are_isolated(body, findings):
                     continue
-                self._collect_wrapped(self._wrappings[index], body, found, depth + 1)
+                self._collect_wrapped(self._wrappings[index], body, findings, depth + 1)
             elif index == self.broken and self._find_broken:
                 for span, kind, rank in self._find_broken(body, self._kind_of):
-                    found.append((*span, kind, rank))
+                    findings.append((*span, kind, rank))
 
     def _kind_of(self, joined: bytes, first: int) -> tuple[str, int] | None:
-        """Return kind and rank of a whole token that reaches beyond its first piece."""
-        inside: list[Finding] = []
-        self.for_names.collect(joined, self.match(joined), inside)
-        kinds = ((kind, rank) for at, end, kind, rank in inside if at < first < end)
+        """Return the kind and rank of a token that extends beyond its first piece."""
+        inner_findings: list[Finding] = []
+        self.for_names.collect(joined, self.match(joined), inner_findings)
+        kinds = ((kind, rank) for at, end, kind, rank in inner_findings if at < first < end)
         return next(kinds, None)
 
     def _collect_wrapped(
-        self, find: FindWrapped, body: bytes, found: list[Finding], depth: int
+        self, find: FindWrapped, body: bytes, findings: list[Finding], depth: int
     ) -> None:
         def holds(text: bytes) -> bool:
-            inside: list[Finding] = []
+            inner_findings: list[Finding] = []
             readable = text.decode("latin-1").encode("ascii", "replace")
-            self.collect(readable, self.match(readable), inside, depth)
-            return bool(inside)
+            self.collect(readable, self.match(readable), inner_findings, depth)
+            return bool(inner_findings)
 
-        covered = [(start, end) for start, end, _, _ in found[:MOST_COVERED]]
+        covered = [(start, end) for start, end, _, _ in findings[:MOST_COVERED]]
         for start, end in find(body, holds, covered):
-            found.append((start, end, "encoded", WRAPPED))
+            findings.append((start, end, "encoded", WRAPPED))
 
 
-def _stand_apart(body: bytes, found: Sequence[Finding]) -> bool:
-    """Say that no run that may be an encoded text goes on beyond what was found."""
-    return len(found) <= MOST_COVERED and not any(
+def _are_isolated(body: bytes, findings: Sequence[Finding]) -> bool:
+    """Whether no finding is part of a longer run that may be encoded text."""
+    return len(findings) <= MOST_COVERED and not any(
         body[start - 1 : start] in encoded.RUN_BYTES or body[end : end + 1] in encoded.RUN_BYTES
-        for start, end, _, _ in found
+        for start, end, _, _ in findings
     )
 
 
 def quote_bytes(form: bytes) -> bytes:
-    """Quote any bytes for RE2."""
+    """Return bytes quoted for RE2."""
     return b"".join(rb"\x%02x" % byte for byte in form)
 
 
 @cache
 def load_rules() -> tuple[SecretRule, ...]:
-    """Read the rules that ship with the product."""
+    """Return the built-in rules."""
     content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
     alphabets = content["alphabets"]
     tokens = [_token_rule(table, alphabets) for table in content["token"]]
@@ -172,7 +172,7 @@ def load_rules() -> tuple[SecretRule, ...]:
 
 @cache
 def load_rule_set(emails: bool = False) -> RuleSet:
-    """Compile the rules that ship with the product, once; with e-mail addresses or not."""
+    """Return the compiled built-in rules, cached; `emails` also masks e-mail addresses."""
     return RuleSet((*load_rules(), EMAIL_RULE) if emails else load_rules())
 
 
@@ -190,7 +190,7 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> SecretRule:
 
 
 def _is_distinct(head: str) -> bool:
-    """Whether a beginning is looked for at the end of a line or a literal."""
+    """Whether a prefix is specific enough to search for split tokens."""
     return len(head) >= 4 or head[-1] in "_-." or head == "eyJ"
 
 
@@ -203,7 +203,7 @@ def _shape_rule(table: dict[str, Any]) -> SecretRule:
     elif table.get("named"):
         find = _at_triggers(table["trigger"], find_named)
     elif table.get("spoken"):
-        find = _at_triggers(table["trigger"], find_spoken)
+        find = _at_triggers(table["trigger"], find_in_prose)
     elif table.get("each"):
         pattern = re.compile(table["pattern"].encode(), re.IGNORECASE)
         find = _each(anchors, pattern, EACH[table["each"]])
@@ -227,17 +227,17 @@ def _find_none(_body: bytes, _low: bytes) -> Iterator[Span]:
 
 
 def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], Span | None]:
-    match = re.compile(pattern.encode(), re.IGNORECASE).match
-    second = CHECKS[check] if check else None
+    match_at = re.compile(pattern.encode(), re.IGNORECASE).match
+    check_match = CHECKS[check] if check else None
 
-    def at(body: bytes, place: int) -> Span | None:
-        found = match(body, place)
-        if found is None:
+    def read(body: bytes, offset: int) -> Span | None:
+        match = match_at(body, offset)
+        if match is None:
             return None
-        span = second(found) if second else found.span(1)
+        span = check_match(match) if check_match else match.span(1)
         return without_foreign(body, *span) if span else None
 
-    return at
+    return read
 
 
 def _at_anchors(anchors: tuple[bytes, ...], read: Callable[[bytes, int], Span | None]) -> Find:
@@ -246,17 +246,17 @@ def _at_anchors(anchors: tuple[bytes, ...], read: Callable[[bytes, int], Span | 
             at = low.find(anchor)
             while at >= 0:
                 span = read(body, at)
-                after = at + len(anchor)
+                next_at = at + len(anchor)
                 if span:
                     yield span
-                    after = max(after, span[1])
-                at = low.find(anchor, after)
+                    next_at = max(next_at, span[1])
+                at = low.find(anchor, next_at)
 
     return find
 
 
 def _at_triggers(trigger: str, read: Callable[[bytes, int], Span | None]) -> Find:
-    """Look where the trigger itself begins, which RE2 finds faster than many literals."""
+    """Return a finder that reads at each trigger, which RE2 finds faster than literals."""
     locate = locator(trigger.encode(), reach=REACH)
 
     def find(body: bytes, _low: bytes) -> Iterator[Span]:
@@ -281,18 +281,18 @@ def _each(
         for anchor in anchors:
             at = low.find(anchor)
             while at >= 0:
-                found = pattern.match(body, at)
-                after = found.end() if found else at + 1
-                for span in read(found) if found else ():
+                match = pattern.match(body, at)
+                next_at = match.end() if match else at + 1
+                for span in read(match) if match else ():
                     yield span
-                    after = max(after, span[1])
-                at = low.find(anchor, after)
+                    next_at = max(next_at, span[1])
+                at = low.find(anchor, next_at)
 
     return find
 
 
 def _find_emails(body: bytes, _low: bytes) -> Iterator[Span]:
-    return (found.span() for found in EMAILS.finditer(body))
+    return (match.span() for match in EMAILS.finditer(body))
 
 
 EMAILS = re.compile(EMAIL)

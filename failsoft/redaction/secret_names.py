@@ -1,4 +1,4 @@
-"""Names whose values are secrets, whatever they look like."""
+"""Names whose values are secrets."""
 
 import re
 from enum import IntEnum
@@ -33,7 +33,7 @@ LIKELY = re.compile(
     r"|seed|pat|pw|bearer|[a-z]{2,20}token|[a-z]{2,20}secret)" + SUFFIX
 )
 POSSIBLE = re.compile(r"(?:^|_)(?:[a-z0-9]{0,20}keys?)" + SUFFIX)
-# Keys of tables, caches and messages, and tokens that are counted or named.
+# Keys of tables, caches and messages, and tokens in counts and names.
 NOT_SECRET = re.compile(
     r"(?:^|_)(?:public|primary|foreign|sort|partition|cache|idempotency|object|dedup|hash"
     r"|issue|translation|message|routing|group|unique|natural|lookup|index|row|record"
@@ -43,7 +43,7 @@ NOT_SECRET = re.compile(
 
 
 class Strength(IntEnum):
-    """How sure a name makes us that its value is a secret."""
+    """How certainly the value of a name is a secret."""
 
     NONE = 0
     POSSIBLE = 1
@@ -53,7 +53,7 @@ class Strength(IntEnum):
 
 @lru_cache(maxsize=4096)
 def name_strength(name: str) -> Strength:
-    """Grade a name: `DB_PASSWORD` is certain, `token` likely, `key` possible."""
+    """Return the strength of a name: `DB_PASSWORD` certain, `token` likely, `key` possible."""
     spaced = HUMP.sub("_", name[-200:]).lower()
     parts = SEPARATORS.sub("_", spaced).strip("_")
     if NOT_SECRET.search(parts):

@@ -1,4 +1,4 @@
-"""Tokens that are known by their beginning, and what tells them from words."""
+"""Tokens with a known prefix, and how they differ from words."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,19 +19,19 @@ from failsoft.redaction.re2_search import Span
 
 CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
 MANY = 16
-# What goes on so long behind a beginning that is glued to a word.
+# The least length of a tail whose prefix is glued to a word.
 GLUED = 20
 LONG_HEAD = 5
-# Of so few characters two that are the same say nothing.
+# In a shorter tail, repeated characters are no evidence.
 SHORT_TAIL = 8
-# What is longer and no token is not searched for another one inside.
+# A longer match that is no token is not searched for another one.
 LONGEST_SECOND_LOOK = 256
 
 Find = Callable[[bytes, bytes], Iterator[Span]]
 
 
 def token_trigger(table: dict[str, Any], alphabets: dict[str, str]) -> str:
-    """Return the pattern, as RE2, of what a text must hold to be looked at."""
+    """Return the RE2 pattern of texts that are searched for a family of tokens."""
     alphabet = alphabets[table["alphabet"]]
     weak, least = table.get("weak", False), table["least"]
     return "|".join(
@@ -42,7 +42,7 @@ def token_trigger(table: dict[str, Any], alphabets: dict[str, str]) -> str:
 def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: bool = False) -> Find:
     """Return the function that finds the tokens of one family.
 
-    With `whole`, it leaves what may be a name: tokens cut off, words, versions, digests.
+    With `whole`, it skips possible names: truncated tokens, words, versions, digests.
     """
     weak, least, heads = table.get("weak", False), table["least"], table["heads"]
     whole = whole and not table.get("sure", False)
@@ -50,53 +50,59 @@ def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: boo
     tail = _whole(table, alphabets[table["alphabet"]])
     may_follow = "before" in table
     check = EXTRA.get(table.get("check", ""))
-    # A beginning that another one begins is found with it.
-    firsts = [h for h in heads if not any(h != o and h.startswith(o) for o in heads)]
+    # A prefix that begins with another one is found with it.
+    firsts = [
+        head
+        for head in heads
+        if not any(head != other and head.startswith(other) for other in heads)
+    ]
     anchors = tuple(head.encode() for head in firsts)
 
     def find(body: bytes, _low: bytes) -> Iterator[Span]:
         for anchor in anchors:
             at = body.find(anchor)
             while at >= 0:
-                found = tail.match(body, at)
-                after = at + len(anchor)
+                match = tail.match(body, at)
+                next_at = at + len(anchor)
                 if (
-                    found
-                    and (may_follow or _is_apart(body, at, found))
-                    and _is_token(body, found, least, weak, check)
-                    and (not whole or _is_whole(found[2], least, is_hex or not weak))
+                    match
+                    and (may_follow or _is_apart(body, at, match))
+                    and _is_token(body, match, least, weak, check)
+                    and (not whole or _is_whole(match[2], least, is_hex or not weak))
                 ):
-                    after = found.end()
-                    yield _start(body, at, table), after - _dots(found)
-                elif found and found.end() - at > LONGEST_SECOND_LOOK:
-                    after = found.end()
-                at = body.find(anchor, after)
+                    next_at = match.end()
+                    yield _start(body, at, table), next_at - _dots(match)
+                elif match and match.end() - at > LONGEST_SECOND_LOOK:
+                    next_at = match.end()
+                at = body.find(anchor, next_at)
 
     return find
 
 
 def _whole(table: dict[str, Any], alphabet: str) -> re.Pattern[bytes]:
-    ways = "|".join(_head(head, table["heads"]) for head in table["heads"])
-    no = f"(?!{table['not']})" if "not" in table else ""
-    # An equals sign fills up base64 at its end, elsewhere it divides a name and a value.
+    alternatives = "|".join(_head(head, table["heads"]) for head in table["heads"])
+    exclusion = f"(?!{table['not']})" if "not" in table else ""
+    # An equals sign pads base64 at the end; elsewhere it separates a name and a value.
     inner = alphabet.replace("=", "")
     run = f"[{inner}]+"
     if inner != alphabet:
         run = f"(?:[{inner}]{{60,}}=[{inner}]+|{run}={{0,2}})"
-    return re.compile(f"({ways}){no}({run})".encode())
+    return re.compile(f"({alternatives}){exclusion}({run})".encode())
 
 
 def _head(head: str, heads: Sequence[str]) -> str:
-    """Return the pattern of a beginning that does not go on as a longer one."""
-    rests = [re.escape(o[len(head) :]) for o in heads if o != head and o.startswith(head)]
+    """Return the pattern of a prefix that is not part of a longer prefix."""
+    rests = [
+        re.escape(other[len(head) :]) for other in heads if other != head and other.startswith(head)
+    ]
     return re.escape(head) + (f"(?!{'|'.join(rests)})" if rests else "")
 
 
-def _is_apart(body: bytes, at: int, found: re.Match[bytes]) -> bool:
-    """Ask for no letter before, or for a beginning and a tail that no word has."""
+def _is_apart(body: bytes, at: int, match: re.Match[bytes]) -> bool:
+    """Whether no letter precedes the token, or its prefix and tail are unlike any word."""
     if not body[at - 1 : at].isalnum() or at == 0:
         return True
-    head, tail = found[1], found[2]
+    head, tail = match[1], match[2]
     is_distinct = len(head) >= 4 and not head.isalnum()
     return is_distinct and len(tail) >= GLUED and is_random(tail)
 
@@ -104,32 +110,32 @@ def _is_apart(body: bytes, at: int, found: re.Match[bytes]) -> bool:
 def _start(body: bytes, at: int, table: dict[str, Any]) -> int:
     if "before" not in table:
         return at
-    left = body[max(0, at - 64) : at]
-    found = re.search(f"[{table['before']}]*$".encode(), left)
-    return at - len(found.group()) if found else at
+    before = body[max(0, at - 64) : at]
+    match = re.search(f"[{table['before']}]*$".encode(), before)
+    return at - len(match.group()) if match else at
 
 
-def _dots(found: re.Match[bytes]) -> int:
-    """A full stop that ends a sentence is no part of a token."""
-    return len(found[2]) - len(found[2].rstrip(b"."))
+def _dots(match: re.Match[bytes]) -> int:
+    """Return the number of trailing full stops, which are not part of the token."""
+    return len(match[2]) - len(match[2].rstrip(b"."))
 
 
 def _first(head: str, least: int, weak: bool) -> int:
-    """How much of a token must be there to look closer."""
+    """Return the least length of a tail to check further."""
     if not weak or (len(head) >= 3 and head[-1] in "_-."):
         return 1 if len(head) >= 4 else min(least, 3)
-    # What the end of the text cuts off is told by four characters.
+    # A token that is cut at the end of the text needs four characters.
     return min(least, 4 if len(head) >= 4 else 12)
 
 
 def _is_token(
     body: bytes,
-    found: re.Match[bytes],
+    match: re.Match[bytes],
     least: int,
     weak: bool,
     check: Callable[[bytes, bytes], bool] | None,
 ) -> bool:
-    head, tail = found[1], found[2].rstrip(b".")
+    head, tail = match[1], match[2].rstrip(b".")
     if not tail or is_placeholder_tail(tail):
         return False
     if check is not None:
@@ -138,7 +144,7 @@ def _is_token(
         if weak:
             return _is_made_up(tail) and not _is_slug(tail)
         return len(tail) >= MANY or not (tail.isalpha() and tail.islower())
-    rest = body[found.end() : found.end() + 12]
+    rest = body[match.end() : match.end() + 12]
     return (
         rest.strip(CLOSING) == b""
         and not YEAR.fullmatch(tail)
@@ -155,14 +161,14 @@ def _is_token(
 
 
 def _is_numbered(head: bytes, tail: bytes) -> bool:
-    """Whether a word goes on with a number, as versions and names of keys in a table do."""
+    """Whether a word continues with a number, like versions and key names."""
     return tail.isdigit() and (head.endswith(b"-") or head == b"key_")
 
 
 def _is_whole(tail: bytes, least: int, may_be_hex: bool) -> bool:
-    """Whether the parts of a tail that no name has are as long as those of a token.
+    """Whether the random parts of a tail are as long as those of a token.
 
-    A digest at the end of a name is none, unless all tokens of the family are hex.
+    A digest at the end of a name does not count, unless all tokens of the family are hex.
     """
     if len(tail) < least or _is_slug(tail):
         return False
@@ -175,9 +181,11 @@ def _is_whole(tail: bytes, least: int, may_be_hex: bool) -> bool:
 
 
 def _is_wild(part: bytes) -> bool:
-    """Whether letters and digits change as in no word, however numbered."""
+    """Whether letters and digits alternate unlike any word, numbered or not."""
     letters = part.translate(None, b"0123456789")
-    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(part.decode()))
+    changes = sum(
+        char.isdigit() != following.isdigit() for char, following in pairwise(part.decode())
+    )
     if letters and not letters.islower() and not letters.isupper():
         is_numbered = len(part) >= LEAST_WILD and changes * 4 >= len(part)
         return is_numbered or not is_worded(letters)
@@ -187,14 +195,14 @@ def _is_wild(part: bytes) -> bool:
 
 
 def _is_made_up(tail: bytes) -> bool:
-    """Ask for letters with digits, many digits, or letters of changing case."""
+    """Whether a tail has letters with digits, many digits, or mixed case."""
     if has_digit(tail):
         return is_mixed(tail) or len(tail) >= 16
     return case_changes(tail) >= 3
 
 
 def _is_slug(tail: bytes) -> bool:
-    """Words, versions and dates with dashes between them."""
+    """Whether a tail is words, versions or dates separated by dashes."""
     return SLUG.fullmatch(tail) is not None
 
 
@@ -203,12 +211,12 @@ PIECE = rb"(?:[a-z]+[0-9]{0,2}|v?[0-9]{1,8}[a-z]?)?"
 SLUG = re.compile(PIECE + rb"(?:[-_.]" + PIECE + rb")+")
 PARTING = re.compile(rb"[^A-Za-z0-9]+")
 DIGEST = re.compile(rb"[0-9a-f]{7,64}")
-# So many characters of a tail belong to no word, in a token; so long is no word at all.
+# The least number of random characters in a token, and a length beyond any word.
 LEAST_WILD, LONG_RUN = 12, 32
 
 
 def is_placeholder_tail(tail: bytes) -> bool:
-    """Tell made-up examples: one letter over and over, words that say so."""
+    """Whether a tail is an example: one repeated letter, or a word like "example"."""
     if len(tail) < SHORT_TAIL:
         return len(tail) >= 3 and (len(set(tail)) == 1 or tail.isalpha()) and is_placeholder(tail)
     return is_placeholder(tail)
@@ -225,7 +233,7 @@ def _identity(_head: bytes, tail: bytes) -> bool:
 
 
 def _unbroken(_head: bytes, tail: bytes) -> bool:
-    """A long part that mixes letters and digits, or several that are like no word."""
+    """Whether a long part is random, or several parts are unlike any word."""
     parts = re.split(rb"[-_]", tail)
     is_long = any(len(part) >= LONG_PART and is_random(part) for part in parts)
     wild = sum(len(part) for part in parts if _is_wild(part))
@@ -233,7 +241,7 @@ def _unbroken(_head: bytes, tail: bytes) -> bool:
 
 
 def _keyed(head: bytes, tail: bytes) -> bool:
-    """What stands right behind a word for a key: one long part, or many that are random."""
+    """Whether the tail after a word for a key is one long part, or many random ones."""
     parts = re.split(rb"[-_]", tail.rstrip(b"="))
     if HASH.fullmatch(tail) or ULID.match(tail):
         return head in SURE_HEADS
@@ -254,7 +262,7 @@ def _parted(_head: bytes, tail: bytes) -> bool:
 LONG_PART = 18
 HEX_DIGITS = 40
 SOME_PART, LONG_TAIL = 8, 28
-# Nothing else than a key is called so, even where it looks like a hash.
+# These prefixes are always keys, even before a hash.
 SURE_HEADS = (b"_live_", b"live_", b"_sk_", b"_pat_", b"_oat_", b"_uat_", b"_secret_")
 LONGEST_CAPITAL = 40
 MOST_PARTS = 4

@@ -1,7 +1,7 @@
-"""The JSON Schema a provider enforces when it can, narrow enough for the smallest model.
+"""JSON Schemas of answers for providers that enforce them, narrow enough for small models.
 
-A plan has one `prefixItems` entry a step with a constant id, dependencies on earlier ids only, and
-only registered tools: what a grammar can hold, a model cannot get wrong.
+A plan has one `prefixItems` entry per step, with a constant id, dependencies on earlier ids only,
+and registered tools only: a model cannot violate what the grammar enforces.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 
 def answer_schema(schema: PlannerSchema, tools: Sequence[ToolOffer]) -> JsonSchema:
-    """The schema of an answer that may name these tools."""
+    """Return the schema of an answer that may use these tools."""
     if schema is PlannerSchema.ACTIONS:
         return calls_schema(tools)
     return plan_schema(tools) if schema is PlannerSchema.PLAN else proposal_schema(tools)
 
 
 def plan_schema(tools: Sequence[ToolOffer], steps: int = STEPS) -> JsonSchema:
-    """A plan of exactly `steps` steps, valid by construction."""
+    """Return the schema of a plan of exactly `steps` steps, valid by construction."""
     return closed_object(
         {
             "steps": {
@@ -42,7 +42,7 @@ def plan_schema(tools: Sequence[ToolOffer], steps: int = STEPS) -> JsonSchema:
 
 
 def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
-    """A call of one of the tools, a question, or the end."""
+    """Return the schema of a next step: a tool call, a question, or the end."""
     calls = [
         closed_object(
             {
@@ -65,21 +65,21 @@ def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
 
 
 def calls_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
-    """A list of calls, for models without native ones."""
+    """Return the schema of a list of calls, for models without native tool calls."""
     calls = [
         closed_object({"name": {"const": tool.name}, "arguments": _narrowed(tool.parameters)})
         for tool in tools
     ]
-    listed = {"type": "array", "items": {"anyOf": calls}}
-    return closed_object({"tool_calls": {**listed, "minItems": 1, "maxItems": CALLS}})
+    call_list = {"type": "array", "items": {"anyOf": calls}}
+    return closed_object({"tool_calls": {**call_list, "minItems": 1, "maxItems": CALLS}})
 
 
 def arguments_schema(tool: ToolOffer) -> JsonSchema:
-    """The required arguments, each of one plain type, so that any grammar can hold them."""
-    named = {name: _plain(tool.properties.get(name, {})) for name in tool.required}
-    if named or tool.properties:
-        return closed_object(named)
-    # A tool that takes anything is given one text.
+    """Return the schema of the required arguments, each of one plain type for any grammar."""
+    properties = {name: _plain(tool.properties.get(name, {})) for name in tool.required}
+    if properties or tool.properties:
+        return closed_object(properties)
+    # A tool that accepts any arguments gets one text.
     return closed_object({"text": _text()})
 
 
@@ -103,18 +103,18 @@ def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
 
 
 def _narrowed(schema: JsonSchema) -> JsonSchema:
-    """The same schema with bounded texts and lists, and without texts that nobody needs."""
+    """Return the schema with bounded texts and lists, without optional free text."""
     if schema.get("type") == "array":
         items = _narrowed(schema["items"])
         return {"type": "array", "items": items, "minItems": 1, "maxItems": CALLS}
     if schema.get("type") == "object":
-        needed = schema.get("required", [])
-        kept = {
+        required = schema.get("required", [])
+        properties = {
             name: SHORT_ID if name == "id" else _narrowed(inner)
             for name, inner in schema.get("properties", {}).items()
-            if name in needed or not _is_free_text(inner)
+            if name in required or not _is_free_text(inner)
         }
-        return {**closed_object(kept), "required": needed}
+        return {**closed_object(properties), "required": required}
     if schema.get("type") == "string" and "enum" not in schema:
         return _text()
     return {key: value for key, value in schema.items() if key != "description"}
@@ -144,7 +144,7 @@ def _text(limit: int = MAX_TEXT) -> JsonSchema:
 
 
 def closed_object(properties: JsonSchema) -> JsonSchema:
-    """The schema of an object that has all of these keys, and no other."""
+    """Return the schema of an object with exactly these keys."""
     return {
         "type": "object",
         "properties": properties,

@@ -1,4 +1,4 @@
-"""From a model's text to a checked proposal, plan or list of calls, or to located errors."""
+"""Parsing of model text into a valid proposal, plan or list of calls, or located errors."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MAX_MESSAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """The value as it was taken, every leniency, and every error; none when it is valid."""
+    """The softened value, its coercions and its errors; a valid answer has no errors."""
 
     value: Any
     coerced: tuple[Coercion, ...] = ()
@@ -37,38 +37,38 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerJudge:
-    """How one kind of answer is softened and checked."""
+    """The softening and the validation of one kind of answer."""
 
     soften: Callable[[Any], SoftenedValue]
     check: Callable[[object], list[Violation]]
 
-    def judge(self, found: Recovered, *, is_lenient: bool = True) -> JudgedAnswer:
-        """Soften (unless told not to) and check a recovered value; never raises."""
-        softer = self.soften(found.value) if is_lenient else SoftenedValue(found.value)
-        faults = self.check(softer.value)[:MAX_ERRORS]
-        if not faults and not softer.done:
-            return JudgedAnswer(softer.value)
-        places = TextPlaces(found.text)
+    def judge(self, recovered: Recovered, *, is_lenient: bool = True) -> JudgedAnswer:
+        """Soften, unless `is_lenient` is False, and validate a recovered value; never raises."""
+        softened = self.soften(recovered.value) if is_lenient else SoftenedValue(recovered.value)
+        faults = self.check(softened.value)[:MAX_ERRORS]
+        if not faults and not softened.done:
+            return JudgedAnswer(softened.value)
+        places = TextPlaces(recovered.text)
         coerced = [
             places.coercion(item.path, item.kind, is_key=item.kind == UNKNOWN_KEY)
-            for item in softer.done[:MAX_ERRORS]
+            for item in softened.done[:MAX_ERRORS]
         ]
         errors = [
             places.error(
-                item.path, item.code, item.message[:MAX_MESSAGE], softer.written(item.path)
+                item.path, item.code, item.message[:MAX_MESSAGE], softened.written(item.path)
             )
             for item in faults
         ]
-        return JudgedAnswer(softer.value, tuple(coerced), tuple(errors))
+        return JudgedAnswer(softened.value, tuple(coerced), tuple(errors))
 
 
 def check_proposal(value: object) -> list[Violation]:
-    """Every violation of `NextStepProposal`, none when it is valid."""
+    """Return the violations of `NextStepProposal`."""
     return [_proposal_fault(fault) for fault in _model_faults(value, PROPOSALS, "kind")]
 
 
 def check_decision(value: object) -> list[Violation]:
-    """Every violation of the decision document, none when it is valid."""
+    """Return the violations of the decision document."""
     return _model_faults(value, DECISIONS, "decision")
 
 
@@ -89,7 +89,7 @@ def _proposal_fault(fault: Violation) -> Violation:
     if fault.code.startswith("union_tag"):
         kinds = ", ".join(proposals.KINDS)
         return Violation("/kind", fault.code, f"expected `kind` to be one of {kinds}")
-    # The first segment is the kind that was chosen, which is no key of the document.
+    # The first segment is the variant of the union, which is not a key of the document.
     path = f"/{fault.path.split('/', 2)[2]}" if fault.path else ""
     return Violation(path, fault.code, fault.message)
 
@@ -100,15 +100,15 @@ DECISION = AnswerJudge(soften_decision, check_decision)
 
 
 class PlannerSchema(StrEnum):
-    """What a planner is asked for; the values are the documented schema names."""
+    """The kinds of answers of a planner; the values are the documented schema names."""
 
     NEXT_STEP = proposals.SCHEMA_NAME
     PLAN = "PlanPayload"
-    # Native tool calls, which are decoded and not read from text.
+    # Native tool calls, which are not parsed from text.
     ACTIONS = "ToolCalls"
 
 
-# What a planner answers as text.
+# Answers that are parsed from text.
 WRITTEN = (PlannerSchema.NEXT_STEP, PlannerSchema.PLAN)
 
 
@@ -134,54 +134,54 @@ class Misunderstood:
 def interpret(
     text: str, finish_reason: str | None, schema: PlannerSchema
 ) -> Understood | Misunderstood:
-    """Read, soften and validate an answer; never raises, for any text."""
-    found = recover(text, finish_reason)
-    if isinstance(found, RefusedAnswer):
-        return Misunderstood(found.error_type, (found.reason,))
-    judged = _JUDGES[schema].judge(found)
+    """Parse, soften and validate an answer; never raises, for any text."""
+    outcome = recover(text, finish_reason)
+    if isinstance(outcome, RefusedAnswer):
+        return Misunderstood(outcome.error_type, (outcome.reason,))
+    judged = _JUDGES[schema].judge(outcome)
     if judged.errors:
         return Misunderstood(
-            ParseErrorType.SCHEMA_INVALID, judged.errors, found.repairs, judged.coerced
+            ParseErrorType.SCHEMA_INVALID, judged.errors, outcome.repairs, judged.coerced
         )
-    return Understood(judged.value, found.repairs, judged.coerced)
+    return Understood(judged.value, outcome.repairs, judged.coerced)
 
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """An answer as it was softened, whatever is wrong with it, and the keys that were dropped."""
+    """A softened answer, valid or not, and the keys that were dropped."""
 
     value: Any
     dropped: tuple[str, ...] = ()
 
 
 def reread(text: str, schema: PlannerSchema) -> Reread:
-    """Read and soften an answer without judging it; None as its value when it cannot be read."""
+    """Parse and soften an answer without validation; its value is None when unreadable."""
     judge = _JUDGES.get(schema)
-    found = recover(text)
-    if judge is None or isinstance(found, RefusedAnswer):
+    outcome = recover(text)
+    if judge is None or isinstance(outcome, RefusedAnswer):
         return Reread(None)
-    softer = judge.soften(found.value)
-    dropped = (item.path for item in softer.done if item.kind == UNKNOWN_KEY)
-    return Reread(softer.value, tuple(dropped))
+    softened = judge.soften(outcome.value)
+    dropped = (item.path for item in softened.done if item.kind == UNKNOWN_KEY)
+    return Reread(softened.value, tuple(dropped))
 
 
 def unknown_tools(
     value: dict[str, Any], schema: PlannerSchema, registered: Collection[str]
 ) -> list[str]:
-    """Tools of a valid answer that nobody registered: not a parse failure."""
+    """Return the tools of a valid answer that are not registered: not a parse failure."""
     if schema is PlannerSchema.NEXT_STEP:
-        named = [value["tool"]] if value["kind"] == "call_tool" else []
+        names = [value["tool"]] if value["kind"] == "call_tool" else []
     else:
         tools = [step["tool"] for step in value["steps"]]
-        named = [tool if isinstance(tool, str) else tool["name"] for tool in tools]
-    return sorted({name for name in named if name not in registered})
+        names = [tool if isinstance(tool, str) else tool["name"] for tool in tools]
+    return sorted({name for name in names if name not in registered})
 
 
 _JUDGES = {PlannerSchema.NEXT_STEP: NEXT_STEP, PlannerSchema.PLAN: PLAN}
 
 
 class AnswerSchema(StrEnum):
-    """What an answer may be checked against; `none` takes any object or array."""
+    """The schemas for `parse_answer`; `none` accepts any object or array."""
 
     PLAN = "plan"
     NEXT_STEP = "next_step"
@@ -199,21 +199,21 @@ _ANSWER_JUDGES: dict[AnswerSchema, AnswerJudge] = {
 def parse_answer(
     text: str, schema: AnswerSchema = AnswerSchema.NONE, finish_reason: str | None = None
 ) -> dict[str, Any]:
-    """Read an answer and say what became of it; never raises.
+    """Parse an answer and return the outcome; never raises.
 
     Returns `ok`, `value` (null unless ok), `repairs`, `coerced` and `error` (null when ok) with
     the keys type, line, column (1-based) and message.
     """
-    found = recover(text, finish_reason)
-    if isinstance(found, RefusedAnswer):
-        error = _error(found.error_type, found.line, found.column, found.message)
+    outcome = recover(text, finish_reason)
+    if isinstance(outcome, RefusedAnswer):
+        error = _error(outcome.error_type, outcome.line, outcome.column, outcome.message)
         return {"ok": False, "value": None, "repairs": [], "coerced": [], "error": error}
     judge = _ANSWER_JUDGES.get(schema)
-    judged = judge.judge(found) if judge is not None else JudgedAnswer(found.value)
+    judged = judge.judge(outcome) if judge is not None else JudgedAnswer(outcome.value)
     return {
         "ok": not judged.errors,
         "value": None if judged.errors else judged.value,
-        "repairs": [item.model_dump() for item in found.repairs],
+        "repairs": [item.model_dump() for item in outcome.repairs],
         "coerced": [item.model_dump() for item in judged.coerced],
         "error": _schema_error(judged.errors) if judged.errors else None,
     }
@@ -221,18 +221,18 @@ def parse_answer(
 
 def _schema_error(errors: tuple[ValidationErrorItem, ...]) -> dict[str, Any]:
     first = errors[0]
-    told = "; ".join(f"{dotted(item.path or '')}: {item.message}" for item in errors[:5])
+    messages = "; ".join(f"{dotted(item.path or '')}: {item.message}" for item in errors[:5])
     more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
-    message = f"line {first.line}, column {first.column}: {told}{more}"
+    message = f"line {first.line}, column {first.column}: {messages}{more}"
     return _error(ParseErrorType.SCHEMA_INVALID, first.line, first.column, message)
 
 
 def dotted(pointer: str) -> str:
-    """Write a JSON pointer as people do: `steps[1].tool`."""
-    written = ""
+    """Return a JSON pointer in dotted notation: `steps[1].tool`."""
+    path = ""
     for name in pointer_parts(pointer):
-        written += f"[{name}]" if name.isdecimal() else f".{name}" if written else name
-    return written or "the answer"
+        path += f"[{name}]" if name.isdecimal() else f".{name}" if path else name
+    return path or "the answer"
 
 
 def _error(

@@ -1,13 +1,13 @@
 """A circuit breaker as a pure state machine.
 
-1. Closed lets everything through and counts: faults in a row, for transport also the share of
-   faults in the last minute. Too many open it.
-2. Open lets nothing through until its cool-down ends; the next to ask gets the one probe.
-3. Half-open waits for that probe: it holds a lease, so that a prober that dies blocks nothing.
-   A bad probe opens again, for twice as long; enough good ones close.
-4. Isolated is open by hand, until it is closed by hand.
+1. Closed admits every call and counts consecutive faults; a transport breaker also counts the
+   share of faults in the last minute. Too many faults open it.
+2. Open denies every call until its cool-down ends; the next call becomes the only probe.
+3. Half-open waits for that probe. The probe has a lease, so that a dead worker does not block it.
+   A failed probe opens the breaker again, for twice as long; enough good probes close it.
+4. Isolated is opened manually, until it is closed manually.
 
-Every opening and closing begins an epoch: what belongs to an earlier one changes nothing.
+Every opening and closing begins an epoch; tickets of earlier epochs have no effect.
 Times are datetimes of the database's clock, durations are seconds, `jitter` is within 0 and 1.
 """
 
@@ -20,25 +20,25 @@ WINDOW_CALLS = 10
 WINDOW_SHARE = 0.5
 GOOD_PROBES = 2
 JITTER_SHARE = 0.25
-# What a provider may ask for: a Retry-After of days would be a fault of its own.
+# Bounds of a Retry-After header: a provider must not block its model for days.
 SHORTEST_SECONDS = 1.0
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
 
 
 class BreakerKind(StrEnum):
-    """What is watched: calls that are answered, or ladders that find an answer."""
+    """What is counted: calls without an answer, or runs of attempts without a valid one."""
 
     TRANSPORT = "transport"
     QUALITY = "quality"
 
 
 class BreakerState(StrEnum):
-    """Where a breaker stands."""
+    """The state of a breaker."""
 
     CLOSED = "closed"
     OPEN = "open"
     HALF_OPEN = "half_open"
-    # Open by hand, until it is closed by hand.
+    # Opened manually, until it is closed manually.
     ISOLATED = "isolated"
 
 
@@ -54,7 +54,7 @@ class TransitionCause(StrEnum):
 
 
 class CallVerdict(StrEnum):
-    """What a call or ladder said about its model; nothing, when it never came to an answer."""
+    """What a call says about its model; nothing when there was no answer."""
 
     GOOD = "good"
     BAD = "bad"
@@ -78,7 +78,10 @@ EDGES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """More than `threshold` faults in a row open; cool-downs double up to the longest."""
+    """The limits of a breaker.
+
+    More than `threshold` consecutive faults open it; cool-downs double up to the longest.
+    """
 
     threshold: int = 5
     cool_down_seconds: float = 10.0
@@ -87,7 +90,7 @@ class BreakerPolicy:
 
     @property
     def longest_wait_seconds(self) -> float:
-        """No wait that is told is longer than this."""
+        """The upper bound of every reported wait."""
         cooling = self.longest_seconds * (1 + JITTER_SHARE)
         return max(cooling, LONGEST_RETRY_AFTER_SECONDS)
 
@@ -120,7 +123,7 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What was let through: its epoch, and its token if it is a probe."""
+    """An admitted call: its epoch, and its token if it is a probe."""
 
     epoch: int
     probe: int | None = None
@@ -128,7 +131,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Go on; a probe has to be stored as `circuit` first, by whoever still finds the old one."""
+    """Admitted; for a probe, `circuit` must first replace the unchanged stored one."""
 
     ticket: Ticket
     circuit: Circuit
@@ -136,7 +139,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """Not now; ask again after so many seconds."""
+    """Denied; retry after `retry_after_seconds`."""
 
     retry_after_seconds: float
 
@@ -145,7 +148,7 @@ Admission = Allowed | Denied
 
 
 def admit(circuit: Circuit, now: datetime, policy: BreakerPolicy) -> Admission:
-    """Decide whether one more may pass."""
+    """Return whether a call is admitted."""
     if circuit.state is BreakerState.CLOSED:
         return Allowed(Ticket(circuit.epoch), circuit)
     wait = _wait_seconds(circuit, now, policy)
@@ -172,9 +175,9 @@ def settle(
     jitter: float,
     retry_after_seconds: float | None = None,
 ) -> Circuit:
-    """Take in what came of a ticket; the circuit itself when that changes nothing.
+    """Return the circuit after the result of a ticket; the same object if nothing changes.
 
-    `retry_after_seconds` is what the provider asked for; it wins over the cool-down.
+    `retry_after_seconds` comes from the provider and overrides the cool-down.
     """
     if ticket.epoch != circuit.epoch:
         return circuit
@@ -196,7 +199,7 @@ def settle(
 
 
 def holds_probe(circuit: Circuit, ticket: Ticket, now: datetime) -> bool:
-    """Whether a ticket is the live probe: newest token, lease not run out."""
+    """Whether a ticket is the current probe: the newest token with a valid lease."""
     return (
         circuit.state is BreakerState.HALF_OPEN
         and ticket.epoch == circuit.epoch
@@ -207,7 +210,7 @@ def holds_probe(circuit: Circuit, ticket: Ticket, now: datetime) -> bool:
 
 
 def renew_probe(circuit: Circuit, ticket: Ticket, now: datetime, policy: BreakerPolicy) -> Circuit:
-    """Hold a live probe for another lease."""
+    """Return the circuit with the lease of its current probe renewed."""
     if not holds_probe(circuit, ticket, now):
         return circuit
     lease = timedelta(seconds=policy.lease_seconds)
@@ -215,7 +218,7 @@ def renew_probe(circuit: Circuit, ticket: Ticket, now: datetime, policy: Breaker
 
 
 def isolate(circuit: Circuit) -> Circuit:
-    """Open by hand, until it is closed by hand."""
+    """Return the circuit opened manually, until it is closed manually."""
     if circuit.state is BreakerState.ISOLATED:
         return circuit
     return Circuit(
@@ -228,7 +231,7 @@ def isolate(circuit: Circuit) -> Circuit:
 
 
 def close(circuit: Circuit) -> Circuit:
-    """Close by hand, whatever the state; everything is forgotten."""
+    """Return the circuit closed manually, with all counts reset."""
     if circuit.state is BreakerState.CLOSED:
         return circuit
     return _close(circuit, TransitionCause.BY_HAND)
@@ -241,9 +244,9 @@ def _wait_seconds(circuit: Circuit, now: datetime, policy: BreakerPolicy) -> flo
         case BreakerState.OPEN if circuit.open_until is not None:
             return (circuit.open_until - now).total_seconds()
         case BreakerState.HALF_OPEN if circuit.probe_until is not None:
-            # A probe is usually answered long before its lease ends.
-            left = (circuit.probe_until - now).total_seconds()
-            return min(left, policy.cool_down_seconds)
+            # A probe usually ends long before its lease.
+            lease_seconds = (circuit.probe_until - now).total_seconds()
+            return min(lease_seconds, policy.cool_down_seconds)
         case _:
             return 0.0
 
@@ -267,10 +270,10 @@ def _count(circuit: Circuit, verdict: CallVerdict, now: datetime) -> Circuit:
 
 
 def _with_call(window: tuple[Second, ...], second: int, failed: bool) -> tuple[Second, ...]:
-    kept = {item.at: item for item in window if item.at > second - WINDOW_SECONDS}
-    here = kept.get(second, Second(second, 0, 0))
-    kept[second] = Second(second, here.calls + 1, here.faults + failed)
-    return tuple(kept[at] for at in sorted(kept))
+    seconds = {item.at: item for item in window if item.at > second - WINDOW_SECONDS}
+    current = seconds.get(second, Second(second, 0, 0))
+    seconds[second] = Second(second, current.calls + 1, current.faults + failed)
+    return tuple(seconds[at] for at in sorted(seconds))
 
 
 def _cause_to_open(circuit: Circuit, policy: BreakerPolicy) -> TransitionCause | None:

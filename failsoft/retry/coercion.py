@@ -1,4 +1,4 @@
-"""Leniency towards what a planner writes: on its own path only, never in silence."""
+"""Leniency towards the answers of planners; every coercion is recorded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ ALIASES = {"pass": "complete", "fail": "incomplete"}
 
 
 class CheckAnswer(BaseModel):
-    """What a completion check says; `check_id` is compared by whoever asked."""
+    """The answer of a completion check; the caller compares `check_id`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -30,15 +30,15 @@ DECISIONS: TypeAdapter[CheckAnswer] = TypeAdapter(CheckAnswer)
 
 @dataclass(slots=True)
 class SoftenedValue:
-    """A value after leniency: what was taken, and where its parts stand in what was written."""
+    """A softened value, its leniencies, and the mapping to positions in the original."""
 
     value: Any
     done: list[Softened] = field(default_factory=list)
-    # From a pointer into `value` to the pointer into what the model wrote.
+    # Maps a pointer into `value` to the pointer into the original document.
     written: Callable[[str], str] = str
 
     def note(self, pointer: str, kind: str) -> None:
-        """Tell one leniency at a pointer into `value`."""
+        """Record one leniency at a pointer into `value`."""
         self.done.append(Softened(self.written(pointer), kind))
 
 
@@ -50,37 +50,37 @@ def soften_proposal(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
 
 
 def soften_decision(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
-    """Soften the decision of a completion check: PASS is complete, FAIL incomplete."""
+    """Soften the decision of a completion check: PASS means complete, FAIL incomplete."""
     if not isinstance(value, dict):
         return SoftenedValue(value)
-    softer = SoftenedValue(dict(value))
-    said = value.get("decision")
-    if isinstance(said, str) and said.lower() in ALIASES:
-        softer.value["decision"] = ALIASES[said.lower()]
-        softer.note("/decision", "pass_or_fail")
-    softer.value, more = soften(softer.value, DECISIONS)
-    softer.done += more
-    return softer
+    softened = SoftenedValue(dict(value))
+    decision = value.get("decision")
+    if isinstance(decision, str) and decision.lower() in ALIASES:
+        softened.value["decision"] = ALIASES[decision.lower()]
+        softened.note("/decision", "pass_or_fail")
+    softened.value, leniencies = soften(softened.value, DECISIONS)
+    softened.done += leniencies
+    return softened
 
 
 def soften_plan(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
-    """Unwrap a plan, take a bare list for its steps, and soften each step."""
-    softer = _unwrap(value)
-    plan = softer.value
+    """Unwrap a plan, accept a bare list as its steps, and soften each step."""
+    softened = _unwrap(value)
+    plan = softened.value
     if not isinstance(plan, dict):
-        return softer
-    plan = softer.value = dict(plan)
-    _drop_unknown(plan, PLAN_KEYS, "", softer)
+        return softened
+    plan = softened.value = dict(plan)
+    _drop_unknown(plan, PLAN_KEYS, "", softened)
     if isinstance(plan.get("steps"), list):
         plan["steps"] = [
-            _soften_step(step, f"/steps/{index}", softer)
+            _soften_step(step, f"/steps/{index}", softened)
             for index, step in enumerate(plan["steps"])
         ]
-    return softer
+    return softened
 
 
 def _unwrap(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
-    """Find the plan: as it should be, as a bare list, or under the one key that holds either."""
+    """Find the plan: as an object, as a bare list, or under the only key that holds either."""
     if _is_steps(value):
         return _bare_list(value, "")
     if not isinstance(value, dict) or "steps" in value:
@@ -92,21 +92,21 @@ def _unwrap(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     path = f"/{escape_pointer(key)}"
     inner = value[key]
     if _is_steps(inner):
-        softer = _bare_list(inner, path)
+        softened = _bare_list(inner, path)
     else:
-        softer = SoftenedValue(inner, written=lambda pointer: path + pointer)
-    softer.done.insert(0, Softened(path, "wrapper_key"))
+        softened = SoftenedValue(inner, written=lambda pointer: path + pointer)
+    softened.done.insert(0, Softened(path, "wrapper_key"))
     others = (Softened(f"/{escape_pointer(name)}", UNKNOWN_KEY) for name in value if name != key)
-    softer.done += others
-    return softer
+    softened.done += others
+    return softened
 
 
 def _bare_list(steps: list[Any], path: str) -> SoftenedValue:
-    softer = SoftenedValue(
+    softened = SoftenedValue(
         {"steps": steps}, written=lambda pointer: path + pointer.removeprefix("/steps")
     )
-    softer.note("", "bare_list")
-    return softer
+    softened.note("", "bare_list")
+    return softened
 
 
 def _is_plan(value: object) -> bool:
@@ -121,52 +121,52 @@ def _is_steps(value: object) -> bool:
     )
 
 
-def _soften_step(step: Any, path: str, softer: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
+def _soften_step(step: Any, path: str, softened: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(step, dict):
         return step
-    soft = dict(step)
-    _drop_unknown(soft, STEP_KEYS, path, softer)
-    if is_plain_integer(soft.get("step_id")):
-        # As a name: whether 1 means step_1 is not for a parser to say.
-        soft["step_id"] = str(soft["step_id"])
-        softer.note(f"{path}/step_id", "integer_id")
-    if "dependencies" in soft:
+    new_step = dict(step)
+    _drop_unknown(new_step, STEP_KEYS, path, softened)
+    if is_plain_integer(new_step.get("step_id")):
+        # Kept as the name "1": the parser does not guess that it means step_1.
+        new_step["step_id"] = str(new_step["step_id"])
+        softened.note(f"{path}/step_id", "integer_id")
+    if "dependencies" in new_step:
         at = f"{path}/dependencies"
-        soft["dependencies"] = _soften_dependencies(soft["dependencies"], at, softer)
-    _read_arguments(soft, path, softer)
-    if isinstance(soft.get("tool"), dict):
-        soft["tool"] = dict(soft["tool"])
-        _drop_unknown(soft["tool"], TOOL_KEYS, f"{path}/tool", softer)
-        _read_arguments(soft["tool"], f"{path}/tool", softer)
-    return soft
+        new_step["dependencies"] = _soften_dependencies(new_step["dependencies"], at, softened)
+    _read_arguments(new_step, path, softened)
+    if isinstance(new_step.get("tool"), dict):
+        new_step["tool"] = dict(new_step["tool"])
+        _drop_unknown(new_step["tool"], TOOL_KEYS, f"{path}/tool", softened)
+        _read_arguments(new_step["tool"], f"{path}/tool", softened)
+    return new_step
 
 
-def _soften_dependencies(value: Any, path: str, softer: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
+def _soften_dependencies(value: Any, path: str, softened: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
     if value is None:
-        softer.note(path, "null_for_list")
+        softened.note(path, "null_for_list")
         return []
     if isinstance(value, str) or is_plain_integer(value):
-        softer.note(path, "scalar_for_list")
+        softened.note(path, "scalar_for_list")
         value = [value]
     if not isinstance(value, list):
         return value
     for index, item in enumerate(value):
         if is_plain_integer(item):
-            softer.note(f"{path}/{index}", "integer_id")
+            softened.note(f"{path}/{index}", "integer_id")
     return [str(item) if is_plain_integer(item) else item for item in value]
 
 
-def _read_arguments(holder: dict[str, Any], path: str, softer: SoftenedValue) -> None:
-    """Replace `args` given as a JSON string by the object in it."""
-    found = read_object(holder.get("args"))
-    if found is not None:
-        holder["args"] = found
-        softer.note(f"{path}/args", "json_string")
+def _read_arguments(holder: dict[str, Any], path: str, softened: SoftenedValue) -> None:
+    """Replace `args` in a JSON string by the object that it holds."""
+    arguments = read_object(holder.get("args"))
+    if arguments is not None:
+        holder["args"] = arguments
+        softened.note(f"{path}/args", "json_string")
 
 
 def _drop_unknown(
-    holder: dict[str, Any], known: frozenset[str], path: str, softer: SoftenedValue
+    holder: dict[str, Any], known: frozenset[str], path: str, softened: SoftenedValue
 ) -> None:
     for key in [key for key in holder if key not in known]:
         del holder[key]
-        softer.note(f"{path}/{escape_pointer(key)}", UNKNOWN_KEY)
+        softened.note(f"{path}/{escape_pointer(key)}", UNKNOWN_KEY)

@@ -1,11 +1,11 @@
-"""The ladder of attempts: a pure, bounded generator that decides, while the shell calls and stores.
+"""The retry loop: a pure, bounded generator that decides; the caller makes and stores the calls.
 
-1. Each yielded `Attempt` says what to ask and how; the shell sends back what came of it.
-2. An invalid answer leads to one more attempt with feedback, the last one simplified.
+1. Each yielded `PlannedAttempt` describes a call; the caller sends back its result.
+2. An invalid answer leads to one more attempt with feedback; the last attempt is simplified.
    Without feedback, every attempt repeats the initial prompt.
-3. A call that got no answer uses up its attempt; a timeout goes on without feedback of its own, any
-   other failed call ends the ladder, because the transport has already retried it.
-4. The generator returns how the ladder ended, after `max_attempts` attempts at the latest.
+3. A call without an answer uses up its attempt. A timeout continues without new feedback; any
+   other failed call ends the loop, because the transport has retried it already.
+4. The generator returns the outcome, after at most `max_attempts` attempts.
 """
 
 from collections.abc import Generator, Sequence
@@ -18,7 +18,7 @@ from failsoft.retry.policy import RetryConfig
 
 
 class OutputMode(StrEnum):
-    """How an answer is asked for."""
+    """How the answer is requested from the provider."""
 
     TEXT = "text"
     JSON = "json"
@@ -27,7 +27,7 @@ class OutputMode(StrEnum):
 
 
 class HaltReason(StrEnum):
-    """Why a ladder may not go on, though attempts are left."""
+    """Why the loop stops although attempts remain."""
 
     BUDGET_EXHAUSTED = "budget_exhausted"
     CANCELLED = "cancelled"
@@ -35,7 +35,7 @@ class HaltReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LadderPolicy:
-    """Everything a ladder's course depends on; times in seconds, output in tokens."""
+    """All inputs of the retry loop; times in seconds, output in tokens."""
 
     retry: RetryConfig = field(default_factory=RetryConfig)
     output_mode: OutputMode = OutputMode.TEXT
@@ -49,7 +49,7 @@ class LadderPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What was wrong with an earlier answer: its text, why, and the located errors."""
+    """The text of an invalid answer, its error type and its located errors."""
 
     broken_text: str
     error_type: ParseErrorType
@@ -58,7 +58,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class PlannedAttempt:
-    """One provider call to be made; `number` is 1-based and at most `total`."""
+    """The next provider call; `number` is 1-based and at most `total`."""
 
     number: int
     total: int
@@ -73,23 +73,23 @@ class PlannedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Valid:
-    """The answer was valid; `value` is what it says."""
+    """The answer was valid; `value` is its content."""
 
     value: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """There was an answer and it cannot be used (parse failures)."""
+    """There was an answer, but it is invalid (a parse failure)."""
 
     feedback: Feedback
 
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """There was no answer to judge (call failures).
+    """There was no answer (a call failure).
 
-    With `circuit_open` no call was made; it may be worth while after `retry_after_seconds`.
+    With `circuit_open` no call was made; it may be retried after `retry_after_seconds`.
     """
 
     error_type: CallErrorType
@@ -124,7 +124,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """The ladder ended on a call without an answer, or one that could not be made now."""
+    """The last call had no answer, or could not be made."""
 
     attempts: int
     error_type: CallErrorType
@@ -133,7 +133,7 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The ladder was told to stop before attempt `attempts + 1`."""
+    """The loop was stopped before attempt `attempts + 1`."""
 
     attempts: int
     reason: HaltReason
@@ -143,7 +143,7 @@ Ending = Succeeded | Exhausted | Unanswered | Interrupted
 
 
 def attempts(policy: LadderPolicy) -> Generator[PlannedAttempt, Result, Ending]:
-    """Yield the attempts of one ladder in order and return how it ended."""
+    """Yield the attempts of one retry loop in order and return its outcome."""
     total = policy.retry.max_attempts
     history: list[Result] = []
     for number in range(1, total + 1):
@@ -169,7 +169,7 @@ def attempts(policy: LadderPolicy) -> Generator[PlannedAttempt, Result, Ending]:
 
 
 def plan_attempt(policy: LadderPolicy, number: int, history: Sequence[Result]) -> PlannedAttempt:
-    """Decide how attempt `number` is made, given what came of the ones before it."""
+    """Return attempt `number`, given the results of the earlier attempts."""
     total = policy.retry.max_attempts
     retry = policy.retry
     is_last_of_several = number == total > 1
@@ -191,7 +191,7 @@ def plan_attempt(policy: LadderPolicy, number: int, history: Sequence[Result]) -
 
 
 def _token_allowance(policy: LadderPolicy, invalid: Sequence[Feedback]) -> int:
-    """Allow twice as much after each answer that was cut off, up to the ceiling."""
+    """Return the output limit, doubled after each truncated answer, up to the ceiling."""
     cuts = sum(item.error_type is ParseErrorType.TRUNCATED for item in invalid)
     ceiling = max(policy.max_output_tokens_ceiling, policy.max_output_tokens)
     return min(policy.max_output_tokens << cuts, ceiling)

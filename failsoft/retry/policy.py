@@ -1,4 +1,4 @@
-"""How often and how a planner is asked again."""
+"""The retry policy of a planner."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -9,21 +9,21 @@ from pydantic_core import PydanticCustomError
 MAX_ATTEMPTS_CEILING = 5
 ATTEMPT_NAMES = ("max_retries", "max_attempts")
 
-# The three documented courses; what one leaves open has its default.
+# The three documented presets; options that a preset does not set use their defaults.
 PRESETS: Mapping[str, Mapping[str, object]] = {
-    # A weak model that is being tried out: one call more, and every failure is seen.
+    # For trials of a weak model: one more call.
     "dev": {"max_retries": 3},
     "prod": {"max_retries": 2},
-    # One call and no more, at any price but that of more calls.
+    # One call only.
     "cost-conscious": {"max_retries": 1},
 }
 
 
 class RetryConfig(BaseModel):
-    """The four documented switches of the ladder.
+    """The four documented options of the retry loop.
 
-    `max_retries` and `max_attempts` name one number: the total of provider calls in a
-    ladder, the first one included.
+    `max_retries` and `max_attempts` are names of one number: the total of provider calls in
+    a retry loop, the first one included.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
@@ -49,18 +49,18 @@ class RetryConfig(BaseModel):
 
     @property
     def max_attempts(self) -> int:
-        """The same number under the name s0 gives it."""
+        """The total of provider calls, as `max_retries`."""
         return self.max_retries
 
     @classmethod
     def from_layers(cls, *layers: Mapping[str, object]) -> Self:
-        """Settle layers, weakest first: default, file, environment, request.
+        """Merge layers, weakest first: default, file, environment, request.
 
         Raises pydantic's `ValidationError` naming the key that is out of range or unknown.
         """
-        settled: dict[str, object] = {}
+        merged: dict[str, object] = {}
         for layer in layers:
             if any(name in layer for name in ATTEMPT_NAMES):
-                settled = {key: item for key, item in settled.items() if key not in ATTEMPT_NAMES}
-            settled.update(layer)
-        return cls.model_validate(settled)
+                merged = {key: item for key, item in merged.items() if key not in ATTEMPT_NAMES}
+            merged.update(layer)
+        return cls.model_validate(merged)

@@ -1,4 +1,4 @@
-"""Prompts: the first one, one with feedback, and the simplified last one."""
+"""Prompts: the initial one, one with feedback, and the simplified last one."""
 
 import json
 import re
@@ -14,22 +14,22 @@ _TICKS = re.compile(r"`+")
 
 
 def fenced(text: str, limit: int) -> str:
-    """Put text between fences longer than any in it, cut to `limit` characters."""
-    kept = text if len(text) <= limit else f"{text[:limit]}\n[cut, {len(text)} characters in all]"
-    longest = max((len(run) for run in _TICKS.findall(kept)), default=0)
+    """Return text in a code fence longer than any in it, cut to `limit` characters."""
+    shown = text if len(text) <= limit else f"{text[:limit]}\n[cut, {len(text)} characters in all]"
+    longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{kept}\n{fence}"
+    return f"{fence}\n{shown}\n{fence}"
 
 
 def one_line(text: str, limit: int) -> str:
-    """Text on one line, cut to `limit` characters."""
+    """Return text on one line, cut to `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One line for a prompt, and the pattern it says."""
+    """One line for a prompt, and the fix pattern that it describes."""
 
     pattern_id: int
     text: str
@@ -40,7 +40,7 @@ _PLAIN_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """A tool as a planner sees it: `parameters` is the JSON Schema of its arguments."""
+    """A tool as offered to a planner; `parameters` is the JSON Schema of its arguments."""
 
     name: str
     description: str = ""
@@ -48,22 +48,22 @@ class ToolOffer:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """The named arguments, empty for a tool that takes anything."""
+        """The named arguments, empty for a tool that accepts any."""
         return dict(self.parameters.get("properties", {}))
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The arguments that must be given."""
+        """The names of the required arguments."""
         return tuple(self.parameters.get("required", ()))
 
     @property
     def is_basic(self) -> bool:
-        """Whether every argument is plain: what a simplified prompt falls back to."""
+        """Whether every argument has a plain type; simplified prompts prefer such tools."""
         return all(schema.get("type") in _PLAIN_TYPES for schema in self.properties.values())
 
     @property
     def needs_address(self) -> bool:
-        """Whether it fetches something by address, which a planner without one would invent."""
+        """Whether it takes a URL, which a planner would make up if the goal has none."""
         return "url" in self.properties
 
 
@@ -152,25 +152,25 @@ ASK_AGAIN = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one run of a node is about, the same for all its attempts."""
+    """The input of all attempts of one run of a node."""
 
     schema: PlannerSchema
     goal: str
     tools: tuple[ToolOffer, ...] = ()
     constraints: tuple[str, ...] = ()
     optional_constraints: tuple[str, ...] = ()
-    # What earlier cycles did and what the user answered, one line each.
+    # Results of earlier cycles and answers of the user, one line each.
     context: tuple[str, ...] = ()
-    # What actions may act upon, one line each.
+    # The things that actions may refer to, one line each.
     things: tuple[str, ...] = ()
-    # What has put answers right before, and the patterns that this run is not told.
+    # Known fixes, and the ids of fix patterns that are withheld from this run.
     hints: tuple[Hint, ...] = ()
     withheld_patterns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The two messages of a call, the part of them that is feedback, the fix patterns they tell."""
+    """The two messages of a call, their feedback, and the fix patterns that they mention."""
 
     system: str
     user: str
@@ -179,7 +179,7 @@ class Prompt:
 
 
 def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
-    """The prompt of an attempt: the first without feedback, later ones with it."""
+    """Return the prompt of an attempt; later attempts include feedback."""
     feedback = describe_feedback(request.schema, attempt.feedback, simplified=attempt.simplified)
     hints = _hints_for(request, attempt)
     blocks = [
@@ -206,7 +206,7 @@ def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
 
 
 def _hints_for(request: Request, attempt: PlannedAttempt) -> tuple[Hint, ...]:
-    """Hints are for initial prompts: feedback says more, and a simplified prompt says less."""
+    """Return the hints of an attempt: only initial prompts have them."""
     is_initial = attempt.feedback is None and not attempt.simplified
     return request.hints if is_initial else ()
 
@@ -221,14 +221,14 @@ def _ask(schema: PlannerSchema, attempt: PlannedAttempt) -> str:
 
 
 def _writes_calls(schema: PlannerSchema, attempt: PlannedAttempt) -> bool:
-    """Whether calls of tools are to be written as text, for want of native ones."""
+    """Whether tool calls are requested as text, without native tool calls."""
     return schema is PlannerSchema.ACTIONS and attempt.output_mode is not OutputMode.TOOLS
 
 
 def tools_for(request: Request, attempt: PlannedAttempt) -> tuple[ToolOffer, ...]:
-    """The tools an attempt may name: when it is simplified, the basic ones if there are any.
+    """Return the tools of an attempt: a simplified one gets the basic tools, if there are any.
 
-    Basic is a tool with plain arguments only, and without an address unless the goal gives one.
+    A basic tool has plain arguments only, and takes a URL only if the goal contains one.
     """
     if not attempt.simplified:
         return request.tools
@@ -240,7 +240,7 @@ def tools_for(request: Request, attempt: PlannedAttempt) -> tuple[ToolOffer, ...
 
 
 def describe_tool(tool: ToolOffer) -> str:
-    """One line: the name, what it does, and its arguments as a JSON Schema when it has any."""
+    """Return one line: the name, the description, and the schema of its arguments, if any."""
     line = f"{tool.name}: {one_line(tool.description, 200)}"
     if not tool.properties:
         return line
@@ -258,7 +258,7 @@ def describe_tool(tool: ToolOffer) -> str:
 
 
 def describe_feedback(schema: PlannerSchema, feedback: Feedback | None, *, simplified: bool) -> str:
-    """The answer that failed, why and where, what to avoid, and the request for a corrected one."""
+    """Return the invalid answer, its errors, common mistakes, and the request to correct it."""
     if feedback is None:
         return ""
     text_limit = MAX_BROKEN_CHARACTERS_SIMPLIFIED if simplified else MAX_BROKEN_CHARACTERS
@@ -278,7 +278,7 @@ def describe_feedback(schema: PlannerSchema, feedback: Feedback | None, *, simpl
 
 
 def describe_error(error: ValidationErrorItem) -> str:
-    """Where, as line, column and pointer, and what was expected."""
+    """Return the line, column and pointer of an error, and its message."""
     place = f"line {error.line} column {error.column}: " if error.line else ""
     path = f"{error.path}: " if error.path else ""
     return f"{place}{path}{one_line(error.message, 300)}"
@@ -294,5 +294,5 @@ def _constraints_block(request: Request, attempt: PlannedAttempt) -> str:
 def _list_block(title: str, lines: Sequence[str], limit: int) -> str:
     if not lines:
         return ""
-    listed = "\n".join(f"- {line}" for line in lines)
-    return f"{title}\n{listed if len(listed) <= limit else listed[:limit] + ' [cut]'}"
+    items = "\n".join(f"- {line}" for line in lines)
+    return f"{title}\n{items if len(items) <= limit else items[:limit] + ' [cut]'}"

@@ -1,4 +1,4 @@
-"""One step of a planner that plans a step at a time."""
+"""Proposals: the answers of a planner that plans one step at a time."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ Text = Annotated[str, Field(max_length=65_536)]
 
 
 class Need(StrEnum):
-    """Why only the user can help: the three true user dependencies."""
+    """What only the user can provide."""
 
     INPUT = "input"
     CONFIRMATION = "confirmation"
@@ -34,7 +34,7 @@ class CallTool(_Proposal):
 
 
 class AskUser(_Proposal):
-    """Wait for something only the user has."""
+    """Wait for something that only the user can provide."""
 
     kind: Literal["ask_user"] = "ask_user"
     question: Annotated[str, Field(min_length=1, max_length=4_000)]
@@ -55,9 +55,9 @@ KINDS: dict[str, type[_Proposal]] = {"call_tool": CallTool, "ask_user": AskUser,
 
 
 def payload_of(decision: dict[str, Any]) -> dict[str, Any] | None:
-    """The plan that a decision asks to run: itself, or the one step of a proposal.
+    """Return the plan of a decision: the plan itself, or one with the step of a proposal.
 
-    None when the planner said that nothing is left to do.
+    None when the planner answered that the goal is reached.
     """
     match decision:
         case {"kind": "finish"}:

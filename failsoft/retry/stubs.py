@@ -1,7 +1,7 @@
-"""A plan that stands in when every attempt failed and the goal allows it (X-4): never a success.
+"""Stub plans, used when every attempt failed and the goal allows them; never a success.
 
-Goals of a known pattern get the plan of its template, all others one step that says what it is.
-Every step reads and writes nothing outside of the run: no address, no wait of more than a moment.
+Goals that match a pattern get the plan of its template, all others a single labelled step.
+No step accesses anything outside of the run: no URL, and no wait of more than a moment.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 from failsoft.plans.references import referenced_step
 
 STUB_TITLE = "Stub step: planning did not succeed"
-# Patterns are looked for in the beginning of a goal; one sentence is enough for any of them.
+# Patterns are matched against the beginning of a goal: each fits in one sentence.
 MAX_GOAL = 2_000
 MAX_TEXT = 200
 MAX_PAUSE_SECONDS = 2
@@ -23,7 +23,7 @@ Call = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A pattern of goals, the tools its plan calls, and the calls made of what was matched."""
+    """A pattern of goals, the tools of its plan, and the calls built from a match."""
 
     name: str
     pattern: re.Pattern[str]
@@ -31,7 +31,7 @@ class Template:
     build: Callable[[re.Match[str]], list[Call] | None]
 
     def calls_for(self, goal: str) -> list[Call] | None:
-        """The calls for a goal; None when it does not follow the pattern."""
+        """Return the calls for a goal; None when it does not match the pattern."""
         match = self.pattern.match(goal)
         return self.build(match) if match else None
 
@@ -52,7 +52,7 @@ def _take(match: re.Match[str]) -> list[Call] | None:
 
 
 def _wait(match: re.Match[str]) -> list[Call]:
-    # A stand-in holds no worker for as long as a real plan may.
+    # A stub must not occupy a worker for as long as a real plan may.
     seconds = min(int(match["seconds"]), MAX_PAUSE_SECONDS)
     return [("sleep", {"seconds": seconds})]
 
@@ -66,7 +66,7 @@ def _goal_pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE | re.DOTALL)
 
 
-# In the order in which they are tried.
+# In order of precedence.
 TEMPLATES = (
     Template(
         "take a field of a given object",
@@ -100,9 +100,9 @@ TEMPLATES = (
 
 
 def stub_plan(goal: str = "", tools: Collection[str] | None = None) -> Plan:
-    """The stand-in for a goal, valid by the contract.
+    """Return the stub plan for a goal, valid under the contract.
 
-    `tools` are those that a template may call; None for all of them.
+    `tools` are those that a template may call; None allows all.
     """
     text = goal.strip()[:MAX_GOAL]
     for template in TEMPLATES:
@@ -114,12 +114,12 @@ def stub_plan(goal: str = "", tools: Collection[str] | None = None) -> Plan:
 
 
 def stub_proposal() -> dict[str, Any]:
-    """The same for a planner that plans a step at a time: the end, with nothing done."""
+    """Return the stub of a planner that plans one step at a time: finish, with nothing done."""
     return {"kind": "finish", "answer": STUB_TITLE}
 
 
 def _make_plan(calls: list[Call]) -> Plan:
-    """One step after the other, each titled as what it is."""
+    """Return a plan that makes the calls in sequence, each step titled as a stub."""
     return {
         "steps": [
             {
@@ -134,7 +134,7 @@ def _make_plan(calls: list[Call]) -> Plan:
 
 
 def _escape(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Text of a goal is text: it refers to no step."""
+    """Return a value whose texts are escaped, so that none refers to a step."""
     if isinstance(value, str):
         return f"${value}" if referenced_step(value) else value
     if isinstance(value, dict):

@@ -17,7 +17,7 @@ from django.db.models import Max
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
-from failsoft.completion.loops import Found, tally
+from failsoft.completion.loops import DecidedCheck, count_streak
 from failsoft.completion.specification import CheckSpec
 from failsoft.completion.verdicts import CheckDecision
 from failsoft.identifiers import uuid7
@@ -57,11 +57,11 @@ def checks_of(of: Owner) -> models.QuerySet[CompletionCheck]:
     return checks.order_by("pk")
 
 
-def found_by(of: Owner) -> list[Found]:
-    """What the decided checks of a loop found, in their order."""
+def decided_checks_of(of: Owner) -> list[DecidedCheck]:
+    """Return the decided checks of a loop in order."""
     rows = checks_of(of).filter(state=State.DECIDED)
     return [
-        Found(CheckDecision(row.decision or ""), tuple(row.fingerprints), row.reason)
+        DecidedCheck(CheckDecision(row.decision or ""), tuple(row.fingerprints), row.reason)
         for row in rows
     ]
 
@@ -121,8 +121,8 @@ def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, outcome: CheckOut
     for column, value in outcome.shown().items():
         setattr(row, column, value)
     row.preview = redact(clean_text(outcome.output), PREVIEW_BYTES)
-    found = Found(outcome.verdict.decision, tuple(row.fingerprints), row.reason)
-    counts = tally(spec, [*found_by(loop.of), found])
+    check = DecidedCheck(outcome.verdict.decision, tuple(row.fingerprints), row.reason)
+    counts = count_streak(spec, [*decided_checks_of(loop.of), check])
     row.undecidable_in_a_row = counts.undecidable
     row.same_in_a_row = counts.same
     row.stalled = counts.stalled

@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from failsoft.completion.loops import Found, Move, NextMove, next_turn, tally
+from failsoft.completion.loops import DecidedCheck, Move, NextMove, count_streak, next_turn
 from failsoft.completion.specification import CheckSpec
 from failsoft.completion.verdicts import CheckDecision
 
-YES = Found(CheckDecision.COMPLETE)
-NO = Found(CheckDecision.INCOMPLETE)
-WHO = Found(CheckDecision.UNDECIDABLE, reason="invalid_json")
-SAME = Found(CheckDecision.INCOMPLETE, ("a", "b"))
+YES = DecidedCheck(CheckDecision.COMPLETE)
+NO = DecidedCheck(CheckDecision.INCOMPLETE)
+WHO = DecidedCheck(CheckDecision.UNDECIDABLE, reason="invalid_json")
+SAME = DecidedCheck(CheckDecision.INCOMPLETE, ("a", "b"))
 
 
 def spec(**more: Any) -> CheckSpec:
     return CheckSpec(kind="command", command="review", **more)
 
 
-def turn(found: list[Found], most: int = 100, **more: Any) -> NextMove:
+def turn(found: list[DecidedCheck], most: int = 100, **more: Any) -> NextMove:
     return next_turn(spec(**more), found, len(found), most)
 
 
@@ -48,9 +48,9 @@ def test_x_10_the_threshold_is_three_by_default() -> None:
 
 
 def test_s3_24_s3_35_any_decision_resets_the_count() -> None:
-    assert tally(spec(), [WHO, WHO, NO]).undecidable == 0
-    assert tally(spec(), [WHO, NO, WHO]).undecidable == 1
-    assert tally(spec(), [NO, WHO, WHO]).undecidable == 2
+    assert count_streak(spec(), [WHO, WHO, NO]).undecidable == 0
+    assert count_streak(spec(), [WHO, NO, WHO]).undecidable == 1
+    assert count_streak(spec(), [NO, WHO, WHO]).undecidable == 2
 
 
 def test_s3_23_the_iterations_are_bounded_and_the_end_has_a_reason() -> None:
@@ -75,18 +75,18 @@ def test_a_complete_check_at_the_last_iteration_finishes() -> None:
         ([SAME, SAME], 2, False),
         ([SAME, SAME, SAME], 3, True),
         # The order of fingerprints does not matter.
-        ([SAME, Found(CheckDecision.INCOMPLETE, ("b", "a")), SAME], 3, True),
+        ([SAME, DecidedCheck(CheckDecision.INCOMPLETE, ("b", "a")), SAME], 3, True),
         # Another finding, a decision without fingerprints, an undecidable check: it moves.
-        ([SAME, SAME, Found(CheckDecision.INCOMPLETE, ("a",)), SAME], 1, False),
+        ([SAME, SAME, DecidedCheck(CheckDecision.INCOMPLETE, ("a",)), SAME], 1, False),
         ([NO, NO, NO], 0, False),
         ([SAME, SAME, WHO, SAME], 1, False),
         ([SAME, SAME, SAME, YES], 0, False),
     ],
 )
 def test_a_loop_that_finds_the_same_again_and_again_is_stalled(
-    found: list[Found], same: int, stalled: bool
+    found: list[DecidedCheck], same: int, stalled: bool
 ) -> None:
-    counts = tally(spec(stalled_after=3), found)
+    counts = count_streak(spec(stalled_after=3), found)
 
     assert (counts.same, counts.stalled) == (same, stalled)
 
