@@ -14,7 +14,7 @@ from django.db import connection
 from pydantic import BaseModel
 
 from bench.executor_plans import make_plan
-from config.gc_tuning import set_aside_what_stays
+from config.gc_tuning import freeze_loaded_objects
 from diagnostics.accounts.models import Project
 from plans.models.run import Run
 from plans.runs.running import execute_run
@@ -44,7 +44,7 @@ def run_inline(tool_name: str, shape: str, steps: int) -> dict[str, float]:
     """Execute a stored run; seconds of wall and of this process's CPU, without submitting."""
     project = _project()
     _run_once(project, make_plan(10, shape, tool_name))
-    set_aside_what_stays()
+    freeze_loaded_objects()
     run = submit_run(project.pk, make_plan(steps, shape, tool_name), None)
     begun, cpu = time.perf_counter(), time.process_time()
     execute_run(run.pk)

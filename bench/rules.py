@@ -24,7 +24,7 @@ from django.db import connection
 from agents.demo.loading import load
 from bench.database import running_database, say, server_cpu_seconds
 from bench.filling.loading import fill as fill_events
-from config.gc_tuning import set_aside_what_stays
+from config.gc_tuning import freeze_loaded_objects
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.counts import MINUTE, freeze, read_counts
@@ -136,7 +136,7 @@ def say_minutes(rounds: int, events: int, url: str) -> None:
     now = floor(clock.now(), MINUTE)
     load(project, now, volume=0.1)
     ensure_standard_rules()
-    set_aside_what_stays()  # As a worker's process does.
+    freeze_loaded_objects()  # As a worker's process does.
     evaluate(now)
     taken = [minute_cpu(now + number * MINUTE) for number in range(1, rounds + 1)]
     ours, server = (median(part) for part in zip(*taken, strict=True))

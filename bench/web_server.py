@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.ingest.servers import wsgi_words  # noqa: E402 - the path comes first
-from config.local.parts import web_words  # noqa: E402
+from config.local.parts import web_arguments  # noqa: E402
 
 CLIENTS = 8
 PAGES = ("/accounts/login/", "/no-such-page", "/healthz")
 TICKS = os.sysconf("SC_CLK_TCK")
 PORTS = {"granian ASGI": 18431, "granian WSGI": 18432, "gunicorn": 18433}
 SERVERS = {
-    "granian ASGI": web_words(PORTS["granian ASGI"]),
+    "granian ASGI": web_arguments(PORTS["granian ASGI"]),
     "granian WSGI": wsgi_words(PORTS["granian WSGI"], "config.wsgi:application"),
     "gunicorn": [
         *("-m", "gunicorn", "--workers", "1", "--threads", "4", "--log-level", "error"),

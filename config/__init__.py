@@ -3,4 +3,4 @@
 from failsoft import VERSION
 
 ALIVE = f"ok {VERSION}\n"
-"""What `/healthz` answers: nothing is looked up for it."""
+"""The body of `/healthz`, which performs no checks."""

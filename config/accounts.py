@@ -1,4 +1,4 @@
-"""Signing in: nobody makes an account of their own, unless somebody invited them."""
+"""Sign-in and sessions; accounts require an invitation or an administrator."""
 
 import time
 from collections.abc import Callable
@@ -32,43 +32,43 @@ from diagnostics.selection.ranges import read_zone
 Respond = Callable[[HttpRequest], HttpResponse]
 STAMPS = "stamps"
 POLL = "X-Poll"
-# It refreshes for ever and reads no session: it keeps none open, and ends none.
+# It refreshes itself without a session: it neither extends nor ends one.
 WALLBOARD = "/wallboard/"
-# A session is written at most once in so long.
+# The shortest interval between two writes of a session.
 PRECISION_SECONDS = 60
 ENDED = "You were signed out: the session was idle or has expired."
 
 
 def stamp(session: Any, now: float) -> None:  # noqa: ANN401 - any session store
-    """Note the beginning of a session."""
+    """Store the start time of a session."""
     session[STAMPS] = [now, now]
 
 
-def is_over(began: float, seen: float, now: float) -> bool:
-    """Whether a session has lasted, or lain idle, for too long."""
-    longest: int = settings.FAILSOFT_SESSION_SECONDS
-    idle: int = settings.FAILSOFT_IDLE_SECONDS
-    return now - began >= longest or now - seen >= idle
+def is_over(started_at: float, last_seen_at: float, now: float) -> bool:
+    """Whether a session exceeds its maximum or idle duration."""
+    max_seconds: int = settings.FAILSOFT_SESSION_SECONDS
+    max_idle_seconds: int = settings.FAILSOFT_IDLE_SECONDS
+    return now - started_at >= max_seconds or now - last_seen_at >= max_idle_seconds
 
 
 class SessionLimits:
-    """Ends sessions in time, notes activity and from where a change came, sets the zone."""
+    """Ends expired sessions, records activity and client addresses, sets the time zone."""
 
     def __init__(self, get_response: Respond) -> None:
-        """Remember the next part."""
+        """Store the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer, or lead to signing in anew."""
-        ended = _look_at(request)
-        if ended is not None:
-            return ended
+        """Handle the request, or redirect to sign-in when the session has expired."""
+        response = _check_session(request)
+        if response is not None:
+            return response
         with from_address(address_of(request)), timezone.override(zone_for(request)):
             return self.get_response(request)
 
 
 def zone_for(request: HttpRequest) -> tzinfo:
-    """Return the zone of a page: the one that its address asks for, else the reader's."""
+    """Return the time zone of a page: the one in its URL, else that of the user."""
     for name in (request.GET.get("tz"), getattr(request, "zone", "")):
         with suppress(ValueError):
             if name:
@@ -77,31 +77,31 @@ def zone_for(request: HttpRequest) -> tzinfo:
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """Return the client's address as far as trusted proxies tell it."""
+    """Return the address of the client, as reported by trusted proxies."""
     try:
         return str(get_adapter().get_client_ip(request))
     except PermissionDenied:
         return None
 
 
-def _look_at(request: HttpRequest) -> HttpResponse | None:
-    """End the session when it is time; otherwise note that somebody was here."""
+def _check_session(request: HttpRequest) -> HttpResponse | None:
+    """End an expired session and return the response, else record the activity."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or request.path.startswith(WALLBOARD):
         return None
     if not request.user.is_authenticated:
         return None
     request.zone = request.session.get(ZONE, "")  # type: ignore[attr-defined]  # read by `zone_for`
     now = time.time()
-    # Sessions made otherwise than by signing in (a command, a test) have no stamps yet.
+    # Sessions that were not created by sign-in (a command, a test) have no stamps yet.
     login = request.user.last_login
-    made = login.timestamp() if login else now
-    began, seen = request.session.get(STAMPS, (made, made))
-    if is_over(began, seen, now):
+    created_at = login.timestamp() if login else now
+    started_at, last_seen_at = request.session.get(STAMPS, (created_at, created_at))
+    if is_over(started_at, last_seen_at, now):
         return _end(request)
-    if now - seen >= PRECISION_SECONDS and POLL not in request.headers:
-        request.session[STAMPS] = [began, now]
-        mine = UserSession.objects.filter(session_key=request.session.session_key)
-        mine.update(last_seen_at=timezone.now())
+    if now - last_seen_at >= PRECISION_SECONDS and POLL not in request.headers:
+        request.session[STAMPS] = [started_at, now]
+        user_sessions = UserSession.objects.filter(session_key=request.session.session_key)
+        user_sessions.update(last_seen_at=timezone.now())
     return None
 
 
@@ -121,11 +121,11 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
     """Accounts are made by an administrator, or by accepting an invitation."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Let those in who hold an invitation that is open."""
+        """Whether the session has an open invitation."""
         return invitation_in(request.session) is not None
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
-        """Sign in and note when the session began."""
+        """Sign in and store the start time of the session."""
         super().login(request, user)
         stamp(request.session, time.time())
         _count_as_confirmed(request)
@@ -138,7 +138,7 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         request: HttpRequest,
         **credentials: Any,  # noqa: ANN401 - as allauth has it
     ) -> None:
-        """Keep what was tried out of the log: some type their password as their name."""
+        """Log the failure without the input: some users type their password as their name."""
         logger.info("sign_in_failed", address=self.get_client_ip(request))
 
     def _get_login_attempts_cache_key(
@@ -146,12 +146,12 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         request: HttpRequest,
         **credentials: Any,  # noqa: ANN401 - as allauth has it
     ) -> str:
-        """Count by name alone: another host name in the request is no new beginning."""
+        """Return the key by name only: another Host header must not reset the count."""
         return attempts_key(credentials.get("email", credentials.get("username", "")))
 
 
 def _count_as_confirmed(request: HttpRequest) -> None:
-    """Whoever has just signed in need not prove it once more for the next minutes."""
+    """Mark a new sign-in as reauthenticated, so that it is not confirmed again at once."""
     records = get_authentication_records(request, request.user)
     for record in records:
         if record["method"] in {"password", "mfa"}:
@@ -160,14 +160,16 @@ def _count_as_confirmed(request: HttpRequest) -> None:
 
 
 def attempts_key(login: str) -> str:
-    """Return the key under which bad sign-ins of a name are counted."""
+    """Return the key that counts failed sign-ins of a name."""
     return f"sign-in:{login.lower()}"
 
 
 def attempts_cache_key(rate: Rate, key: str) -> str:
-    """Return the place in the cache where allauth counts by such a key."""
-    # Of a rate by key, nothing of the request is asked.
-    nobody = HttpRequest()
+    """Return the cache key of allauth for such a count."""
+    # A rate by key does not depend on the request.
+    empty_request = HttpRequest()
     return str(
-        get_cache_key(nobody, app="allauth.account", action="login_failed", rate=rate, key=key)
+        get_cache_key(
+            empty_request, app="allauth.account", action="login_failed", rate=rate, key=key
+        )
     )

@@ -1,4 +1,4 @@
-"""Django's administration behind our own sign-in, with every model of ours."""
+"""Django's admin behind the sign-in of the product, with all its models."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.db.models import Field
 
 from diagnostics.accounts.administration import SentenceFilter, read_only, register_rest
 
-# Registered by their makers with their secrets; here they are looked at without.
+# Their packages register them with secrets; here they are read-only without.
 OTHERS = (Authenticator, SocialApp, SocialToken, UserSession)
 
 
@@ -21,7 +21,7 @@ def _has_choices(field: "Field[Any, Any]") -> bool:
 
 
 def prepare_administration() -> None:
-    """Register what has no page yet, and sign in where everybody signs in."""
+    """Register models without an admin page, and use the sign-in of the product."""
     for model in OTHERS:
         if admin.site.is_registered(model):
             admin.site.unregister(model)

@@ -4,14 +4,14 @@ from diagnostics.redaction.redactor import register_settings_secrets
 
 
 class FailsoftConfig(AppConfig):
-    """The house: system checks of the settings."""
+    """The app of settings and system checks."""
 
     name = "config"
     label = "config"
     verbose_name = "Failsoft"
 
     def ready(self) -> None:
-        """Load the Celery application, register the checks, mask our own secrets."""
+        """Load the Celery application, register the checks, and mask the secrets of settings."""
         from config import celery, checks  # noqa: F401, PLC0415 - needs ready apps
 
         register_settings_secrets()

@@ -1,6 +1,6 @@
-"""The web application: an event loop takes requests in, a few threads answer them.
+"""The web application: an event loop receives requests, a few threads handle them.
 
-A thread gets a request whose body is there, so a sender that is slow or hangs holds none.
+A thread gets a request with its complete body, so a slow client does not occupy a thread.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ from django.http.response import HttpResponseBase
 from django.urls import get_resolver, set_script_prefix
 
 from config import ALIVE
-from config.gc_tuning import set_aside_what_stays
+from config.gc_tuning import freeze_loaded_objects
 from diagnostics.rest.batches import MAX_PLAIN_BYTES
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-# One byte more than any view accepts is read; the view refuses it in its own words.
+# One byte more than any view accepts, so that the view refuses the body itself.
 LARGEST_BODY_BYTES = MAX_PLAIN_BYTES + 1
-# Bodies of all requests together; more are answered 503.
+# The limit for the bodies of all requests; beyond it requests get 503.
 HELD_BODY_BYTES = 64 << 20
 BODY_GRACE_SECONDS = 10.0
 BODY_BYTES_PER_SECOND = 1024
 BODY_SECONDS = 60.0
-# How long a complete request waits for a thread.
+# The longest wait of a complete request for a thread.
 THREAD_SECONDS = 30.0
-# The same for readers of a streamed answer; only the time spent waiting for them counts.
+# The same for clients of a streamed response; only the time spent waiting for them counts.
 READER_GRACE_SECONDS = 10.0
 READER_BYTES_PER_SECOND = 16 << 10
 BLOCK_BYTES = 64 << 10
@@ -64,18 +64,18 @@ class SlowReaderError(Exception):
 
 
 def body_seconds(size: int) -> float:
-    """Return how long a body may take, of which `size` bytes have come."""
+    """Return the time limit of a body after `size` bytes."""
     return min(BODY_GRACE_SECONDS + size / BODY_BYTES_PER_SECOND, BODY_SECONDS)
 
 
 def reader_seconds(size: int) -> float:
-    """Return how long we may have waited for a reader who has taken `size` bytes."""
+    """Return the limit of the total wait for a client that has read `size` bytes."""
     return READER_GRACE_SECONDS + size / READER_BYTES_PER_SECOND
 
 
 @dataclass
 class Exchange:
-    """One request and the way back, as the threads see them."""
+    """One request and its channels, as passed to the threads."""
 
     scope: Message
     receive: Receive
@@ -91,19 +91,19 @@ class Application(ASGIHandler):
     def __init__(self, threads: int) -> None:
         """Load the middleware; at most half of the threads send streams."""
         super().__init__()
-        self._free = asyncio.Semaphore(threads)
+        self._free_threads = asyncio.Semaphore(threads)
         self._threads = ThreadPoolExecutor(threads, "request")
-        # Blocked requests must not keep anybody from asking what is wrong.
+        # Blocked requests must not block the readiness check.
         self._health = ThreadPoolExecutor(HEALTH_THREADS, "readiness")
         self._streams = threading.BoundedSemaphore(max(threads // 2, 1))
-        self._held = 0
+        self._held_bytes = 0
 
     def load_middleware(self, is_async: bool = False) -> None:
-        """Load it for threads, whatever the base wants."""
+        """Load the synchronous middleware, for threads."""
         super().load_middleware(is_async=False)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:  # type: ignore[override] # messages are plain dicts
-        """Answer a request, as ASGI has it."""
+        """Handle a request (ASGI)."""
         if scope["path"] == "/healthz" and scope["method"] in ("GET", "HEAD"):
             await _send(send, HttpResponse(ALIVE, content_type="text/plain"))
             return
@@ -118,12 +118,12 @@ class Application(ASGIHandler):
         except OverloadedError:
             response = _overloaded()
         finally:
-            self._held -= exchange.size
+            self._held_bytes -= exchange.size
         if response is not None:
             await _send(send, response)
 
     async def _read(self, exchange: Exchange) -> None:
-        """Collect the body, or what a view needs of it to see that it is too large."""
+        """Read the body, up to the size that every view refuses."""
         if not _has_body(exchange.scope):
             return
         begin = exchange.loop.time()
@@ -135,15 +135,15 @@ class Application(ASGIHandler):
             raise SlowBodyError from None
 
     async def _read_chunk(self, exchange: Exchange) -> bool:
-        """Take what has come; False at the end."""
+        """Read one chunk; return False at the end."""
         message = await exchange.receive()
         if message["type"] == "http.disconnect":
             raise RequestAborted
         chunk = message.get("body", b"")
         exchange.chunks.append(chunk)
         exchange.size += len(chunk)
-        self._held += len(chunk)
-        if self._held > HELD_BODY_BYTES:
+        self._held_bytes += len(chunk)
+        if self._held_bytes > HELD_BODY_BYTES:
             raise OverloadedError
         is_too_large = exchange.size >= LARGEST_BODY_BYTES
         return bool(message.get("more_body")) and not is_too_large
@@ -156,27 +156,27 @@ class Application(ASGIHandler):
         try:
             return await run(self._threads, self._respond, exchange)
         finally:
-            self._free.release()
+            self._free_threads.release()
 
     async def _take_thread(self) -> None:
-        if not self._free.locked():
-            await self._free.acquire()
+        if not self._free_threads.locked():
+            await self._free_threads.acquire()
             return
         try:
             async with asyncio.timeout(THREAD_SECONDS):
-                await self._free.acquire()
+                await self._free_threads.acquire()
         except TimeoutError:
             raise OverloadedError from None
 
     def _respond(self, exchange: Exchange) -> HttpResponse | None:
-        """Let Django answer, in a thread; None when the answer was sent as a stream."""
+        """Return the response of Django, in a thread; None when it was streamed."""
         set_script_prefix("/")
         request_started.send(sender=type(self), scope=exchange.scope)
         body = b"".join(exchange.chunks)
-        request, refusal = self.create_request(
+        request, error_response = self.create_request(
             _with_length(exchange.scope, len(body)), BytesIO(body)
         )
-        response: Any = refusal if request is None else self.get_response(request)
+        response: Any = error_response if request is None else self.get_response(request)
         try:
             if not response.streaming:
                 return cast("HttpResponse", response)
@@ -186,7 +186,7 @@ class Application(ASGIHandler):
         finally:
             response.close()
             if response.status_code >= REFUSED and exchange.size >= LARGE_BODY_BYTES:
-                # A refusal's traceback and its frames hold each other, and the body.
+                # The traceback of a refusal and its frames are a cycle that holds the body.
                 gc.collect(0)
 
     def _stream(self, exchange: Exchange, response: Any) -> HttpResponse | None:  # noqa: ANN401 - a streaming response
@@ -200,26 +200,28 @@ class Application(ASGIHandler):
 
 
 class Stream:
-    """An answer sent piece by piece from a thread, to a reader who has to keep up."""
+    """A response streamed from a thread, with a minimum rate for the client."""
 
     def __init__(self, exchange: Exchange) -> None:
-        """Watch for the reader's leaving."""
+        """Begin to watch for a disconnect of the client."""
         self._exchange = exchange
-        self._left = asyncio.run_coroutine_threadsafe(_leaving(exchange.receive), exchange.loop)
+        self._disconnected = asyncio.run_coroutine_threadsafe(
+            _wait_for_disconnect(exchange.receive), exchange.loop
+        )
         self._waited = 0.0
         self._size = 0
 
     def send(self, response: Any) -> None:  # noqa: ANN401 - a streaming response
-        """Send all of it; SlowReaderError breaks the connection off, a reader who left ends it."""
+        """Send the response; stop at a disconnect, raise SlowReaderError for a slow client."""
         try:
             self._put(_start_of(response))
             for block in _blocks(response):
-                if self._left.done():
+                if self._disconnected.done():
                     return
                 self._put(_body(block, more=True))
             self._put(_body(b"", more=False))
         finally:
-            self._left.cancel()
+            self._disconnected.cancel()
 
     def _put(self, message: Message) -> None:
         begin = monotonic()
@@ -235,8 +237,8 @@ class Stream:
         self._size += len(message.get("body", b""))
 
 
-async def _leaving(receive: Receive) -> None:
-    """Return when the client has left; what is left of its request comes first."""
+async def _wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has disconnected, skipping the rest of its request."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -266,7 +268,7 @@ def _body(body: bytes, *, more: bool) -> Message:
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join pieces to blocks that are worth a turn of the loop."""
+    """Yield pieces joined to larger blocks, to save iterations of the event loop."""
     block = bytearray()
     for piece in pieces:
         block += piece
@@ -282,18 +284,18 @@ def _has_body(scope: Message) -> bool:
 
 
 def _with_length(scope: Message, size: int) -> Message:
-    """Return the scope of a chunked body as one of a body whose length is known."""
+    """Return the scope of a chunked body as that of a body with a known length."""
     if b"transfer-encoding" not in dict(scope["headers"]):
         return scope
-    kept = [pair for pair in scope["headers"] if pair[0] != b"transfer-encoding"]
-    return scope | {"headers": [*kept, (b"content-length", b"%d" % size)]}
+    headers = [pair for pair in scope["headers"] if pair[0] != b"transfer-encoding"]
+    return scope | {"headers": [*headers, (b"content-length", b"%d" % size)]}
 
 
 def _as_whole(response: Any) -> HttpResponse:  # noqa: ANN401 - a streaming response
-    whole = HttpResponse(b"".join(response), status=response.status_code)
-    whole.headers = response.headers
-    whole.cookies = response.cookies
-    return whole
+    buffered = HttpResponse(b"".join(response), status=response.status_code)
+    buffered.headers = response.headers
+    buffered.cookies = response.cookies
+    return buffered
 
 
 def _refusal(status: int, code: str, detail: str | None) -> HttpResponse:
@@ -307,15 +309,15 @@ def _overloaded() -> HttpResponse:
 
 
 def _load() -> Application:
-    """Load everything before the first request, not during it."""
+    """Load everything before the first request."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     # Threads of one web process share connections; see config.database.
     os.environ.setdefault("FAILSOFT_DATABASE_POOL_SIZE", "12")
     django.setup(set_prefix=False)
-    loaded = Application(settings.FAILSOFT_WEB_THREADS)
+    app = Application(settings.FAILSOFT_WEB_THREADS)
     get_resolver().url_patterns  # noqa: B018 - loads on access
-    set_aside_what_stays()
-    return loaded
+    freeze_loaded_objects()
+    return app
 
 
 application = _load()

@@ -1,4 +1,4 @@
-"""The Celery application: the broker is a hint, the row is the truth."""
+"""The Celery application; messages are hints, rows are authoritative."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from celery.worker import state
 from django.conf import settings
 from kombu import Connection, Queue
 
-from config.gc_tuning import set_aside_what_stays
+from config.gc_tuning import freeze_loaded_objects
 from config.local.launch import end_with_starter
 from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 from plans.runs import worker_threads
@@ -21,12 +21,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 QUEUES = ("plan", "steps", "notify", "report", "fold")
 
-# What beat sends, and how often, in seconds.
+# The periodic tasks of the scheduler, with their intervals in seconds.
 BEAT = (
     ("diagnostics.tasks.relay_outbox", 1.0),
     ("diagnostics.tasks.beat_heartbeat", 2.0),
     ("diagnostics.tasks.fold_deltas", 2.0),
-    # A minute is looked at once: more often only makes it sooner.
+    # A minute is evaluated once; a shorter interval only makes it earlier.
     ("diagnostics.tasks.evaluate_alerts", 10.0),
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
@@ -42,8 +42,8 @@ BEAT = (
     ("diagnostics.tasks.maintain_partitions", 3600.0),
 )
 
-# Marks go through these queues: they show that workers take work, and what is drained.
-# Workers of `fold` are seen by the heartbeat above.
+# Marker tasks go through these queues to show that workers consume them. The heartbeat
+# above does the same for `fold`.
 PINGED_QUEUES = ("plan", "steps")
 MARK_TASK = "diagnostics.tasks.mark_queue"
 MARK_SECONDS = 5.0
@@ -53,7 +53,7 @@ PUBLISH_SECONDS = 2.0
 AMQP_BOUNDS = ("connect_timeout", "read_timeout", "write_timeout")
 REDIS_BOUNDS = ("socket_connect_timeout", "socket_timeout")
 
-# The first match wins: upkeep never waits behind plans or steps.
+# The first match wins: maintenance never waits behind plans or steps.
 ROUTES = (
     ("diagnostics.tasks.deliver_*", {"queue": "notify"}),
     ("diagnostics.tasks.report_*", {"queue": "report"}),
@@ -65,26 +65,26 @@ ROUTES = (
 
 
 def make_queues(broker_url: str) -> tuple[Queue, ...]:
-    """Return the queues; quorum queues where the broker is RabbitMQ."""
+    """Return the queues; quorum queues for RabbitMQ."""
     kind = {"x-queue-type": "quorum"} if broker_url.startswith("amqp") else None
     return tuple(Queue(name, queue_arguments=kind) for name in QUEUES)
 
 
 def make_transport_options(broker_url: str) -> dict[str, object]:
-    """Return the transport's options: a publisher gives up at once, the row stays.
+    """Return transport options with which publishers fail immediately; the row remains.
 
-    Without a bound, a publish waits for a broker that is down for ever, in a request.
+    Without a bound, a publish in a request waits forever for a broker that is down.
     """
-    bounded: dict[str, object] = dict.fromkeys(
+    options: dict[str, object] = dict.fromkeys(
         ("max_retries", "interval_start", "interval_step", "interval_max"), 0
     )
     if broker_url.startswith("amqp"):
-        return bounded
-    return {**bounded, "visibility_timeout": settings.FAILSOFT_BROKER_VISIBILITY_SECONDS}
+        return options
+    return {**options, "visibility_timeout": settings.FAILSOFT_BROKER_VISIBILITY_SECONDS}
 
 
 def make_schedule() -> dict[str, dict[str, object]]:
-    """Return beat's entries; one that is late is dropped, so none pile up."""
+    """Return the schedule; late tasks expire, so that they do not accumulate."""
     schedule: dict[str, dict[str, object]] = {
         name: {"task": name, "schedule": seconds, "options": {"expires": 2 * seconds}}
         for name, seconds in BEAT
@@ -100,19 +100,21 @@ def make_schedule() -> dict[str, dict[str, object]]:
 
 
 class Failsoft(Celery):
-    """Celery, but publishers give up on a broker that hangs; consumers wait for theirs."""
+    """Celery with timeouts for publishers; consumers still wait for the broker."""
 
     def connection_for_write(
         self,
         url: str | None = None,
         **options: Any,  # noqa: ANN401 - as the base has it
     ) -> Connection:
-        """Return a connection on which nothing takes longer than PUBLISH_SECONDS."""
-        given = options.pop("transport_options", None) or {}
+        """Return a connection with timeouts of PUBLISH_SECONDS."""
+        transport_options = options.pop("transport_options", None) or {}
         is_amqp = (url or self.conf.broker_write_url).startswith("amqp")
         names = AMQP_BOUNDS if is_amqp else REDIS_BOUNDS
         bounds = dict.fromkeys(names, PUBLISH_SECONDS)
-        return super().connection_for_write(url, transport_options=bounds | given, **options)
+        return super().connection_for_write(
+            url, transport_options=bounds | transport_options, **options
+        )
 
 
 app = Failsoft("failsoft")
@@ -120,12 +122,12 @@ app = Failsoft("failsoft")
 
 @worker_process_init.connect
 def prepare_process(**kwargs: object) -> None:
-    """Let a process that executes tasks hand its run on when its worker stops.
+    """Prepare a process that executes tasks: on SIGTERM of the worker it requeues its run.
 
-    On one machine it does not work on when its worker has been killed.
+    In the one-machine stack the process ends when its worker is killed.
     """
     worker_threads.handle_stop_signal()
-    set_aside_what_stays()
+    freeze_loaded_objects()
     if settings.FAILSOFT_LOCAL_STACK:
         end_with_starter(signal.SIGKILL)
 
@@ -134,8 +136,8 @@ stall = Stall()
 
 
 @worker_ready.connect
-def watch_for_a_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - untyped
-    """End this worker when it has room and takes nothing of what waits for it."""
+def watch_for_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - untyped
+    """End this worker when it has free slots but does not consume waiting messages."""
     queues = list(sender.app.amqp.queues.consume_from)
     watch(
         stall,
@@ -146,14 +148,14 @@ def watch_for_a_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - 
 
 
 @task_received.connect
-def note_a_message(**kwargs: object) -> None:
-    """Remember that this worker takes messages."""
+def record_message(**kwargs: object) -> None:
+    """Record that this worker consumes messages."""
     stall.note_message()
 
 
 @worker_shutting_down.connect
-def tell_of_the_end(**kwargs: object) -> None:
-    """Tell the processes of this worker that it is stopping."""
+def notify_children_of_stop(**kwargs: object) -> None:
+    """Signal the child processes that the worker is stopping."""
     for child in active_children():
         if child.pid is not None:
             with suppress(ProcessLookupError):
@@ -163,8 +165,8 @@ def tell_of_the_end(**kwargs: object) -> None:
 app.conf.update(
     broker_url=settings.BROKER_URL or "memory://",
     broker_connection_retry_on_startup=True,
-    # A broker that loses patience with a long task closes the channel. The worker
-    # opens another one, and what it gets again it finds taken.
+    # A broker may close the channel during a long task. The worker opens another one,
+    # and skips redelivered messages whose rows are taken.
     broker_channel_error_retry=True,
     broker_transport_options=make_transport_options(settings.BROKER_URL),
     result_backend=None,

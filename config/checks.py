@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register  # n
 
 from diagnostics.outbound.credentials import CredentialError, check_reference
 
-# A re-sent event is recognised for so long.
+# The period in which a resent event is recognised.
 IDENTITY_DAYS = 8
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 Messages = Iterator[CheckMessage]
@@ -20,24 +20,24 @@ SystemCheck = Callable[[Sequence[AppConfig] | None], list[CheckMessage]]
 def _registered(
     *tags: str, deploy: bool = False
 ) -> Callable[[Callable[[], Messages]], SystemCheck]:
-    """Make a system check of a function that yields what is wrong."""
+    """Return a decorator that registers a generator of messages as a system check."""
 
-    def register_one(find: Callable[[], Messages]) -> SystemCheck:
+    def register_check(find: Callable[[], Messages]) -> SystemCheck:
         def check(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
             return list(find())
 
         register(check, *tags, deploy=deploy)
         return check
 
-    return register_one
+    return register_check
 
 
 @_registered(Tags.urls)
 def check_base_url() -> Messages:
-    """config.E001: a mail to somebody else must not link to this machine's loopback."""
+    """config.E001: links in mails must not point to the loopback address."""
     host = urlsplit(settings.FAILSOFT_BASE_URL).hostname
-    named = set(settings.ALLOWED_HOSTS) - LOOPBACK_HOSTS
-    if named and host in LOOPBACK_HOSTS:
+    other_hosts = set(settings.ALLOWED_HOSTS) - LOOPBACK_HOSTS
+    if other_hosts and host in LOOPBACK_HOSTS:
         yield Error(
             f"FAILSOFT_BASE_URL is {settings.FAILSOFT_BASE_URL}, but other hosts are"
             " served: links in mails would not work.",
@@ -65,7 +65,7 @@ def check_time_limits() -> Messages:
 
 @_registered(Tags.security)
 def check_secret_key() -> Messages:
-    """config.E003: sessions are signed with something nobody can guess."""
+    """config.E003: the key that signs sessions must not be guessable."""
     if len(set(settings.SECRET_KEY)) < 16:
         yield Error(
             "FAILSOFT_SECRET_KEY is easy to guess.",
@@ -76,7 +76,7 @@ def check_secret_key() -> Messages:
 
 @_registered(Tags.security)
 def check_working_key() -> Messages:
-    """config.E004: the working store is encrypted with a random key."""
+    """config.E004: the key that encrypts the working store must be random."""
     key = base64.b64decode(settings.FAILSOFT_WORKING_KEY)
     if key and len(set(key)) < 8:
         yield Error(
@@ -88,7 +88,7 @@ def check_working_key() -> Messages:
 
 @_registered()
 def check_retention() -> Messages:
-    """config.E005: details belong to events; an event is not forgotten before its id is."""
+    """config.E005: details must not outlive events, nor ids of events the events."""
     payloads, events = settings.FAILSOFT_KEEP_PAYLOAD_DAYS, settings.FAILSOFT_KEEP_EVENT_DAYS
     if not payloads <= events >= IDENTITY_DAYS:
         yield Error(
@@ -101,7 +101,7 @@ def check_retention() -> Messages:
 
 @_registered(Tags.security)
 def check_oidc() -> Messages:
-    """config.E006, W001: single sign-on is whole, encrypted, and for one's own people."""
+    """config.E006, E007, W001: single sign-on is complete, uses TLS and limits domains."""
     issuer = settings.FAILSOFT_OIDC_ISSUER
     if not issuer:
         return
@@ -133,7 +133,7 @@ def check_oidc() -> Messages:
 
 @_registered(deploy=True)
 def check_mail() -> Messages:
-    """config.W002: alerts, reports and new passwords need a way out."""
+    """config.W002: alerts, reports and password links need a mail server."""
     if not settings.EMAIL_BACKEND.endswith("smtp.EmailBackend"):
         yield Warning(
             "No mail server is set: alerts, reports and password links are not delivered.",
@@ -144,7 +144,7 @@ def check_mail() -> Messages:
 
 @_registered(Tags.security, deploy=True)
 def check_second_factor() -> Messages:
-    """config.W003: staff change how this is run; a password alone is little."""
+    """config.W003: staff accounts need a second factor."""
     if not settings.FAILSOFT_REQUIRE_MFA:
         yield Warning(
             "Staff may sign in without a second factor.",

@@ -2,7 +2,7 @@
 
 The file is TOML or JSON, named by `FAILSOFT_CONFIG`; its keys are the field names below.
 `FAILSOFT_ENV_FILE` names a file of more environment variables; those that are set win.
-Where no database is named at all, the running one-machine stack is used.
+Without a database URL, the settings of the running one-machine stack are used.
 """
 
 import base64
@@ -48,9 +48,9 @@ WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32
 DATABASE_SCHEMES = ("postgres", "postgresql")
 BROKER_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps", "memory")
-# Names that begin so are ours: one that is unknown is a slip of the pen.
+# Unknown names with these prefixes are refused as typing errors.
 PREFIXES = ("FAILSOFT_", "CCOS_", "ROBOPPI_")
-# Read outside of Configuration: by its own sources, by clients, by completion checks.
+# Read outside of Configuration: by its sources, by clients, by completion checks.
 OTHER_NAMES = (
     "FAILSOFT_CONFIG",
     "FAILSOFT_ENV_FILE",
@@ -62,17 +62,17 @@ OTHER_NAMES = (
     "FAILSOFT_ITERATION",
     *(name for names in NAMES.values() for name in names),
 )
-# What Kubernetes sets in every pod for a service whose name begins with `failsoft`.
+# Set by Kubernetes in every pod for a service whose name begins with `failsoft`.
 SERVICE_LINK = re.compile(r".*_(SERVICE_(HOST|PORT)|PORT)(_[A-Z0-9_]+)?")
 
 
 class ConfigurationError(Exception):
-    """A setting is wrong; the message names its key and what is expected."""
+    """A setting is invalid; the message names its key and the expected value."""
 
 
-def _usual_checks(settled: dict[str, Any]) -> dict[str, list[str]]:
-    """The checks of the example workflows; nothing where a server's database is named."""
-    if settled["database_url"] and not settled["local_stack"]:
+def _example_checks(fields: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the checks of the example workflows; none on a server."""
+    if fields["database_url"] and not fields["local_stack"]:
         return {}
     folder = Path(__file__).resolve().parent.parent / "examples/checks"
     return {path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))}
@@ -104,7 +104,7 @@ def _http(value: str) -> str:
 
 
 def _ping(value: str) -> str:
-    # As it is: a slash at its end may mean something to whoever is asked.
+    # Unchanged: a trailing slash may matter to the receiver.
     if value and urlsplit(value).scheme not in {"http", "https"}:
         raise ValueError("must be an http:// or https:// address")
     return value
@@ -174,7 +174,7 @@ Words = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
 
 
 class Configuration(BaseSettings):
-    """All settings, checked at start."""
+    """All settings, validated at startup."""
 
     model_config = SettingsConfigDict(
         env_prefix="FAILSOFT_", extra="forbid", frozen=True, populate_by_name=True
@@ -192,20 +192,20 @@ class Configuration(BaseSettings):
     model_key: SecretStr = SecretStr("")
     allow_scripted: bool = False
     http_allow_private: bool = False
-    # Where the file of a credential may lie.
+    # The folders of credential files.
     secret_dirs: Annotated[Words, AfterValidator(_absolute)] = ["/run/secrets"]
     redact_emails: bool = False
     mcp_servers: Annotated[dict[str, Any], AfterValidator(_servers)] = {}
     local_stack: bool = False
-    # What a completion check of kind command may run, by name.
-    check_commands: Commands = Field(default_factory=_usual_checks)
+    # The commands that completion checks may run, by name.
+    check_commands: Commands = Field(default_factory=_example_checks)
     workspace_dir: Path | None = None
-    # How long raw values stay in the working store after their owner has ended.
+    # The retention of raw values in the working store after their owner has ended.
     working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
-    # How long events, their details and their counts are kept (docs/storage.md).
+    # The retention of events, their details and their counts (docs/storage.md).
     keep_payload_days: int = Field(default=30, ge=1, le=3650)
     keep_event_days: int = Field(default=90, ge=1, le=3650)
-    # How long pages show the same verdict before it is judged anew.
+    # The time for which pages cache a verdict.
     verdict_seconds: int = Field(default=10, ge=0, le=300)
     keep_report_days: int = Field(default=400, ge=1, le=3650)
     keep_minute_hours: int = Field(default=48, ge=48, le=24 * 62)
@@ -215,9 +215,9 @@ class Configuration(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     email_url: Annotated[str, AfterValidator(_mail)] = ""
     email_from: str = "failsoft@localhost"
-    # Asked after each look of the evaluator; who is not asked for a while knows.
+    # Requested after each evaluation of alerts; the receiver alerts when requests stop.
     ping_url: Annotated[str, AfterValidator(_ping)] = ""
-    # Whom `check_alerter` mails, through no queue and no worker.
+    # The recipient of `check_alerter`, mailed without queue and worker.
     alerter_mail: str = ""
     require_mfa: bool = True
     trusted_proxies: int = Field(default=0, ge=0, le=10)
@@ -227,35 +227,35 @@ class Configuration(BaseSettings):
     oidc_client_secret: Annotated[str, AfterValidator(_reference)] = ""
     oidc_allowed_domains: Words = []
     database_pool_size: int = Field(default=0, ge=0, le=100)
-    # Requests that one web process answers at a time; more wait on its event loop.
+    # Simultaneous requests of one web process; more wait on its event loop.
     web_threads: int = Field(default=4, ge=1, le=64)
     task_soft_limit_seconds: int = Field(default=540, ge=1)
     task_hard_limit_seconds: int = Field(default=600, ge=1)
     broker_visibility_seconds: int = Field(default=1800, ge=1)
-    # The environment of goals that are planned here.
+    # The environment of goals that are planned by this installation.
     environment: str = Field(default="", max_length=100)
-    # What is deployed here; a run remembers with which release it began.
+    # The deployed release; a run is pinned to it.
     release: str = Field(default=VERSION, min_length=1, max_length=64)
-    # How long a run or a step counts as under way after its worker was last heard of.
+    # The time after the last heartbeat of a worker until its runs and steps are recovered.
     run_lease_seconds: float = Field(default=60, ge=2, le=3600, allow_inf_nan=False)
-    # Steps of one inline run at a time.
+    # Parallel steps of one inline run.
     run_parallel_steps: int = Field(default=4, ge=1, le=64)
     plan_retry: RetryPolicy = Field(default={}, validate_default=True)
     breaker_threshold: int = Field(default=5, ge=1, le=1000)
-    # The first one; later ones are longer, up to eight times as long.
+    # The first cool-down; later ones are up to eight times as long.
     breaker_cool_down_seconds: float = Field(default=10.0, ge=0.1, le=3600, allow_inf_nan=False)
-    # Quotas of projects that have none of their own, in events; 0 is no limit.
+    # Default quotas of projects, in events; 0 is no limit.
     key_events_per_second: int = Field(default=10_000, ge=0, le=10_000_000)
     key_burst_events: int = Field(default=100_000, ge=1_000, le=100_000_000)
     events_per_day: int = Field(default=0, ge=0, le=10**12)
     events_per_month: int = Field(default=0, ge=0, le=10**12)
     spike_events_per_minute: int = Field(default=300_000, ge=0, le=10**9)
-    # How many refused requests and items a project's inbox holds.
+    # The number of refused requests and items that are kept for a project.
     rejects_kept: int = Field(default=1_000, ge=0, le=100_000)
     breaker_policy: Literal["single_attempt", "deny"] = "single_attempt"
-    # Without a new success for so long, a fix pattern is told no more.
+    # A fix pattern expires after this time without a new success.
     fix_pattern_expiry_days: int = Field(default=30, ge=1, le=3650)
-    # The share of runs that is told nothing, for comparison.
+    # The share of runs without fix patterns, for comparison.
     fix_pattern_withheld_percent: int = Field(default=20, ge=0, le=100)
 
     @model_validator(mode="after")
@@ -267,7 +267,7 @@ class Configuration(BaseSettings):
         return self
 
     def by_variable(self, *, without: Set[str]) -> dict[str, Any]:
-        """Return each value under the environment variable that sets it, secrets in plain."""
+        """Return all values by environment variable, with secrets in plain text."""
         fields = Configuration.model_fields.keys() - without
         return {env_name(field): _plain(getattr(self, field)) for field in fields}
 
@@ -281,18 +281,18 @@ class Configuration(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments, environment, file, running local stack."""
-        named = (init_settings, env_settings, _file_source(settings_cls))
-        if any(source().get("database_url") for source in named):
-            return named
-        return (*named, InitSettingsSource(settings_cls, init_kwargs=read_runtime()))
+        sources = (init_settings, env_settings, _file_source(settings_cls))
+        if any(source().get("database_url") for source in sources):
+            return sources
+        return (*sources, InitSettingsSource(settings_cls, init_kwargs=read_runtime()))
 
 
 def _file_source(settings_cls: type[BaseSettings]) -> InitSettingsSource:
     try:
-        found = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
+        values = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
     except FileError as error:
         raise ConfigurationError(f"FAILSOFT_CONFIG: {error}") from None
-    return InitSettingsSource(settings_cls, init_kwargs=found)
+    return InitSettingsSource(settings_cls, init_kwargs=values)
 
 
 def _plain(value: object) -> object:
@@ -306,11 +306,11 @@ def env_name(field: str) -> str:
 
 
 def _explain(error: ValidationError) -> str:
-    """One line: each wrong key where it was set and what is expected, never the value."""
+    """Return one line with each invalid key, its source and the expected value."""
     faults = error.errors(include_input=False, include_url=False)
-    # Said of a default whose inputs are wrong themselves.
-    real = [fault for fault in faults if fault["type"] != "default_factory_not_called"]
-    return "; ".join(_explain_fault(fault["loc"], fault) for fault in real)
+    # Reported for a default that depends on invalid fields.
+    errors = [fault for fault in faults if fault["type"] != "default_factory_not_called"]
+    return "; ".join(_explain_fault(fault["loc"], fault) for fault in errors)
 
 
 def _explain_fault(place: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
@@ -324,8 +324,8 @@ def _explain_fault(place: tuple[int | str, ...], fault: Mapping[str, Any]) -> st
     return f"{file}: {key}: {message}" if is_in_file else f"{env_name(key)}: {message}"
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    return "".join(f"; did you mean {near}?" for near in get_close_matches(name, known, 1))
+def _nearest(name: str, names: Iterable[str]) -> str:
+    return "".join(f"; did you mean {match}?" for match in get_close_matches(name, names, 1))
 
 
 def _read_environment_file() -> None:
@@ -336,21 +336,21 @@ def _read_environment_file() -> None:
         with Path(path).open(encoding="utf-8") as file:
             values = dotenv_values(stream=file, interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "this is not UTF-8"
-        raise ConfigurationError(f"FAILSOFT_ENV_FILE: {path}: {why}") from None
+        reason = getattr(error, "strerror", None) or "this is not UTF-8"
+        raise ConfigurationError(f"FAILSOFT_ENV_FILE: {path}: {reason}") from None
     for name, value in values.items():
         os.environ.setdefault(name, value or "")
 
 
 def _refuse_unknown_names(names: Iterable[str]) -> None:
-    known = {*map(env_name, Configuration.model_fields), *OTHER_NAMES}
-    for name in sorted(set(names) - known):
+    known_names = {*map(env_name, Configuration.model_fields), *OTHER_NAMES}
+    for name in sorted(set(names) - known_names):
         if name.startswith(PREFIXES) and not SERVICE_LINK.fullmatch(name):
-            raise ConfigurationError(f"{name} is unknown{_nearest(name, known)}")
+            raise ConfigurationError(f"{name} is unknown{_nearest(name, known_names)}")
 
 
 def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any field
-    """Read and check all settings; raises ConfigurationError naming the key."""
+    """Return all settings, validated; ConfigurationError names the invalid key."""
     _read_environment_file()
     _refuse_unknown_names(os.environ)
     try:

@@ -1,4 +1,4 @@
-"""From DATABASE_URL to Django's DATABASES."""
+"""Django's DATABASES from DATABASE_URL."""
 
 import os
 from typing import Any
@@ -11,30 +11,30 @@ NOWHERE = "/nonexistent/failsoft"
 
 
 def database_settings(url: str, pool_size: int) -> dict[str, Any]:
-    """Return one DATABASES entry for `url`, as libpq reads it; `pool_size` 0: no pool.
+    """Return the DATABASES entry for `url`, parsed by libpq; `pool_size` 0 means no pool.
 
-    What the URL leaves out is libpq's to find: PGHOST, PGUSER, a password file, the local
-    socket. Without a URL the entry names a host that cannot be, so that a command that
-    needs no database still runs. Raises psycopg.ProgrammingError.
+    libpq finds what the URL omits: PGHOST, PGUSER, a password file, the local socket.
+    Without a URL the entry names a host that does not exist, so that commands without a
+    database still run. Raises psycopg.ProgrammingError.
     """
-    given: dict[str, Any] = conninfo_to_dict(url)
-    is_elsewhere = "service" in given
-    name = "" if is_elsewhere else os.environ.get("PGDATABASE", "failsoft")
+    parameters: dict[str, Any] = conninfo_to_dict(url)
+    has_service = "service" in parameters
+    name = "" if has_service else os.environ.get("PGDATABASE", "failsoft")
     entry: dict[str, Any] = {
         "ENGINE": "config.database_backend" if pool_size else "django.db.backends.postgresql",
-        "NAME": given.pop("dbname", name),
-        "USER": given.pop("user", ""),
-        "PASSWORD": given.pop("password", ""),
-        "HOST": given.pop("host", "" if url else NOWHERE),
-        "PORT": given.pop("port", ""),
-        # Pooled connections are looked at by config.database_backend.
+        "NAME": parameters.pop("dbname", name),
+        "USER": parameters.pop("user", ""),
+        "PASSWORD": parameters.pop("password", ""),
+        "HOST": parameters.pop("host", "" if url else NOWHERE),
+        "PORT": parameters.pop("port", ""),
+        # config.database_backend checks pooled connections.
         "CONN_HEALTH_CHECKS": not pool_size,
-        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **given},
+        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parameters},
     }
-    return entry | _keeping(entry["OPTIONS"], pool_size)
+    return entry | _connection_options(entry["OPTIONS"], pool_size)
 
 
-def _keeping(options: dict[str, Any], pool_size: int) -> dict[str, Any]:
+def _connection_options(options: dict[str, Any], pool_size: int) -> dict[str, Any]:
     # A pool serves threads of one process (web). Commands and worker children have one
     # thread each: they keep one connection, and no pool thread is lost in a fork.
     if not pool_size:

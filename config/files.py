@@ -1,4 +1,4 @@
-"""The configuration file: TOML, or JSON where its name ends so."""
+"""The configuration file: TOML, or JSON by its suffix."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class FileError(Exception):
-    """The file is not there, or not of its format; the message names it."""
+    """The file does not exist or is invalid; the message names it."""
 
 
 def read_config_file(path: str | None) -> dict[str, Any]:
-    """Return the keys of the file; none for no file. Raises FileError."""
+    """Return the content of the file; empty without a path. Raises FileError."""
     if not path:
         return {}
     file = Path(path)
@@ -19,9 +19,9 @@ def read_config_file(path: str | None) -> dict[str, Any]:
         raise FileError(f"file not found: {path}")
     try:
         text = file.read_text(encoding="utf-8")
-        found = json.loads(text) if file.suffix == ".json" else loads(text)
+        content = json.loads(text) if file.suffix == ".json" else loads(text)
     except (TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise FileError(f"{path}: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise FileError(f"{path}: expected an object")
-    return found
+    return content

@@ -1,4 +1,4 @@
-"""Telemetry goes straight to its view: sessions, forms and pages have no part in it."""
+"""Middleware that passes telemetry directly to its view, without sessions and forms."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,7 +10,7 @@ from django.urls import resolve
 Respond = Callable[[HttpRequest], HttpResponse]
 View = Callable[[HttpRequest], HttpResponseBase]
 
-# What is posted here in masses, by programs with a key.
+# Endpoints with many requests, from programs with an API key.
 PATHS = frozenset({"/api/v1/events", "/api/v1/outcomes", "/v1/traces", "/v1/logs"})
 HEADERS = {
     "X-Frame-Options": "DENY",
@@ -19,25 +19,25 @@ HEADERS = {
 
 
 class IngestMiddleware:
-    """Answers posts to PATHS before other middleware, but behind SecurityMiddleware."""
+    """Handles POSTs to PATHS before other middleware, but after SecurityMiddleware."""
 
     def __init__(self, get_response: Respond) -> None:
-        """Remember the next part."""
+        """Store the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer, or pass on whatever is no telemetry."""
+        """Handle telemetry; pass other requests to the next handler."""
         if request.method != "POST" or request.path_info not in PATHS:
             return self.get_response(request)
-        # Refused as everywhere when it is not our name.
+        # Refuse unknown hosts, as other requests do.
         request.get_host()
-        answer = _view_of(request.path_info)(request)
-        if hasattr(answer, "render"):
-            answer = answer.render()
+        response = _view_of(request.path_info)(request)
+        if hasattr(response, "render"):
+            response = response.render()
         for name, value in HEADERS.items():
-            answer.headers[name] = value
-        answer.headers["Content-Length"] = str(len(answer.content))  # type: ignore[attr-defined] # none of these streams
-        return answer
+            response.headers[name] = value
+        response.headers["Content-Length"] = str(len(response.content))  # type: ignore[attr-defined] # none of these streams
+        return response
 
 
 @cache

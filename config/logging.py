@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on stderr, redacted on the way out."""
+"""Logging: one redacted JSON object per line on stderr."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import structlog
 
 from diagnostics.redaction.redactor import redact_event
 
-# A line for every upkeep task, every second, would hide the others.
+# Periodic tasks would log a line every second and hide the others.
 QUIET: dict[str, dict[str, Any]] = {
     name: {"level": "WARNING"} for name in ("celery.app.trace", "celery.worker.strategy", "httpx")
 }
 
 
 def configure_logging(level: str) -> dict[str, Any]:
-    """Set structlog up and return Django's LOGGING, so that both write alike."""
+    """Configure structlog and return Django's LOGGING with the same format."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,

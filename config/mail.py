@@ -1,4 +1,4 @@
-"""From FAILSOFT_EMAIL_URL to Django's mail settings."""
+"""Django's mail settings from FAILSOFT_EMAIL_URL."""
 
 from typing import Any
 from urllib.parse import unquote, urlsplit

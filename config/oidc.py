@@ -1,4 +1,4 @@
-"""OpenID Connect signs known people in; strangers need an invitation."""
+"""Sign-in by OpenID Connect; unknown users need an invitation."""
 
 from typing import Any
 
@@ -14,27 +14,27 @@ from diagnostics.outbound.credentials import read_credential
 
 
 class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # untyped base
-    """An issuer's person is one of ours by a verified address of an allowed domain."""
+    """Maps an account of the issuer to a user by a verified address of an allowed domain."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: object) -> bool:
-        """Let those in who hold an invitation that is open."""
+        """Whether the session has an open invitation."""
         return invitation_in(request.session) is not None
 
     def list_apps(self, *args: object, **kwargs: object) -> list[Any]:
-        """Read the client's secret where its reference points, just before it is used."""
-        found: list[Any] = super().list_apps(*args, **kwargs)
+        """Return the apps, with the client secret read from its reference."""
+        apps: list[Any] = super().list_apps(*args, **kwargs)
         reference = settings.FAILSOFT_OIDC_CLIENT_SECRET
-        for app in found:
+        for app in apps:
             if reference and app.provider == "openid_connect":
                 app.secret = read_credential(reference, "oidc_secret")
-        return found
+        return apps
 
     def pre_social_login(
         self,
         request: HttpRequest,
         sociallogin: Any,  # noqa: ANN401 - untyped
     ) -> None:
-        """Join the issuer's person to one of ours, or refuse."""
+        """Connect the account of the issuer to a user, or refuse it."""
         address = verified_address(sociallogin)
         if address is None or not is_allowed(address):
             raise ImmediateHttpResponse(
@@ -42,16 +42,18 @@ class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # 
             )
         if sociallogin.is_existing:
             return
-        people = get_user_model().objects.filter(email__iexact=address, is_active=True)
-        # Two of one address: nobody can say which of them it is.
-        if len(people) == 1:
-            sociallogin.connect(request, people[0])
+        users = get_user_model().objects.filter(email__iexact=address, is_active=True)
+        # Several users with one address are ambiguous.
+        if len(users) == 1:
+            sociallogin.connect(request, users[0])
 
 
 def verified_address(sociallogin: Any) -> str | None:  # noqa: ANN401 - untyped
-    """Return the address that the issuer says it has verified."""
-    found = (one.email for one in sociallogin.email_addresses if one.verified is True)
-    return next(found, None)
+    """Return the first address that the issuer has verified."""
+    verified = (
+        address.email for address in sociallogin.email_addresses if address.verified is True
+    )
+    return next(verified, None)
 
 
 def is_allowed(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""Is this process alive, and is the whole product ready?"""
+"""Liveness of this process, and readiness of the whole product."""
 
 import shutil
 import threading
@@ -29,24 +29,24 @@ Part = dict[str, object]
 Parts = dict[str, Part]
 
 PROBE_SECONDS = 2.0
-# They report to the database; waiting for it once is enough.
+# The state of parts that report to the database while it does not answer.
 UNSEEN: Part = {"ok": False, "reason": "unknown while the database does not answer"}
 SILENT: Part = {"ok": False, "reason": f"no answer within {PROBE_SECONDS:.0f} s"}
 HEARTBEAT_AGE = timedelta(seconds=20)
-# PostgreSQL needs a segment of its log to go on.
+# PostgreSQL needs space for a WAL segment.
 LEAST_FREE_BYTES = 16 << 20
 DISK_FULL, READ_ONLY = "53100", "25006"
-# More rows than fit into the memory allowed: the server writes them to its disk.
+# More rows than fit into work_mem, so that the server writes a temporary file.
 SPILL = "SELECT count(*) FROM generate_series(1, 8192)"
 
 
 class NotReadyError(Exception):
-    """A part does not answer; the message says what is wrong and what to do."""
+    """A part is not ready; the message has the reason."""
 
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer as long as this process does, with the product's version."""
+    """Return 200 with the version of the product."""
     return HttpResponse(ALIVE, content_type="text/plain")
 
 
@@ -56,22 +56,22 @@ def _probe_database() -> None:
     if is_ours and shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
         raise NotReadyError(f"disk full: {folder}")
     try:
-        _write_a_little()
+        _test_write()
     except DatabaseError as error:
         state = getattr(error.__cause__, "sqlstate", None)
         if state == DISK_FULL:
-            where = folder if is_ours else "the database server's"
-            raise NotReadyError(f"disk full: {where}") from error
+            place = folder if is_ours else "the database server's"
+            raise NotReadyError(f"disk full: {place}") from error
         if state == READ_ONLY:
             raise NotReadyError("the database is read-only") from error
         raise
 
 
-def _write_a_little() -> None:
+def _test_write() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '64kB'")
         cursor.execute(SPILL)
-        # Refused where nothing may be written; it locks no row.
+        # Fails on a read-only database; it locks no row.
         cursor.execute("UPDATE diagnostics_heartbeat SET at = at WHERE false")
 
 
@@ -96,7 +96,7 @@ def _missing(heartbeat: str, never: str, late: str) -> NotReadyError:
 
 
 def _probe_upkeep() -> str | None:
-    """Judge the workers of upkeep: one takes messages, or lives and has too many."""
+    """Check the maintenance workers; return "busy" if they are alive with a backlog."""
     if not _is_fresh("worker") and _is_fresh(worker_heartbeat("fold")):
         return "busy"
     _probe_heartbeat("worker")
@@ -104,29 +104,29 @@ def _probe_upkeep() -> str | None:
 
 
 def _probe_queue(queue: str) -> str | None:
-    """Judge the workers of a queue: one takes messages, works, or lives and is busy.
+    """Check the workers of a queue; return a note if they are alive but busy.
 
-    A worker that leaves messages waiting though it has room does not report itself alive.
+    A worker that has free slots but does not consume messages does not report itself alive.
     """
     name = queue_heartbeat(queue)
     if _is_fresh(name) or _is_at_work(queue):
         return None
     if _is_fresh(worker_heartbeat(queue)):
         return f"busy: {plural(*_backlog(queue))} waiting"
-    who, seconds = f"no worker of the queue {queue}", HEARTBEAT_AGE.total_seconds()
-    late = f"{who} has taken a message for {seconds:.0f} s"
-    raise _missing(name, f"{who} has reported yet", late)
+    subject, seconds = f"no worker of the queue {queue}", HEARTBEAT_AGE.total_seconds()
+    late = f"{subject} has taken a message for {seconds:.0f} s"
+    raise _missing(name, f"{subject} has reported yet", late)
 
 
 def _backlog(queue: str) -> tuple[int, str]:
-    """Count what the rows say is still to be begun."""
+    """Return the number of queued rows and their name."""
     if queue == "plan":
         return Goal.objects.filter(status=Goal.Status.QUEUED).count(), "goal"
     return Run.objects.filter(state=Run.State.QUEUED).count(), "plan run"
 
 
 def _probe_notifications() -> None:
-    """Judge the senders: what is due goes out, where its channel works."""
+    """Check that no notification is overdue on a working channel."""
     waiting = overdue_notifications(clock.now()).count()
     if waiting:
         minutes = int(OVERDUE.total_seconds() / 60)
@@ -134,11 +134,11 @@ def _probe_notifications() -> None:
 
 
 def _is_at_work(queue: str) -> bool:
-    held = {"lease_until__gt": DatabaseNow()}
+    leased = {"lease_until__gt": DatabaseNow()}
     if queue == "plan":
-        return Goal.objects.filter(status=Goal.Status.RUNNING, **held).exists()
-    running = Run.objects.filter(state=Run.State.RUNNING, **held)
-    started = RunStep.objects.filter(state=RunStep.State.STARTED, **held)
+        return Goal.objects.filter(status=Goal.Status.RUNNING, **leased).exists()
+    running = Run.objects.filter(state=Run.State.RUNNING, **leased)
+    started = RunStep.objects.filter(state=RunStep.State.STARTED, **leased)
     return running.exists() or started.exists()
 
 
@@ -146,8 +146,8 @@ def _probe_model() -> None:
     key = settings.FAILSOFT_MODEL_KEY
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     url = f"{settings.FAILSOFT_MODEL_URL}/v1/models"
-    answer = httpx.get(url, headers=headers, timeout=PROBE_SECONDS, trust_env=False)
-    answer.raise_for_status()
+    response = httpx.get(url, headers=headers, timeout=PROBE_SECONDS, trust_env=False)
+    response.raise_for_status()
 
 
 def _state(probe: Callable[[], str | None]) -> Part:
@@ -155,8 +155,8 @@ def _state(probe: Callable[[], str | None]) -> Part:
         note = probe()
     except NotReadyError as error:
         return {"ok": False, "reason": str(error)}
-    except Exception as error:  # noqa: BLE001 - whatever it is, the part is not ready
-        # The kind alone: a driver's message can hold an address with its password.
+    except Exception as error:  # noqa: BLE001 - any error means that the part is not ready
+        # Only the type: the message of a driver may contain a URL with a password.
         return {"ok": False, "reason": type(error).__name__}
     return {"ok": True, "note": note} if note else {"ok": True}
 
@@ -171,60 +171,60 @@ ROWS: dict[str, Callable[[], str | None]] = {
 
 
 def judge_rows() -> Parts:
-    """Judge the database and every part that reports to it."""
+    """Return the state of the database and of the parts that report to it."""
     database = _state(_probe_database)
     if not database["ok"]:
         return {"database": database, **dict.fromkeys(ROWS, UNSEEN)}
     return {"database": database} | {name: _state(ROWS[name]) for name in ROWS}
 
 
-# Each is asked by a thread of its own, so that one that hangs delays no other.
+# Each probe has a separate thread, so that a hanging one does not delay the others.
 PROBES: dict[str, Callable[[], Parts]] = {
     "database": judge_rows,
     "broker": lambda: {"broker": _state(_probe_broker)},
     "model": lambda: {"model": _state(_probe_model)},
 }
-_asking: dict[str, Future[Parts]] = {}
+_running_probes: dict[str, Future[Parts]] = {}
 _lock = threading.Lock()
 
 
-def _ask(name: str) -> Future[Parts]:
-    """Begin to ask, unless the thread that asked before still waits for an answer."""
+def _start_probe(name: str) -> Future[Parts]:
+    """Start a probe in a thread, unless an earlier one is still running."""
     with _lock:
-        answer = _asking.get(name)
-        if answer is None or answer.done():
-            answer = _asking[name] = Future()
+        future = _running_probes.get(name)
+        if future is None or future.done():
+            future = _running_probes[name] = Future()
             threading.Thread(
-                target=_settle, args=(name, answer), name=f"probe-{name}", daemon=True
+                target=_run_probe, args=(name, future), name=f"probe-{name}", daemon=True
             ).start()
-        return answer
+        return future
 
 
-def _settle(name: str, answer: Future[Parts]) -> None:
+def _run_probe(name: str, future: Future[Parts]) -> None:
     try:
-        answer.set_result(PROBES[name]())
-    except Exception as error:  # noqa: BLE001 - whoever waits gets it
-        answer.set_exception(error)
+        future.set_result(PROBES[name]())
+    except Exception as error:  # noqa: BLE001 - raised by `result`
+        future.set_exception(error)
     finally:
         connections.close_all()
 
 
 def judge_all() -> Parts:
-    """Ask everybody side by side; who does not answer in time is not ready."""
+    """Run all probes in parallel; parts without an answer in time are not ready."""
     names = [name for name in PROBES if name != "model" or settings.FAILSOFT_MODEL_URL]
-    answers = {name: _ask(name) for name in names}
-    wait(answers.values(), PROBE_SECONDS)
+    futures = {name: _start_probe(name) for name in names}
+    wait(futures.values(), PROBE_SECONDS)
     parts: Parts = {}
-    for name, answer in answers.items():
-        late = {name: SILENT, **(dict.fromkeys(ROWS, UNSEEN) if name == "database" else {})}
-        parts |= answer.result() if answer.done() else late
+    for name, future in futures.items():
+        silent_parts = {name: SILENT, **(dict.fromkeys(ROWS, UNSEEN) if name == "database" else {})}
+        parts |= future.result() if future.done() else silent_parts
     return parts
 
 
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when every part is ready, else 503; the body names each part."""
+    """Return 200 when every part is ready, else 503; the body lists the parts."""
     parts = judge_all()
     ready = all(part["ok"] for part in parts.values())
     return JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else 503)

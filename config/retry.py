@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from failsoft.retry.policy import ATTEMPT_NAMES, PRESETS, RetryConfig
 
 PRESET = "preset"
-# Several names of one value; given more than once, they must agree.
+# Aliases of one option; if several are set, they must agree.
 NAMES = {
     PRESET: ("FAILSOFT_PLAN_RETRY_PRESET",),
     "max_retries": (
@@ -23,7 +23,7 @@ NAMES = {
     "simplify_on_final_attempt": ("FAILSOFT_PLAN_RETRY_SIMPLIFY",),
     "use_stub_fallback": ("FAILSOFT_PLAN_STUB_FALLBACK", "CCOS_PLAN_STUB_FALLBACK"),
 }
-# All at once, as a JSON object.
+# All options as one JSON object.
 WHOLE = "FAILSOFT_PLAN_RETRY"
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 MAX_DIGITS = 9
@@ -47,21 +47,21 @@ class Setting:
 
 
 def settle_retry(file: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """Return the whole policy; raises ValueError that names the wrong key."""
+    """Return the whole policy; ValueError names the invalid key."""
     layers = layers_of(file, env)
     try:
-        settled = RetryConfig.from_layers(*(layer.values for layer in layers))
+        policy = RetryConfig.from_layers(*(layer.values for layer in layers))
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         key = ".".join(str(part) for part in fault["loc"])
         names = ", ".join(NAMES.get(key, ()))
-        where = f"{key} ({names})" if names else key
-        raise ValueError(f"{where}: {fault['msg']}") from None
-    return settled.model_dump()
+        location = f"{key} ({names})" if names else key
+        raise ValueError(f"{location}: {fault['msg']}") from None
+    return policy.model_dump()
 
 
 def trace_retry(file: Mapping[str, Any], env: Mapping[str, str]) -> list[Setting]:
-    """Return each option with its value and source; ValueError as above."""
+    """Return each option with its value and source; ValueError names the invalid key."""
     layers = layers_of(file, env)
     return [
         Setting(option, value, _source_of(option, layers))
@@ -70,7 +70,7 @@ def trace_retry(file: Mapping[str, Any], env: Mapping[str, str]) -> list[Setting
 
 
 def layers_of(file: Mapping[str, Any], env: Mapping[str, str]) -> list[Layer]:
-    """Return the sources, weakest first; a preset is weaker than the keys beside it."""
+    """Return the sources, weakest first; a preset is weaker than explicit options."""
     return [*_from_section("plan_retry", file), *_from_env(env)]
 
 
@@ -85,30 +85,30 @@ def _from_env(env: Mapping[str, str]) -> Iterator[Layer]:
     if env.get(WHOLE):
         yield from _from_section(WHOLE, _read_object(env[WHOLE]))
     for field, names in NAMES.items():
-        given = {name: _read(name, env[name]) for name in names if env.get(name)}
-        if len(set(given.values())) > 1:
-            raise ValueError(f"{' and '.join(given)} are one setting and must agree")
-        for name, value in list(given.items())[:1]:
-            preset = field == PRESET
-            yield _read_preset(name, value) if preset else Layer(name, {field: value})
+        values = {name: _read(name, env[name]) for name in names if env.get(name)}
+        if len(set(values.values())) > 1:
+            raise ValueError(f"{' and '.join(values)} are one setting and must agree")
+        for name, value in list(values.items())[:1]:
+            is_preset = field == PRESET
+            yield _read_preset(name, value) if is_preset else Layer(name, {field: value})
 
 
 def _read_preset(name: str, value: object) -> Layer:
     if not isinstance(value, str) or value not in PRESETS:
         raise ValueError(f"{name} must be one of {', '.join(PRESETS)}")
-    # A preset settles all four: what it leaves open has its default.
-    whole = RetryConfig.model_validate(PRESETS[value]).model_dump()
-    return Layer(f"{name} {value}", whole)
+    # A preset sets all four options: those that it omits use their defaults.
+    options = RetryConfig.model_validate(PRESETS[value]).model_dump()
+    return Layer(f"{name} {value}", options)
 
 
 def _read_object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
         raise ValueError(f"{WHOLE} is not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ValueError(f"{WHOLE} must be a JSON object")  # noqa: TRY004 - a bad value
-    return found
+    return value
 
 
 def _read(name: str, text: str) -> int | bool | str:
@@ -126,5 +126,5 @@ def _read(name: str, text: str) -> int | bool | str:
 
 def _source_of(option: str, layers: Iterable[Layer]) -> str:
     names = ATTEMPT_NAMES if option in ATTEMPT_NAMES else (option,)
-    found = [layer.source for layer in layers if any(n in layer.values for n in names)]
-    return found[-1] if found else "default"
+    sources = [layer.source for layer in layers if any(name in layer.values for name in names)]
+    return sources[-1] if sources else "default"

@@ -1,4 +1,4 @@
-"""Where the running one-machine stack is: the data folder and its runtime file."""
+"""The data folder and the runtime file of the running one-machine stack."""
 
 import json
 import os
@@ -12,9 +12,9 @@ RUNTIME_NAME = "runtime.json"
 
 def data_folder() -> Path:
     """Return the data folder: FAILSOFT_DATA_DIR, the remembered one or `.local`."""
-    named = os.environ.get("FAILSOFT_DATA_DIR")
-    if named:
-        return Path(named).absolute()
+    configured = os.environ.get("FAILSOFT_DATA_DIR")
+    if configured:
+        return Path(configured).absolute()
     try:
         return Path(POINTER.read_text(encoding="utf-8").strip())
     except OSError:
@@ -22,13 +22,13 @@ def data_folder() -> Path:
 
 
 def remember_data_folder(folder: Path) -> None:
-    """Let later commands find `folder` (what `--data` named)."""
+    """Store `folder`, as given by `--data`, for later commands."""
     POINTER.parent.mkdir(exist_ok=True)
     POINTER.write_text(f"{folder}\n", encoding="utf-8")
 
 
 def read_runtime() -> dict[str, Any]:
-    """Return the settings of the running stack; without one only the data folder."""
+    """Return the settings of the running stack, or only the data folder without one."""
     folder = data_folder()
     try:
         values = json.loads((folder / RUNTIME_NAME).read_text(encoding="utf-8"))
@@ -38,7 +38,7 @@ def read_runtime() -> dict[str, Any]:
 
 
 def write_runtime(folder: Path, pid: int, settings: dict[str, Any]) -> None:
-    """Publish the running stack's settings, readable by the owner alone."""
+    """Publish the settings of the running stack, readable by the owner only."""
     path = folder / f"{RUNTIME_NAME}.new"
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -48,5 +48,5 @@ def write_runtime(folder: Path, pid: int, settings: dict[str, Any]) -> None:
 
 
 def remove_runtime(folder: Path) -> None:
-    """Forget the stack that has stopped."""
+    """Remove the runtime file of a stack that has stopped."""
     (folder / RUNTIME_NAME).unlink(missing_ok=True)

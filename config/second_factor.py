@@ -1,4 +1,4 @@
-"""Second factors: kept sealed, and required of staff before anything else."""
+"""Second factors: stored encrypted, and required for staff."""
 
 from collections.abc import Callable
 
@@ -15,43 +15,43 @@ from diagnostics.outbound.credentials import seal, unseal
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
-# Where a second factor is set up, and the way out.
+# Pages that work without a second factor: its setup, sign-out, health.
 OPEN_TO_ALL = ("/accounts/", "/static/", "/healthz", "/readyz", "/metrics")
 WANTED = "Set up MFA first: it is required for staff accounts."
 IDENTITY = ("failsoft", "mfa")
 
 
 class SealedFactors(DefaultMFAAdapter):  # type: ignore[misc]  # untyped base
-    """Seeds of codes are encrypted with FAILSOFT_WORKING_KEY before they are stored."""
+    """Encrypts the seeds of codes with FAILSOFT_WORKING_KEY."""
 
-    # As everywhere in the console.
+    # The term of the console.
     error_messages = {
         name: str(text).replace("two-factor authentication", "MFA")
         for name, text in DefaultMFAAdapter.error_messages.items()
     }
 
     def encrypt(self, text: str) -> str:
-        """Seal a seed."""
+        """Return a seed encrypted."""
         return seal(IDENTITY, text).hex()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Open a sealed seed."""
+        """Return a seed decrypted."""
         return str(unseal(IDENTITY, bytes.fromhex(encrypted_text)))
 
 
 class RequireSecondFactor:
-    """Leads staff without a second factor to setting one up, whatever they asked for."""
+    """Redirects staff without a second factor to its setup."""
 
     def __init__(self, get_response: Respond) -> None:
-        """Remember the next part."""
+        """Store the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer, or lead there."""
-        return _lead(request) or self.get_response(request)
+        """Redirect to the setup, or handle the request."""
+        return _redirect_to_setup(request) or self.get_response(request)
 
 
-def _lead(request: HttpRequest) -> HttpResponse | None:
+def _redirect_to_setup(request: HttpRequest) -> HttpResponse | None:
     if not settings.FAILSOFT_REQUIRE_MFA or request.path.startswith(OPEN_TO_ALL):
         return None
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:

@@ -1,4 +1,4 @@
-"""Django's settings; every value that can differ comes from Configuration."""
+"""Django's settings; every variable value comes from Configuration."""
 
 import secrets
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ CONFIGURATION = configuration()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 DEBUG = CONFIGURATION.debug
-# Without a database there are no sessions to keep: a key for this process is enough.
+# Without a database there are no sessions, so a key for this process is enough.
 SECRET_KEY = CONFIGURATION.secret_key.get_secret_value() or secrets.token_urlsafe(50)
-# Each as its environment variable, but those that hold a password among other things.
+# All settings by environment variable, except for URLs that contain a password.
 globals().update(CONFIGURATION.by_variable(without={"database_url", "email_url"}))
 FAILSOFT_WORKSPACE_DIR = (
     CONFIGURATION.workspace_dir or CONFIGURATION.data_dir / "workspaces"
@@ -38,7 +38,7 @@ CSRF_TRUSTED_ORIGINS = [f"{_base.scheme}://{_base.netloc}"]
 
 INSTALLED_APPS = [
     "config.apps.FailsoftConfig",
-    # The lowest first: what is redacted again keeps its order.
+    # Ordered from the lowest layer up, which is the order of a repeated redaction.
     "diagnostics",
     "plans",
     "agents",
@@ -120,7 +120,7 @@ globals().update(sign_in_settings(CONFIGURATION))
 FAILSOFT_SESSION_SECONDS = SESSION_HOURS * 3600
 FAILSOFT_IDLE_SECONDS = IDLE_MINUTES * 60
 FAILSOFT_OIDC_ALLOWED_DOMAINS = [domain.lower() for domain in CONFIGURATION.oidc_allowed_domains]
-# Bad sign-ins are counted where every process sees them.
+# Failed sign-ins are counted in a cache that all processes share.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
@@ -147,7 +147,7 @@ STORAGES = {
     },
 }
 
-# Signing in at the issuer begins with a form of ours that is redirected there.
+# The sign-in form is redirected to the issuer.
 _issuer = CONFIGURATION.oidc_issuer
 _sign_in_origins = [oidc_origin(_issuer)] if _issuer else []
 CONTENT_SECURITY_POLICY = {
@@ -186,7 +186,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
     "EXCEPTION_HANDLER": "diagnostics.rest.faults.answer_fault",
 }
-# A goal, a run and an item of a batch each have a status of their own.
+# Goals, runs and items of batches have different statuses.
 _ENUMS: dict[str, Iterable[str]] = {
     "AfterLastCheckEnum": ("abort", "continue"),
     "DeployKindEnum": ("release", "prompt", "schema", "validator"),
@@ -201,7 +201,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Failsoft",
     "DESCRIPTION": "Planning and plan execution that fails softly, and tells you why.",
     "VERSION": "1",
-    # 3.1 is the first whose schemas are JSON Schema: null is a type.
+    # 3.1 is the first version with JSON Schema, where null is a type.
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",

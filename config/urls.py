@@ -1,4 +1,4 @@
-"""All addresses: the apps', sign-in, administration and health."""
+"""All URLs: the apps, sign-in, admin and health."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -1,7 +1,7 @@
-"""A worker that takes no messages any more ends, so that it is started anew.
+"""The watchdog of a worker: it ends a worker that does not consume messages any more.
 
-After a lost connection a consumer may come back and receive nothing, for ever. Whoever
-starts workers (systemd, containers, the local stack) starts one that ended again.
+After a lost connection a consumer may reconnect and never receive anything. The supervisor
+of workers (systemd, containers, the local stack) restarts a worker that ended.
 """
 
 import os
@@ -19,21 +19,21 @@ from kombu import Connection
 
 logger = structlog.get_logger(__name__)
 
-# Together with its start anew, a worker takes messages again within half a minute.
-LOOK_SECONDS = 3.0
+# Restart included, a worker consumes messages again within half a minute.
+CHECK_SECONDS = 3.0
 PATIENCE_SECONDS = 15.0
 REPORT_SECONDS = 5.0
 
 
 @dataclass
 class Stall:
-    """Since when messages wait for a worker that has room and takes none."""
+    """The time since when messages wait although the worker has free slots."""
 
     patience_seconds: float = PATIENCE_SECONDS
     _since: float | None = None
 
     def is_over_patience(self, now: float, *, waiting: int, free: int) -> bool:
-        """Whether they have waited too long; `free` is how many it could take."""
+        """Whether messages have waited too long; `free` is the number of free slots."""
         if not waiting or free <= 0:
             self._since = None
             return False
@@ -43,50 +43,50 @@ class Stall:
 
     @property
     def is_suspected(self) -> bool:
-        """Whether messages waited for it in vain at the last look."""
+        """Whether messages were waiting at the last check."""
         return self._since is not None
 
     def note_message(self) -> None:
-        """Begin anew: it does take messages."""
+        """Reset the wait: the worker consumes messages."""
         self._since = None
 
 
 def count_waiting(app: Celery, queues: Sequence[str]) -> int:
-    """Count the messages in queues; none when the broker is away: workers hear of that."""
+    """Return the number of messages in queues; 0 when the broker is unavailable."""
     try:
         with app.connection_for_read() as broker:
             return sum(_count(broker, name) for name in queues)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is no stall
+    except Exception as error:  # noqa: BLE001 - an error is no stall
         logger.debug("queues_not_counted", error=type(error).__name__)
         return 0
 
 
 def _count(broker: Connection, name: str) -> int:
-    """Count one queue; to Redis an empty one is none at all, and RabbitMQ ends the channel."""
+    """Return the length of a queue; Redis has no empty queues, RabbitMQ closes the channel."""
     try:
-        with broker.channel() as opened:
-            channel: Any = opened  # each transport has its own
+        with broker.channel() as untyped_channel:
+            channel: Any = untyped_channel  # the type depends on the transport
             return int(channel.queue_declare(name, passive=True).message_count)
     except broker.channel_errors:
         return 0
 
 
 def watch(stall: Stall, count: Callable[[], int], free: Callable[[], int]) -> None:
-    """Look from time to time, from a thread of its own, and end a stalled worker."""
+    """Check for a stall periodically, in a thread, and end a stalled worker."""
 
-    def look() -> None:
+    def check() -> None:
         while not stall.is_over_patience(time.monotonic(), waiting=count(), free=free()):
-            time.sleep(LOOK_SECONDS)
+            time.sleep(CHECK_SECONDS)
         logger.critical("worker_stalled", pid=os.getpid())
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=look, name="stall-watch", daemon=True).start()
+    threading.Thread(target=check, name="stall-watch", daemon=True).start()
 
 
 def report_alive(stall: Stall, note: Callable[[], object]) -> None:
-    """Note from time to time that this worker is alive, unless it may have stalled.
+    """Report periodically that this worker is alive, unless a stall is suspected.
 
-    Readiness then tells a busy worker from a dead one.
+    Readiness can then distinguish a busy worker from a dead one.
     """
 
     def report() -> None:

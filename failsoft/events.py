@@ -241,8 +241,8 @@ class PostedEvent(_Part):
         sent = value.get("parse_error_type")
         if not isinstance(sent, str) or not sent or sent in PARSE_ERROR_TYPES:
             return value
-        kept = value.get("original_error_type") or sent[:200]
-        return {**value, "parse_error_type": ParseErrorType.OTHER, "original_error_type": kept}
+        original = value.get("original_error_type") or sent[:200]
+        return {**value, "parse_error_type": ParseErrorType.OTHER, "original_error_type": original}
 
     @field_validator("validation_errors", "repairs", "coerced", "attributes", mode="before")
     @classmethod
@@ -284,9 +284,9 @@ class PostedEvent(_Part):
             if getattr(self, field) is None:
                 raise field_error(field, "missing", f"{kind} events need {field}")
         if kind is EventKind.DEGRADED:
-            known = {f"{node}_parse_failed", *DEGRADED_REASONS}
-            if self.reason not in known:
-                message = f"reason is one of {', '.join(sorted(known))}"
+            reasons = {f"{node}_parse_failed", *DEGRADED_REASONS}
+            if self.reason not in reasons:
+                message = f"reason is one of {', '.join(sorted(reasons))}"
                 raise field_error("reason", "unknown_reason", message)
         return self
 

@@ -90,7 +90,7 @@ class ContractSchemaView(KeyedView):
 
 
 class CheckView(KeyedView):
-    """A validator: it answers 200 whatever it finds."""
+    """A validator: it answers 200 for valid and invalid documents."""
 
     required_scopes = {"POST": Scope.READ}
 
@@ -117,7 +117,7 @@ class PayloadCheckView(CheckView):
         responses=_RESPONSES,
     )
     def post(self, request: Request) -> Response:
-        """Check a plan payload; the answer is 200 whatever the verdict."""
+        """Validate a plan payload; answers 200 for valid and invalid ones."""
         strict = request.query_params.get("strict", "") in ("1", "true")
         check = partial(validate_payload, strict=strict, known_tools=registered_tools())
         return self.respond(request, MAX_PAYLOAD_BYTES, check)
@@ -130,5 +130,5 @@ class ResultsCheckView(CheckView):
         operation_id="contract_results", request={"application/json": {}}, responses=_RESPONSES
     )
     def post(self, request: Request) -> Response:
-        """Check execution results; the answer is 200 whatever the verdict."""
+        """Validate execution results; answers 200 for valid and invalid ones."""
         return self.respond(request, _MAX_RESULTS_BYTES, validate_results)

@@ -13,7 +13,7 @@ from bench.ingest.measuring import cost_of, get_all, parent_of, post_all
 from bench.ingest.peers import SENTRY_KEY, start_bugsink, start_phoenix, to_envelope, to_spans
 from bench.ingest.servers import start_web, wsgi_words
 from bench.ingest.workload import Workload, to_body
-from config.local.parts import web_words
+from config.local.parts import web_arguments
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.projects import ensure_default_project, issue_key
 from diagnostics.store.partitions import ensure_partitions
@@ -36,7 +36,7 @@ class Contenders:
         connection.ensure_connection()
         self._database = parent_of(connection.connection.info.backend_pid)
         self._groups = {
-            "ours": start_web(ports["ours"], web_words(ports["ours"]), stack),
+            "ours": start_web(ports["ours"], web_arguments(ports["ours"]), stack),
             "plain": start_web(
                 ports["plain"],
                 wsgi_words(ports["plain"], "bench.ingest.plain_wsgi:application"),

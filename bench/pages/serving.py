@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from bench.database import running_database
 from bench.ingest.servers import start_web
-from config.local.parts import web_words
+from config.local.parts import web_arguments
 from diagnostics.accounts.models import Membership, Project
 
 NAME = "bench"
@@ -68,7 +68,7 @@ def serving(
             call_command("collectstatic", verbosity=0, interactive=False)
         os.environ |= _environment(url, home)
         port = free_port()
-        start_web(port, web_words(port), stack)
+        start_web(port, web_arguments(port), stack)
         yield Served(port, project, client)
 
 

@@ -1,1 +1,1 @@
-"""PostgreSQL by a pool whose connections are looked at, not asked, when they are taken."""
+"""PostgreSQL with a pool that checks connections without a query."""

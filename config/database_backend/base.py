@@ -1,7 +1,7 @@
-"""Django's backend, but for how a pooled connection is found to be alive.
+"""Django's PostgreSQL backend with a cheaper check of pooled connections.
 
-Asking the server costs each request a round trip, more than what most of them do there. A
-server that is gone has closed its socket, which the machine knows without asking.
+A query would cost each request a round trip, more than most requests need otherwise. A server
+that is gone has closed its socket, which the operating system reports without a query.
 """
 
 from select import POLLIN, poll
@@ -15,29 +15,29 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Takes connections from the pool until one is alive."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # noqa: ANN401 - as the base has it
-        """Return a connection; one whose server has closed it goes back to be replaced."""
-        taken = super().get_new_connection(conn_params)
-        while not is_alive(taken):
-            taken.close()
-            self.pool.putconn(taken)
-            taken = super().get_new_connection(conn_params)
-        return taken
+        """Return a live connection; closed ones are returned to the pool and replaced."""
+        connection = super().get_new_connection(conn_params)
+        while not is_alive(connection):
+            connection.close()
+            self.pool.putconn(connection)
+            connection = super().get_new_connection(conn_params)
+        return connection
 
 
-def is_alive(link: "Connection[Any]") -> bool:
-    """Whether a connection nobody uses still has its server.
+def is_alive(connection: "Connection[Any]") -> bool:
+    """Whether an idle connection is still open at the server.
 
-    There is something to be read when the server has closed it, or has told something by
-    itself: then, and only then, it is asked.
+    The socket is readable when the server has closed it or sent a notice; only then the
+    server is queried.
     """
-    if link.closed:
+    if connection.closed:
         return False
-    socket = poll()
-    socket.register(link.fileno(), POLLIN)
-    if not socket.poll(0):
+    poller = poll()
+    poller.register(connection.fileno(), POLLIN)
+    if not poller.poll(0):
         return True
     try:
-        link.execute("")
+        connection.execute("")
     except Error:
         return False
     return True

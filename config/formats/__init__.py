@@ -1,1 +1,1 @@
-"""How dates and times are written where no page says another form: in `/admin/`."""
+"""The formats of dates and times in `/admin/`."""

@@ -1,4 +1,4 @@
-"""`make run`: bring the whole product up on this machine.
+"""`make run`: start the whole product on this machine.
 
 python -m config.local [--port PORT] [--data DIR] [--no-model] [--no-demo]
 """
@@ -37,20 +37,20 @@ def parse_arguments() -> Options:
     parser.add_argument("--data", type=Path, help="data folder; remembered for later starts")
     parser.add_argument("--no-model", action="store_true", help="no language model")
     parser.add_argument("--no-demo", action="store_true", help="no demo data")
-    words = parser.parse_args()
-    if not 1 <= words.port <= 65535:
-        parser.error(f"--port {words.port}: a port is a number from 1 to 65535")
+    arguments = parser.parse_args()
+    if not 1 <= arguments.port <= 65535:
+        parser.error(f"--port {arguments.port}: a port is a number from 1 to 65535")
     return Options(
-        port=words.port,
-        data=(words.data or data_folder()).absolute(),
-        remember=words.data is not None,
-        model=not words.no_model,
-        demo=not words.no_demo,
+        port=arguments.port,
+        data=(arguments.data or data_folder()).absolute(),
+        remember=arguments.data is not None,
+        model=not arguments.no_model,
+        demo=not arguments.no_demo,
     )
 
 
 def prepare(options: Options) -> tuple[Folder, int]:
-    """Check what can be checked before anything starts; return folder and lock."""
+    """Check the preconditions of a start; return the data folder and its lock."""
     folder = prepare_folder(options.data)
     lock = take_lock(folder, options.base_url)
     if not is_free(options.port):
@@ -62,9 +62,9 @@ def prepare(options: Options) -> tuple[Folder, int]:
 
 
 def main() -> int:
-    """Start everything, or say in one line why not."""
+    """Start everything, or print the reason why not in one line."""
     options = parse_arguments()
-    if "MAKELEVEL" in os.environ:  # make killed: stop, as if asked to
+    if "MAKELEVEL" in os.environ:  # stop when make is killed
         end_with_starter(signal.SIGTERM)
     try:
         folder, lock = prepare(options)

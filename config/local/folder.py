@@ -13,11 +13,11 @@ from pathlib import Path
 
 from config.configuration import random_working_key
 
-SOCKET_PATH_LIMIT = 107  # bytes, of the kernel
+SOCKET_PATH_LIMIT = 107  # bytes, a limit of the kernel
 LONGEST_SOCKET_NAME = "/pg/.s.PGSQL.5432"
 FIRST_GOAL_FILE = "first-goal.json"
 TIMES_FILE = "start-times.json"
-ROOM_BYTES = 500 * 1024 * 1024
+REQUIRED_BYTES = 500 * 1024 * 1024
 
 
 class FolderError(Exception):
@@ -25,12 +25,12 @@ class FolderError(Exception):
 
 
 class AlreadyRunningError(Exception):
-    """Another stack uses this data folder; the message gives its address and pid."""
+    """Another stack uses this data folder; the message has its address and pid."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Names of everything inside one data folder."""
+    """The paths inside one data folder."""
 
     path: Path
 
@@ -46,16 +46,16 @@ class Folder:
 
     @property
     def sockets(self) -> Path:
-        """Folder of the unix sockets; elsewhere when this path is too long for one."""
-        inside = self.path / "sockets"
-        if len(os.fsencode(f"{inside}{LONGEST_SOCKET_NAME}")) <= SOCKET_PATH_LIMIT:
-            return inside
+        """The folder of unix sockets; a temporary one when the path is too long."""
+        default = self.path / "sockets"
+        if len(os.fsencode(f"{default}{LONGEST_SOCKET_NAME}")) <= SOCKET_PATH_LIMIT:
+            return default
         digest = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"failsoft-{os.getuid()}-{digest}"
 
 
 def prepare_folder(path: Path) -> Folder:
-    """Create what is missing in the data folder; raises FolderError with a reason."""
+    """Create the missing parts of the data folder; FolderError has the reason."""
     folder = Folder(path)
     try:
         for part in (path, folder.logs):
@@ -67,16 +67,16 @@ def prepare_folder(path: Path) -> Folder:
             f"cannot write to {path}: {error.strerror}; choose another folder with --data"
         ) from error
     free = shutil.disk_usage(path).free
-    if free < ROOM_BYTES:
+    if free < REQUIRED_BYTES:
         raise FolderError(
-            f"only {free >> 20} MiB free for {path}, {ROOM_BYTES >> 20} MiB needed;"
+            f"only {free >> 20} MiB free for {path}, {REQUIRED_BYTES >> 20} MiB needed;"
             " free disk space or choose another folder with --data"
         )
     return folder
 
 
 def prepare_sockets(folder: Folder) -> None:
-    """Make the folder of the sockets, ours alone, empty; the lock must be held."""
+    """Create the empty, private folder of sockets; the lock must be held."""
     sockets = folder.sockets
     sockets.mkdir(mode=0o700, exist_ok=True)
     state = sockets.lstat()
@@ -88,12 +88,12 @@ def prepare_sockets(folder: Folder) -> None:
 
 
 def remove_sockets(folder: Folder) -> None:
-    """Leave no socket behind, and nothing at all outside the data folder."""
+    """Remove the sockets, and their folder outside the data folder, if any."""
     shutil.rmtree(folder.sockets, ignore_errors=True)
 
 
 def take_lock(folder: Folder, url: str) -> int:
-    """Return a descriptor that holds the folder's lock until its last holder ends."""
+    """Return a descriptor that locks the folder until its last holder ends."""
     descriptor = os.open(folder.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,13 +110,13 @@ def take_lock(folder: Folder, url: str) -> int:
 
 
 def sign_lock(descriptor: int, url: str, pid: int) -> None:
-    """Write who holds the lock, for the message of a second start."""
+    """Write the holder of the lock, for the message of a second start."""
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps({"url": url, "pid": pid}).encode(), 0)
 
 
 def read_keys(folder: Folder) -> dict[str, str]:
-    """Return the stack's own keys; made at the first start, mode 0600."""
+    """Return the keys of the stack, created at the first start with mode 0600."""
     path = folder.path / "keys.json"
     if not path.exists():
         keys = {
@@ -131,7 +131,7 @@ def read_keys(folder: Folder) -> dict[str, str]:
 
 
 def is_free(port: int) -> bool:
-    """Can we listen on loopback at `port`?"""
+    """Whether `port` is free on loopback."""
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -142,15 +142,15 @@ def is_free(port: int) -> bool:
 
 
 def steady_port(folder: Folder, name: str) -> int:
-    """Return a free port, the same as at the last start when that is possible."""
-    remembered = folder.path / f"{name}-port"
+    """Return a free port, if possible the one of the last start."""
+    port_file = folder.path / f"{name}-port"
     try:
-        port = int(remembered.read_text(encoding="ascii"))
+        port = int(port_file.read_text(encoding="ascii"))
     except (OSError, ValueError):
         port = 0
     if not port or not is_free(port):
         with socket.socket() as server:
             server.bind(("127.0.0.1", 0))
             port = server.getsockname()[1]
-        remembered.write_text(str(port), encoding="ascii")
+        port_file.write_text(str(port), encoding="ascii")
     return port

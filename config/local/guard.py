@@ -1,8 +1,8 @@
-"""Nothing outlives the supervisor, not even when it is killed.
+"""The guard: no process outlives the supervisor, even when it is killed.
 
-The guard is the supervisor's parent. Orphans below it become its children (the kernel's
-"child subreaper"), so when the supervisor is gone the guard sees and ends every process
-that it had started. When the guard itself is killed, the kernel tells the supervisor.
+The guard is the parent of the supervisor. Orphans below it become its children (the "child
+subreaper" of the kernel), so after the end of the supervisor the guard ends every process that
+the supervisor started. When the guard is killed, the kernel signals the supervisor.
 """
 
 import ctypes
@@ -31,15 +31,15 @@ def adopt_orphans() -> None:
 
 
 def children() -> list[int]:
-    """Return the pids of this process's children."""
-    me, found = os.getpid(), []
+    """Return the pids of the children of this process."""
+    own_pid, pids = os.getpid(), []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # The name, in brackets, may hold anything: look behind it.
+            # The name, in brackets, may contain anything: parse what follows it.
             parent = path.read_text(errors="replace").rpartition(")")[2].split()[1]
-            if int(parent) == me:
-                found.append(int(path.parent.name))
-    return found
+            if int(parent) == own_pid:
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def _reap() -> None:
@@ -48,18 +48,18 @@ def _reap() -> None:
             pass
 
 
-def end_children(number: signal.Signals, seconds: float, *, insist: bool = False) -> bool:
-    """Signal all children and wait for their end; False when some are left.
+def end_children(number: signal.Signals, seconds: float, *, repeat: bool = False) -> bool:
+    """Signal all children and wait for their end; return False at the timeout.
 
-    With `insist`, whatever turns up in the meantime is signalled too.
+    With `repeat`, every child is signalled again at each tick.
     """
-    told: set[int] = set()
+    signalled: set[int] = set()
     deadline = time.monotonic() + seconds
-    while left := children():
-        for pid in left if insist else set(left) - told:
+    while pids := children():
+        for pid in pids if repeat else set(pids) - signalled:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-        told.update(left)
+        signalled.update(pids)
         _reap()
         if time.monotonic() > deadline:
             return False
@@ -69,13 +69,13 @@ def end_children(number: signal.Signals, seconds: float, *, insist: bool = False
 
 def _await(pid: int) -> int:
     while True:
-        ended, status = os.waitpid(-1, 0)
-        if ended == pid:
+        ended_pid, status = os.waitpid(-1, 0)
+        if ended_pid == pid:
             return os.waitstatus_to_exitcode(status)
 
 
 def guarded(supervise: Callable[[], int]) -> int:
-    """Run `supervise` in a child; return its exit code when nothing is left of it."""
+    """Run `supervise` in a child; return its exit code when all its processes have ended."""
     adopt_orphans()
     pid = os.fork()
     if pid == 0:
@@ -90,7 +90,7 @@ def guarded(supervise: Callable[[], int]) -> int:
         signal.signal(number, forward)
     code = _await(pid)
     if not end_children(signal.SIGTERM, POLITE_SECONDS):
-        end_children(signal.SIGKILL, LAST_SECONDS, insist=True)
+        end_children(signal.SIGKILL, LAST_SECONDS, repeat=True)
     return code
 
 

@@ -1,12 +1,12 @@
-"""Start one program so that it cannot outlive its starter, and never as root.
+"""Start a program that cannot outlive its starter, and never as root.
 
 Run as a file by `python -I -S`, it becomes the program by exec:
     launch.py [--end-with SIGNAL] [--plain-user WAY] [--own FOLDER]... -- PROGRAM ...
 
-PostgreSQL refuses uid 0. As root (or as a uid without a name) `--plain-user` first
-tries a user namespace in which this uid is `nobody`: files keep their owner. Where
-namespaces are closed it becomes `nobody` for good, is given the `--own` folders, and
-keeps one capability, to walk through folders such as /root that only root may enter.
+PostgreSQL refuses uid 0. As root (or as a uid without a name) `--plain-user` first tries a
+user namespace in which this uid is `nobody`: files keep their owner. Where namespaces are
+disabled it becomes `nobody` permanently, takes ownership of the `--own` folders, and keeps
+one capability, to traverse folders such as /root that only root may enter.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def end_with_starter(signal_number: int) -> None:
-    """Ask the kernel to send `signal_number` to us when our starter dies (Linux)."""
+    """Have the kernel signal this process when its starter dies (Linux)."""
     if sys.platform != "linux":
         return
     starter = os.getppid()
@@ -58,7 +58,7 @@ def end_with_starter(signal_number: int) -> None:
 
 
 def needs_plain_user() -> bool:
-    """Is this uid one that PostgreSQL refuses: root, or without a name?"""
+    """Whether PostgreSQL refuses this uid: root, or a uid without a name."""
     if os.geteuid() == 0:
         return True
     try:
@@ -68,7 +68,7 @@ def needs_plain_user() -> bool:
     return False
 
 
-def _give(folders: list[Path], uid: int, gid: int) -> None:
+def _change_owner(folders: list[Path], uid: int, gid: int) -> None:
     for folder in folders:
         if folder.stat().st_uid == uid:
             continue
@@ -77,10 +77,10 @@ def _give(folders: list[Path], uid: int, gid: int) -> None:
 
 
 def enter_namespace(folders: list[Path]) -> None:
-    """Become `nobody` inside a user namespace; outside, the uid stays what it is."""
+    """Become `nobody` inside a user namespace; outside, the uid is unchanged."""
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
-        _give(folders, uid, gid)
+        _change_owner(folders, uid, gid)
     _call("unshare", CLONE_NEWUSER)
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
     Path("/proc/self/uid_map").write_text(f"{NOBODY} {uid} 1", encoding="ascii")
@@ -94,12 +94,14 @@ def _permitted() -> int:
 
 
 def drop_identity(folders: list[Path]) -> None:
-    """Become `nobody` for good, with one capability: to enter closed folders."""
-    _give(folders, NOBODY, NOBODY)
-    wanted = (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE)
-    capability = next((cap for cap in wanted if _permitted() >> cap & 1), None)
-    # PostgreSQL asks access(2) for its own program, and access(2) heeds capabilities
-    # of an ordinary user only with this bit; all of them are then set by hand below.
+    """Become `nobody` permanently, with one capability: to enter closed folders."""
+    _change_owner(folders, NOBODY, NOBODY)
+    candidates = (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE)
+    capability = next(
+        (candidate for candidate in candidates if _permitted() >> candidate & 1), None
+    )
+    # PostgreSQL calls access(2) for its own program, and access(2) considers capabilities
+    # of an ordinary user only with this bit; all of them are then set explicitly below.
     with suppress(OSError):
         _call("prctl", PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     _call("prctl", PR_SET_KEEPCAPS, 1, 0, 0, 0)
@@ -119,7 +121,7 @@ def _keep_only(capability: int | None) -> None:
 
 
 def become_plain_user(way: str, folders: list[Path]) -> None:
-    """Leave uid 0 by the named way; `auto` prefers the namespace."""
+    """Leave uid 0 by the given method; `auto` prefers the namespace."""
     if way != "identity":
         try:
             enter_namespace(folders)
@@ -143,7 +145,7 @@ def main() -> None:
         become_plain_user(options.plain_user, options.own)
     if options.end_with:  # after the change of user, which clears it
         end_with_starter(options.end_with)
-    os.execv(options.program[0], options.program)  # noqa: S606 - that is its purpose
+    os.execv(options.program[0], options.program)  # noqa: S606 - the purpose of the launcher
 
 
 if __name__ == "__main__":

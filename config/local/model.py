@@ -15,12 +15,12 @@ from config.local.binaries import BinaryMissingError, find_weights
 
 NAME = "SmolLM2-135M"
 HOST = "127.0.0.1"
-SLOTS = 2  # goals planned at the same time
-CONTEXT_TOKENS = 8192  # what this model was trained on
+SLOTS = 2  # simultaneous goals
+CONTEXT_TOKENS = 8192  # the context of the training
 
 
 def make_parameters(path: str, port: int, key: str) -> xllamacpp.CommonParams:
-    """Return the server's parameters; without `key` anyone on loopback may ask."""
+    """Return the parameters of the server; without `key` it is open on loopback."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = path
     parameters.model_alias = {NAME}
@@ -37,7 +37,7 @@ def make_parameters(path: str, port: int, key: str) -> xllamacpp.CommonParams:
     parameters.warmup = False
     parameters.use_jinja = True
     parameters.ui = False
-    parameters.endpoint_slots = False  # would show other goals' prompts
+    parameters.endpoint_slots = False  # would show prompts of other goals
     parameters.cache_ram_mib = 256
     return parameters
 
@@ -51,7 +51,7 @@ def main() -> None:
         path = str(find_weights())
     except BinaryMissingError as error:
         sys.exit(str(error))
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # nothing to tidy up
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # nothing to clean up
     server = xllamacpp.Server(make_parameters(path, port, os.environ.get("FAILSOFT_MODEL_KEY", "")))
     sys.stderr.write(f"serving {NAME} at {server.listening_address}\n")
     while True:

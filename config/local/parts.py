@@ -1,4 +1,4 @@
-"""The parts of the one-machine stack: what each is and how it is started."""
+"""The parts of the one-machine stack and their commands."""
 
 import os
 import signal
@@ -10,45 +10,45 @@ from urllib.error import URLError
 
 from config.local import broker, postgres
 from config.local.folder import Folder
-from config.local.postgres import launched
+from config.local.postgres import launch_command
 from config.runtime import CHECKOUT
 
 PROBE_SECONDS = 2.0
-QUICKLY = ((signal.SIGTERM, 2.0),)
+QUICK_STOP = ((signal.SIGTERM, 2.0),)
 
 
 @dataclass(frozen=True)
 class LocalProgram:
-    """One program: its command, when it is ready, how it is asked to end."""
+    """One program: its command, its readiness, and the signals that stop it."""
 
     name: str
     command: list[str]
     env: Mapping[str, str]
     ready: Callable[[], bool] = lambda: True
     ready_within_seconds: float = 60
-    # Each signal and how long to wait after it; at the end comes SIGKILL.
+    # Each signal and the seconds to wait after it; finally SIGKILL.
     stop: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 5),)
     before: Callable[[], None] = lambda: None
-    once: bool = field(default=False)  # a set-up step that ends by itself
+    once: bool = field(default=False)  # a setup step that ends by itself
 
 
-def python(*words: str, end_with: signal.Signals) -> list[str]:
-    """Return the command of one of our own modules."""
-    return launched([sys.executable, *words], end_with=end_with)
+def python(*arguments: str, end_with: signal.Signals) -> list[str]:
+    """Return the command of a Python module."""
+    return launch_command([sys.executable, *arguments], end_with=end_with)
 
 
 def answers_http(url: str) -> bool:
-    """Does `url` answer 200?"""
+    """Whether `url` answers with 200."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=PROBE_SECONDS) as answer:
-            return bool(answer.status == 200)
+        with opener.open(url, timeout=PROBE_SECONDS) as response:
+            return bool(response.status == 200)
     except (URLError, OSError, ValueError):
         return False
 
 
 def postgres_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
-    """The embedded database; fast shutdown first, then immediate."""
+    """Return the embedded database; fast shutdown first, then immediate."""
     sockets = folder.sockets / "pg"
 
     def before() -> None:
@@ -66,18 +66,18 @@ def postgres_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
 
 
 def broker_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
-    """The embedded broker on a unix socket."""
+    """Return the embedded broker on a unix socket."""
     path = folder.sockets / "broker"
     command = broker.server_command(folder.path, path)
-    return LocalProgram("broker", command, env, ready=lambda: broker.answers(path), stop=QUICKLY)
+    return LocalProgram("broker", command, env, ready=lambda: broker.answers(path), stop=QUICK_STOP)
 
 
 def model_part(port: int, env: Mapping[str, str]) -> LocalProgram:
-    """The embedded language model; a call in flight is not worth waiting for."""
-    words = ("-m", "config.local.model", "--port", str(port))
+    """Return the embedded language model; calls in flight are not awaited."""
+    arguments = ("-m", "config.local.model", "--port", str(port))
     return LocalProgram(
         "model",
-        python(*words, end_with=signal.SIGKILL),
+        python(*arguments, end_with=signal.SIGKILL),
         env,
         ready=lambda: answers_http(f"http://127.0.0.1:{port}/health"),
         stop=((signal.SIGTERM, 1),),
@@ -85,25 +85,25 @@ def model_part(port: int, env: Mapping[str, str]) -> LocalProgram:
 
 
 def prepare_part(env: Mapping[str, str], options: list[str]) -> LocalProgram:
-    """Migrations, static files, first-run set-up, demo data, the first goal."""
-    words = (str(CHECKOUT / "manage.py"), "prepare_local", *options)
-    command = python(*words, end_with=signal.SIGKILL)
+    """Return the setup: migrations, static files, first run, demo data, first goal."""
+    arguments = (str(CHECKOUT / "manage.py"), "prepare_local", *options)
+    command = python(*arguments, end_with=signal.SIGKILL)
     return LocalProgram("prepare", command, env, ready_within_seconds=300, once=True)
 
 
-def web_words(port: int) -> list[str]:
-    """Return what Python executes as the web server; the bounds of HTTP are in config.asgi."""
-    words = ["-m", "granian", "--interface", "asginl", "--http", "1"]
-    words += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    words += ["--http1-header-read-timeout", "10000", "--no-access-log"]
-    return [*words, "--log-level", "warning", "config.asgi:application"]
+def web_arguments(port: int) -> list[str]:
+    """Return the Python arguments of the web server; config.asgi has the HTTP limits."""
+    arguments = ["-m", "granian", "--interface", "asginl", "--http", "1"]
+    arguments += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    arguments += ["--http1-header-read-timeout", "10000", "--no-access-log"]
+    return [*arguments, "--log-level", "warning", "config.asgi:application"]
 
 
 def web_part(port: int, env: Mapping[str, str]) -> LocalProgram:
-    """The web server."""
+    """Return the web server."""
     return LocalProgram(
         "web",
-        python(*web_words(port), end_with=signal.SIGTERM),
+        python(*web_arguments(port), end_with=signal.SIGTERM),
         env,
         ready=lambda: answers_http(f"http://127.0.0.1:{port}/healthz"),
         stop=((signal.SIGTERM, 5),),
@@ -111,28 +111,28 @@ def web_part(port: int, env: Mapping[str, str]) -> LocalProgram:
 
 
 def worker_part(name: str, queues: str, children: int, env: Mapping[str, str]) -> LocalProgram:
-    """A Celery worker; it first finishes its task, then is told to let go of it."""
-    words = ["-m", "celery", "-A", "config.celery", "worker", "--queues", queues]
-    words += ["--concurrency", str(children), "--hostname", f"{name}@local"]
-    words += ["--loglevel", "INFO", "--without-gossip", "--without-mingle"]
+    """Return a Celery worker; it may finish its task before it must requeue it."""
+    arguments = ["-m", "celery", "-A", "config.celery", "worker", "--queues", queues]
+    arguments += ["--concurrency", str(children), "--hostname", f"{name}@local"]
+    arguments += ["--loglevel", "INFO", "--without-gossip", "--without-mingle"]
     return LocalProgram(
         name,
-        python(*words, end_with=signal.SIGKILL),
+        python(*arguments, end_with=signal.SIGKILL),
         env,
         stop=((signal.SIGTERM, 10), (signal.SIGQUIT, 3)),
     )
 
 
 def beat_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
-    """Celery's clock."""
+    """Return the scheduler of Celery."""
     schedule = str(folder.path / "beat-schedule")
-    words = ("-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule)
-    command = python(*words, "--pidfile=", end_with=signal.SIGKILL)
-    return LocalProgram("beat", command, env, stop=QUICKLY)
+    arguments = ("-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule)
+    command = python(*arguments, "--pidfile=", end_with=signal.SIGKILL)
+    return LocalProgram("beat", command, env, stop=QUICK_STOP)
 
 
 def clean_env(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with the stack's own settings on top."""
+    """Return the environment of this process with the settings of the stack."""
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings",

@@ -12,8 +12,8 @@ from config.local.binaries import find_postgresql, postgresql_major
 
 LAUNCH = Path(__file__).with_name("launch.py")
 ROLE = "failsoft"
-WAY = "auto"  # of leaving uid 0; see launch.py
-# What a throw-away server may forgo: nothing of it outlives the tests.
+METHOD = "auto"  # of leaving uid 0; see launch.py
+# Settings of a disposable server, whose data need not survive a crash.
 THROW_AWAY = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -23,37 +23,39 @@ THROW_AWAY = {
 
 
 class PostgresError(Exception):
-    """PostgreSQL cannot be set up; the message is its own last line."""
+    """PostgreSQL cannot be set up; the message is its error."""
 
 
-def launched(command: list[str], *, end_with: int, own: list[Path] | None = None) -> list[str]:
-    """Return `command` behind the launcher; with `own` it never runs as root."""
-    words = [sys.executable, "-I", "-S", str(LAUNCH), "--end-with", str(int(end_with))]
+def launch_command(
+    command: list[str], *, end_with: int, own: list[Path] | None = None
+) -> list[str]:
+    """Return `command` with the launcher; with `own` it never runs as root."""
+    arguments = [sys.executable, "-I", "-S", str(LAUNCH), "--end-with", str(int(end_with))]
     if own is not None:
-        words += ["--plain-user", WAY]
-        words += [word for folder in own for word in ("--own", str(folder))]
-    return [*words, "--", *command]
+        arguments += ["--plain-user", METHOD]
+        arguments += [argument for folder in own for argument in ("--own", str(folder))]
+    return [*arguments, "--", *command]
 
 
 def run_once(command: list[str]) -> None:
-    """Run a set-up program to its end; raises PostgresError with its reason."""
-    # /: the program may not be allowed to look at the folder we stand in.
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")  # noqa: S603 - our own words
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
+    """Run a setup program to its end; PostgresError has its reason."""
+    # /: the program may not be allowed to read the current folder.
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")  # noqa: S603 - no user input
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if line.strip()]
         # A hint may follow the error.
         errors = [line for line in lines if "error:" in line or "FATAL:" in line]
-        reasons = [*errors[:1], *lines[-1:], f"exit code {done.returncode}"]
+        reasons = [*errors[:1], *lines[-1:], f"exit code {result.returncode}"]
         raise PostgresError(reasons[0])
 
 
 def is_initialised(folder: Path) -> bool:
-    """Does `folder` hold a whole database cluster?"""
+    """Whether `folder` contains a complete database cluster."""
     return (folder / "PG_VERSION").exists() and (folder / "failsoft-ready").exists()
 
 
 def initialise(folder: Path) -> None:
-    """Create the cluster in `folder`; one left half-made is made anew."""
+    """Create the cluster in `folder`; an incomplete one is recreated."""
     if is_initialised(folder):
         return
     shutil.rmtree(folder, ignore_errors=True)
@@ -64,15 +66,15 @@ def initialise(folder: Path) -> None:
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     command = [str(binaries / "initdb"), "--pgdata", str(folder), "--username", ROLE]
     command += ["--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"]
-    run_once(launched([*command, *locale], end_with=signal.SIGKILL, own=[folder]))
+    run_once(launch_command([*command, *locale], end_with=signal.SIGKILL, own=[folder]))
     (folder / "failsoft-ready").touch()
 
 
 def server_command(folder: Path, sockets: Path, options: dict[str, str] | None = None) -> list[str]:
-    """Return the server's command: one unix socket in `sockets`, no TCP.
+    """Return the command of the server: one unix socket in `sockets`, no TCP.
 
-    Whoever may enter `sockets` (mode 0700) may connect. SIGQUIT, on its starter's
-    death, is PostgreSQL's immediate shutdown: nothing committed is lost.
+    Every user that may enter `sockets` (mode 0700) may connect. SIGQUIT on the death of the
+    starter is PostgreSQL's immediate shutdown: nothing committed is lost.
     """
     settings = {
         "listen_addresses": "",
@@ -81,15 +83,17 @@ def server_command(folder: Path, sockets: Path, options: dict[str, str] | None =
         "shared_buffers": "128MB",
         "max_connections": "60",
         "log_timezone": "UTC",
-        # Statements and their values are not for logs.
+        # Keep statements and their values out of logs.
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
         "timezone": "UTC",
         **(options or {}),
     }
-    words = [str(find_postgresql() / "postgres"), "-D", str(folder)]
-    words += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    return launched(words, end_with=signal.SIGQUIT, own=[folder, sockets])
+    arguments = [str(find_postgresql() / "postgres"), "-D", str(folder)]
+    arguments += [
+        argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")
+    ]
+    return launch_command(arguments, end_with=signal.SIGQUIT, own=[folder, sockets])
 
 
 def create_database(sockets: Path, name: str = ROLE) -> None:
@@ -99,14 +103,14 @@ def create_database(sockets: Path, name: str = ROLE) -> None:
 
 
 def is_ready(sockets: Path) -> bool:
-    """Does the server behind `sockets` take connections?"""
+    """Whether the server at `sockets` accepts connections."""
     program = str(find_postgresql() / "pg_isready")
     command = [program, "--quiet", "--host", str(sockets)]
-    return subprocess.run(command, check=False, timeout=10).returncode == 0  # noqa: S603 - our own words
+    return subprocess.run(command, check=False, timeout=10).returncode == 0  # noqa: S603 - no user input
 
 
 def ensure_database(sockets: Path, name: str = ROLE) -> bool:
-    """Create the database `name` when it is missing; False while there is no server."""
+    """Create the database `name` if it is missing; return False without a server."""
     if not is_ready(sockets):
         return False
     try:
@@ -117,20 +121,20 @@ def ensure_database(sockets: Path, name: str = ROLE) -> bool:
 
 
 def forget_dead_server(folder: Path) -> None:
-    """Remove the pid file of a server that is gone; its pid may be another's by now."""
+    """Remove the pid file of a dead server: another process may have its pid now."""
     path = folder / "postmaster.pid"
     try:
         pid = path.read_text(encoding="utf-8").split()[0]
     except (OSError, IndexError):
         return
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        words = []
-    if os.fsencode(folder) not in words:
+        arguments = []
+    if os.fsencode(folder) not in arguments:
         path.unlink()
 
 
 def database_url(sockets: Path, name: str = ROLE) -> str:
-    """Return the address of the database behind the unix socket."""
+    """Return the URL of the database on the unix socket."""
     return f"postgresql://{ROLE}@/{name}?host={quote(str(sockets))}"

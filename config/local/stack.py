@@ -1,4 +1,4 @@
-"""The one-machine stack: which parts, in which order, with which settings."""
+"""The one-machine stack: its parts, their order and their settings."""
 
 import json
 import os
@@ -22,13 +22,13 @@ from config.local.folder import (
 )
 from config.local.parts import LocalProgram
 from config.local.postgres import database_url
-from config.local.supervisor import PartError, StopRequestedError, Supervisor, say
+from config.local.supervisor import PartError, StopRequestedError, Supervisor, print_line
 from config.runtime import remove_runtime, write_runtime
 from diagnostics.verdict.cells import LOCAL
 
-# Beat first, so that no new work comes; the database last.
+# The scheduler first, so that no new work arrives; the database last.
 STOP_ORDER = (("beat",), ("web", "worker", "upkeep"), ("model", "broker"), ("postgres",))
-# What is being waited for is said: the first start takes a minute or two.
+# The stages are printed, because the first start takes a minute or two.
 STAGES = {
     "embedded servers": "starting the embedded servers",
     "set-up": "preparing tables, pages and demo data",
@@ -40,7 +40,7 @@ READY_TICK_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     port: int
     data: Path
@@ -50,17 +50,17 @@ class Options:
 
     @property
     def base_url(self) -> str:
-        """Address of the pages."""
+        """The URL of the pages."""
         return os.environ.get("FAILSOFT_BASE_URL") or self.address
 
     @property
     def address(self) -> str:
-        """Address of the web server on this machine."""
+        """The URL of the web server on this machine."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def stack_settings(folder: Folder, options: Options, model_port: int) -> dict[str, Any]:
-    """Return the settings of this stack; servers and keys named outside win."""
+    """Return the settings of this stack; environment variables take precedence."""
     settings: dict[str, Any] = {
         "database_url": database_url(folder.sockets / "pg"),
         "broker_url": broker_url(folder.sockets / "broker"),
@@ -74,9 +74,9 @@ def stack_settings(folder: Folder, options: Options, model_port: int) -> dict[st
         "model_url": f"http://127.0.0.1:{model_port}" if options.model else "",
         "data_dir": str(folder.path),
         "local_stack": True,
-        # The verdict on what other agents send is not about goals tried here.
+        # Keeps goals that are tried here out of the verdicts on other agents.
         "environment": os.environ.get("FAILSOFT_ENVIRONMENT", LOCAL),
-        # One person on one machine; every page says so.
+        # One user on one machine; every page shows that MFA is off.
         "require_mfa": os.environ.get("FAILSOFT_REQUIRE_MFA", "false"),
     }
 
@@ -84,7 +84,7 @@ def stack_settings(folder: Folder, options: Options, model_port: int) -> dict[st
 def part_stages(
     folder: Folder, options: Options, model_port: int, settings: dict[str, Any]
 ) -> list[list[LocalProgram]]:
-    """Return the parts; those of one stage need nothing of each other."""
+    """Return the parts by stage; the parts of a stage are independent."""
     env = parts.clean_env({env_name(key): str(value) for key, value in settings.items()})
     servers = [
         *([] if os.environ.get("DATABASE_URL") else [parts.postgres_part(folder, env)]),
@@ -102,12 +102,12 @@ def part_stages(
 
 
 def await_whole_product(supervisor: Supervisor, options: Options) -> None:
-    """Wait until /readyz says 200: workers and beat have reported, too."""
+    """Wait until /readyz answers 200, so that workers and the scheduler have reported."""
     deadline = time.monotonic() + READY_SECONDS
     while not parts.answers_http(f"{options.address}/readyz"):
         if supervisor.stop_signals:
             raise StopRequestedError
-        supervisor.look_after_all()
+        supervisor.check_parts()
         if time.monotonic() > deadline:
             raise PartError(
                 f"not ready within {READY_SECONDS} s: see {options.address}/readyz"
@@ -116,44 +116,46 @@ def await_whole_product(supervisor: Supervisor, options: Options) -> None:
         time.sleep(READY_TICK_SECONDS)
 
 
-def greet(folder: Folder, options: Options, times: dict[str, float]) -> None:
-    """Print the address, the first password, the first goal and what took how long."""
+def print_summary(folder: Folder, options: Options, times: dict[str, float]) -> None:
+    """Print the URL, the first password, the first goal and the durations of the start."""
     lines = [f"Failsoft is ready: {options.base_url}"]
     password = folder.path / "admin-password"
     if password.exists():
-        word = password.read_text(encoding="utf-8").strip()
-        lines.append(f"  sign in as: admin   first password: {word}   (kept in {password})")
+        first_password = password.read_text(encoding="utf-8").strip()
+        lines.append(
+            f"  sign in as: admin   first password: {first_password}   (kept in {password})"
+        )
     with suppress(OSError, ValueError, KeyError):
         goal = json.loads((folder.path / FIRST_GOAL_FILE).read_text(encoding="utf-8"))
         lines.append(f"  first goal: {options.base_url}/runs/{goal['correlation_id']}/")
     lines.append(f"  data: {folder.path}   logs: {folder.logs}")
-    took = ", ".join(f"{name} {seconds:.1f}" for name, seconds in times.items())
-    lines.append(f"  ready after {sum(times.values()):.1f} s: {took}")
+    durations = ", ".join(f"{name} {seconds:.1f}" for name, seconds in times.items())
+    lines.append(f"  ready after {sum(times.values()):.1f} s: {durations}")
     lines.append("Ctrl-C stops everything.")
-    say("\n".join(lines))
+    print_line("\n".join(lines))
 
 
 def start(supervisor: Supervisor, folder: Folder, options: Options) -> None:
-    """Start all parts, publish the addresses, wait for the first page."""
+    """Start all parts, publish the settings, wait until the product is ready."""
     prepare_sockets(folder)
     model_port = steady_port(folder, "model") if options.model else 0
     settings = stack_settings(folder, options, model_port)
     times: dict[str, float] = {}
     begin = time.monotonic()
     stages = part_stages(folder, options, model_port, settings)
-    for (name, words), stage in zip(STAGES.items(), stages, strict=True):
-        say(f"failsoft: {words}")
+    for (name, message), stage in zip(STAGES.items(), stages, strict=True):
+        print_line(f"failsoft: {message}")
         supervisor.start_together(stage)
         if name == "embedded servers":
             write_runtime(folder.path, os.getpid(), settings)
         times[name] = time.monotonic() - begin - sum(times.values())
     await_whole_product(supervisor, options)
     times["workers"] = time.monotonic() - begin - sum(times.values())
-    greet(folder, options, times | _inner_times(folder, times))
+    print_summary(folder, options, times | _inner_times(folder, times))
 
 
 def _inner_times(folder: Folder, times: dict[str, float]) -> dict[str, float]:
-    """Split the set-up into its steps; the rest of it is the start of Python."""
+    """Return the durations of the setup steps; the rest is the start of Python."""
     try:
         steps = json.loads((folder.path / TIMES_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -162,9 +164,9 @@ def _inner_times(folder: Folder, times: dict[str, float]) -> dict[str, float]:
 
 
 def run_stack(folder: Folder, options: Options) -> int:
-    """Run the stack until it is stopped; returns the exit code."""
+    """Run the stack until it is stopped; return the exit code."""
     supervisor = Supervisor(folder)
-    supervisor.listen()
+    supervisor.handle_stop_signals()
     code = 0
     try:
         start(supervisor, folder, options)
@@ -172,11 +174,11 @@ def run_stack(folder: Folder, options: Options) -> int:
     except StopRequestedError:
         pass
     except (PartError, FolderError, OSError) as error:
-        say(f"failsoft: {error}")
+        print_line(f"failsoft: {error}")
         code = 1
     remove_runtime(folder.path)
     begin = time.monotonic()
     supervisor.stop(STOP_ORDER)
     if code == 0:
-        say(f"failsoft: stopped in {time.monotonic() - begin:.1f} s")
+        print_line(f"failsoft: stopped in {time.monotonic() - begin:.1f} s")
     return code

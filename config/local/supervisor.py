@@ -19,17 +19,17 @@ TICK_SECONDS = 0.1
 WATCH_SECONDS = 0.5
 FIRST_BACK_OFF_SECONDS = 0.5
 LONGEST_BACK_OFF_SECONDS = 30.0
-STEADY_SECONDS = 60.0  # after this long a part has earned a quick restart again
+STEADY_SECONDS = 60.0  # a part that ran this long is restarted quickly again
 LOG_LIMIT_BYTES = 8 << 20
-SAME_SIGNAL_SECONDS = 1.0  # Ctrl-C reaches us from the terminal and from the guard
+SAME_SIGNAL_SECONDS = 1.0  # Ctrl-C arrives from the terminal and from the guard
 
 
 class PartError(Exception):
-    """A part cannot start; the message is one line: which, why, where to look."""
+    """A part cannot start; the message has its name, the reason and the log."""
 
 
 class StopRequestedError(Exception):
-    """The start is broken off by a signal."""
+    """A signal interrupted the start."""
 
 
 @dataclass
@@ -40,11 +40,11 @@ class Running:
     process: subprocess.Popen[bytes]
     started: float
     failures: int = 0
-    restart_at: float = field(default=0.0)  # 0: it runs
+    restart_at: float = field(default=0.0)  # 0 while it runs
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for the end of a process; False when it takes longer."""
+    """Wait for the end of a process; return False at the timeout."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=seconds)
         return True
@@ -52,27 +52,27 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a part: itself and its children."""
+    """Kill the process group of a part."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=5)
 
 
-def say(text: str) -> None:
-    """Print a line to the terminal, if there still is one."""
+def print_line(text: str) -> None:
+    """Print a line to the terminal, if it is still open."""
     with suppress(OSError):
         print(text, flush=True)  # noqa: T201 - the terminal is meant
 
 
-def last_words(path: Path) -> str:
-    """Return the last line of a log: usually the reason of a failure."""
+def last_line(path: Path) -> str:
+    """Return the last line of a log, usually the reason of a failure."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
 
 class Supervisor:
-    """The parts that run, and what to do with them."""
+    """Starts, watches and stops the parts."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -80,8 +80,8 @@ class Supervisor:
         self.stop_signals = 0
         self._last_signal = 0.0
 
-    def listen(self) -> None:
-        """Let SIGINT, SIGTERM and SIGHUP ask for an ordered stop."""
+    def handle_stop_signals(self) -> None:
+        """Install handlers of SIGINT, SIGTERM and SIGHUP for an orderly stop."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
 
@@ -94,7 +94,7 @@ class Supervisor:
     # Starting
 
     def start_together(self, parts: Iterable[LocalProgram]) -> None:
-        """Start parts that need nothing of each other; return when all are ready."""
+        """Start independent parts; return when all are ready."""
         started = [self._start(part) for part in parts]
         for running in started:
             self._await_ready(running)
@@ -111,7 +111,7 @@ class Supervisor:
 
     def _spawn(self, part: LocalProgram) -> subprocess.Popen[bytes]:
         with self._log(part).open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 - our own words
+            return subprocess.Popen(  # noqa: S603 - no user input
                 part.command,
                 env=dict(part.env),
                 cwd="/" if part.name == "postgres" else self.folder.path,
@@ -140,7 +140,7 @@ class Supervisor:
             return not running.part.once and running.part.ready()
         if code == 0 and running.part.once:
             return True
-        raise self._failure(running.part, last_words(self._log(running.part)))
+        raise self._failure(running.part, last_line(self._log(running.part)))
 
     def _failure(self, part: LocalProgram, reason: str) -> PartError:
         return PartError(f"{part.name} cannot start: {reason} (log: {self._log(part)})")
@@ -151,31 +151,31 @@ class Supervisor:
     # Watching
 
     def watch(self) -> None:
-        """Keep every part running until somebody asks for the end."""
+        """Keep every part running until a stop is requested."""
         while not self.stop_signals:
-            self.look_after_all()
+            self.check_parts()
             time.sleep(WATCH_SECONDS)
 
-    def look_after_all(self) -> None:
-        """Restart what has died, cut logs that have grown too long."""
+    def check_parts(self) -> None:
+        """Restart parts that died, and truncate long logs."""
         for running in self.running:
-            self._look_after(running)
+            self._check_part(running)
             self._bound_log(self._log(running.part))
 
-    def _look_after(self, running: Running) -> None:
+    def _check_part(self, running: Running) -> None:
         now = time.monotonic()
         if running.restart_at:
             if now >= running.restart_at:
                 self._restart(running, now)
         elif running.process.poll() is not None:
-            end_group(running.process)  # its children must not work on beside the new
+            end_group(running.process)  # its children must not run alongside the new process
             if now - running.started > STEADY_SECONDS:
                 running.failures = 0
-            wait = FIRST_BACK_OFF_SECONDS * 2**running.failures
-            running.restart_at = now + min(wait, LONGEST_BACK_OFF_SECONDS)
+            back_off = FIRST_BACK_OFF_SECONDS * 2**running.failures
+            running.restart_at = now + min(back_off, LONGEST_BACK_OFF_SECONDS)
             running.failures += 1
             code = running.process.returncode
-            say(f"failsoft: {running.part.name} ended ({code}); it starts again")
+            print_line(f"failsoft: {running.part.name} ended ({code}); it starts again")
 
     def _restart(self, running: Running, now: float) -> None:
         running.started, running.restart_at = now, 0.0
@@ -184,7 +184,7 @@ class Supervisor:
             running.process = self._spawn(running.part)
         except (OSError, PostgresError, BinaryMissingError) as error:
             running.restart_at = now + LONGEST_BACK_OFF_SECONDS
-            say(f"failsoft: {running.part.name} cannot start: {error}")
+            print_line(f"failsoft: {running.part.name} cannot start: {error}")
 
     def _bound_log(self, path: Path) -> None:
         # The part keeps its file open in append mode, so it is copied, then emptied.
@@ -196,26 +196,26 @@ class Supervisor:
     # Stopping
 
     def stop(self, groups: Sequence[Sequence[str]]) -> None:
-        """Stop the parts, group by group; what is named nowhere comes last."""
+        """Stop the parts group by group; unnamed parts are stopped last."""
         names = {name for group in groups for name in group}
-        rest = [run.part.name for run in self.running if run.part.name not in names]
+        rest = [running.part.name for running in self.running if running.part.name not in names]
         for group in (*groups, rest):
-            self._stop_together([r for r in self.running if r.part.name in group])
+            self._stop_together([running for running in self.running if running.part.name in group])
 
     def _stop_together(self, group: list[Running]) -> None:
         steps = max((len(running.part.stop) for running in group), default=0)
         for step in range(steps):
-            asked = [
+            signalled = [
                 (running, running.part.stop[step])
                 for running in group
                 if step < len(running.part.stop) and running.process.poll() is None
             ]
-            for running, (number, _) in asked:
+            for running, (number, _) in signalled:
                 with suppress(ProcessLookupError):
                     running.process.send_signal(number)
-            begin = time.monotonic()
-            for running, (_, seconds) in asked:
-                patience = 0.5 if self.stop_signals > 1 else seconds
-                wait_for(running.process, begin + patience - time.monotonic())
+            started_at = time.monotonic()
+            for running, (_, seconds) in signalled:
+                timeout = 0.5 if self.stop_signals > 1 else seconds
+                wait_for(running.process, started_at + timeout - time.monotonic())
         for running in group:
             end_group(running.process)

@@ -224,11 +224,11 @@ class _CallReading:
         return {f.name for f in self.tool.fields if f.under == group} | set(inner)
 
     def _unknown_keys(
-        self, holder: Mapping[str, Any], known: set[str], place: Place
+        self, holder: Mapping[str, Any], known_keys: set[str], place: Place
     ) -> Iterator[Leniency]:
         """Yield a leniency for each unknown key."""
         for key in holder:
-            if key not in known:
+            if key not in known_keys:
                 yield self._leniency((*place, key), UNKNOWN_KEY)
 
     def _leniency(self, place: Place, kind: str) -> Leniency:

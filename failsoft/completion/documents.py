@@ -81,10 +81,10 @@ def judge_document(
     )
 
 
-def _texts(value: object, most: int, characters: int) -> tuple[str, ...]:
+def _texts(value: object, max_items: int, max_characters: int) -> tuple[str, ...]:
     """Return any value as a list of texts; items of other types become JSON."""
     items = value if isinstance(value, list) else [] if value is None else [value]
-    return tuple(_text(item)[:characters] for item in items[:most])
+    return tuple(_text(item)[:max_characters] for item in items[:max_items])
 
 
 def _text(item: object) -> str:

@@ -37,7 +37,7 @@ class TaskStatus(StrEnum):
 
 
 def task_status(*, total: int, unresolved: int, failed: int, skipped: int) -> TaskStatus:
-    """Return the status of a plan from counts of its steps, whatever their order.
+    """Return the status of a plan from counts of its steps.
 
     `unresolved` counts steps whose own dependencies could not be resolved; `failed` the
     other steps that ran into a failure. A plan without steps is BLOCKED.

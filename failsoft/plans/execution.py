@@ -184,8 +184,8 @@ def _fill_in(
 def _output_of(plan: ResolvedPlan, step_id: str, outputs: Mapping[int, JsonValue]) -> JsonValue:
     index = plan.index_of.get(step_id)
     if index is None or index not in outputs:
-        why = "which no step declares" if index is None else "which has no output yet"
-        raise UnresolvedReferenceError(f"The arguments refer to {quote(step_id)}, {why}.")
+        problem = "which no step declares" if index is None else "which has no output yet"
+        raise UnresolvedReferenceError(f"The arguments refer to {quote(step_id)}, {problem}.")
     return outputs[index]
 
 
@@ -253,7 +253,7 @@ def _skip(step: PlannedStep, reason: str) -> StepResult:
 def count_awaited(plan: ResolvedPlan, final: Collection[int]) -> dict[int, int]:
     """Return the number of open dependencies of each step without a result."""
     return {
-        step.index: sum(other not in final for other in step.awaited)
+        step.index: sum(dependency not in final for dependency in step.awaited)
         for step in plan.steps
         if step.index not in final
     }

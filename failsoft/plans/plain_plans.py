@@ -66,7 +66,7 @@ class _Reading:
         # Numbers of `step_k` ids that are out of sequence.
         self.strays: list[int] = []
 
-    def take(self, step: Any) -> bool:  # noqa: ANN401 - whatever a list holds
+    def take(self, step: Any) -> bool:  # noqa: ANN401 - any JSON
         """Read one step; return False when it is not certainly valid."""
         if type(step) is not dict or not step.keys() <= STEP_KEYS:
             return False

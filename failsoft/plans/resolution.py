@@ -169,23 +169,23 @@ class _Resolver:
         return True
 
     def _find_unresolved(self, index: int) -> Defect | None:
-        step, own = self.steps[index], quote(self.names[index])
+        step, quoted_id = self.steps[index], quote(self.names[index])
         # Two: a list that is too long may also be malformed.
         violations = Violations(limit=2)
         check_dependency_list(step, "", violations)
         for violation in violations:
             if violation.code != "dependencies_too_many":
-                error = f"Step {own}: dependencies: {violation.message}."
+                error = f"Step {quoted_id}: dependencies: {violation.message}."
                 return Defect("malformed_dependencies", error, True)
         for dependency in step.get("dependencies", []):
             target = self.index_of.get(dependency)
             if target is None:
                 name = quote(self._show(dependency))
-                error = f"Step {own} depends on {name}, which no step declares."
+                error = f"Step {quoted_id} depends on {name}, which no step declares."
                 return Defect(f"unknown_dependency: {name}", error, True)
             if target == index:
-                error = f"Step {own} depends on itself."
-                return Defect(f"self_dependency: {own}", error, True)
+                error = f"Step {quoted_id} depends on itself."
+                return Defect(f"self_dependency: {quoted_id}", error, True)
         return None
 
     def _find_cycle(self, index: int) -> Defect | None:
@@ -203,16 +203,16 @@ class _Resolver:
         step_id = step.get("step_id")
         first = self.index_of.get(step_id, index) if type(step_id) is str else index
         if first != index:
-            own = quote(self.names[index])
-            error = f"The id {own} was already declared by step {first + 1}."
+            quoted_id = quote(self.names[index])
+            error = f"The id {quoted_id} was already declared by step {first + 1}."
             return Defect("duplicate_step_id", error, False)
         if _is_well_formed_call(step):
             return None
-        own = quote(self.names[index])
+        quoted_id = quote(self.names[index])
         violations = Violations(limit=1)
         check_tool(step, "", violations)
         for violation in violations:
-            error = f"Step {own}: tool: {violation.message}."
+            error = f"Step {quoted_id}: tool: {violation.message}."
             return Defect("malformed_step", error, False)
         return None
 

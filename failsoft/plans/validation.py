@@ -265,17 +265,17 @@ def _known_dependencies(
 def _report_dependency(
     step: dict[str, Any], path: str, dependency: str, target: int | None, violations: Violations
 ) -> None:
-    own = name_step(step.get("step_id"))
+    step_name = name_step(step.get("step_id"))
     if target is None:
         violations.add(
             path,
             "dependency_unknown",
-            f"expected a declared step id, but step {own} depends on"
+            f"expected a declared step id, but step {step_name} depends on"
             f" {quote(dependency)}, which no step declares",
         )
     else:
         violations.add(
-            path, "dependency_self", f"expected another step, but {own} depends on itself"
+            path, "dependency_self", f"expected another step, but {step_name} depends on itself"
         )
 
 

@@ -228,10 +228,10 @@ def _is_code(value: bytes, after: bytes, sign: bytes) -> bool:
         return False
     if name_strength(inner.decode("ascii")) and not has_digit(inner):
         return True
-    dotted = b"." in inner or b"->" in inner or b"::" in inner
-    called = after[:1] in b"([" and after != b""
-    typed = sign == b":" and (after == b" =" or after[:1] == b"|" or inner[:1].isupper())
-    return dotted or called or (typed and len(inner) > 2 and is_worded(inner))
+    is_dotted = b"." in inner or b"->" in inner or b"::" in inner
+    is_called = after[:1] in b"([" and after != b""
+    is_typed = sign == b":" and (after == b" =" or after[:1] == b"|" or inner[:1].isupper())
+    return is_dotted or is_called or (is_typed and len(inner) > 2 and is_worded(inner))
 
 
 def _judged(body: bytes, span: Span, strength: Strength, is_quoted: bool = False) -> Span | None:

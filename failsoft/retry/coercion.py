@@ -165,8 +165,8 @@ def _read_arguments(holder: dict[str, Any], path: str, softened: SoftenedValue) 
 
 
 def _drop_unknown(
-    holder: dict[str, Any], known: frozenset[str], path: str, softened: SoftenedValue
+    holder: dict[str, Any], known_keys: frozenset[str], path: str, softened: SoftenedValue
 ) -> None:
-    for key in [key for key in holder if key not in known]:
+    for key in [key for key in holder if key not in known_keys]:
         del holder[key]
         softened.note(f"{path}/{escape_pointer(key)}", UNKNOWN_KEY)

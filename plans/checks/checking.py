@@ -204,8 +204,10 @@ class _Check:
                 self.spec.timeout_seconds,
             )
         except UnknownCommandError:
-            known = ", ".join(command_names()) or "none"
-            raise CheckerFailedError(f"command {name} is not allowed; allowed: {known}") from None
+            allowed_names = ", ".join(command_names()) or "none"
+            raise CheckerFailedError(
+                f"command {name} is not allowed; allowed: {allowed_names}"
+            ) from None
         except OSError as error:
             raise CheckerFailedError(f"{name}: {error.strerror}") from None
         self._check_for_crash(result)

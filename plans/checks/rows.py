@@ -76,9 +76,11 @@ def check_once(
     ask_model: AskModel | None = None,
 ) -> CompletionCheck:
     """Check the work of a cycle, unless it is checked already; return the settled row."""
-    settled = checks_of(loop.of).filter(cycle=cycle, state__in=[State.DECIDED, State.FAILED]).last()
-    if settled is not None:
-        return settled
+    settled_row = (
+        checks_of(loop.of).filter(cycle=cycle, state__in=[State.DECIDED, State.FAILED]).last()
+    )
+    if settled_row is not None:
+        return settled_row
     with transaction.atomic():
         loop.fence()
         row = _begin(loop, spec, cycle, run_id)

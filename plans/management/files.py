@@ -10,7 +10,7 @@ from failsoft.parsing.strict import JsonTextError, parse_json
 def read_document(name: str, limit: int) -> tuple[Any, str]:
     """Return the JSON value of a file of at most `limit` bytes, and its text.
 
-    JsonTextError says why not; its code is `unreadable` when there is no such file.
+    Raises JsonTextError; its code is `unreadable` when the file cannot be read.
     """
     raw = _read(name, limit)
     return parse_json(raw, limit), raw.decode("utf-8-sig")
@@ -28,7 +28,7 @@ def _read(name: str, limit: int) -> bytes:
 
 
 def describe(fault: dict[str, Any]) -> str:
-    """Return a located violation as one line for people."""
+    """Return a located violation as one line of text."""
     place = f"line {fault['line']}, column {fault['column']}"
     path = f" {fault['path']}" if fault["path"] else ""
     return f"{place}:{path} {fault['message']} [{fault['code']}]"

@@ -60,7 +60,7 @@ class RunResults(Resource):
 class RunResource(Resource):
     """A run with the rows it has so far; `__meta__` is the last once it has ended.
 
-    `release` was deployed when it was submitted; `refused_reason` says why no worker takes it.
+    `release` was deployed when it was submitted; `refused_reason` is why no worker takes it.
     """
 
     run_id: UUID = Field(validation_alias="id")
@@ -117,7 +117,7 @@ class ResolveRequest(_StrictModel):
         Verdict,
         Field(description="done: it counts as ok; not_done: it failed; resume: call it again"),
     ]
-    by: Annotated[Name, Field(description="Who says so.")] = ""
+    by: Annotated[Name, Field(description="Who decided.")] = ""
     new_key: Annotated[
         bool, Field(description="With resume: a new idempotency key for the call.")
     ] = False
@@ -232,7 +232,7 @@ class CancelRunView(KeyedView):
 
 
 class ResolveStepView(KeyedView):
-    """One step whose outcome nobody knows."""
+    """One step whose outcome is unknown."""
 
     required_scopes = {"POST": Scope.ADMIN}
 
@@ -242,7 +242,7 @@ class ResolveStepView(KeyedView):
         responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemResource)},
     )
     def post(self, request: Request, run_id: UUID, position: int) -> Response:
-        """Settle an `unknown_outcome` or poisoned step (0-based place); the run goes on."""
+        """Settle an `unknown_outcome` or poisoned step (0-based position); the run resumes."""
         run = _find(request, run_id)
         options = read_options(ResolveRequest, request.data)
         by = options.by or _key_name(request)

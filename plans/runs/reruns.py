@@ -43,7 +43,7 @@ def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Ru
 
 
 def _find_kept(run: Run, plan: ResolvedPlan, end: int) -> dict[int, RunStep]:
-    called = {
+    called_steps = {
         step.position: step
         for step in run.steps.filter(state=RunStep.State.FINAL, position__lt=end)
         if not step.skipped
@@ -51,8 +51,8 @@ def _find_kept(run: Run, plan: ResolvedPlan, end: int) -> dict[int, RunStep]:
     kept: dict[int, RunStep] = {}
     for index in plan.order:
         dependencies = plan.steps[index].dependencies
-        if index in called and all(other in kept for other in dependencies):
-            kept[index] = _copy(called[index])
+        if index in called_steps and all(other in kept for other in dependencies):
+            kept[index] = _copy(called_steps[index])
     return kept
 
 

@@ -114,9 +114,9 @@ def _describe(url: str, response: httpx.Response, body: bytes) -> dict[str, Json
 
 
 def _decode(body: bytes, charset: str | None) -> str:
-    known = charset if charset and _CHARSET.match(charset) else "utf-8"
+    encoding = charset if charset and _CHARSET.match(charset) else "utf-8"
     try:
-        return body.decode(known, "replace")
+        return body.decode(encoding, "replace")
     except LookupError:
         return body.decode("utf-8", "replace")
 

@@ -157,7 +157,7 @@ class Tool:
         """Check the arguments, wait for a slot if calls are limited, and run the tool.
 
         Raises ToolArgumentsError, ToolTimeoutError, ToolRefusedError with the reason
-        `tool_busy`, or whatever the tool raises.
+        `tool_busy`, or the exception of the tool.
         """
         checked = self.arguments.check(args)
         if self.max_concurrent is None:

@@ -96,5 +96,5 @@ def _add_slots(name: str, limit: int) -> bool:
 
 
 def _give_back(name: str, holder: UUID) -> None:
-    held = ToolSlot.objects.filter(tool=name, holder=holder)
-    held.update(holder=None, lease_until=None)
+    slots = ToolSlot.objects.filter(tool=name, holder=holder)
+    slots.update(holder=None, lease_until=None)

@@ -127,8 +127,8 @@ def offered_tools(project_id: int | None = None) -> list[Tool]:
 
 def nearest_tool(name: str) -> str | None:
     """Return the registered name that is most similar to this one, if any is."""
-    known = registered_tools()
-    return next(iter(difflib.get_close_matches(name[:100], known, n=1)), None)
+    names = registered_tools()
+    return next(iter(difflib.get_close_matches(name[:100], names, n=1)), None)
 
 
 def find_tool(name: str) -> Tool | None:
@@ -140,8 +140,8 @@ def call_tool(name: str, args: dict[str, JsonValue], context: CallContext | None
     """Call a tool by name: the executor's seam to the world.
 
     Raises ToolNotFoundError, ToolArgumentsError, ToolTimeoutError, ToolRefusedError
-    (`tool_not_allowed`, `tool_busy`, and those of MCP servers), or whatever the tool
-    raises.
+    (`tool_not_allowed`, `tool_busy`, and those of MCP servers), or the exception of the
+    tool.
     """
     call = context or CallContext()
     tool = find_tool(name)

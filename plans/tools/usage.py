@@ -34,9 +34,9 @@ class ToolUse:
 def tool_use(project_id: int) -> Sequence[ToolUse]:
     """Return the tools that the latest plan runs called, by failed calls, then by calls."""
     latest = Run.objects.filter(project=project_id).order_by("-id").values("id")[:LATEST_RUNS]
-    called = RunStep.objects.filter(run__in=latest, started_at__isnull=False)
+    called_steps = RunStep.objects.filter(run__in=latest, started_at__isnull=False)
     rows = (
-        called.exclude(tool=None)
+        called_steps.exclude(tool=None)
         .order_by()
         .values(name=F("tool"))
         .annotate(

@@ -13,7 +13,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 
 from config import asgi
 from config.asgi import Application, Exchange, SlowReaderError, Stream
-from config.local.parts import web_words
+from config.local.parts import web_arguments
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
@@ -156,7 +156,7 @@ def test_a_request_that_gets_no_thread_is_told_to_come_back(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asgi, "THREAD_SECONDS", 0.1)
-    application._free = asyncio.Semaphore(0)
+    application._free_threads = asyncio.Semaphore(0)
     assert ask(application, scope("/accounts/login/"), no_body)[0]["status"] == 503
     assert ask(application, scope("/healthz"), no_body)[0]["status"] == 200
 
@@ -228,7 +228,7 @@ def test_a_stream_too_many_is_told_to_come_back(application: Application) -> Non
 def test_shipped_units_serve_as_the_local_stack_does(name: str) -> None:
     unit = (ROOT / "docs/deployment" / name).read_text(encoding="utf-8")
     words = re.sub(r'[\\\n",\[\]]+', " ", unit).split()
-    local = web_words(8000)
+    local = web_arguments(8000)
     for option in ("--interface", "--http", "--http1-header-read-timeout"):
         assert words[words.index(option) + 1] == local[local.index(option) + 1]
     assert "config.asgi:application" in words

@@ -29,7 +29,7 @@ def _asked_inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         return answer
 
     if request.node.get_closest_marker("django_db") is not None:
-        monkeypatch.setattr(readiness, "_ask", ask)
+        monkeypatch.setattr(readiness, "_start_probe", ask)
 
 
 def beat(seconds_ago: int = 0) -> None:
@@ -205,7 +205,7 @@ def test_readyz_names_a_full_disk_of_the_database(
         raise OperationalError("could not extend file") from DiskFullError()
 
     beat()
-    monkeypatch.setattr(readiness, "_write_a_little", fail)
+    monkeypatch.setattr(readiness, "_test_write", fail)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     reason = "disk full: the database server's"
@@ -248,7 +248,7 @@ def test_a_probe_that_hangs_delays_no_other_and_is_not_asked_twice(
 
     probes = {"database": lambda: {"database": {"ok": True}}, "broker": hang}
     monkeypatch.setattr(readiness, "PROBES", probes)
-    monkeypatch.setattr(readiness, "_asking", {})
+    monkeypatch.setattr(readiness, "_running_probes", {})
     monkeypatch.setattr(readiness, "PROBE_SECONDS", 0.2)
     try:
         for _ in range(2):

@@ -42,7 +42,7 @@ def test_a_stalled_worker_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> Non
         ended.set()
 
     monkeypatch.setattr("config.worker_watchdog.os.kill", kill)
-    monkeypatch.setattr(worker_watchdog, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(worker_watchdog, "CHECK_SECONDS", 0.01)
     watch(Stall(patience_seconds=0.03), lambda: 1, lambda: 1)
     assert ended.wait(5)
     assert told == [signal.SIGTERM]

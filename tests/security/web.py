@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import connection
 
-from config.local.parts import web_words
+from config.local.parts import web_arguments
 from tests.faults.stack import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,7 +82,7 @@ def running_web(**settings: str) -> Iterator[Web]:
     port = free_port()
     pool = {"FAILSOFT_DATABASE_POOL_SIZE": "8", "DATABASE_URL": database_url()}
     process = subprocess.Popen(
-        [sys.executable, *web_words(port)],
+        [sys.executable, *web_arguments(port)],
         cwd=ROOT,
         env={**os.environ, **pool, **settings},
         start_new_session=True,

@@ -1,6 +1,6 @@
-"""`manage.py prepare_local`: from a running database to a whole product.
+"""`manage.py prepare_local`: prepare the product on a running database.
 
-Migrations, static files, first-run set-up, demo data and, once, the first goal.
+Migrations, static files, first-run setup, demo data and, once, the first goal.
 """
 
 import json
@@ -25,7 +25,7 @@ FIRST_GOAL = "Greet the new user and list three things worth trying first."
 
 
 def collect_static() -> None:
-    """Copy and name the static files, when one of them is newer than the last time."""
+    """Run collectstatic, if a static file is newer than the last run."""
     manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
     if manifest.exists() and manifest.stat().st_mtime > _newest_source():
         return
@@ -33,7 +33,7 @@ def collect_static() -> None:
 
 
 def _newest_source() -> float:
-    # Packages change with an installation, which writes the stamp beside the folder.
+    # Packages change only with an installation, which touches the stamp file.
     folders = [Path(folder) for folder in settings.STATICFILES_DIRS]
     files = [path for folder in folders for path in folder.rglob("*")]
     stamps = [*files, Path(sys.prefix) / "failsoft-installed"]
@@ -41,7 +41,7 @@ def _newest_source() -> float:
 
 
 def load_demo(folder: Path) -> None:
-    """Load the demo data once; whoever removed it does not get it back."""
+    """Load the demo data once; removed data is not loaded again."""
     marker = folder / "demo-loaded"
     if not marker.exists():
         call_command("load_demo")
@@ -53,20 +53,20 @@ def submit_first_goal(folder: Path) -> None:
     target = folder / FIRST_GOAL_FILE
     if target.exists() or not settings.FAILSOFT_MODEL_URL:
         return
-    answer = StringIO()
-    with redirect_stdout(answer):
-        # With one harmless tool even the smallest model says something of its own.
+    output = StringIO()
+    with redirect_stdout(output):
+        # With a single harmless tool, even the smallest model finds a plan.
         call_command("submit_goal", FIRST_GOAL, "--json", "--tool", "echo")
-    target.write_text(json.dumps(json.loads(answer.getvalue())), encoding="utf-8")
+    target.write_text(json.dumps(json.loads(output.getvalue())), encoding="utf-8")
 
 
 def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], object]]:
-    """Return the steps in their order."""
+    """Return the steps in order."""
     steps: dict[str, Callable[[], object]] = {
         "migrate": partial(call_command, "migrate", interactive=False, verbosity=0),
         "static": collect_static,
         "first_run": partial(call_command, "first_run"),
-        # Nothing is alive before it reports anew: the last run's reports do not count.
+        # Heartbeats of the last start do not count.
         "heartbeats": Heartbeat.objects.all().delete,
         "demo": lambda: load_demo(folder),
         "first_goal": lambda: submit_first_goal(folder),
@@ -77,7 +77,7 @@ def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], object]]:
 
 
 class Command(BaseCommand):
-    """Do each step and note how long it took."""
+    """Run each step and store its duration."""
 
     help = "Prepare the one-machine stack; `make run` calls this."
 

@@ -30,9 +30,9 @@ class Command(BaseCommand):
         except (FileError, ValueError) as error:
             raise CommandError(str(error)) from None
         if options["json"]:
-            listed = {item.option: asdict(item) for item in settings}
-            self.stdout.write(json.dumps(listed, indent=2))
+            rows = {setting.option: asdict(setting) for setting in settings}
+            self.stdout.write(json.dumps(rows, indent=2))
             return
-        for item in settings:
-            value = json.dumps(item.value)
-            self.stdout.write(f"{item.option} = {value}  ({item.source})")
+        for setting in settings:
+            value = json.dumps(setting.value)
+            self.stdout.write(f"{setting.option} = {value}  ({setting.source})")

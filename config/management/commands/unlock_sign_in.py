@@ -1,4 +1,4 @@
-"""`manage.py unlock_sign_in`: let a name that was tried too often sign in again."""
+"""`manage.py unlock_sign_in`: unlock a user after too many failed sign-ins."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -14,22 +14,22 @@ from diagnostics.accounts.audit_log import note
 
 
 class Command(BaseCommand):
-    """Forget the bad sign-ins of a name; it would be forgotten by itself in 15 minutes."""
+    """Reset the failed sign-ins of a name; they also expire after 15 minutes."""
 
     help = "Unlock a user after too many failed sign-ins."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the name."""
+        """Declare the command line."""
         parser.add_argument("name", help="user name or mail address")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Forget them, by user name and by mail address."""
+        """Reset the counts of the user name and of the mail address."""
         name = options["name"]
         if not name:
-            # Everybody without a mail address would match.
+            # Every user without a mail address would match.
             raise CommandError("Enter a username or an email address.")
-        known = get_user_model().objects.filter(Q(username=name) | Q(email__iexact=name))
-        user = known.first()
+        users = get_user_model().objects.filter(Q(username=name) | Q(email__iexact=name))
+        user = users.first()
         if user is None:
             raise CommandError(f"user {name!r} not found")
         for rate in get_rates(app="allauth.account", action="login_failed"):

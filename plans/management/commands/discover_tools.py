@@ -23,9 +23,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - options
         """Run the command."""
-        known = configured_servers()
-        names = options["servers"] or list(known)
-        if unknown := sorted(set(names) - set(known)):
+        servers = configured_servers()
+        names = options["servers"] or list(servers)
+        if unknown := sorted(set(names) - set(servers)):
             raise CommandError(f"not configured: {', '.join(unknown)}")
         discoveries = [discover_server(name) for name in names]
         if options["json"]:
@@ -43,5 +43,5 @@ class Command(BaseCommand):
             self.stdout.write(f"{discovery.server}: {discovery.error}")
             return
         self.stdout.write(f"{discovery.server}: {', '.join(discovery.tools) or 'no tools'}")
-        for name, why in discovery.left_out.items():
-            self.stdout.write(f"  skipped {name}: {why}")
+        for name, reason in discovery.left_out.items():
+            self.stdout.write(f"  skipped {name}: {reason}")

@@ -128,8 +128,10 @@ def _run_on_workers(payload: object, options: dict[str, Any]) -> list[dict[str, 
     give_up_at = time.monotonic() + options["timeout"]
     while run.meta is None:
         if time.monotonic() > give_up_at:
-            why = run.refused_reason or "Are workers of the queue steps running?"
-            raise CommandError(f"Run {run.pk} has not ended within {options['timeout']:g} s. {why}")
+            reason = run.refused_reason or "Are workers of the queue steps running?"
+            raise CommandError(
+                f"Run {run.pk} has not ended within {options['timeout']:g} s. {reason}"
+            )
         time.sleep(_POLL_SECONDS)
         run.refresh_from_db()
     return results_of(run)

@@ -28,9 +28,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--payload", metavar="FILE", help="JSON payload; - for stdin")
-        what.add_argument("--results", metavar="FILE", help="results; - for stdin")
+        document = parser.add_mutually_exclusive_group(required=True)
+        document.add_argument("--payload", metavar="FILE", help="JSON payload; - for stdin")
+        document.add_argument("--results", metavar="FILE", help="results; - for stdin")
         parser.add_argument(
             "--strict",
             action="store_true",

@@ -1,4 +1,4 @@
--- Hold a run for another lease, and read whether somebody wants it to end.
+-- Renew the lease of a run, and return whether its cancellation was requested.
 UPDATE plans_run
 SET lease_until = failsoft_now() + %(lease)s
 WHERE id = %(run)s AND state = 'running' AND fencing_token = %(token)s

@@ -1,4 +1,4 @@
--- Hold steps for another lease, and read whether somebody wants the run to end.
+-- Renew the leases of steps, and return whether cancellation of the run was requested.
 WITH held AS (
     UPDATE plans_runstep AS step
     SET lease_until = failsoft_now() + %(lease)s

@@ -1,4 +1,4 @@
--- Note what steps wait for, when a distributed run begins or goes on.
+-- Store the number of open dependencies of steps, when a distributed run begins or resumes.
 UPDATE plans_runstep AS step
 SET waits_for = given.results, lease_until = NULL
 FROM unnest(%(positions)s::integer[], %(results)s::integer[])

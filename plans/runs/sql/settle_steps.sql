@@ -1,5 +1,5 @@
--- Store results under the tokens they were claimed with; what another worker has taken
--- over is left alone. A null token stands for a step that nobody has claimed.
+-- Store results under the tokens of their claims; steps that another worker has taken over
+-- are not changed. A null token means that the step was not claimed.
 UPDATE plans_runstep AS step
 SET state = 'final',
     ok = given.ok,

@@ -167,19 +167,23 @@ class _Process:
     async def connection(self, server: str, settings: ServerSettings) -> Connection:
         """Return the open connection to a server, opened if necessary."""
         async with self._locks.setdefault(server, asyncio.Lock()):
-            known = self._connections.get(server)
-            if known is not None and not known.is_over and known.settings == settings:
-                return known
-            if known is not None:
-                known.close()
-            fresh = self._connections[server] = Connection(settings)
-            await fresh.open()
-            return fresh
+            open_connection = self._connections.get(server)
+            if (
+                open_connection is not None
+                and not open_connection.is_over
+                and open_connection.settings == settings
+            ):
+                return open_connection
+            if open_connection is not None:
+                open_connection.close()
+            connection = self._connections[server] = Connection(settings)
+            await connection.open()
+            return connection
 
     def close_all(self) -> None:
         """End all sessions."""
-        for known in self._connections.values():
-            known.close()
+        for connection in self._connections.values():
+            connection.close()
 
 
 _lock = threading.Lock()

@@ -61,7 +61,7 @@ def _store(
     usable = [tool for tool in offer.tools if not faults[tool.name]]
     names = name_tools(server.name, [tool.name for tool in usable])
     tool_rows = [_tool_row(server, names[tool.name], tool) for tool in usable]
-    left_out = {redact(name[:80]): why for name, why in faults.items() if why}
+    left_out = {redact(name[:80]): reason for name, reason in faults.items() if reason}
     with transaction.atomic():
         McpServer.objects.select_for_update().get(pk=server.pk)
         server.tools.exclude(name__in=names.values()).delete()
@@ -72,7 +72,7 @@ def _store(
             protocol_version=offer.protocol[:32],
             digest=digest_of("".join(sorted(tool.digest for tool in tool_rows))),
             seen_at=DatabaseNow(),
-            last_error="; ".join(f"{name}: {why}" for name, why in left_out.items()),
+            last_error="; ".join(f"{name}: {reason}" for name, reason in left_out.items()),
         )
     return Discovery(server.name, sorted(names.values()), left_out)
 

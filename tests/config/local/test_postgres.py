@@ -40,7 +40,7 @@ def test_rows_outlive_a_change_of_the_way_out_of_root(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for count, way in enumerate([*WAYS, *WAYS]):
-        monkeypatch.setattr(postgres, "WAY", way)
+        monkeypatch.setattr(postgres, "METHOD", way)
         postgres.initialise(folder / "pg")
         for _ in serve(folder):
             with connect(folder) as connection:
@@ -80,7 +80,7 @@ def test_a_pid_file_of_a_running_server_is_kept(folder: Path) -> None:
 def test_a_failing_set_up_gives_its_reason(folder: Path) -> None:
     with pytest.raises(postgres.PostgresError, match="invalid locale"):
         postgres.run_once(
-            postgres.launched(
+            postgres.launch_command(
                 [str(find_postgresql() / "initdb"), "-D", str(folder / "pg"), "--locale=xx"],
                 end_with=signal.SIGKILL,
                 own=[folder],

@@ -106,7 +106,7 @@ def test_a_dead_part_starts_again_later_and_later(supervisor: Supervisor) -> Non
         worker.process.wait()
         begin = time.monotonic()
         while worker.process.poll() is not None:
-            supervisor.look_after_all()
+            supervisor.check_parts()
             time.sleep(0.01)
         waits.append(time.monotonic() - begin)
     supervisor.stop([])
@@ -127,7 +127,7 @@ def test_children_of_a_dead_part_are_ended_too(supervisor: Supervisor, tmp_path:
     child = int(note.read_text())
     supervisor.running[0].process.kill()
     supervisor.running[0].process.wait()
-    supervisor.look_after_all()
+    supervisor.check_parts()
     time.sleep(0.2)
     state = Path(f"/proc/{child}/stat")
     assert not state.exists() or ") Z " in state.read_text()
@@ -156,7 +156,7 @@ def test_a_long_log_is_cut_and_its_tail_kept(
     log = folder.logs / "worker.log"
     with log.open("ab", buffering=0) as file:
         file.write(b"x" * 2000)
-        supervisor.look_after_all()
+        supervisor.check_parts()
         file.write(b"after")
     assert log.read_bytes() == b"after"
     assert (folder.logs / "worker.log.1").read_bytes() == b"x" * 2000
@@ -165,7 +165,7 @@ def test_a_long_log_is_cut_and_its_tail_kept(
 def test_signals_are_counted_once_when_they_come_twice(supervisor: Supervisor) -> None:
     before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
     try:
-        supervisor.listen()
+        supervisor.handle_stop_signals()
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
         assert supervisor.stop_signals == 1
