@@ -170,18 +170,18 @@ def test_a_body_that_breaks_off_reaches_no_view(application: Application) -> Non
 
 async def stream(send: Callable[[Any], Awaitable[None]], receive: Any) -> int:
     """Stream 4 MiB from a thread; how many pieces were made."""
-    made = 0
+    piece_count = 0
 
     def pieces() -> Iterator[bytes]:
-        nonlocal made
+        nonlocal piece_count
         for _ in range(64):
-            made += 1
+            piece_count += 1
             yield b"x" * asgi.BLOCK_BYTES
 
     exchange = Exchange(scope("/"), receive, send, asyncio.get_running_loop())
     answer = StreamingHttpResponse(pieces())
     await asyncio.to_thread(lambda: Stream(exchange).send(answer))
-    return made
+    return piece_count
 
 
 def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,9 +50,9 @@ def test_each_check_fires_and_is_silenced_by_a_good_value(
 ) -> None:
     for name, value in bad.items():
         setattr(settings, name, value)
-    (found,) = check(None)
-    assert found.id == identity
-    assert found.hint
+    (message,) = check(None)
+    assert message.id == identity
+    assert message.hint
     for name, value in good.items():
         setattr(settings, name, value)
     assert check(None) == []

@@ -9,7 +9,7 @@ LOADED = "import gc, config.wsgi; print(gc.get_freeze_count(), len(gc.get_object
 
 def test_a_web_process_sets_aside_every_view_before_its_first_request() -> None:
     command = [sys.executable, "-W", "ignore", "-c", LOADED]
-    told = subprocess.run(command, check=True, capture_output=True, text=True)
-    aside, looked_at = map(int, told.stdout.split())
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    aside, looked_at = map(int, result.stdout.split())
     assert aside > 100_000
     assert looked_at < aside / 100

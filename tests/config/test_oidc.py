@@ -35,7 +35,7 @@ class Issuer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.key = KEY
         self.person: dict[str, Any] = {}
-        self.asked: list[dict[str, list[str]]] = []
+        self.token_requests: list[dict[str, list[str]]] = []
         self.issuer_told = self.url
 
 
@@ -60,15 +60,15 @@ class Desk(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.server.asked.append(parse_qs(body))
-        told = {
+        self.server.token_requests.append(parse_qs(body))
+        claims = {
             **self.server.person,
             "iss": self.server.issuer_told,
             "aud": CLIENT,
             "exp": 2**33,
             "iat": 1_700_000_000,
         }
-        token = jwt.encode(told, self.server.key, "RS256", headers={"kid": "1"})
+        token = jwt.encode(claims, self.server.key, "RS256", headers={"kid": "1"})
         self.say({"access_token": "x", "token_type": "Bearer", "id_token": token})
 
     def say(self, value: object) -> None:
@@ -118,14 +118,14 @@ def enter(issuer: Issuer, email: str, *, verified: bool = True) -> Client:
     issuer.person = {"sub": f"id of {email}", "email": email, "email_verified": verified}
     client = Client()
     sent = client.post(BEGIN).headers["Location"]
-    asked = parse_qs(urlsplit(sent).query)
+    query = parse_qs(urlsplit(sent).query)
     assert sent.startswith(f"{issuer.url}/authorize")
-    assert asked["code_challenge_method"] == ["S256"]
-    client.get(END, {"code": "c", "state": asked["state"][0]})
-    if issuer.asked:
-        digest = hashlib.sha256(issuer.asked[-1]["code_verifier"][0].encode()).digest()
+    assert query["code_challenge_method"] == ["S256"]
+    client.get(END, {"code": "c", "state": query["state"][0]})
+    if issuer.token_requests:
+        digest = hashlib.sha256(issuer.token_requests[-1]["code_verifier"][0].encode()).digest()
         proof = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-        assert proof == asked["code_challenge"][0]
+        assert proof == query["code_challenge"][0]
     return client
 
 
@@ -138,7 +138,7 @@ def test_a_known_person_is_signed_in(issuer: Issuer, ada: Any) -> None:
     assert is_in(client)
     assert client.get("/").status_code == 200
     # The secret came from its reference, and nowhere else.
-    assert issuer.asked[0]["client_secret"] == [SECRET]
+    assert issuer.token_requests[0]["client_secret"] == [SECRET]
     assert is_in(enter(issuer, "ADA@example.org"))
 
 
@@ -183,7 +183,11 @@ def test_the_way_is_offered_on_the_page(issuer: Issuer) -> None:
 def test_half_a_configuration_is_an_error(settings: Any) -> None:
     settings.FAILSOFT_OIDC_ISSUER = "http://issuer.example"
     settings.FAILSOFT_OIDC_CLIENT_ID = ""
-    assert [one.id for one in check_oidc(None)] == ["config.E006", "config.E007", "config.W001"]
+    assert [message.id for message in check_oidc(None)] == [
+        "config.E006",
+        "config.E007",
+        "config.W001",
+    ]
     settings.FAILSOFT_OIDC_ISSUER = ""
     assert check_oidc(None) == []
 
@@ -201,8 +205,8 @@ def test_a_client_secret_in_a_file_elsewhere_is_an_error(settings: Any) -> None:
 def test_a_deployment_without_mail_or_second_factor_is_warned(settings: Any) -> None:
     settings.FAILSOFT_REQUIRE_MFA = False
     settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
-    told = [*check_mail(None), *check_second_factor(None)]
-    assert [one.id for one in told] == ["config.W002", "config.W003"]
+    warnings = [*check_mail(None), *check_second_factor(None)]
+    assert [message.id for message in warnings] == ["config.W002", "config.W003"]
     settings.FAILSOFT_REQUIRE_MFA = True
     settings.EMAIL_BACKEND = "diagnostics.outbound.smtp.EmailBackend"
     assert [*check_mail(None), *check_second_factor(None)] == []

@@ -112,10 +112,10 @@ def test_readyz_waits_for_a_lost_database_only_once(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beat()
-    asked = []
+    probes_run = []
 
     def fail() -> None:
-        asked.append(1)
+        probes_run.append(1)
         raise OperationalError
 
     monkeypatch.setattr(readiness, "_probe_database", fail)
@@ -124,7 +124,7 @@ def test_readyz_waits_for_a_lost_database_only_once(
     parts = answer.json()["parts"]
     assert parts["database"] == {"ok": False, "reason": "OperationalError"}
     assert parts["worker"] == parts["beat"] == readiness.UNSEEN
-    assert asked == [1]
+    assert probes_run == [1]
 
 
 @pytest.mark.django_db
@@ -239,10 +239,10 @@ def test_readyz_names_a_database_that_only_reads(client: Client) -> None:
 def test_a_probe_that_hangs_delays_no_other_and_is_not_asked_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    goes_on, asked = threading.Event(), []
+    goes_on, probes_run = threading.Event(), []
 
     def hang() -> readiness.Parts:
-        asked.append(1)
+        probes_run.append(1)
         goes_on.wait(30)
         return {"broker": {"ok": True}}
 
@@ -254,7 +254,7 @@ def test_a_probe_that_hangs_delays_no_other_and_is_not_asked_twice(
         for _ in range(2):
             parts = readiness.judge_all()
             assert parts == {"database": {"ok": True}, "broker": readiness.SILENT}
-        assert asked == [1]
+        assert probes_run == [1]
     finally:
         goes_on.set()
     monkeypatch.setattr(readiness, "PROBE_SECONDS", 10)

@@ -57,7 +57,7 @@ def test_s1_2_and_s1_68_and_s1_73_a_fresh_installation_shows_the_documented_defa
         for name, value in os.environ.items()
         if not name.startswith(("FAILSOFT_", "CCOS_", "DATABASE_", "BROKER_"))
     }
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "manage.py", "show_retry"],
         cwd=TOP,
         env=env,
@@ -66,7 +66,7 @@ def test_s1_2_and_s1_68_and_s1_73_a_fresh_installation_shows_the_documented_defa
         check=True,
     )
 
-    assert told.stdout.splitlines() == [
+    assert result.stdout.splitlines() == [
         "max_retries = 2  (default)",
         "send_error_feedback = true  (default)",
         "simplify_on_final_attempt = true  (default)",
@@ -240,9 +240,9 @@ ORDER = [
 def test_s1_28_the_stronger_source_wins_and_is_named(
     file: dict[str, object], env: dict[str, str], number: int, source: str
 ) -> None:
-    found = {item.option: item for item in trace_retry(file, env)}["max_retries"]
+    setting = {item.option: item for item in trace_retry(file, env)}["max_retries"]
 
-    assert (found.value, found.source) == (number, source)
+    assert (setting.value, setting.source) == (number, source)
 
 
 def test_the_command_refuses_what_a_start_would(monkeypatch: pytest.MonkeyPatch) -> None:

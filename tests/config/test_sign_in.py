@@ -84,19 +84,19 @@ def test_signing_in_is_noted_with_its_address(ada: Any) -> None:
     assert (entry.actor, entry.address) == ("ada", "192.0.2.9")
 
 
-def shift(client: Client, began: float = 0, seen: float = 0) -> None:
+def shift(client: Client, began: float = 0, last_seen: float = 0) -> None:
     """Let the session have begun, and been seen, so many seconds earlier."""
     session = client.session
-    session[STAMPS] = [time.time() - began, time.time() - seen]
+    session[STAMPS] = [time.time() - began, time.time() - last_seen]
     session.save()
 
 
 def test_a_session_ends_after_30_idle_minutes(ada: Any) -> None:
     client = Client()
     sign_in(client)
-    shift(client, began=HOUR, seen=29 * 60)
+    shift(client, began=HOUR, last_seen=29 * 60)
     assert client.get("/").status_code == 200
-    shift(client, began=HOUR, seen=30 * 60)
+    shift(client, began=HOUR, last_seen=30 * 60)
     answer = client.get("/")
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith(LOGIN)
@@ -106,18 +106,18 @@ def test_a_session_ends_after_30_idle_minutes(ada: Any) -> None:
 def test_a_session_ends_after_12_hours_however_busy(ada: Any) -> None:
     client = Client()
     sign_in(client)
-    shift(client, began=12 * HOUR, seen=1)
+    shift(client, began=12 * HOUR, last_seen=1)
     assert client.get("/").status_code == 302
 
 
 def test_a_page_that_refreshes_itself_keeps_no_session_open(ada: Any) -> None:
     client = Client()
     sign_in(client)
-    shift(client, began=HOUR, seen=20 * 60)
+    shift(client, began=HOUR, last_seen=20 * 60)
     poll = {"HX-Request": "true", "X-Poll": "1"}
     assert client.get("/", headers=poll).status_code == 200
-    seen = client.session[STAMPS][1]
-    assert time.time() - seen > 19 * 60
+    last_seen = client.session[STAMPS][1]
+    assert time.time() - last_seen > 19 * 60
     client.get("/")
     assert time.time() - client.session[STAMPS][1] < 60
 
@@ -125,7 +125,7 @@ def test_a_page_that_refreshes_itself_keeps_no_session_open(ada: Any) -> None:
 def test_an_ended_session_reloads_the_page_that_polls(ada: Any) -> None:
     client = Client()
     sign_in(client)
-    shift(client, seen=HOUR)
+    shift(client, last_seen=HOUR)
     answer = client.get("/", headers={"HX-Request": "true", "X-Poll": "1"})
     assert answer.headers["HX-Refresh"] == "true"
 
@@ -188,9 +188,9 @@ def test_the_page_that_asks_for_a_code_calls_it_a_second_factor(staff: Client) -
 
 
 def test_refusals_call_it_a_second_factor() -> None:
-    told = " ".join(SealedFactors.error_messages.values())
-    assert "MFA" in told
-    assert "two-factor" not in told
+    messages = " ".join(SealedFactors.error_messages.values())
+    assert "MFA" in messages
+    assert "two-factor" not in messages
 
 
 def test_a_code_works_once(staff: Client, ada: Any) -> None:
@@ -217,15 +217,15 @@ def test_a_lost_password_is_replaced_by_a_link_in_a_mail(ada: Any) -> None:
     client = Client()
     page = client.get(link.strip().partition("testserver")[2], follow=True)
     fresh = "quite another long staple"
-    told = {"password1": fresh, "password2": fresh}
-    client.post(page.redirect_chain[-1][0], told)
+    form = {"password1": fresh, "password2": fresh}
+    client.post(page.redirect_chain[-1][0], form)
     assert sign_in(Client(), fresh).status_code == 302
 
 
 def test_an_unknown_address_gets_no_mail_and_the_same_answer(ada: Any) -> None:
     path = "/accounts/password/reset/"
-    told = [Client().post(path, {"email": f"{n}@example.org"}) for n in ("ada", "eve")]
-    assert len({answer.headers["Location"] for answer in told}) == 1
+    responses = [Client().post(path, {"email": f"{n}@example.org"}) for n in ("ada", "eve")]
+    assert len({answer.headers["Location"] for answer in responses}) == 1
     assert len(mail.outbox) == 1
 
 

@@ -34,18 +34,18 @@ def test_a_message_taken_begins_the_patience_anew() -> None:
 
 
 def test_a_stalled_worker_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
+    signals: list[int] = []
     ended = threading.Event()
 
     def kill(pid: int, number: int) -> None:
-        told.append(number)
+        signals.append(number)
         ended.set()
 
     monkeypatch.setattr("config.worker_watchdog.os.kill", kill)
     monkeypatch.setattr(worker_watchdog, "CHECK_SECONDS", 0.01)
     watch(Stall(patience_seconds=0.03), lambda: 1, lambda: 1)
     assert ended.wait(5)
-    assert told == [signal.SIGTERM]
+    assert signals == [signal.SIGTERM]
 
 
 def test_waiting_messages_are_counted_in_all_queues(broker_url: str) -> None:

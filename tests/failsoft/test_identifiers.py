@@ -20,9 +20,9 @@ SAME: dict[str, Any] = {
 
 
 def test_a_uuid7_is_one_and_tells_its_time() -> None:
-    made = uuid7(AT, b"\xff" * 10)
-    assert (made.version, made.variant) == (7, "specified in RFC 4122")
-    assert time_of(made) == AT
+    identifier = uuid7(AT, b"\xff" * 10)
+    assert (identifier.version, identifier.variant) == (7, "specified in RFC 4122")
+    assert time_of(identifier) == AT
 
 
 def test_later_identifiers_sort_after_earlier_ones() -> None:

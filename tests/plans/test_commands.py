@@ -20,11 +20,11 @@ _INVALID = {"steps": [{"step_id": "a", "tool": "echo", "dependencies": ["b"]}]}
 
 
 def _call(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as caught:
         call_command(*args)
     out, err = capsys.readouterr()
-    assert isinstance(left.value.code, int)
-    return left.value.code, out, err
+    assert isinstance(caught.value.code, int)
+    return caught.value.code, out, err
 
 
 def _file(folder: Path, value: object) -> str:

@@ -51,8 +51,8 @@ def test_nothing_outlives_the_supervisor(ending: str, code: int) -> None:
         timeout=30,
         check=False,
     )
-    pids, said = done.stdout.splitlines()
-    assert said == f"code {code}"
+    pids, exit_line = done.stdout.splitlines()
+    assert exit_line == f"code {code}"
     for pid in pids.split():
         state = Path(f"/proc/{pid}/stat")
         assert not state.exists() or ") Z " in state.read_text()

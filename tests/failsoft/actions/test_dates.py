@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("2026-12-24", "2026-12-24T00:00:00+00:00"),
         ("2026-12-24T18:00:00+01:00", "2026-12-24T17:00:00+00:00"),
@@ -29,10 +29,10 @@ NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
         ("on saturday", "2026-11-28T00:00:00+00:00"),
     ],
 )
-def test_a_date_is_resolved_from_now(text: str, found: str) -> None:
+def test_a_date_is_resolved_from_now(text: str, expected: str) -> None:
     resolved = resolve_date(text, NOW)
     assert resolved is not None
-    assert resolved.isoformat() == found
+    assert resolved.isoformat() == expected
 
 
 @pytest.mark.parametrize(

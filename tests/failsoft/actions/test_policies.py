@@ -116,22 +116,22 @@ PRIORITIES = [(0, 1), (-1, 1), (99, 5), (5, 5), (1, 1), (None, None), (3, 3)]
 LENIENT = [("3", 3), (3.0, 3), ("99", 5), (" 2 ", 2), ("+4", 4), ("3.0", 3), (-7.0, 1)]
 
 
-@pytest.mark.parametrize(("given", "taken"), [*PRIORITIES, *LENIENT], ids=repr)
+@pytest.mark.parametrize(("priority", "taken"), [*PRIORITIES, *LENIENT], ids=repr)
 def test_s4_14_and_s4_32_and_s4_40_priority_is_moved_into_1_to_5_on_create(
-    given: object, taken: int | None
+    priority: object, taken: int | None
 ) -> None:
-    assert _taken(_created(priority=given), "priority") == taken
+    assert _taken(_created(priority=priority), "priority") == taken
 
 
-@pytest.mark.parametrize(("given", "taken"), [*PRIORITIES, *LENIENT], ids=repr)
+@pytest.mark.parametrize(("priority", "taken"), [*PRIORITIES, *LENIENT], ids=repr)
 def test_s4_15_and_s4_32_priority_is_moved_into_1_to_5_on_update(
-    given: object, taken: int | None
+    priority: object, taken: int | None
 ) -> None:
-    assert _taken(_decode(update({"priority": given})), "priority") == taken
+    assert _taken(_decode(update({"priority": priority})), "priority") == taken
 
 
 @pytest.mark.parametrize(
-    ("given", "kinds"),
+    ("priority", "kinds"),
     [
         (3, []),
         (99, ["clamped"]),
@@ -141,8 +141,8 @@ def test_s4_15_and_s4_32_priority_is_moved_into_1_to_5_on_update(
         ("9" * 5_000, ["numeric_string", "clamped"]),
     ],
 )
-def test_every_leniency_towards_a_priority_is_recorded(given: object, kinds: list[str]) -> None:
-    assert [item.kind for item in _created(priority=given).coerced] == kinds
+def test_every_leniency_towards_a_priority_is_recorded(priority: object, kinds: list[str]) -> None:
+    assert [item.kind for item in _created(priority=priority).coerced] == kinds
 
 
 @pytest.mark.parametrize(

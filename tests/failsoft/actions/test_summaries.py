@@ -7,7 +7,7 @@ from failsoft.actions.results import ALL_FAILED, summarise
 
 
 @pytest.mark.parametrize(
-    ("applied", "told"),
+    ("applied", "summary"),
     [
         (["create", "complete"], "Created 1, completed 1"),
         (["complete", "create", "create"], "Created 2, completed 1"),
@@ -16,8 +16,8 @@ from failsoft.actions.results import ALL_FAILED, summarise
         ([], "Nothing was changed"),
     ],
 )
-def test_s4_20_a_full_success_is_told_without_a_note(applied: list[str], told: str) -> None:
-    assert summarise(applied, 0, ENTRIES) == told
+def test_s4_20_a_full_success_is_told_without_a_note(applied: list[str], summary: str) -> None:
+    assert summarise(applied, 0, ENTRIES) == summary
 
 
 def test_s4_21_and_s4_34_failures_of_both_layers_are_one_number() -> None:

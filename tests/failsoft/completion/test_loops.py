@@ -18,8 +18,8 @@ def spec(**more: Any) -> CheckSpec:
     return CheckSpec(kind="command", command="review", **more)
 
 
-def turn(found: list[DecidedCheck], most: int = 100, **more: Any) -> NextMove:
-    return next_turn(spec(**more), found, len(found), most)
+def turn(checks: list[DecidedCheck], most: int = 100, **more: Any) -> NextMove:
+    return next_turn(spec(**more), checks, len(checks), most)
 
 
 def test_s3_22_an_undecidable_check_goes_round() -> None:
@@ -27,10 +27,10 @@ def test_s3_22_an_undecidable_check_goes_round() -> None:
 
 
 def test_s3_4_undecidable_checks_alone_do_not_end_a_loop_without_threshold() -> None:
-    found = [WHO, WHO, WHO, WHO]
+    checks = [WHO, WHO, WHO, WHO]
 
-    assert turn(found, undecidable_limit=0).move is Move.AGAIN
-    assert turn([*found, YES], undecidable_limit=0).move is Move.FINISH
+    assert turn(checks, undecidable_limit=0).move is Move.AGAIN
+    assert turn([*checks, YES], undecidable_limit=0).move is Move.FINISH
 
 
 def test_s3_25_one_more_than_the_threshold_fails_with_count_and_cause() -> None:
@@ -69,7 +69,7 @@ def test_a_complete_check_at_the_last_iteration_finishes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "same", "stalled"),
+    ("checks", "same", "stalled"),
     [
         ([SAME], 1, False),
         ([SAME, SAME], 2, False),
@@ -84,9 +84,9 @@ def test_a_complete_check_at_the_last_iteration_finishes() -> None:
     ],
 )
 def test_a_loop_that_finds_the_same_again_and_again_is_stalled(
-    found: list[DecidedCheck], same: int, stalled: bool
+    checks: list[DecidedCheck], same: int, stalled: bool
 ) -> None:
-    counts = count_streak(spec(stalled_after=3), found)
+    counts = count_streak(spec(stalled_after=3), checks)
 
     assert (counts.same, counts.stalled) == (same, stalled)
 

@@ -30,12 +30,12 @@ def decide(file: str | None, output: str = "", **more: bool) -> CheckVerdict:
 
 
 def agrees(case: Case) -> None:
-    found = decide(case.file, case.output)
+    verdict = decide(case.file, case.output)
     assert (
-        found.decision.value,
-        found.source.value,
-        found.check_id_match,
-        found.cause and found.cause.value,
+        verdict.decision.value,
+        verdict.source.value,
+        verdict.check_id_match,
+        verdict.cause and verdict.cause.value,
     ) == (case.decision, case.source, case.check_id_match, case.cause)
 
 
@@ -70,9 +70,12 @@ def test_s3_2_a_line_that_says_incomplete_is_never_complete() -> None:
 
 
 def test_s3_3_a_verdict_file_that_says_fail_is_used() -> None:
-    found = decide("FAIL", "COMPLETE")
+    verdict = decide("FAIL", "COMPLETE")
 
-    assert (found.decision, found.source) == (CheckDecision.INCOMPLETE, DecisionSource.FILE_TEXT)
+    assert (verdict.decision, verdict.source) == (
+        CheckDecision.INCOMPLETE,
+        DecisionSource.FILE_TEXT,
+    )
 
 
 @pytest.mark.parametrize("word", ["PASS", "Pass", "pass", "COMPLETE", "complete"])
@@ -102,42 +105,42 @@ def test_s3_15_reasons_and_fingerprints_are_kept_and_bounded() -> None:
         "reasons": ["no tests", {"file": "a.py"}, *["x" * 2_000] * 100],
         "fingerprints": ["missing-tests", 7],
     }
-    found = decide(json.dumps(document))
+    verdict = decide(json.dumps(document))
 
-    assert found.reasons[:2] == ("no tests", '{"file": "a.py"}')
-    assert len(found.reasons) == 20
-    assert max(map(len, found.reasons)) == 500
-    assert found.fingerprints == ("missing-tests", "7")
+    assert verdict.reasons[:2] == ("no tests", '{"file": "a.py"}')
+    assert len(verdict.reasons) == 20
+    assert max(map(len, verdict.reasons)) == 500
+    assert verdict.fingerprints == ("missing-tests", "7")
 
 
 def test_a_single_reason_is_a_list_of_one() -> None:
-    found = decide('{"decision":"fail","check_id":"c1","reasons":"no tests"}')
+    verdict = decide('{"decision":"fail","check_id":"c1","reasons":"no tests"}')
 
-    assert found.reasons == ("no tests",)
+    assert verdict.reasons == ("no tests",)
 
 
 def test_what_a_stale_document_says_is_not_kept() -> None:
-    found = decide('{"decision":"fail","check_id":"c0","reasons":["old"]}')
+    verdict = decide('{"decision":"fail","check_id":"c0","reasons":["old"]}')
 
-    assert (found.reasons, found.fingerprints) == ((), ())
+    assert (verdict.reasons, verdict.fingerprints) == ((), ())
 
 
 def test_s3_10_a_wrong_id_is_refused_with_expected_and_got() -> None:
-    found = decide(STALE)
+    verdict = decide(STALE)
 
-    assert found.reason == 'check_id_mismatch: expected "c1", got "c0"'
+    assert verdict.reason == 'check_id_mismatch: expected "c1", got "c0"'
 
 
 def test_a_long_foreign_id_is_cut() -> None:
-    found = decide(json.dumps({"decision": "pass", "check_id": "x" * 10_000}))
+    verdict = decide(json.dumps({"decision": "pass", "check_id": "x" * 10_000}))
 
-    assert len(found.reason or "") < 250
+    assert len(verdict.reason or "") < 250
 
 
 def test_x_13_nothing_is_complete_where_no_id_is_expected_but_by_text() -> None:
-    found = resolve_completion_decision(GOOD, "", None)
+    verdict = resolve_completion_decision(GOOD, "", None)
 
-    assert (found.decision, found.cause) == (
+    assert (verdict.decision, verdict.cause) == (
         CheckDecision.UNDECIDABLE,
         UndecidedCause.NO_EXPECTED_ID,
     )
@@ -147,16 +150,16 @@ def test_x_13_nothing_is_complete_where_no_id_is_expected_but_by_text() -> None:
 def test_an_output_that_was_cut_never_says_complete() -> None:
     assert decide(None, "COMPLETE", output_is_cut=True).cause is UndecidedCause.OUTPUT_CUT
     assert decide(None, GOOD, output_is_cut=True).cause is UndecidedCause.OUTPUT_CUT
-    found = decide(None, "INCOMPLETE", output_is_cut=True)
-    assert found.decision is CheckDecision.INCOMPLETE
+    verdict = decide(None, "INCOMPLETE", output_is_cut=True)
+    assert verdict.decision is CheckDecision.INCOMPLETE
     assert decide(GOOD, "", output_is_cut=True).decision is CheckDecision.COMPLETE
 
 
 def test_s3_29_every_cause_has_a_code_of_its_own() -> None:
-    told = {case.cause for case in CASES if case.cause}
+    causes = {case.cause for case in CASES if case.cause}
 
-    assert {"missing_decision", "invalid_json", "missing_check_id", "truncated"} <= told
-    assert told <= {cause.value for cause in UndecidedCause}
+    assert {"missing_decision", "invalid_json", "missing_check_id", "truncated"} <= causes
+    assert causes <= {cause.value for cause in UndecidedCause}
 
 
 def test_s3_32_s3_21_the_file_alone_is_read_by_the_same_rules() -> None:
@@ -180,15 +183,18 @@ def test_s3_38_a_marker_decides_where_there_is_no_file() -> None:
 
 
 def test_s3_39_a_stale_file_is_refused() -> None:
-    found = decide(STALE)
+    verdict = decide(STALE)
 
-    assert (found.decision, found.check_id_match) == (CheckDecision.INCOMPLETE, False)
+    assert (verdict.decision, verdict.check_id_match) == (CheckDecision.INCOMPLETE, False)
 
 
 def test_s3_40_invalid_json_is_undecidable_and_ends_the_search() -> None:
-    found = decide('{"decision": complete now, "check_id"', "COMPLETE")
+    verdict = decide('{"decision": complete now, "check_id"', "COMPLETE")
 
-    assert (found.decision, found.source) == (CheckDecision.UNDECIDABLE, DecisionSource.FILE_JSON)
+    assert (verdict.decision, verdict.source) == (
+        CheckDecision.UNDECIDABLE,
+        DecisionSource.FILE_JSON,
+    )
 
 
 def test_s3_54_the_input_that_failed_before_is_decided_now() -> None:
@@ -200,10 +206,10 @@ def test_s3_54_the_input_that_failed_before_is_decided_now() -> None:
 
 @given(st.none() | st.text(), st.text())
 def test_no_text_is_too_odd_to_be_decided(file: str | None, output: str) -> None:
-    found = decide(file, output)
+    verdict = decide(file, output)
 
-    assert found.decision in CheckDecision
-    assert (found.reason is None) == (found.cause is None)
+    assert verdict.decision in CheckDecision
+    assert (verdict.reason is None) == (verdict.cause is None)
 
 
 WORDS = st.sampled_from(

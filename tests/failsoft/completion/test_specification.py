@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from failsoft.completion.specification import CheckSpec, PathRefusedError, read_relative_path
 
 
-def refusal(**given: Any) -> dict[str, Any]:
+def refusal(**fields: Any) -> dict[str, Any]:
     with pytest.raises(ValidationError) as caught:
-        CheckSpec.model_validate(given)
+        CheckSpec.model_validate(fields)
     error: dict[str, Any] = dict(caught.value.errors()[0])
     return error
 

@@ -64,4 +64,4 @@ def _finish(name: str, text: str, reason: str | None, verdict: str) -> Case:
 
 
 def _show(text: str) -> str:
-    return _INVISIBLE.sub(lambda found: chr(int(found[1], 16)), text)
+    return _INVISIBLE.sub(lambda match: chr(int(match[1], 16)), text)

@@ -94,18 +94,18 @@ KILLERS = {
 @pytest.mark.parametrize("text", KILLERS.values(), ids=KILLERS.keys())
 def test_known_killers_end_soon_and_without_an_error(text: str) -> None:
     started = time.process_time()
-    found = recover(text)
+    outcome = recover(text)
     # Far above what a linear reader needs and far below what a quadratic one takes.
     assert time.process_time() - started < 20
-    assert isinstance(found, Recovered | RefusedAnswer)
-    assert len(found.excerpt if isinstance(found, RefusedAnswer) else "") < 400
+    assert isinstance(outcome, Recovered | RefusedAnswer)
+    assert len(outcome.excerpt if isinstance(outcome, RefusedAnswer) else "") < 400
 
 
 def test_a_text_of_more_than_a_mebibyte_is_refused() -> None:
     text = json.dumps(["x" * MIB])
-    found = recover(text)
-    assert isinstance(found, RefusedAnswer)
-    assert (found.error_type, found.line, found.column) == ("not_json", 1, 1)
+    outcome = recover(text)
+    assert isinstance(outcome, RefusedAnswer)
+    assert (outcome.error_type, outcome.line, outcome.column) == ("not_json", 1, 1)
 
 
 def test_a_mebibyte_is_counted_in_bytes() -> None:
@@ -126,16 +126,16 @@ def test_more_levels_are_refused_at_the_bracket_that_is_one_too_many(
     depth: int, filler: str
 ) -> None:
     text = ("[" + filler) * depth + "1" + "]" * depth
-    found = recover(text)
-    assert isinstance(found, RefusedAnswer)
-    assert found.column == 64 * (1 + len(filler)) + 1
+    outcome = recover(text)
+    assert isinstance(outcome, RefusedAnswer)
+    assert outcome.column == 64 * (1 + len(filler)) + 1
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "1E+400", "1" * 400 + "e0", "1" * 5000])
 def test_numbers_past_what_can_be_kept_are_refused_where_they_begin(number: str) -> None:
-    found = recover(f'{{"a": {number}}}')
-    assert isinstance(found, RefusedAnswer)
-    assert found.column == 7
+    outcome = recover(f'{{"a": {number}}}')
+    assert isinstance(outcome, RefusedAnswer)
+    assert outcome.column == 7
 
 
 @pytest.mark.parametrize("text", ['{"a": "1e999"}', '{"a": 1e300}', '{"page": "e 999", "b": 1}'])
@@ -152,23 +152,23 @@ def test_no_text_is_an_error(text: str) -> None:
 @given(st.lists(PIECES, max_size=40).map("".join), st.sampled_from([None, "length", "stop"]))
 @settings(max_examples=1500, deadline=None)
 def test_no_mixture_of_json_and_noise_is_an_error(text: str, finish_reason: str | None) -> None:
-    found = recover(text, finish_reason)
-    if isinstance(found, RefusedAnswer):
+    outcome = recover(text, finish_reason)
+    if isinstance(outcome, RefusedAnswer):
         lines = text.split("\n")
-        assert 1 <= found.line <= len(lines)
-        assert 1 <= found.column <= len(lines[found.line - 1]) + 1
+        assert 1 <= outcome.line <= len(lines)
+        assert 1 <= outcome.column <= len(lines[outcome.line - 1]) + 1
     else:
-        json.dumps(found.value, allow_nan=False)
+        json.dumps(outcome.value, allow_nan=False)
 
 
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_valid_objects_are_read_as_they_are(value: dict[str, Any]) -> None:
     text = json.dumps(value)
-    found = recover(text)
-    assert isinstance(found, Recovered)
-    assert same(found.value, json.loads(text))
-    assert found.repairs == ()
+    outcome = recover(text)
+    assert isinstance(outcome, Recovered)
+    assert same(outcome.value, json.loads(text))
+    assert outcome.repairs == ()
 
 
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4))
@@ -177,6 +177,6 @@ def test_the_slow_path_reads_what_the_fast_one_does(value: dict[str, Any]) -> No
     # Such a key may be two whose quotes are mixed up.
     assume(not any(set(key) & QUOTES and set(key) & {":", "="} for key in value))
     text = json.dumps(value)
-    found = recover(text + ",")
-    assert isinstance(found, Recovered), found
-    assert same(found.value, json.loads(text))
+    outcome = recover(text + ",")
+    assert isinstance(outcome, Recovered), outcome
+    assert same(outcome.value, json.loads(text))

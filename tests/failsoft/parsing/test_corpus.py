@@ -13,23 +13,23 @@ CASES = read_cases()
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_each_case_is_read_or_refused_as_the_policy_says(case: Case) -> None:
-    found = recover(case.text, case.finish_reason)
+    outcome = recover(case.text, case.finish_reason)
     if case.is_recoverable:
-        assert isinstance(found, Recovered), found
-        assert same(found.value, case.value), found.value
+        assert isinstance(outcome, Recovered), outcome
+        assert same(outcome.value, case.value), outcome.value
     else:
-        assert isinstance(found, RefusedAnswer), found
-        place = found.error_type.value, found.line, found.column
+        assert isinstance(outcome, RefusedAnswer), outcome
+        place = outcome.error_type.value, outcome.line, outcome.column
         assert place == (case.error_type, case.line, case.column)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_x_12_no_repair_is_silent(case: Case) -> None:
-    found = recover(case.text, case.finish_reason)
-    if not isinstance(found, Recovered):
+    outcome = recover(case.text, case.finish_reason)
+    if not isinstance(outcome, Recovered):
         return
     is_plain = same(recover(case.text.strip()), recover(case.text)) and _is_strict(case.text)
-    assert bool(found.repairs) != is_plain or case.finish_reason is not None
+    assert bool(outcome.repairs) != is_plain or case.finish_reason is not None
 
 
 def _is_strict(text: str) -> bool:
@@ -38,11 +38,11 @@ def _is_strict(text: str) -> bool:
 
 
 def test_s1_12_a_refusal_shows_the_line_with_a_caret_and_what_was_expected() -> None:
-    found = recover('{\n  "a": 1,\n  "b": 2 "c"\n}')
-    assert isinstance(found, RefusedAnswer)
-    assert (found.line, found.column) == (3, 10)
-    assert found.excerpt == '  "b": 2 "c"\n         ^'
-    assert found.message.startswith("line 3, column 10: expected `,` or `}`")
+    outcome = recover('{\n  "a": 1,\n  "b": 2 "c"\n}')
+    assert isinstance(outcome, RefusedAnswer)
+    assert (outcome.line, outcome.column) == (3, 10)
+    assert outcome.excerpt == '  "b": 2 "c"\n         ^'
+    assert outcome.message.startswith("line 3, column 10: expected `,` or `}`")
 
 
 def test_the_corpus_is_as_large_as_promised() -> None:

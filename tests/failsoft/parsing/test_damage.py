@@ -153,9 +153,9 @@ DAMAGES: list[Callable[[str], str]] = [
 def test_each_kind_of_damage_is_undone(
     document: Any, text: str, damage: Callable[[str], str]
 ) -> None:
-    found = recover(damage(text))
-    assert isinstance(found, Recovered), found
-    assert same(found.value, document)
+    outcome = recover(damage(text))
+    assert isinstance(outcome, Recovered), outcome
+    assert same(outcome.value, document)
 
 
 @pytest.mark.parametrize("outer", [fence, fence_in_prose, think_first, begin_with_mark])
@@ -166,9 +166,9 @@ def test_each_kind_of_damage_is_undone(
 def test_two_kinds_of_damage_are_undone_together(
     document: Any, text: str, inner: Callable[[str], str], outer: Callable[[str], str]
 ) -> None:
-    found = recover(outer(inner(text)))
-    assert isinstance(found, Recovered), found
-    assert same(found.value, document)
+    outcome = recover(outer(inner(text)))
+    assert isinstance(outcome, Recovered), outcome
+    assert same(outcome.value, document)
 
 
 def marks_of(text: str) -> Iterator[int]:
@@ -182,8 +182,8 @@ def marks_of(text: str) -> Iterator[int]:
 @pytest.mark.parametrize(("document", "text"), TEXTS)
 def test_one_mark_lost_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
-        found = recover(text[:at] + text[at + 1 :])
-        assert isinstance(found, RefusedAnswer) or same(found.value, document), text[
+        outcome = recover(text[:at] + text[at + 1 :])
+        assert isinstance(outcome, RefusedAnswer) or same(outcome.value, document), text[
             at - 9 : at + 9
         ]
 
@@ -191,8 +191,8 @@ def test_one_mark_lost_never_gives_another_value(document: Any, text: str) -> No
 @pytest.mark.parametrize(("document", "text"), TEXTS)
 def test_one_mark_doubled_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
-        found = recover(text[:at] + text[at] + text[at:])
-        assert isinstance(found, RefusedAnswer) or same(found.value, document), text[
+        outcome = recover(text[:at] + text[at] + text[at:])
+        assert isinstance(outcome, RefusedAnswer) or same(outcome.value, document), text[
             at - 9 : at + 9
         ]
 
@@ -202,8 +202,8 @@ def test_a_closer_of_the_wrong_kind_never_gives_another_value(document: Any, tex
     for at in marks_of(text):
         if text[at] in "}]":
             wrong = "]" if text[at] == "}" else "}"
-            found = recover(text[:at] + wrong + text[at + 1 :])
-            assert isinstance(found, RefusedAnswer) or same(found.value, document)
+            outcome = recover(text[:at] + wrong + text[at + 1 :])
+            assert isinstance(outcome, RefusedAnswer) or same(outcome.value, document)
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
@@ -211,21 +211,21 @@ def test_a_cut_text_is_refused_or_ends_where_only_the_last_brace_is_missing(
     document: Any, text: str
 ) -> None:
     for end in range(len(text)):
-        found = recover(text[:end])
-        if isinstance(found, RefusedAnswer):
+        outcome = recover(text[:end])
+        if isinstance(outcome, RefusedAnswer):
             continue
         assert isinstance(document, dict)
-        assert isinstance(found.value, dict)
-        assert [item.kind for item in found.repairs] == ["missing_closer"]
-        assert all(same(value, document[key]) for key, value in found.value.items())
+        assert isinstance(outcome.value, dict)
+        assert [item.kind for item in outcome.repairs] == ["missing_closer"]
+        assert all(same(value, document[key]) for key, value in outcome.value.items())
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
 def test_x_15_a_cut_text_is_refused_when_the_provider_says_so(document: Any, text: str) -> None:
     for end in range(len(text.rstrip())):
-        found = recover(text[:end], "length")
-        assert isinstance(found, RefusedAnswer)
-        assert found.error_type == "truncated"
+        outcome = recover(text[:end], "length")
+        assert isinstance(outcome, RefusedAnswer)
+        assert outcome.error_type == "truncated"
     whole = recover(text, "length")
     assert isinstance(whole, Recovered)
     assert same(whole.value, document)

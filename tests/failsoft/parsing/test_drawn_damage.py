@@ -60,21 +60,21 @@ def read_as_python(text: str) -> Any:
 def test_what_is_read_without_repairs_is_what_json_loads_reads() -> None:
     unrepaired = 0
     for text in disturbed(seed=1, times=6000):
-        found = recover(text)
-        if isinstance(found, Recovered) and not found.repairs:
+        outcome = recover(text)
+        if isinstance(outcome, Recovered) and not outcome.repairs:
             unrepaired += 1
             plain = json.loads(text, object_pairs_hook=without_repeats)
-            assert same(plain, found.value), text
+            assert same(plain, outcome.value), text
     assert unrepaired > 20
 
 
 def test_what_is_read_with_repairs_is_what_python_reads_where_it_is_python() -> None:
     compared = 0
     for text in disturbed(seed=2, times=12000):
-        found = recover(text)
+        outcome = recover(text)
         reference = read_as_python(text)
-        if isinstance(found, Recovered) and found.repairs and reference is not None:
+        if isinstance(outcome, Recovered) and outcome.repairs and reference is not None:
             compared += 1
             # Python leaves the two halves of a pair apart; writing them out joins them.
-            assert same(reference, json.loads(json.dumps(found.value))), text
+            assert same(reference, json.loads(json.dumps(outcome.value))), text
     assert compared > 100

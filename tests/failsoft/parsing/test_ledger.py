@@ -53,27 +53,27 @@ ROWS = [
 def test_x_12_each_repair_is_told_with_place_and_loss(
     text: str, expected: list[tuple[str, int, int, bool]]
 ) -> None:
-    found = recover(text)
-    assert isinstance(found, Recovered), found
-    told = [(item.kind, item.line, item.column, item.lossless) for item in found.repairs]
-    assert told == expected
+    outcome = recover(text)
+    assert isinstance(outcome, Recovered), outcome
+    repairs = [(item.kind, item.line, item.column, item.lossless) for item in outcome.repairs]
+    assert repairs == expected
 
 
 def test_valid_json_needs_no_repair() -> None:
-    found = recover('{"a": [1, 2.5, null, "x"]}')
-    assert isinstance(found, Recovered)
-    assert found.repairs == ()
+    outcome = recover('{"a": [1, 2.5, null, "x"]}')
+    assert isinstance(outcome, Recovered)
+    assert outcome.repairs == ()
 
 
 def test_x_15_a_tail_that_was_cut_off_is_told() -> None:
-    found = recover('{"a": 1}\nbecause', "length")
-    assert isinstance(found, Recovered)
-    assert [item.kind for item in found.repairs] == ["prose", "tail_cut"]
+    outcome = recover('{"a": 1}\nbecause', "length")
+    assert isinstance(outcome, Recovered)
+    assert [item.kind for item in outcome.repairs] == ["prose", "tail_cut"]
 
 
 def test_more_repairs_than_an_event_holds_are_summed_up() -> None:
-    found = recover("[" + ", ".join(["'x'"] * 500) + "]")
-    assert isinstance(found, Recovered)
-    assert len(found.value) == 500
-    assert len(found.repairs) == MAX_ERRORS
-    assert found.repairs[-1].kind == "more_repairs"
+    outcome = recover("[" + ", ".join(["'x'"] * 500) + "]")
+    assert isinstance(outcome, Recovered)
+    assert len(outcome.value) == 500
+    assert len(outcome.repairs) == MAX_ERRORS
+    assert outcome.repairs[-1].kind == "more_repairs"

@@ -76,13 +76,13 @@ LEFT = [
 ]
 
 
-@pytest.mark.parametrize(("written", "taken", "told"), TAKEN)
+@pytest.mark.parametrize(("written", "taken", "leniencies"), TAKEN)
 def test_x_20_one_lenient_reading_is_taken_and_told(
-    written: dict[str, Any], taken: dict[str, Any], told: list[tuple[str, str]]
+    written: dict[str, Any], taken: dict[str, Any], leniencies: list[tuple[str, str]]
 ) -> None:
     value, done = soften(written, ORDER)
     assert value == taken
-    assert done == [Softened(path, kind) for path, kind in told]
+    assert done == [Softened(path, kind) for path, kind in leniencies]
     ORDER.validate_python(value)
 
 

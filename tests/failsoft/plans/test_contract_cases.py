@@ -28,16 +28,16 @@ def _cases(name: str) -> list[Any]:
     return [pytest.param(case, id=case["name"]) for case in _DOCUMENTS[name]["cases"]]
 
 
-def _pairs(found: list[Violation]) -> list[list[str]]:
-    return sorted([violation.path, violation.code] for violation in found)
+def _pairs(violations: list[Violation]) -> list[list[str]]:
+    return sorted([violation.path, violation.code] for violation in violations)
 
 
 @pytest.mark.parametrize("case", _cases("payloads"))
 def test_s2_33_payload_case(case: dict[str, Any]) -> None:
-    found = validate_payload(
+    violations = validate_payload(
         case["payload"], strict=case.get("strict", False), known_tools=case.get("known_tools")
     )
-    assert _pairs(found) == sorted(case["violations"])
+    assert _pairs(violations) == sorted(case["violations"])
 
 
 @pytest.mark.parametrize("case", _cases("executions"))

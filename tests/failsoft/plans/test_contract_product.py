@@ -33,11 +33,11 @@ def read(name: str) -> Any:
 
 def meaning() -> str:
     """A digest of what the contract accepts, refuses and gives back."""
-    told = [[name, contract_schema(name)] for name in NAMES]
+    parts = [[name, contract_schema(name)] for name in NAMES]
     for name in ("payloads", "results", "executions"):
         document = read(f"{name}.json")
-        told.append([name, [document.get("base"), document["cases"]]])
-    text = json.dumps(told, sort_keys=True, ensure_ascii=True)
+        parts.append([name, [document.get("base"), document["cases"]]])
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     plain = text.replace(f'"x-contract-version": "{CONTRACT_VERSION}"', "")
     return hashlib.sha256(plain.encode()).hexdigest()
 

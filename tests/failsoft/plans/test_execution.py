@@ -146,10 +146,10 @@ def test_an_output_just_below_the_limit_is_shown_whole() -> None:
 
 
 def test_what_is_shown_is_redacted_and_what_is_referred_to_is_not() -> None:
-    seen: list[Any] = []
+    calls: list[Any] = []
 
     def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
-        seen.append(args)
+        calls.append(args)
         return args
 
     plan = {
@@ -160,7 +160,7 @@ def test_what_is_shown_is_redacted_and_what_is_referred_to_is_not() -> None:
     }
     rows = execute(plan, Seams(call_tool, redact_json=lambda value: "masked"))
     assert [row.get("output") for row in rows] == ["masked", "masked", None]
-    assert seen == [{"x": "secret"}, {"y": "secret"}]
+    assert calls == [{"x": "secret"}, {"y": "secret"}]
 
 
 def test_ids_and_tool_names_are_redacted_wherever_they_are_shown() -> None:

@@ -13,7 +13,7 @@ NATIVE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 @pytest.mark.parametrize(
-    ("servers", "told"),
+    ("servers", "message"),
     [
         ([], "must be an object"),
         ({"Files": {"command": "x"}}, "a name is up to 30"),
@@ -29,23 +29,23 @@ NATIVE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
         ({"a": {"command": "x", "env": {"API_KEY": "x"}}}, "env.API_KEY is secret"),
     ],
 )
-def test_s25_what_cannot_be_is_refused_with_its_place(servers: Any, told: str) -> None:
-    with pytest.raises(ServersError, match=re.escape(told)):
+def test_s25_what_cannot_be_is_refused_with_its_place(servers: Any, message: str) -> None:
+    with pytest.raises(ServersError, match=re.escape(message)):
         read_servers(servers)
 
 
 def test_references_and_plain_values_are_taken() -> None:
     env = {"API_KEY": "env:SHOP_KEY", "LEVEL": "debug", "TOKEN": "file:/run/token"}
-    found = read_servers({"shop": {"command": "x", "env": env}})["shop"]
-    assert (found.transport, dict(found.env)) == ("stdio", env)
+    server = read_servers({"shop": {"command": "x", "env": env}})["shop"]
+    assert (server.transport, dict(server.env)) == ("stdio", env)
     assert read_servers({"a": {"url": "https://x/mcp"}})["a"].transport == "http"
 
 
 def test_names_that_become_one_are_told_apart() -> None:
-    found = name_tools("shop", ["read.file", "read/file", "plain"])
-    assert found["plain"] == "shop.plain"
-    assert found["read.file"].startswith("shop.read_file-")
-    assert len(set(found.values())) == 3
+    tool_names = name_tools("shop", ["read.file", "read/file", "plain"])
+    assert tool_names["plain"] == "shop.plain"
+    assert tool_names["read.file"].startswith("shop.read_file-")
+    assert len(set(tool_names.values())) == 3
 
 
 @given(
@@ -53,7 +53,7 @@ def test_names_that_become_one_are_told_apart() -> None:
     st.lists(st.text(min_size=1, max_size=90), unique=True, max_size=8),
 )
 def test_every_name_fits_native_tool_calls_and_is_alone(server: str, names: list[str]) -> None:
-    found = name_tools(server, names)
-    natives = {native_name(name) for name in found.values()}
+    tool_names = name_tools(server, names)
+    natives = {native_name(name) for name in tool_names.values()}
     assert len(natives) == len(names)
     assert all(NATIVE.fullmatch(name) for name in natives)

@@ -19,8 +19,8 @@ from failsoft.plans.ordering import order_steps
     ],
 )
 def test_order(dependencies: list[list[int]], order: list[int]) -> None:
-    found = order_steps(dependencies)
-    assert (found.order, found.cycle_of) == (order, {})
+    ordering = order_steps(dependencies)
+    assert (ordering.order, ordering.cycle_of) == (order, {})
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_order(dependencies: list[list[int]], order: list[int]) -> None:
     ],
 )
 def test_cycles(dependencies: list[list[int]], cycles: dict[int, list[int]]) -> None:
-    found = order_steps(dependencies)
-    assert found.cycle_of == cycles
-    assert sorted(found.order) == list(range(len(dependencies)))
+    ordering = order_steps(dependencies)
+    assert ordering.cycle_of == cycles
+    assert sorted(ordering.order) == list(range(len(dependencies)))
 
 
 @given(
@@ -51,29 +51,29 @@ def test_cycles(dependencies: list[list[int]], cycles: dict[int, list[int]]) -> 
 )
 def test_every_order_respects_what_is_not_on_a_cycle(graph: list[set[int]]) -> None:
     dependencies = [sorted(others - {own}) for own, others in enumerate(graph)]
-    found = order_steps(dependencies)
-    assert sorted(found.order) == list(range(len(graph)))
-    place = {index: at for at, index in enumerate(found.order)}
+    ordering = order_steps(dependencies)
+    assert sorted(ordering.order) == list(range(len(graph)))
+    place = {index: at for at, index in enumerate(ordering.order)}
     for own, others in enumerate(dependencies):
         for other in others:
-            same_cycle = own in found.cycle_of and _reaches(dependencies, other, own)
+            same_cycle = own in ordering.cycle_of and _reaches(dependencies, other, own)
             assert same_cycle or place[other] < place[own]
     for own in range(len(graph)):
-        assert (own in found.cycle_of) == any(
+        assert (own in ordering.cycle_of) == any(
             _reaches(dependencies, other, own) for other in dependencies[own]
         )
-    for cycle in found.cycle_of.values():
+    for cycle in ordering.cycle_of.values():
         for here, there in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             assert there in dependencies[here]
 
 
 def _reaches(dependencies: list[list[int]], start: int, goal: int) -> bool:
-    seen, pending = set(), [start]
+    visited, pending = set(), [start]
     while pending:
         index = pending.pop()
         if index == goal:
             return True
-        if index not in seen:
-            seen.add(index)
+        if index not in visited:
+            visited.add(index)
             pending += dependencies[index]
     return False

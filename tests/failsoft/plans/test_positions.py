@@ -26,8 +26,8 @@ def test_values_are_found_by_their_pointers() -> None:
 
 
 def test_a_missing_value_stands_where_its_holder_begins() -> None:
-    (found,) = locate_violations(_TEXT, [Violation("/a/b~0~1c/1/z/0", "c", "m")])
-    assert (found["line"], found["column"]) == (2, 21)
+    (violation,) = locate_violations(_TEXT, [Violation("/a/b~0~1c/1/z/0", "c", "m")])
+    assert (violation["line"], violation["column"]) == (2, 21)
 
 
 _values = st.recursive(
@@ -60,8 +60,8 @@ def test_what_stands_at_a_place_is_the_value(value: object, indent: int) -> None
         assert decoder.raw_decode(text, offset)[0] == pointers[pointer]
 
 
-def _collect(value: object, pointer: str, found: dict[str, object]) -> None:
-    found[pointer] = value
+def _collect(value: object, pointer: str, values: dict[str, object]) -> None:
+    values[pointer] = value
     items: Iterable[tuple[object, object]] = ()
     if isinstance(value, dict):
         items = value.items()
@@ -69,4 +69,4 @@ def _collect(value: object, pointer: str, found: dict[str, object]) -> None:
         items = enumerate(value)
     for key, item in items:
         part = str(key).replace("~", "~0").replace("/", "~1")
-        _collect(item, f"{pointer}/{part}", found)
+        _collect(item, f"{pointer}/{part}", values)

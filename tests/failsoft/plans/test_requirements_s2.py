@@ -230,7 +230,7 @@ def test_s2_38_the_counts_are_there() -> None:
 
 
 def test_s2_41_breaking_a_rule_turns_a_golden_case_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("failsoft.plans.validation.check_sequence", lambda *found: None)
+    monkeypatch.setattr("failsoft.plans.validation.check_sequence", lambda *_args: None)
     assert _codes(_step("step_2")) != ["step_sequence_start"]
     monkeypatch.undo()
     assert _codes(_step("step_2")) == ["step_sequence_start"]

@@ -20,8 +20,8 @@ def test_a_list_that_is_full_of_faults_hides_no_crash_behind_them() -> None:
 def test_counts_of_any_length_are_no_crash() -> None:
     huge = 10**4_299
     stats = dict.fromkeys(["total_steps", "ok", "skipped", "failed"], huge)
-    found = validate_results([{"step_id": "__meta__", "stats": stats}])
-    assert {"count_type"} <= {violation.code for violation in found}
+    violations = validate_results([{"step_id": "__meta__", "stats": stats}])
+    assert {"count_type"} <= {violation.code for violation in violations}
 
 
 def test_the_bare_list_and_the_document_are_judged_alike() -> None:

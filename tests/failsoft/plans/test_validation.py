@@ -37,33 +37,33 @@ def _nest(levels: int) -> Any:
 
 
 def test_s2_8_the_error_names_the_duplicate_id() -> None:
-    (found,) = validate_payload(_plan(_step("fetch"), _step("fetch")))
-    assert '"fetch"' in found.message
-    assert "step 1" in found.message
+    (violation,) = validate_payload(_plan(_step("fetch"), _step("fetch")))
+    assert '"fetch"' in violation.message
+    assert "step 1" in violation.message
 
 
 def test_s2_10_the_error_names_the_step_and_the_unknown_id() -> None:
-    (found,) = validate_payload(_plan(_step("save", "nowhere")))
-    assert '"save"' in found.message
-    assert '"nowhere"' in found.message
+    (violation,) = validate_payload(_plan(_step("save", "nowhere")))
+    assert '"save"' in violation.message
+    assert '"nowhere"' in violation.message
 
 
 def test_s2_15_the_error_names_the_missing_number() -> None:
-    (found,) = validate_payload(_plan(_step("step_1"), _step("step_3")))
-    assert '"step_2"' in found.message
-    assert '"step_3"' in found.message
+    (violation,) = validate_payload(_plan(_step("step_1"), _step("step_3")))
+    assert '"step_2"' in violation.message
+    assert '"step_3"' in violation.message
 
 
 def test_a_cycle_is_shown_as_a_path_and_a_long_one_is_cut() -> None:
     steps = [_step(f"s{k}", f"s{(k + 1) % 50}") for k in range(50)]
-    (found,) = validate_payload(_plan(*steps))
-    assert found.message.count("->") == 6
-    assert found.message.endswith('... -> "s0"')
+    (violation,) = validate_payload(_plan(*steps))
+    assert violation.message.count("->") == 6
+    assert violation.message.endswith('... -> "s0"')
 
 
 def test_s2_49_a_violation_is_path_code_and_message() -> None:
-    (found,) = validate_payload({})
-    assert found.as_dict() == {
+    (violation,) = validate_payload({})
+    assert violation.as_dict() == {
         "path": "",
         "code": "steps_missing",
         "message": 'expected the key "steps"',
@@ -93,9 +93,9 @@ def test_s2_49_a_violation_is_path_code_and_message() -> None:
 def test_a_value_out_of_bounds_is_refused_with_its_place(
     args: dict[str, Any], codes: list[str]
 ) -> None:
-    found = validate_payload(_plan(_step("a", **args)))
-    assert [violation.code for violation in found] == codes
-    for violation in found:
+    violations = validate_payload(_plan(_step("a", **args)))
+    assert [violation.code for violation in violations] == codes
+    for violation in violations:
         assert violation.path.startswith("/steps/0/tool/args") or (
             violation.code == "too_many_values"
         )
@@ -123,13 +123,13 @@ def test_only_the_first_100_violations_are_kept_and_quickly() -> None:
 
 
 def test_a_long_name_is_cut_in_messages() -> None:
-    (found,) = validate_payload(_plan(_step("a", "x" * 5_000)))
-    assert len(found.message) < 300
+    (violation,) = validate_payload(_plan(_step("a", "x" * 5_000)))
+    assert len(violation.message) < 300
 
 
 def test_lone_surrogates_and_nul_cannot_reach_a_message() -> None:
-    found = validate_payload(_plan(_step("a\ud800", "b\0\udfff")))
-    text = "".join(violation.message + violation.path for violation in found)
+    violations = validate_payload(_plan(_step("a\ud800", "b\0\udfff")))
+    text = "".join(violation.message + violation.path for violation in violations)
     assert text.encode("utf-8")
     assert "\0" not in text
 
@@ -154,8 +154,8 @@ def test_strict_without_known_tools_checks_the_rest() -> None:
 
 def test_strict_names_the_nearest_tool() -> None:
     plan = _plan({"step_id": "a", "tool": {"name": "ecko"}})
-    (found,) = validate_payload(plan, strict=True, known_tools=["echo", "sleep"])
-    assert 'the nearest is "echo"' in found.message
+    (violation,) = validate_payload(plan, strict=True, known_tools=["echo", "sleep"])
+    assert 'the nearest is "echo"' in violation.message
 
 
 def test_strict_survives_steps_that_are_no_objects() -> None:
@@ -195,8 +195,8 @@ def _call(name: str, args: dict[str, Any], context: CallContext) -> object:
 @settings(max_examples=120, deadline=None)
 def test_no_json_value_makes_the_validator_raise(payload: object) -> None:
     for strict in (False, True):
-        found = validate_payload(payload, strict=strict, known_tools=["echo"])
-        for violation in found:
+        violations = validate_payload(payload, strict=strict, known_tools=["echo"])
+        for violation in violations:
             assert f"{violation.path}{violation.message}".encode()
 
 

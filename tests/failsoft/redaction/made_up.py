@@ -20,8 +20,8 @@ def make(template: str, random: Random) -> tuple[str, list[str]]:
     """Fill `{alnum:20}` and the like; gives the text and the pieces filled in."""
     pieces: list[str] = []
 
-    def fill(found: re.Match[str]) -> str:
-        alphabet, length = ALPHABETS[found[1]], int(found[2])
+    def fill(match: re.Match[str]) -> str:
+        alphabet, length = ALPHABETS[match[1]], int(match[2])
         pieces.append("".join(random.choice(alphabet) for _ in range(length)))
         return pieces[-1]
 

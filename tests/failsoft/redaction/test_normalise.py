@@ -29,9 +29,9 @@ DISGUISES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), DISGUISES)
-def test_a_text_is_read_without_its_disguise(text: str, said: bytes) -> None:
-    assert normalise(text) == said
+@pytest.mark.parametrize(("text", "decoded"), DISGUISES)
+def test_a_text_is_read_without_its_disguise(text: str, decoded: bytes) -> None:
+    assert normalise(text) == decoded
 
 
 def test_a_span_of_the_view_is_translated_back() -> None:

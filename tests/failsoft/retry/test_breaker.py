@@ -111,8 +111,8 @@ def test_s1_35_the_cool_down_doubles_and_retry_after_wins(
     trips: int, jitter: float, retry_after: float | None, seconds: float
 ) -> None:
     circuit = replace(Circuit(BreakerKind.TRANSPORT), faults_in_row=5, trips=trips)
-    found = settle(circuit, Ticket(0), BAD, START, POLICY, jitter, retry_after)
-    assert found.open_until == at(seconds)
+    settled = settle(circuit, Ticket(0), BAD, START, POLICY, jitter, retry_after)
+    assert settled.open_until == at(seconds)
 
 
 def test_s1_35_after_the_cool_down_two_good_probes_close() -> None:

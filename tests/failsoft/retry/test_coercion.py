@@ -18,19 +18,19 @@ STEP = {"step_id": "look", "tool": "echo"}
     ],
 )
 def test_x_20_a_bare_list_of_steps_is_a_plan(steps: list[dict[str, str]]) -> None:
-    found = soften_plan(steps)
-    assert found.value["steps"] == steps
-    assert [one.kind for one in found.done] == ["bare_list"]
+    softened = soften_plan(steps)
+    assert softened.value["steps"] == steps
+    assert [leniency.kind for leniency in softened.done] == ["bare_list"]
 
 
 @pytest.mark.parametrize(
     "value", [[], [{"title": "look"}], [STEP, {"title": "look"}], [STEP, "echo"], ["echo"], 7]
 )
 def test_x_20_any_other_list_is_left_as_it_was(value: Any) -> None:
-    found = soften_plan(value)
-    assert (found.value, found.done) == (value, [])
+    softened = soften_plan(value)
+    assert (softened.value, softened.done) == (value, [])
 
 
 def test_x_20_a_step_that_is_no_object_stays_for_the_validator() -> None:
-    found = soften_plan({"steps": [STEP, "echo", 7]})
-    assert found.value["steps"] == [STEP, "echo", 7]
+    softened = soften_plan({"steps": [STEP, "echo", 7]})
+    assert softened.value["steps"] == [STEP, "echo", 7]

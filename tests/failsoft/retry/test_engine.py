@@ -37,14 +37,14 @@ BROKE = Halted(HaltReason.BUDGET_EXHAUSTED)
 def climb(policy: LadderPolicy, *results: Result) -> tuple[list[PlannedAttempt], Ending | None]:
     """The attempts that were asked for, and the ending when there is one."""
     ladder = attempts(policy)
-    asked = [next(ladder)]
+    planned = [next(ladder)]
     for result in results:
         try:
-            asked.append(ladder.send(result))
+            planned.append(ladder.send(result))
         except StopIteration as stop:
             ending: Ending = stop.value
-            return asked, ending
-    return asked, None
+            return planned, ending
+    return planned, None
 
 
 ENDINGS = [
@@ -69,18 +69,18 @@ ENDINGS = [
 def test_how_a_ladder_ends(budget: int, results: list[Result], ending: Ending) -> None:
     policy = LadderPolicy(RetryConfig(max_retries=budget))
 
-    asked, found = climb(policy, *results)
+    planned, actual_ending = climb(policy, *results)
 
-    assert found == ending
-    assert [attempt.number for attempt in asked] == list(range(1, len(results) + 1))
+    assert actual_ending == ending
+    assert [attempt.number for attempt in planned] == list(range(1, len(results) + 1))
 
 
 def test_feedback_comes_from_the_last_invalid_answer() -> None:
     policy = LadderPolicy(RetryConfig(max_retries=4))
 
-    asked, _ = climb(policy, BROKEN, CUT, TIMEOUT)
+    planned, _ = climb(policy, BROKEN, CUT, TIMEOUT)
 
-    assert [attempt.feedback for attempt in asked] == [
+    assert [attempt.feedback for attempt in planned] == [
         None,
         BROKEN.feedback,
         CUT.feedback,
@@ -89,9 +89,9 @@ def test_feedback_comes_from_the_last_invalid_answer() -> None:
 
 
 def test_a_timeout_alone_gives_no_feedback() -> None:
-    asked, _ = climb(LadderPolicy(), TIMEOUT)
+    planned, _ = climb(LadderPolicy(), TIMEOUT)
 
-    assert asked[1].feedback is None
+    assert planned[1].feedback is None
 
 
 def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
@@ -108,19 +108,19 @@ def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
 def test_the_last_of_several_attempts_is_simplified(budget: int, simplified: list[bool]) -> None:
     policy = LadderPolicy(RetryConfig(max_retries=budget), optional_constraints=("in rhyme",))
 
-    asked, _ = climb(policy, *[BROKEN] * (budget - 1))
+    planned, _ = climb(policy, *[BROKEN] * (budget - 1))
 
-    assert [attempt.simplified for attempt in asked] == simplified
-    assert [bool(attempt.dropped_constraints) for attempt in asked] == simplified
-    assert asked[-1].feedback == (BROKEN.feedback if budget > 1 else None)
+    assert [attempt.simplified for attempt in planned] == simplified
+    assert [bool(attempt.dropped_constraints) for attempt in planned] == simplified
+    assert planned[-1].feedback == (BROKEN.feedback if budget > 1 else None)
 
 
 def test_the_last_attempt_uses_the_providers_schema_mode() -> None:
     policy = LadderPolicy(last_output_mode=OutputMode.SCHEMA)
 
-    asked, _ = climb(policy, BROKEN)
+    planned, _ = climb(policy, BROKEN)
 
-    assert [attempt.output_mode for attempt in asked] == [OutputMode.TEXT, OutputMode.SCHEMA]
+    assert [attempt.output_mode for attempt in planned] == [OutputMode.TEXT, OutputMode.SCHEMA]
 
 
 def test_a_cut_answer_is_given_twice_as_much_up_to_the_ceiling() -> None:
@@ -128,6 +128,6 @@ def test_a_cut_answer_is_given_twice_as_much_up_to_the_ceiling() -> None:
         RetryConfig(max_retries=4), max_output_tokens=100, max_output_tokens_ceiling=300
     )
 
-    asked, _ = climb(policy, CUT, CUT, BROKEN)
+    planned, _ = climb(policy, CUT, CUT, BROKEN)
 
-    assert [attempt.max_output_tokens for attempt in asked] == [100, 200, 300, 300]
+    assert [attempt.max_output_tokens for attempt in planned] == [100, 200, 300, 300]

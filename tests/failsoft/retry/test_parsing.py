@@ -101,34 +101,34 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "text", "value", "told"), TAKEN)
+@pytest.mark.parametrize(("schema", "text", "value", "coerced"), TAKEN)
 def test_x_20_leniency_is_taken_and_told_with_its_place(
-    schema: AnswerSchema, text: str, value: object, told: list[tuple[str, str, int, int]]
+    schema: AnswerSchema, text: str, value: object, coerced: list[tuple[str, str, int, int]]
 ) -> None:
-    found = parse_answer(text, schema)
-    assert found["error"] is None
-    assert (found["ok"], found["value"]) == (True, value)
-    assert [tuple(item.values()) for item in found["coerced"]] == told
+    answer = parse_answer(text, schema)
+    assert answer["error"] is None
+    assert (answer["ok"], answer["value"]) == (True, value)
+    assert [tuple(item.values()) for item in answer["coerced"]] == coerced
 
 
 @pytest.mark.parametrize(("schema", "text", "line", "column"), REFUSED)
 def test_x_15_errors_of_shape_are_schema_invalid_and_located(
     schema: AnswerSchema, text: str, line: int, column: int
 ) -> None:
-    found = parse_answer(text, schema)
-    assert (found["ok"], found["value"]) == (False, None)
-    assert found["error"]["type"] == "schema_invalid"
-    assert (found["error"]["line"], found["error"]["column"]) == (line, column)
+    answer = parse_answer(text, schema)
+    assert (answer["ok"], answer["value"]) == (False, None)
+    assert answer["error"]["type"] == "schema_invalid"
+    assert (answer["error"]["line"], answer["error"]["column"]) == (line, column)
 
 
 def test_s1_13_the_message_says_where_and_what_was_expected() -> None:
-    found = parse_answer('{"steps": [{"step_id": "a", "tool": 5}]}', PLAN)
-    assert found["error"]["message"].startswith("line 1, column 37: steps[0].tool: expected")
+    answer = parse_answer('{"steps": [{"step_id": "a", "tool": 5}]}', PLAN)
+    assert answer["error"]["message"].startswith("line 1, column 37: steps[0].tool: expected")
 
 
 def test_s1_12_broken_text_is_told_with_the_offending_line() -> None:
-    found = parse_answer('{\n  "a": 1,\n  "b": 2 3\n}', PLAN)
-    assert found["error"]["message"] == (
+    answer = parse_answer('{\n  "a": 1,\n  "b": 2 3\n}', PLAN)
+    assert answer["error"]["message"] == (
         'line 3, column 10: expected `,` or `}`\n  "b": 2 3\n         ^'
     )
 
@@ -139,8 +139,8 @@ def test_none_takes_any_object_or_array() -> None:
 
 
 def test_x_15_a_finish_reason_of_length_is_truncated() -> None:
-    found = parse_answer('{"steps": [{"step_id": "a"', PLAN, "length")
-    assert found["error"]["type"] == "truncated"
+    answer = parse_answer('{"steps": [{"step_id": "a"', PLAN, "length")
+    assert answer["error"]["type"] == "truncated"
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ JSON = st.recursive(
 @given(JSON.map(repr), st.sampled_from(AnswerSchema))
 @settings(max_examples=500, deadline=None)
 def test_no_answer_is_an_error_of_ours(text: str, schema: AnswerSchema) -> None:
-    found = parse_answer(text, schema)
-    assert found["ok"] is (found["error"] is None)
-    if found["error"] is not None:
-        assert found["error"]["line"] >= 1
-        assert found["error"]["column"] >= 1
+    answer = parse_answer(text, schema)
+    assert answer["ok"] is (answer["error"] is None)
+    if answer["error"] is not None:
+        assert answer["error"]["line"] >= 1
+        assert answer["error"]["column"] >= 1

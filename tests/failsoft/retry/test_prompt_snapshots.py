@@ -24,9 +24,9 @@ KINDS = ("initial", "feedback", "final")
 
 def make_attempt(schema: PlannerSchema, kind: str) -> PlannedAttempt:
     """The first, a middle and the last attempt of a ladder of three."""
-    found = interpret(BROKEN, "stop", schema)
-    assert isinstance(found, Misunderstood)
-    feedback = Feedback(BROKEN, found.error_type, found.errors)
+    outcome = interpret(BROKEN, "stop", schema)
+    assert isinstance(outcome, Misunderstood)
+    feedback = Feedback(BROKEN, outcome.error_type, outcome.errors)
     final = kind == "final"
     policy = LadderPolicy()
     return PlannedAttempt(

@@ -83,7 +83,7 @@ def test_s3_7_s3_33_s3_34_s3_47_every_door_decides_the_whole_case_list_alike(
     project: Project, replay: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In this process, over rows as a worker does it, and by the command."""
-    monkeypatch.setattr("plans.checks.rows.uuid7", lambda *given: CHECK_ID)
+    monkeypatch.setattr("plans.checks.rows.uuid7", lambda *_args: CHECK_ID)
     for number, case in enumerate(CASES):
         line = {"file": case.file, "output": case.output, "check_id": CHECK_ID}
         answer = decide(line)
@@ -120,9 +120,9 @@ def test_s3_10_s3_31_a_command_is_given_its_id_by_value(allow: Any, space: Path)
         "${check_id}",
         "${decision_file}",
     )
-    found = run_check(spec, SUBJECT, "c1").verdict
+    verdict = run_check(spec, SUBJECT, "c1").verdict
 
-    assert (found.decision, found.source) == (CheckDecision.COMPLETE, DecisionSource.FILE_JSON)
+    assert (verdict.decision, verdict.source) == (CheckDecision.COMPLETE, DecisionSource.FILE_JSON)
     assert (space / "loop/v").exists()
 
 
@@ -149,9 +149,9 @@ def test_what_an_earlier_check_left_never_decides(allow: Any, space: Path) -> No
     spec = allow("print('nothing to say')")
     (space / "loop").mkdir(parents=True)
     (space / "loop/v").write_text("PASS", encoding="utf-8")
-    found = run_check(spec, SUBJECT, "c1").verdict
+    verdict = run_check(spec, SUBJECT, "c1").verdict
 
-    assert (found.decision, found.cause) == (
+    assert (verdict.decision, verdict.cause) == (
         CheckDecision.UNDECIDABLE,
         UndecidedCause.MISSING_DECISION,
     )
@@ -162,9 +162,9 @@ def test_a_decision_file_that_is_a_link_ends_the_search(allow: Any) -> None:
         "import os\nos.symlink('/etc/hostname', os.environ['FAILSOFT_DECISION_FILE'])\n"
         "print('COMPLETE')"
     )
-    found = run_check(spec, SUBJECT, "c1").verdict
+    verdict = run_check(spec, SUBJECT, "c1").verdict
 
-    assert (found.decision, found.cause) == (
+    assert (verdict.decision, verdict.cause) == (
         CheckDecision.UNDECIDABLE,
         UndecidedCause.UNREADABLE_FILE,
     )
@@ -244,9 +244,9 @@ def test_a_tool_that_is_not_there_has_failed() -> None:
 def test_places_in_the_arguments_of_a_tool_are_filled() -> None:
     args = {"decision": "complete", "check_id": "${check_id}"}
     spec = CheckSpec(kind="tool", tool="echo", args=args)
-    found = run_check(spec, SUBJECT, "c1").verdict
+    verdict = run_check(spec, SUBJECT, "c1").verdict
 
-    assert (found.decision, found.check_id_match) == (CheckDecision.COMPLETE, True)
+    assert (verdict.decision, verdict.check_id_match) == (CheckDecision.COMPLETE, True)
 
 
 def test_a_tool_that_returns_a_text_says_that_text() -> None:
@@ -262,21 +262,24 @@ def test_a_model_is_asked_through_a_seam() -> None:
     def answer(spec: CheckSpec, subject: CheckedWork, check_id: str) -> CheckerOutput:
         return CheckerOutput(json.dumps({"decision": "fail", "check_id": check_id}))
 
-    found = run_check(spec, SUBJECT, "c1", answer).verdict
-    assert (found.decision, found.source) == (CheckDecision.INCOMPLETE, DecisionSource.STDOUT_JSON)
+    verdict = run_check(spec, SUBJECT, "c1", answer).verdict
+    assert (verdict.decision, verdict.source) == (
+        CheckDecision.INCOMPLETE,
+        DecisionSource.STDOUT_JSON,
+    )
     with pytest.raises(CheckerFailedError):
         run_check(spec, SUBJECT, "c1")
 
 
 def test_s3_26_there_is_one_resolver_in_the_tree() -> None:
     top = Path(__file__).resolve().parents[3]
-    found = [
+    paths = [
         path.relative_to(top).as_posix()
         for app in ("agents", "plans", "diagnostics", "failsoft", "config")
         for path in (top / app).rglob("*.py")
         if "def resolve_completion_decision" in path.read_text(encoding="utf-8")
     ]
-    assert found == ["failsoft/completion/resolver.py"]
+    assert paths == ["failsoft/completion/resolver.py"]
 
 
 def test_golden_groups_are_named_after_sources() -> None:

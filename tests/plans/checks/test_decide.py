@@ -28,8 +28,8 @@ def test_s3_7_the_command_decides_the_whole_case_list() -> None:
     for case, answer in zip(CASES, decided(*lines), strict=True):
         assert list(answer) == ["id", "decision", "source", "check_id_match", "reason"]
         cause = (answer["reason"] or "").partition(":")[0] or None
-        found = answer["decision"], answer["source"], answer["check_id_match"], cause
-        assert found == (case.decision, case.source, case.check_id_match, case.cause)
+        decision = answer["decision"], answer["source"], answer["check_id_match"], cause
+        assert decision == (case.decision, case.source, case.check_id_match, case.cause)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_half_a_character_does_no_harm() -> None:
 
 
 def test_standard_output_holds_nothing_else() -> None:
-    given = b'{"id": 1, "output": "COMPLETE", "check_id": "c1"}\nnonsense\n'
+    lines = b'{"id": 1, "output": "COMPLETE", "check_id": "c1"}\nnonsense\n'
     done = subprocess.run(
         [sys.executable, "manage.py", "decide"],
-        input=given,
+        input=lines,
         capture_output=True,
         check=True,
         timeout=60,

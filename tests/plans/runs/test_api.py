@@ -63,8 +63,8 @@ def test_s2_2_a_bad_plan_is_refused_with_the_list_of_its_errors(ask: Ask) -> Non
     plan = {"steps": [{"step_id": "a", "tool": ""}, {"step_id": "a", "tool": "echo"}]}
     answer = ask("POST", "/api/v1/plans/runs", plan)
     assert answer.status_code == 422
-    found = [(error["path"], error["code"]) for error in answer.json()["errors"]]
-    assert found == [("/steps/0/tool", "tool_empty"), ("/steps/1/step_id", "step_id_duplicate")]
+    errors = [(error["path"], error["code"]) for error in answer.json()["errors"]]
+    assert errors == [("/steps/0/tool", "tool_empty"), ("/steps/1/step_id", "step_id_duplicate")]
     assert not Run.objects.exists()
 
 
@@ -159,7 +159,7 @@ def test_s2_3_a_corrupted_run_is_shown_with_its_violations(
     execute_run(run.id)
     RunStep.objects.filter(position=2).delete()
     shown = ask("GET", f"/api/v1/plans/runs/{run.id}").json()
-    assert {found["code"] for found in shown["contract_violations"]} == {"stats_mismatch"}
+    assert {violation["code"] for violation in shown["contract_violations"]} == {"stats_mismatch"}
 
 
 def test_s2_45_answers_name_the_version_of_the_contract(ask: Ask, chain: dict[str, Any]) -> None:
@@ -231,7 +231,7 @@ def _step(step_id: object, *dependencies: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("steps", "found"),
+    ("steps", "expected"),
     [
         ([_step(f"step_{k}") for k in range(1, 10_002)], {("/steps", "steps_too_many")}),
         (
@@ -255,12 +255,12 @@ def _step(step_id: object, *dependencies: str) -> dict[str, Any]:
     ids=["too many", "cyclic and self-dependent", "ids and non-objects"],
 )
 def test_s2_2_every_error_of_a_bad_plan_is_located_and_nothing_is_run(
-    ask: Ask, steps: list[Any], found: set[tuple[str, str]]
+    ask: Ask, steps: list[Any], expected: set[tuple[str, str]]
 ) -> None:
     answer = ask("POST", "/api/v1/plans/runs", {"steps": steps})
     assert answer.status_code == 422
     errors = answer.json()["errors"]
-    assert {(error["path"], error["code"]) for error in errors} == found
+    assert {(error["path"], error["code"]) for error in errors} == expected
     assert all(error["line"] >= 1 and error["column"] >= 1 for error in errors)
     assert not Run.objects.exists()
     assert not OutboxMessage.objects.exists()

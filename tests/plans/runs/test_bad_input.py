@@ -47,7 +47,7 @@ BAD: dict[str, tuple[str, dict[str, int]]] = {
 }
 every_bad_plan = pytest.mark.parametrize(("text", "codes"), BAD.values(), ids=list(BAD))
 # Brackets without end are no JSON: they never get further than the door.
-OF_JSON = {name: one for name, one in BAD.items() if one[0].startswith("{")}
+OF_JSON = {name: case for name, case in BAD.items() if case[0].startswith("{")}
 every_bad_plan_of_json = pytest.mark.parametrize(
     ("text", "codes"), OF_JSON.values(), ids=list(OF_JSON)
 )
@@ -55,15 +55,15 @@ every_bad_plan_of_json = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def no_tool_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    def call(*given: object) -> None:
+    def call(*arguments: object) -> None:
         raise AssertionError("a tool was called")
 
     monkeypatch.setattr(Tool, "call", call)
 
 
 def assert_located(errors: list[dict[str, Any]], codes: dict[str, int]) -> None:
-    told = [error["code"] for error in errors]
-    assert {code: told.count(code) for code in told} == codes
+    found_codes = [error["code"] for error in errors]
+    assert {code: found_codes.count(code) for code in found_codes} == codes
     for error in errors:
         assert set(error) == {"path", "code", "message", "line", "column"}
         assert error["line"] >= 1
@@ -90,10 +90,10 @@ def test_s2_2_commands_tell_every_error_and_run_nothing(
     path = tmp_path / "plan.json"
     path.write_text(text, encoding="utf-8")
     command, *rest = words
-    given = [*rest, str(path)] if "--payload" in rest else [str(path), *rest]
-    with pytest.raises(SystemExit) as left:
-        call_command(command, *given, "--json")
-    assert left.value.code == code
+    arguments = [*rest, str(path)] if "--payload" in rest else [str(path), *rest]
+    with pytest.raises(SystemExit) as caught:
+        call_command(command, *arguments, "--json")
+    assert caught.value.code == code
     assert_located(json.loads(capsys.readouterr().out)["errors"], codes)
 
 

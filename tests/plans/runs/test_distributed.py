@@ -30,15 +30,15 @@ class AnyArgs(BaseModel):
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[CallContext]:
     """The contexts of all calls of `note`, and of `wire`, which cannot be repeated."""
     monkeypatch.setattr(registry, "_tools", dict(registry._tools))
-    made: list[CallContext] = []
+    contexts: list[CallContext] = []
 
     def note(args: AnyArgs, context: CallContext) -> dict[str, Any]:
-        made.append(context)
+        contexts.append(context)
         return args.model_dump()
 
     registry.tool("note", AnyArgs, description="")(note)
     registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(note)
-    return made
+    return contexts
 
 
 def _plan(*tools: str, chained: bool = False) -> dict[str, Any]:

@@ -79,11 +79,11 @@ def test_hundreds_of_results_are_all_stored(project: Project, tools: None) -> No
 def test_a_start_with_side_effects_is_durable_before_the_call(
     project: Project, tools: None
 ) -> None:
-    seen: list[tuple[int, str]] = []
+    states: list[tuple[int, str]] = []
 
     def look(args: AnyArgs, context: CallContext) -> None:
         rows = RunStep.objects.filter(run_id=context.run_id).order_by("position")
-        seen.extend(rows.values_list("position", "state"))
+        states.extend(rows.values_list("position", "state"))
 
     registry.tool("look", AnyArgs, description="", side_effects=True)(look)
     plan = {
@@ -93,7 +93,7 @@ def test_a_start_with_side_effects_is_durable_before_the_call(
         ]
     }
     _execute(submit_run(project.pk, plan, "c"))
-    assert seen == [(0, "final"), (1, "started")]
+    assert states == [(0, "final"), (1, "started")]
 
 
 def test_cancelling_reaches_a_tool_that_is_being_called(
@@ -166,20 +166,20 @@ def test_what_happened_before_a_crash_of_the_runner_is_kept(project: Project, to
 
 
 def test_a_result_is_durable_while_another_tool_still_runs(project: Project, tools: None) -> None:
-    seen: list[bool] = []
+    was_stored: list[bool] = []
 
     def wait(args: AnyArgs, context: CallContext) -> None:
         give_up_at = time.monotonic() + 20
         quick = RunStep.objects.filter(run_id=context.run_id, position=1, state="final")
         while not quick.exists() and time.monotonic() < give_up_at:
             time.sleep(0.02)
-        seen.append(quick.exists())
+        was_stored.append(quick.exists())
 
     registry.tool("wait", AnyArgs, description="", side_effects=True)(wait)
     registry.tool("quick", AnyArgs, description="", side_effects=True)(lambda args: 1)
     plan = {"steps": [{"step_id": "a", "tool": "wait"}, {"step_id": "b", "tool": "quick"}]}
     run = _execute(submit_run(project.pk, plan, "c"))
-    assert (seen, run.task_status) == ([True], "COMPLETED")
+    assert (was_stored, run.task_status) == ([True], "COMPLETED")
 
 
 def test_every_start_of_many_threads_is_durable_before_its_call(

@@ -35,21 +35,21 @@ class TextArgs(BaseModel):
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts of all calls; `flaky` fails the first time."""
     monkeypatch.setattr(registry, "_tools", dict(registry._tools))
-    made: list[str] = []
+    recorded: list[str] = []
 
     def note(args: TextArgs) -> dict[str, Any]:
-        made.append(f"note {args.text}")
+        recorded.append(f"note {args.text}")
         return {"text": args.text}
 
     def flaky(args: TextArgs) -> dict[str, Any]:
-        made.append("flaky")
-        if made.count("flaky") == 1:
+        recorded.append("flaky")
+        if recorded.count("flaky") == 1:
             raise ValueError("the first time")
         return {"text": "late"}
 
     registry.tool("note", TextArgs, description="")(note)
     registry.tool("flaky", TextArgs, description="")(flaky)
-    return made
+    return recorded
 
 
 @pytest.mark.parametrize("runner", RUNNERS)

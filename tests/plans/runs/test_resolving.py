@@ -35,28 +35,28 @@ class AnyArgs(BaseModel):
 def keys(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The idempotency keys under which `wire` was called."""
     monkeypatch.setattr(registry, "_tools", dict(registry._tools))
-    seen: list[str] = []
+    recorded: list[str] = []
 
     def wire(args: AnyArgs, context: CallContext) -> str:
-        seen.append(context.idempotency_key)
+        recorded.append(context.idempotency_key)
         return "paid"
 
     registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(wire)
-    return seen
+    return recorded
 
 
 @pytest.fixture(params=RUNNERS)
 def run(project: Project, keys: list[str], request: pytest.FixtureRequest) -> Run:
     """A run whose second step was begun by a worker that died."""
-    found = submit_run(project.pk, _PLAN, "c", runner=request.param)
+    submitted = submit_run(project.pk, _PLAN, "c", runner=request.param)
     if request.param == "distributed":
         deliver(2)
     long_ago = clock.now() - timedelta(hours=1)
-    pay = RunStep.objects.filter(run=found, position=1)
+    pay = RunStep.objects.filter(run=submitted, position=1)
     pay.update(state="started", starts=1, lease_until=long_ago)
     deliver()
-    found.refresh_from_db()
-    return found
+    submitted.refresh_from_db()
+    return submitted
 
 
 def _states(run: Run) -> list[tuple[bool, bool, str | None]]:
@@ -125,9 +125,9 @@ def test_a_run_whose_arguments_are_deleted_cannot_go_on(run: Run) -> None:
 
 
 def test_many_steps_are_resolved_at_once_and_one_refusal_stops_no_other(run: Run) -> None:
-    found = resolve_steps([(run.pk, 1), (UUID(int=1), 0)], "done", "alice")
-    assert found.done == [(run.pk, 1)]
-    assert [error.code for _, _, error in found.refused] == ["run_not_found"]
+    resolved = resolve_steps([(run.pk, 1), (UUID(int=1), 0)], "done", "alice")
+    assert resolved.done == [(run.pk, 1)]
+    assert [error.code for _, _, error in resolved.refused] == ["run_not_found"]
 
 
 def test_a_resolved_run_keeps_its_raw_values_until_it_ends_again(run: Run) -> None:

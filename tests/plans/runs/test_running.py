@@ -34,15 +34,15 @@ class AnyArgs(BaseModel):
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """A registry with a tool `note` that writes down each of its calls."""
     monkeypatch.setattr(registry, "_tools", registry.registered_tools())
-    made: list[dict[str, Any]] = []
+    recorded: list[dict[str, Any]] = []
 
     def note(args: AnyArgs) -> dict[str, Any]:
-        made.append(args.model_dump())
+        recorded.append(args.model_dump())
         return args.model_dump()
 
     registry.tool("note", AnyArgs, description="Write down.")(note)
     registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(note)
-    return made
+    return recorded
 
 
 def _noted(*texts: str, tool: str = "note") -> dict[str, Any]:
@@ -109,7 +109,7 @@ def test_s2_3_a_contract_violation_is_recorded_not_hidden(
     monkeypatch.setattr("plans.runs.ending.summarise", count_wrongly)
     run = _run(project, chain)
     assert run.state == "ended"
-    assert [found["code"] for found in run.contract_violations] == ["stats_sum"]
+    assert [violation["code"] for violation in run.contract_violations] == ["stats_sum"]
 
 
 def test_a_second_execution_of_an_ended_run_does_nothing(
@@ -231,8 +231,8 @@ def test_the_submitter_is_told_once_when_the_run_has_ended(
 ) -> None:
     run = _run(project, chain, on_end_task="agents.tasks.run_goal", on_end_args={"goal_id": 5})
     execute_run(run.id)
-    told = OutboxMessage.objects.get(task="agents.tasks.run_goal")
-    assert (told.kwargs, told.queue) == ({"goal_id": 5}, "plan")
+    message = OutboxMessage.objects.get(task="agents.tasks.run_goal")
+    assert (message.kwargs, message.queue) == ({"goal_id": 5}, "plan")
 
 
 def test_raw_values_get_an_end_when_the_run_has_ended(

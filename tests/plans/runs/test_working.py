@@ -103,5 +103,5 @@ def test_values_whose_time_is_over_go_at_once_however_many(
 def test_all_values_of_a_prefix_are_read_at_once(project: Project) -> None:
     for name in ("output:0", "output:2", "payload"):
         working_store.put(Run(project.pk, 1), name, name)
-    found = working_store.get_all(Run(project.pk, 1), "output:")
-    assert found == {"output:0": "output:0", "output:2": "output:2"}
+    values = working_store.get_all(Run(project.pk, 1), "output:")
+    assert values == {"output:0": "output:0", "output:2": "output:2"}

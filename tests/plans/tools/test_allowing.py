@@ -50,8 +50,8 @@ def test_s29_steps_with_denied_and_unknown_tools_fail_with_a_reason_each(project
     ]
     run = submit_run(project.pk, {"steps": steps}, None)
     execute_run(run.pk)
-    found = RunStep.objects.filter(run=run).order_by("position")
-    assert [(step.ok, step.reason) for step in found] == [
+    rows = RunStep.objects.filter(run=run).order_by("position")
+    assert [(step.ok, step.reason) for step in rows] == [
         (False, "tool_not_allowed"),
         (False, "tool_not_found"),
         (True, None),

@@ -60,11 +60,11 @@ def ended(project: Project) -> Run:
 def test_tools_are_published_with_schema_and_flags(ask: Asking, settings: Any) -> None:
     settings.FAILSOFT_MCP_SERVERS = {"shop": {"command": "x"}, "new": {"url": "http://x"}}
     McpServer.objects.create(name="shop", transport="stdio", last_error="no licence")
-    found = ask("GET", "/api/v1/tools").json()
-    sleep = next(item for item in found["items"] if item["name"] == "sleep")
+    body = ask("GET", "/api/v1/tools").json()
+    sleep = next(item for item in body["items"] if item["name"] == "sleep")
     assert sleep["schema"]["properties"]["seconds"]["type"] == "number"
     assert (sleep["source"], sleep["allowed"]) == ("python", True)
-    states = {server["name"]: server["state"] for server in found["servers"]}
+    states = {server["name"]: server["state"] for server in body["servers"]}
     assert states == {"shop": "failing", "new": "not_asked"}
 
 
@@ -83,8 +83,8 @@ def test_what_a_project_may_call_is_an_entry_of_the_audit_log(ask: Asking) -> No
     ask("PUT", "/api/v1/tools/echo", {"allowed": False})
     ask("PUT", "/api/v1/tools/echo", {"allowed": True})
     entries = list(AuditEntry.objects.order_by("number"))
-    told = [(entry.action, entry.target) for entry in entries]
-    assert told == [("tool.denied", "echo"), ("tool.allowed", "echo")]
+    changes = [(entry.action, entry.target) for entry in entries]
+    assert changes == [("tool.denied", "echo"), ("tool.allowed", "echo")]
     assert all(entry.actor.startswith("key admin (") for entry in entries)
 
 
@@ -104,9 +104,9 @@ def test_an_unknown_outcome_is_decided_once(ask: Asking, ended: Run) -> None:
 
 def test_a_run_is_repeated_from_one_step_on(ask: Asking, ended: Run) -> None:
     url = f"/api/v1/plans/runs/{ended.pk}/rerun"
-    made = ask("POST", url, {"from_position": 1, "by": "ann"}).json()
-    execute_run(made["run_id"])
-    run = Run.objects.get(pk=made["run_id"])
+    rerun = ask("POST", url, {"from_position": 1, "by": "ann"}).json()
+    execute_run(rerun["run_id"])
+    run = Run.objects.get(pk=rerun["run_id"])
     assert (run.rerun_of, run.rerun_from, run.requested_by) == (ended, 1, "ann")
     assert run.task_status == "COMPLETED"
     assert ask("POST", url, {"from_position": 9}).status_code == 404

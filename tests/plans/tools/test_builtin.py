@@ -66,8 +66,8 @@ def test_a_template_is_refused_before_its_text_fills_the_memory(value: Any) -> N
 )
 def test_json_select_follows_a_pointer(pointer: str, value: object) -> None:
     document: Any = {"a": [1, {"b/c": 2}], "": 0}
-    found = call_tool("json_select", {"value": document, "pointer": pointer})
-    assert found == {"value": value}
+    output = call_tool("json_select", {"value": document, "pointer": pointer})
+    assert output == {"value": value}
 
 
 @pytest.mark.parametrize("pointer", ["a", "/b", "/a/2", "/a/-1", "/a/01", "/a/0/x"])

@@ -15,10 +15,10 @@ from plans.tools.builtin import HttpGetArgs, HttpGetError, http_get
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
-    seen: list[dict[str, str]]
+    requests: list[dict[str, str]]
 
     def do_GET(self) -> None:
-        type(self).seen.append(dict(self.headers))
+        type(self).requests.append(dict(self.headers))
         getattr(self, "answer_" + self.path.strip("/").partition("?")[0])()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name
@@ -71,7 +71,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(settings: Any) -> Iterator[str]:
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = True
-    _Answers.seen = []
+    _Answers.requests = []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
@@ -81,8 +81,8 @@ def server(settings: Any) -> Iterator[str]:
 
 
 def test_json_is_returned_as_text_and_as_json(server: str) -> None:
-    found = http_get(HttpGetArgs(url=f"{server}/json"))
-    assert found == {
+    output = http_get(HttpGetArgs(url=f"{server}/json"))
+    assert output == {
         "url": f"{server}/json",
         "status": 200,
         "content_type": "application/json",
@@ -92,13 +92,13 @@ def test_json_is_returned_as_text_and_as_json(server: str) -> None:
 
 
 def test_text_is_decoded_as_the_server_says(server: str) -> None:
-    found = http_get(HttpGetArgs(url=f"{server}/text"))
-    assert (found["text"], found["json"]) == ("gr\u00fcn", None)
+    output = http_get(HttpGetArgs(url=f"{server}/text"))
+    assert (output["text"], output["json"]) == ("gr\u00fcn", None)
 
 
 def test_what_a_server_says_of_its_text_is_not_believed(server: str) -> None:
-    found = http_get(HttpGetArgs(url=f"{server}/mislabelled"))
-    assert (found["text"], found["json"]) == ("{x", None)
+    output = http_get(HttpGetArgs(url=f"{server}/mislabelled"))
+    assert (output["text"], output["json"]) == ("{x", None)
 
 
 def test_a_server_that_is_not_there_is_said(server: str) -> None:
@@ -107,8 +107,8 @@ def test_a_server_that_is_not_there_is_said(server: str) -> None:
 
 
 def test_redirects_are_followed(server: str) -> None:
-    found = http_get(HttpGetArgs(url=f"{server}/hop"))
-    assert found["url"] == f"{server}/json"
+    output = http_get(HttpGetArgs(url=f"{server}/hop"))
+    assert output["url"] == f"{server}/json"
 
 
 @pytest.mark.parametrize(
@@ -139,12 +139,12 @@ def test_s17_proxies_of_the_environment_are_not_used(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9/")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9/")
     http_get(HttpGetArgs(url=f"{server}/json"))
-    assert _Answers.seen[0]["Host"] == server.removeprefix("http://")
-    assert _Answers.seen[0]["Accept-Encoding"] == "identity"
+    assert _Answers.requests[0]["Host"] == server.removeprefix("http://")
+    assert _Answers.requests[0]["Accept-Encoding"] == "identity"
 
 
 def test_s17_without_the_setting_nothing_is_connected(server: str, settings: Any) -> None:
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = False
     with pytest.raises(ForbiddenAddressError):
         http_get(HttpGetArgs(url=f"{server}/json"))
-    assert _Answers.seen == []
+    assert _Answers.requests == []

@@ -106,9 +106,9 @@ def refusal(name: str, args: dict[str, Any], **context: Any) -> ToolRefusedError
 
 
 def test_tools_are_discovered_called_and_checked(shop: None) -> None:
-    found = registered_tools()["shop.add"]
-    assert found.schema()["required"] == ["a", "b"]
-    assert (found.side_effects, found.idempotent) == (False, True)
+    tool = registered_tools()["shop.add"]
+    assert tool.schema()["required"] == ["a", "b"]
+    assert (tool.side_effects, tool.idempotent) == (False, True)
     assert "shop.add" in [offered.name for offered in offered_tools()]
 
     assert call_tool("shop.add", {"a": 1, "b": 2}) == {
@@ -143,25 +143,25 @@ def test_a_plan_calls_a_server_whichever_runner_executes_it(shop: None, project:
 
 
 def test_a_tool_without_hints_is_taken_for_the_worst(shop: None) -> None:
-    found = registered_tools()["shop.order"]
-    assert (found.side_effects, found.idempotent) == (True, False)
+    tool = registered_tools()["shop.order"]
+    assert (tool.side_effects, tool.idempotent) == (True, False)
 
 
 def test_configuration_wins_over_hints(shop: None, configure: Configure) -> None:
     own = {"idempotent": True, "offered": False, "timeout_seconds": 3}
     configure(shop={**PROGRAM, "max_concurrent": 2, "tools": {"order": own}})
-    found = find_tool("shop.order")
-    assert found is not None
-    assert (found.side_effects, found.idempotent) == (True, True)
-    assert found.timeout_seconds == 3
-    assert (found.max_concurrent, found.limited_as) == (2, "shop.*")
+    tool = find_tool("shop.order")
+    assert tool is not None
+    assert (tool.side_effects, tool.idempotent) == (True, True)
+    assert tool.timeout_seconds == 3
+    assert (tool.max_concurrent, tool.limited_as) == (2, "shop.*")
     assert "shop.order" not in [offered.name for offered in offered_tools()]
 
 
 def test_an_answer_becomes_the_output_of_a_step(shop: None) -> None:
-    said: Any = call_tool("shop.picture", {})
-    assert said["text"] == "see\x00 here"
-    assert said["attachments"] == [
+    output: Any = call_tool("shop.picture", {})
+    assert output["text"] == "see\x00 here"
+    assert output["attachments"] == [
         {"type": "image", "media_type": "image/png", "bytes": 6, "uri": None}
     ]
     with pytest.raises(RemoteToolError, match="no such customer"):
@@ -169,10 +169,10 @@ def test_an_answer_becomes_the_output_of_a_step(shop: None) -> None:
 
 
 def test_the_key_of_a_call_goes_along_and_secrets_do_not(shop: None) -> None:
-    told: Any = call_tool("shop.tell_key", {}, CallContext(idempotency_key="run:2:1"))
-    assert told["text"] == "run:2:1"
-    said: Any = call_tool("shop.say_secret", {})
-    assert said["text"] == f"{make('{word:20}', Random(8))[0]} []"
+    key_output: Any = call_tool("shop.tell_key", {}, CallContext(idempotency_key="run:2:1"))
+    assert key_output["text"] == "run:2:1"
+    output: Any = call_tool("shop.say_secret", {})
+    assert output["text"] == f"{make('{word:20}', Random(8))[0]} []"
 
 
 def test_c17_an_effect_without_an_answer_is_an_unknown_outcome(
@@ -208,8 +208,8 @@ def test_a_changed_schema_is_told_and_renewed(shop: None, configure: Configure) 
     configure(shop=renewed)
     changed = refusal("shop.add", {"a": 1, "b": 2})
     assert changed.reason == "tool_changed"
-    said: Any = call_tool("shop.add", {"first": 1, "second": 2})
-    assert said["text"] == "3"
+    output: Any = call_tool("shop.add", {"first": 1, "second": 2})
+    assert output["text"] == "3"
 
 
 def test_what_a_server_offers_no_more_is_forgotten(shop: None) -> None:
@@ -226,8 +226,8 @@ def test_streamable_http_is_called_where_private_addresses_are_allowed(
 ) -> None:
     configure(web={"url": address, "allow_private": True, "tools": {}})
     assert discover_server("web").error == ""
-    said: Any = call_tool("web.add", {"a": 2, "b": 2})
-    assert said["structured"] == {"result": 4}
+    output: Any = call_tool("web.add", {"a": 2, "b": 2})
+    assert output["structured"] == {"result": 4}
     with pytest.raises(RemoteToolError, match="no such customer"):
         call_tool("web.refuse", {})
     row = McpServer.objects.get()
@@ -292,7 +292,7 @@ def httpserver_moved(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         pytest.param("import sys; sys.exit('no licence')", "no licence", id="ends"),
         pytest.param("import time; time.sleep(60)", "no answer within", id="hangs"),
@@ -305,11 +305,11 @@ def httpserver_moved(tmp_path: Path) -> Iterator[str]:
     ],
 )
 def test_a_server_that_does_not_do_its_part_is_named(
-    configure: Configure, code: str, told: str
+    configure: Configure, code: str, message: str
 ) -> None:
     configure(bad={"command": sys.executable, "args": ["-c", code], "timeout_seconds": 1.5})
-    assert told in discover_server("bad").error
-    assert told in McpServer.objects.get().last_error
+    assert message in discover_server("bad").error
+    assert message in McpServer.objects.get().last_error
     assert registered_tools().get("bad.any") is None
 
 

@@ -76,9 +76,9 @@ def test_fail_is_registered_but_never_offered() -> None:
 
 
 def test_every_tool_publishes_the_schema_of_its_arguments() -> None:
-    for found in registry.registered_tools().values():
-        assert found.schema()["type"] == "object"
-        assert found.description
+    for registered in registry.registered_tools().values():
+        assert registered.schema()["type"] == "object"
+        assert registered.description
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def test_calls_that_go_on_after_their_time_are_bounded(monkeypatch: pytest.Monke
     over = threading.Event()
     for _ in range(3):
         with pytest.raises(ToolTimeoutError):
-            call_within(0.01, lambda given: over.wait(), None)
+            call_within(0.01, lambda _argument: over.wait(), None)
     with pytest.raises(ToolRefusedError, match="still running") as refused:
         call_within(1, str, "fine")
     assert refused.value.reason == "tool_busy"
