@@ -59,6 +59,12 @@ def sentence_case(text: str) -> str:
     return LATER_CAPITAL.sub(lambda found: found[0].lower(), text.strip())
 
 
+@register.filter
+def without_placeholder(field: BoundField) -> SafeString:
+    """Write the box of a field whose library repeats the label in it."""
+    return field.as_widget(attrs={"placeholder": False})
+
+
 @register.simple_tag
 def zone() -> str:
     """Write the name of the reader's zone, as far as the server knows it."""
