@@ -316,6 +316,20 @@ def test_s26_a_secret_of_the_installation_stays_with_its_endpoint(
     assert kept == ({**told, **change} if is_taken else told)
 
 
+def test_forms_of_models_have_the_labels_of_their_list(admin: Client, project: Project) -> None:
+    model = make_model(project)
+    page = admin.get(reverse("settings_providers")).text
+    form = admin.get(reverse("add_model", args=[model.provider_id])).text
+    for label in ("Output mode", "Max output tokens"):
+        assert label in page
+        assert f">{label}</label>" in form
+    for label in ("Capabilities</legend>", "Streaming</label>", "Timeout per attempt (s)</label>"):
+        assert label in form
+    provider = admin.get(reverse("add_provider")).text
+    assert ">API</label>" in provider
+    assert ">Base URL" in provider
+
+
 def test_models_are_added_and_one_is_the_default(admin: Client, project: Project) -> None:
     first = make_model(project)
     path = reverse("add_model", args=[first.provider_id])
