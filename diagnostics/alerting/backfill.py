@@ -11,7 +11,8 @@ from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import pasts_of, walk
-from diagnostics.alerting.counts import hold
+from diagnostics.alerting.counts import MINUTE, hold
+from diagnostics.alerting.evaluator import refresh_verdicts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, raise_slices
 from diagnostics.alerting.past import UntestableError
@@ -21,6 +22,7 @@ from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import SliceEvaluation, save_looks
 from diagnostics.alerting.states import DetectorSignal, StateChange, time_of
 from diagnostics.store.aggregation import fold
+from diagnostics.store.windows import floor
 
 
 def backfill(project_id: int, since: datetime, until: datetime) -> int:
@@ -42,6 +44,8 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
                 save_looks(told, is_past=True)
                 happened += [one for one in steps if one.happened]
         _replay(project_id, happened, now)
+        # What is still open says what all other places say at the end of the stretch.
+        refresh_verdicts(project_id, floor(until, MINUTE), now)
         return _backfilled(project_id) - before
 
 

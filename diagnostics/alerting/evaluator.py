@@ -112,7 +112,7 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     save_states(one for one in seen if one.is_changed)
     save_looks(one for one in seen if one.is_told)
     # Before anything is told: a mail says what the pages of this minute say.
-    _refresh_verdicts(project_id, slot, now)
+    refresh_verdicts(project_id, slot, now)
     fired = [one for one in seen if one.happened is StateChange.FIRED]
     raise_slices(project_id, fired, slot, now, past=False)
     over = [one for one in seen if one.happened is StateChange.CLEARED]
@@ -152,7 +152,7 @@ def _keep_minutes(project_id: int, slot: datetime) -> None:
     freeze(project_id, since, until)
 
 
-def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
+def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
     """Give open incidents the verdict of this minute, which all other places say too.
 
     One that no cause of the project touches has a verdict of its own, every five minutes.

@@ -151,6 +151,8 @@ def test_what_goes_on_at_the_end_of_the_past_is_taken_over(project: Project, now
     count_calls(project, now - 6 * HOUR, [0.5] * 360, 1, "m-1")
     assert backfill(project.pk, begin, now) == 1
     assert AlertState.objects.get(rule__standard="change").state == "firing"
+    # Now, the report and the page of the model say the same, before anything is evaluated.
+    assert Incident.objects.get().verdict_at == now
     count_calls(project, now, [0.03] * 120, 4, "m-1")
     evaluate_project(project.pk, now)
     # Found in the past, judged in every minute from now on.
