@@ -6,7 +6,7 @@ written beforehand, by one COPY: the evaluator reads none that is to come. Event
 folding and notifications are left out; the database need not wait for its disk.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import merge
 from math import exp
@@ -44,11 +44,38 @@ COPY = (
 
 
 class Alarm(NamedTuple):
-    """An alarm of one series: the minutes it fired and cleared in."""
+    """An alarm of one series: since when, and the minutes it fired and cleared in."""
 
     place: int
+    onset: int
     fired: int
     cleared: int | None
+
+
+class SortedAlarms(NamedTuple):
+    """The alarms of a project by what they are worth.
+
+    A late one fires after a trouble, since before its end: it is true, and no false one.
+    """
+
+    false: list[Alarm]
+    late: list[Alarm]
+    missed: int
+    """Troubles that nothing fired for while they lasted."""
+
+
+def sort_alarms(alarms: Sequence[Alarm], told: Sequence[Scenario]) -> SortedAlarms:
+    """Tell true alarms from false and late ones."""
+    seen, late, false = set[int](), list[Alarm](), list[Alarm]()
+    for one in alarms:
+        begin, end = told[one.place].bad
+        if begin <= one.fired < end:
+            seen.add(one.place)
+        elif one.onset < end <= one.fired:
+            late.append(one)
+        else:
+            false.append(one)
+    return SortedAlarms(false, late, TROUBLES - len(seen))
 
 
 def scenarios(shape: str, rate: int, seed: int) -> list[Scenario]:
@@ -66,14 +93,15 @@ def scenarios(shape: str, rate: int, seed: int) -> list[Scenario]:
     return made
 
 
-def simulate(made: Sequence[Sequence[Minute]], since: datetime) -> list[Alarm]:
-    """Return the alarms of the simulator."""
-    pool, begin = Pool([None] * len(made)), since.timestamp()
+def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm]:
+    """Return the alarms of the simulator; minutes count from `begin`."""
+    pool = Pool([None] * len(made))
     alarms: dict[tuple[int, float], Alarm] = {}
     for at, place, calls, failed in merge(*(_placed(place, one) for place, one in enumerate(made))):
         if told := pool.feed(place, begin + at * 60.0, failed, calls):
-            fired = round((told.at - begin) / 60)
-            alarms[place, told.at] = Alarm(place, fired, at if told.cleared is not None else None)
+            onset, fired = (round((one - begin) / 60) for one in (told.onset, told.at))
+            cleared = None if told.cleared is None else at
+            alarms[place, told.at] = Alarm(place, onset, fired, cleared)
     return sorted(alarms.values())
 
 
@@ -108,6 +136,7 @@ def told_alarms(project: Project, since: datetime) -> list[Alarm]:
     return sorted(
         Alarm(
             int(one.slice["model"]),
+            (one.onset - since) // MINUTE,
             (one.fired_at - since) // MINUTE,
             (one.cleared_at - since) // MINUTE if one.cleared_at else None,
         )
@@ -137,18 +166,43 @@ def _mean_at(count: int, chance: float) -> float:
 def print_evaluator(shapes: Sequence[str], rates: Sequence[int], seed: int) -> int:
     """Print what both found in each cell; 0 when it was the same everywhere."""
     say(f"the evaluator on {SERIES_OF_A_PROJECT} series, {TROUBLES} of them worse for a while")
-    say(
-        f"{'shape':16}{'calls/h':>8}{'days':>7}{'fired':>7}{'false':>7}{'cleared':>9}{'incidents':>11}"
-        f"{'same':>6}{'seconds':>9}"
-    )
+    say(f"{HEAD}{'cleared':>9}{'incidents':>11}{'same':>6}{'seconds':>9}")
     with running_database():
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit = off")
         cells = [_print_cell(shape, rate, seed) for shape in shapes for rate in rates]
-    false, weeks = sum(one.false for one in cells), sum(one.minutes for one in cells) / WEEK
-    low, high = (end / weeks for end in poisson_interval(false))
-    say(f"false fires a week: {false / weeks:.2f} [{low:.2f}, {high:.2f}] of {weeks:.1f} weeks")
+    say(weekly(sum(one.false for one in cells), sum(one.minutes for one in cells)))
     return 0 if all(one.is_same for one in cells) else 1
+
+
+def print_simulated(shapes: Sequence[str], rates: Sequence[int], seeds: Iterable[int]) -> None:
+    """Print what the simulator alone finds in such projects, of many seeds."""
+    say(f"the simulator on {SERIES_OF_A_PROJECT} series, {TROUBLES} of them worse for a while")
+    say(HEAD)
+    for shape in shapes:
+        for rate in rates:
+            projects = [scenarios(shape, rate, seed) for seed in seeds]
+            found = [(simulate([list(one.calls()) for one in told]), told) for told in projects]
+            sorts = [sort_alarms(*one) for one in found]
+            minutes = sum(told[0].minutes for told in projects)
+            say(_row(shape, rate, minutes, sum(len(alarms) for alarms, _ in found), sorts))
+            say(weekly(sum(len(one.false) for one in sorts), minutes))
+
+
+HEAD = f"{'shape':16}{'calls/h':>8}{'days':>7}{'fired':>7}{'false':>7}{'late':>6}{'missed':>8}"
+
+
+def _row(shape: str, rate: int, minutes: int, fired: int, sorts: Sequence[SortedAlarms]) -> str:
+    false, late = sum(len(one.false) for one in sorts), sum(len(one.late) for one in sorts)
+    missed = sum(one.missed for one in sorts)
+    return f"{shape:16}{rate:8d}{minutes / DAY:7.1f}{fired:7d}{false:7d}{late:6d}{missed:8d}"
+
+
+def weekly(false: int, minutes: int) -> str:
+    """Say how many false fires a week that is, with its exact interval."""
+    weeks = minutes / WEEK
+    low, high = (end / weeks for end in poisson_interval(false))
+    return f"false fires a week: {false / weeks:.2f} [{low:.2f}, {high:.2f}] of {weeks:.1f} weeks"
 
 
 class Cell(NamedTuple):
@@ -163,19 +217,20 @@ def _print_cell(shape: str, rate: int, seed: int) -> Cell:
     told = scenarios(shape, rate, seed)
     length, made = told[0].minutes, [list(one.calls()) for one in told]
     since = floor(clock.now(), MINUTE) - timedelta(minutes=length)
-    simulated = simulate(made, since)
+    simulated = simulate(made, since.timestamp())
     project, seconds = evaluate_all(made, since, length)
     alarms = told_alarms(project, since)
-    false = [one for one in alarms if one.fired not in range(*told[one.place].bad)]
+    sorts = sort_alarms(alarms, told)
     cleared = sum(one.cleared is not None for one in alarms)
     incidents = Incident.objects.filter(project=project).count()
     same = sum(one in alarms for one in simulated)
     say(
-        f"{shape:16}{rate:8d}{length / DAY:7.1f}{len(alarms):7d}{len(false):7d}{cleared:9d}"
-        f"{incidents:11d}{same:4d}/{len(simulated)}{seconds:9.0f}"
+        f"{_row(shape, rate, length, len(alarms), [sorts])}"
+        f"{cleared:9d}{incidents:11d}{same:4d}/{len(simulated)}{seconds:9.0f}"
     )
-    for one in false:
-        say(f"    false: {one}")
+    for name, some in (("false", sorts.false), ("late", sorts.late)):
+        for one in some:
+            say(f"    {name}: {one}")
     for one in sorted(set(simulated) ^ set(alarms)):
         say(f"    {'simulator' if one in simulated else 'evaluator'} alone: {one}")
-    return Cell(len(false), length, simulated == alarms)
+    return Cell(len(sorts.false), length, simulated == alarms)

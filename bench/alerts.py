@@ -1,13 +1,14 @@
 """`python -m bench.alerts`: how often alarms are false, and how late they are.
 
-1. False fires in a week of a project of 48 healthy series, from its first minute on: of all
-   rules out of the box together, and of the rules most people write first.
+1. False fires of a new project of 48 healthy series, from its first minute on: of all rules
+   out of the box together, and of the rules most people write first.
 2. The minutes until a series that was healthy for two weeks fires after it has become worse,
    alone in its project and one of 48, beside an oracle: a sum that knows both rates and has
    the same budget of false fires, one a week and project. Then the minutes until it clears.
 3. Stories of one trouble, and of a rate that flaps.
 4. With `--only evaluator`: the real evaluator on a throw-away PostgreSQL, minute by minute,
-   and whether it fires and clears in the minutes in which the simulator does.
+   and whether it fires and clears in the minutes in which the simulator does. With `--only
+   weeks` the simulator alone on such projects, one for each seed.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from functools import partial
 from heapq import merge
 from statistics import median
 
-from bench.alert_evaluator import print_evaluator
+from bench.alert_evaluator import print_evaluator, print_simulated, weekly
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
 from bench.alert_stories import print_stories
@@ -40,15 +41,15 @@ LEARNED = 2 * WEEK
 write = partial(print, flush=True)
 
 
-def false_fires(made: Sequence[Scenario]) -> int:
-    """Count the fires of the rule out of the box over the healthy series of one project."""
+def false_fires(made: Sequence[Scenario]) -> list[int]:
+    """Return the minutes in which the rule out of the box fires for a healthy project."""
     pool = Pool([None] * len(made))
     told = (
         ((at, place, calls, failed) for at, calls, failed in one.calls())
         for place, one in enumerate(made)
     )
-    fed = (pool.feed(place, at * 60.0, bad, calls) for at, place, calls, bad in merge(*told))
-    return sum(fire is not None and fire.cleared is None for fire in fed)
+    fed = ((at, pool.feed(place, at * 60.0, bad, calls)) for at, place, calls, bad in merge(*told))
+    return [at for at, fire in fed if fire is not None and fire.cleared is None]
 
 
 def naive_fires(minutes: Iterable[Minute], seconds: float, least_failed: int) -> int:
@@ -122,26 +123,33 @@ def _add_ours(
         found.cleared.append(cleared)
 
 
-def print_false_fires(shapes: Sequence[str], rates: Sequence[int], weeks: int, seed: int) -> None:
-    """Print the fires of healthy projects: each week is a project of its own, from its begin."""
-    write(f"false fires a week of a project of {SERIES_OF_A_PROJECT} healthy series, {weeks} each")
-    write(f"{'shape':16}{'calls/h':>8}{'built in':>10}{'> 5 %':>10}{'3 in 1 h':>10}")
+def print_false_fires(
+    shapes: Sequence[str], rates: Sequence[int], count: int, days: int, seed: int
+) -> None:
+    """Print the fires of new healthy projects over their first days."""
+    minutes = days * DAY
+    write(f"fires of {count} new projects of {SERIES_OF_A_PROJECT} healthy series in {days} days")
+    write(f"{'shape':16}{'calls/h':>8}{'built in':>10}{'1st day':>9}{'> 5 %':>10}{'3 in 1 h':>10}")
+    fires = 0
     for shape in shapes:
         for rate in rates:
             projects = [
                 [
-                    Scenario(shape, rate, USUAL, WEEK, (seed, week, place))
+                    Scenario(shape, rate, USUAL, minutes, (seed, project, place))
                     for place in range(SERIES_OF_A_PROJECT)
                 ]
-                for week in range(weeks)
+                for project in range(count)
             ]
-            ours = sum(map(false_fires, projects)) / weeks
+            ours = [at for one in projects for at in false_fires(one)]
+            fires += len(ours)
+            first = sum(at < DAY for at in ours)
             some = [list(one.calls()) for one in projects[0][:FEW]]
             share, count = (
                 sum(naive_fires(one, *rule) for one in some) * SERIES_OF_A_PROJECT // FEW
                 for rule in ((900, 0), (3600, 3))
             )
-            write(f"{shape:16}{rate:8d}{ours:10.2f}{share:10d}{count:10d}")
+            write(f"{shape:16}{rate:8d}{len(ours):10d}{first:9d}{share:10d}{count:10d}")
+    write(weekly(fires, minutes * count * len(shapes) * len(rates)))
 
 
 def print_delays(rates: Sequence[int], seeds: range) -> None:
@@ -159,20 +167,23 @@ def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.alerts", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few seeds, slow traffic")
-    parser.add_argument("--weeks", type=int, default=3, help="projects of a week each")
+    parser.add_argument("--projects", type=int, default=3, help="healthy ones")
+    parser.add_argument("--days", type=int, default=7, help="of each healthy project")
     parser.add_argument("--seeds", type=int, default=100, help="of delays; stories have 200")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rates", nargs="*", type=int, default=RATES)
     parser.add_argument("--shapes", nargs="*", default=SHAPES)
-    parser.add_argument("--only", choices=["false", "delays", "stories", "evaluator"])
+    parser.add_argument("--only", choices=["false", "delays", "stories", "evaluator", "weeks"])
     options = parser.parse_args()
-    weeks, seeds = (1, 5) if options.quick else (options.weeks, options.seeds)
-    rates = RATES[:1] if options.quick else options.rates
     first = options.first_seed
+    projects, count = (1, 5) if options.quick else (options.projects, options.seeds)
+    rates, seeds = RATES[:1] if options.quick else options.rates, range(first, first + count)
     if options.only in (None, "false"):
-        print_false_fires(options.shapes, rates, weeks, first)
+        print_false_fires(options.shapes, rates, projects, options.days, first)
     if options.only in (None, "delays"):
-        print_delays(rates, range(first, first + seeds))
+        print_delays(rates, seeds)
+    if options.only == "weeks":
+        print_simulated(options.shapes, rates, seeds)
     if options.only == "evaluator":
         return print_evaluator(options.shapes, rates, first)
     if options.only == "stories" or not (options.only or options.quick):

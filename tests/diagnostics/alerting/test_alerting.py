@@ -158,14 +158,18 @@ def test_events_three_hours_late_move_no_alert(project: Project, now: datetime) 
     assert not Incident.objects.exists()
 
 
-def test_a_thousand_failures_that_arrive_an_hour_late_raise_no_alert(
-    project: Project, now: datetime
+@pytest.mark.parametrize("bad", [0, 30], ids=["healthy", "just recovered"])
+def test_a_thousand_failures_that_arrive_an_hour_late_fire_nothing_new(
+    project: Project, now: datetime, bad: int
 ) -> None:
     begin = now - timedelta(hours=5)
-    count_calls(project, begin, iter([0.02] * 300), 2, "m-1")
+    shares = [0.02] * 230 + [0.6] * bad + [0.02] * (70 - bad)
+    count_calls(project, begin, shares, 4, "m-1")
     ensure_standard_rules()
     for minute in range(300):
         evaluate_project(project.pk, begin + minute * MINUTE)
+    told = list(Transition.objects.values_list("kind", flat=True))
+    assert told == (["fired", "slice_cleared", "cleared"] if bad else [])
     late = [
         make_event(
             provider="acme",
@@ -181,7 +185,8 @@ def test_a_thousand_failures_that_arrive_an_hour_late_raise_no_alert(
         pass
     for minute in range(60):
         evaluate_project(project.pk, now + minute * MINUTE)
-    assert not Incident.objects.exists()
+    assert list(Transition.objects.values_list("kind", flat=True)) == told
+    assert Incident.objects.count() == (1 if bad else 0)
 
 
 def test_every_look_is_kept_with_its_numbers(project: Project, now: datetime) -> None:
