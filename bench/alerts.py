@@ -144,11 +144,11 @@ def print_false_fires(
             fires += len(ours)
             first = sum(at < DAY for at in ours)
             some = [list(one.calls()) for one in projects[0][:FEW]]
-            share, count = (
+            share, in_a_row = (
                 sum(naive_fires(one, *rule) for one in some) * SERIES_OF_A_PROJECT // FEW
                 for rule in ((900, 0), (3600, 3))
             )
-            write(f"{shape:16}{rate:8d}{len(ours):10d}{first:9d}{share:10d}{count:10d}")
+            write(f"{shape:16}{rate:8d}{len(ours):10d}{first:9d}{share:10d}{in_a_row:10d}")
     write(weekly(fires, minutes * count * len(shapes) * len(rates)))
 
 

@@ -42,7 +42,7 @@ from diagnostics.alerting.signals import Measured, Slice, look_back, slice_key
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import DetectorSignal, advance
 from diagnostics.analysis.detectors.change import relief_of
-from diagnostics.analysis.detectors.change_detector import STATE_FORM, ChangeDetector
+from diagnostics.analysis.detectors.change_detector import STATE_FORM, ChangeDetector, Fire
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.thresholds import Window
 from diagnostics.selection.query_language import Term
@@ -264,11 +264,12 @@ def _watch(minute: ProjectMinute, seen: Sequence[SliceEvaluation]) -> None:
 
 
 def _margins(seen: Iterable[SliceEvaluation]) -> Iterator[float]:
-    """Return the evidence that each series lacked a minute ago."""
+    """Return the evidence that each series lacked a minute ago, unless it fired long ago."""
     for one in seen:
         if _has_watch(one):
-            look = one.row.detector_state["look"]
-            yield look["bound"] - look["value"]
+            look, fire = one.row.detector_state["look"], one.row.detector_state["watch"]["fire"]
+            if fire is None or Fire(*fire).is_news(one.at):
+                yield look["bound"] - look["value"]
 
 
 def _has_watch(one: SliceEvaluation) -> bool:

@@ -263,7 +263,8 @@ def relief_of(margins: Iterable[float]) -> float:
     One of many series needs more evidence than one alone: somebody is always unlucky. When r
     of them are suspicious at once, chance explains that less, and each needs log(r) less
     evidence (Benjamini and Hochberg, 1995). A margin is the evidence that a series lacks for
-    an alarm of its own. The largest r counts for which r series lack at most log(r).
+    an alarm of its own. The largest r counts for which r series lack at most log(r). A series
+    that fired counts while that is news (`Fire.is_news`).
     """
     found = 0.0
     for rank, margin in enumerate(sorted(margins), 1):

@@ -53,6 +53,7 @@ WRITTEN = {
     kind: attrgetter(*(one.name for one in fields(kind))) for kind in (Suspicion, Dispersion)
 }
 """What a sum is written as: its fields in order."""
+NEWS_SECONDS = 1800
 GOING_ON = 1.35
 """How far beyond the alarm trouble that goes on counts: its end is to be seen soon."""
 
@@ -68,6 +69,14 @@ class Fire:
     onset: float
     cleared: float | None = None
     is_usual: bool = False
+
+    def is_news(self, at: float) -> bool:
+        """Whether others that share its cause may be about to fire: for as long as it took.
+
+        After that it says nothing of others, however long it goes on: each would need less
+        evidence all the time.
+        """
+        return at - self.at <= max(self.at - self.onset, NEWS_SECONDS)
 
 
 class OngoingTrouble(NamedTuple):

@@ -139,9 +139,13 @@ class Pool:
             else:
                 self._suspicious.pop(place, None)
         self._fed.clear()
-        known = self._suspicious
-        self._relief = relief_of(known.values()) if len(known) > 1 else 0.0
+        known = [margin for place, margin in self._suspicious.items() if self._counts(place, at)]
+        self._relief = relief_of(known) if len(known) > 1 else 0.0
         self._at = at
+
+    def _counts(self, place: int, at: float) -> bool:
+        fire = self._watches[place].fire
+        return fire is None or fire.is_news(at)
 
 
 def _alone(calls: Iterable[Call], watch: ChangeDetector) -> list[Fire]:

@@ -17,7 +17,7 @@ from diagnostics.analysis.detectors.change import (
     trouble_rate,
 )
 from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
-from diagnostics.analysis.detectors.replay import Call, Detector, replay
+from diagnostics.analysis.detectors.replay import Call, Detector, Pool, replay
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -320,3 +320,26 @@ def test_a_quiet_series_that_was_never_well_ends_its_alarm_and_stays_calm() -> N
     assert len({fire.at for fire in fires}) <= 1
     assert watch.fire is None
     assert watch.expected > 0.15
+
+
+def test_a_series_that_fired_makes_others_need_less_only_while_that_is_news() -> None:
+    assert Fire(10_000.0, 4_000.0).is_news(16_000.0)
+    assert not Fire(10_000.0, 4_000.0).is_news(16_001.0)
+    assert Fire(10_000.0, 9_900.0).is_news(11_800.0)
+    assert not Fire(10_000.0, 9_900.0).is_news(11_801.0)
+
+
+@pytest.mark.parametrize(("minutes", "fires"), [(20, True), (180, False)])
+def test_an_outage_that_goes_on_does_not_make_others_fire(minutes: int, fires: bool) -> None:
+    """Four series fail from the first minute on, the fifth begins to a while later."""
+    pool, lone = Pool([0.02] * 5), ChangeDetector(5, 0.02)
+    for minute in range(minutes):
+        for place in range(4):
+            pool.feed(place, minute * 60.0, 5, 5)
+    at, fired = minutes * 60.0, None
+    while lone.margin > 0.8:
+        at += 1
+        lone.feed(at, 1, 1)
+        fired = fired or pool.feed(4, at, 1, 1)
+    assert lone.fire is None
+    assert bool(fired or pool.feed(4, at + 1, 0, 1)) is fires
