@@ -64,6 +64,8 @@ OLD_QUEUE = timedelta(seconds=60)
 DAY = timedelta(days=1)
 TEST_NODE = "test"
 TEST_SOURCE = "console"
+TEST_RUN = "test-"
+"""The beginning of the run ids of test events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
 def send_test_event(request: ConsoleRequest) -> HttpResponse:
     """Store one good attempt of a node called test, as an agent would send it."""
     require_actor(request)
-    at, reference = clock.now(), f"test-{uuid4().hex[:12]}"
+    at, reference = clock.now(), f"{TEST_RUN}{uuid4().hex[:12]}"
     event = PostedEvent(
         event_id=uuid7(at, uuid4().bytes),
         name=event_name(TEST_NODE, EventKind.SUCCEEDED),
