@@ -32,7 +32,7 @@ class RunStepAdmin(ReadOnlyAdmin):
 
 @admin.register(ProjectToolPolicy)
 class ProjectToolPolicyAdmin(ScopedAdmin):
-    """Which tools a project may call; without a row it may call a tool."""
+    """Tool policies of projects; without a row a project may call a tool."""
 
     list_display = ("project", "tool", "allowed", "changed_at", "changed_by")
     list_filter = ("project", "allowed")

@@ -59,7 +59,7 @@ class ContractView(KeyedView):
         responses={200: ContractResource, **dict.fromkeys((401, 403), ProblemResource)},
     )
     def get(self, request: Request) -> Response:
-        """Say which version is in force and where its schemas are."""
+        """Return the current version and the URLs of its schemas."""
         return Response(
             {
                 "contract_version": CONTRACT_VERSION,

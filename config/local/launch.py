@@ -48,7 +48,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def end_with_starter(signal_number: int) -> None:
-    """Have the kernel signal this process when its starter dies (Linux)."""
+    """Register a signal that the kernel sends to this process when its starter dies (Linux)."""
     if sys.platform != "linux":
         return
     starter = os.getppid()

@@ -265,14 +265,14 @@ def _think_spans(text: str) -> list[tuple[int, int]]:
 
 def _tags(text: str) -> Iterator[tuple[re.Match[str], bool]]:
     """Yield think tags, each with whether it is inside a string of its line."""
-    line_start, quotes = 0, 0
+    counted_to, quotes = 0, 0
     for tag in _THINK_TAG.finditer(text):
-        line = text.rfind("\n", line_start, tag.start())
+        line = text.rfind("\n", counted_to, tag.start())
         if line >= 0:
-            line_start, quotes = line + 1, 0
-        quotes += text.count('"', line_start, tag.start())
-        quotes -= text.count('\\"', line_start, tag.start())
-        line_start = tag.start()
+            counted_to, quotes = line + 1, 0
+        quotes += text.count('"', counted_to, tag.start())
+        quotes -= text.count('\\"', counted_to, tag.start())
+        counted_to = tag.start()
         yield tag, quotes % 2 == 1
 
 

@@ -51,7 +51,7 @@ class Frontier:
         return heapq.heappop(self._ready)
 
     def finish(self, index: int) -> None:
-        """Make the steps ready that waited for this step only."""
+        """Mark a step as finished; dependents without other open dependencies become ready."""
         for dependent in self._dependents[index]:
             open_count = self._awaited.get(dependent)
             if open_count is not None:

@@ -43,7 +43,7 @@ NOT_SECRET = re.compile(
 
 
 class Strength(IntEnum):
-    """How certainly the value of a name is a secret."""
+    """The certainty that the value of a name is a secret."""
 
     NONE = 0
     POSSIBLE = 1

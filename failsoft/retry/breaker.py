@@ -26,7 +26,7 @@ LONGEST_RETRY_AFTER_SECONDS = 3600.0
 
 
 class BreakerKind(StrEnum):
-    """What is counted: calls without an answer, or runs of attempts without a valid one."""
+    """The faults that a breaker counts: failed calls, or retry loops without a valid answer."""
 
     TRANSPORT = "transport"
     QUALITY = "quality"
@@ -43,7 +43,7 @@ class BreakerState(StrEnum):
 
 
 class TransitionCause(StrEnum):
-    """Why a breaker changed its state."""
+    """The cause of a state change."""
 
     FAULTS_IN_A_ROW = "faults_in_a_row"
     FAULT_RATE = "fault_rate"
@@ -54,7 +54,7 @@ class TransitionCause(StrEnum):
 
 
 class CallVerdict(StrEnum):
-    """What a call says about its model; nothing when there was no answer."""
+    """The verdict of a call or retry loop; nothing when it is inconclusive."""
 
     GOOD = "good"
     BAD = "bad"

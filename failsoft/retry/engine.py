@@ -18,7 +18,7 @@ from failsoft.retry.policy import RetryConfig
 
 
 class OutputMode(StrEnum):
-    """How the answer is requested from the provider."""
+    """The output mode that is requested from the provider."""
 
     TEXT = "text"
     JSON = "json"
@@ -27,7 +27,7 @@ class OutputMode(StrEnum):
 
 
 class HaltReason(StrEnum):
-    """Why the loop stops although attempts remain."""
+    """The reason why the loop stops although attempts remain."""
 
     BUDGET_EXHAUSTED = "budget_exhausted"
     CANCELLED = "cancelled"

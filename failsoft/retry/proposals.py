@@ -12,7 +12,7 @@ Text = Annotated[str, Field(max_length=65_536)]
 
 
 class Need(StrEnum):
-    """What only the user can provide."""
+    """The kind of input that only the user can provide."""
 
     INPUT = "input"
     CONFIRMATION = "confirmation"

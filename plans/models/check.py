@@ -28,7 +28,7 @@ class CompletionCheck(models.Model):
         FAILED = "failed"
 
     class Kind(models.TextChoices):
-        """What performs the check."""
+        """The kind of checker."""
 
         TOOL = "tool"
         MODEL = "model"

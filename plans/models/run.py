@@ -63,7 +63,7 @@ class Run(LeasedRow):
         POISON = "poison"
 
     class Runner(models.TextChoices):
-        """How the steps are executed."""
+        """The runner of the steps."""
 
         # One task for the run, threads for its ready steps.
         INLINE = "inline"
@@ -150,7 +150,7 @@ class RunStep(LeasedRow):
         FINAL = "final"
 
     class Resolution(models.TextChoices):
-        """What a person decided about a step whose outcome is unknown."""
+        """The decision of a person about a step whose outcome is unknown."""
 
         DONE = "done"
         NOT_DONE = "not_done"

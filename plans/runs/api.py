@@ -91,7 +91,7 @@ class _StrictModel(BaseModel):
 
 
 class RunOptions(_StrictModel):
-    """How a run is named and executed."""
+    """The name of a run, and the options of its execution."""
 
     correlation_id: Annotated[
         Name,
@@ -124,11 +124,11 @@ class ResolveRequest(_StrictModel):
 
 
 class RerunRequest(_StrictModel):
-    """Where to begin."""
+    """The first step to run."""
 
     from_position: Annotated[
         Annotated[StrictInt, Field(ge=0, le=_MAX_POSITION)] | None,
-        Field(description="0-based place of the first step to run; the results before are kept."),
+        Field(description="0-based position of the first step to run; earlier results are kept."),
     ] = None
     by: Name = ""
 

@@ -140,7 +140,7 @@ def enqueue_run(run: Run) -> None:
 
 
 def cancel_run(project_id: int, run_id: UUID) -> bool:
-    """Ask a run to stop before its next tool call; False when it has already ended.
+    """Request a stop of a run before its next tool call; False when it has already ended.
 
     Running tools can poll for it, and may end early.
     """

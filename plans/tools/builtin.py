@@ -64,7 +64,7 @@ class HttpGetError(Exception):
 
 
 class HttpGetArgs(BaseModel):
-    """What to fetch."""
+    """The URL to fetch."""
 
     url: Annotated[str, Field(max_length=2000, description="A public http(s) URL.")]
 
@@ -166,7 +166,7 @@ MAX_SLEEP_SECONDS = 30.0
 
 
 class SleepArgs(BaseModel):
-    """How long to wait."""
+    """The seconds to wait."""
 
     seconds: Annotated[float, Field(ge=0, le=MAX_SLEEP_SECONDS, allow_inf_nan=False)] = 1.0
 

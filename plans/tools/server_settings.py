@@ -70,7 +70,7 @@ class ServerSettings(_Settings):
 
     @property
     def transport(self) -> Literal["stdio", "http"]:
-        """How to connect to the server."""
+        """The transport of the connection."""
         return "http" if self.url is not None else "stdio"
 
     @model_validator(mode="after")

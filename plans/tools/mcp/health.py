@@ -19,7 +19,7 @@ _SEEN_EVERY = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """What a call needs of a tool; `digest` is that of the discovered schema."""
+    """A discovered tool, as a call needs it; `digest` is that of the discovered schema."""
 
     server: str
     name: str
