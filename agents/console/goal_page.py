@@ -21,7 +21,7 @@ from agents.goals.records import goal_record
 from agents.goals.responses import PATTERNS_PATH
 from diagnostics import clock
 from diagnostics.figures import duration, plural
-from diagnostics.prices.retry_budgets import Rescue, one_more
+from diagnostics.prices.retry_budgets import Rescue, next_attempt
 from diagnostics.queries.call_counts import CALLS, LADDERS, tallies_of
 from diagnostics.queries.events import payloads_of, window_for
 from diagnostics.queries.models import sums_between
@@ -139,7 +139,7 @@ def rescue_of(goal: Goal, attempts: Sequence[Attempt]) -> Rescue | None:
     now = clock.now()
     window = window_for(now - SPAN, now, terms, now)
     sums = sums_between(goal.project_id, window, terms, (*CALLS, *LADDERS))
-    return one_more(tallies_of(sums), spent)
+    return next_attempt(tallies_of(sums), spent)
 
 
 MOST_EVENTS = 200

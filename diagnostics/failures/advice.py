@@ -7,7 +7,7 @@ from diagnostics.failures.places import PlaceShare, Spread
 from diagnostics.failures.wording import advice_kind
 from diagnostics.figures import percent
 from diagnostics.verdict.advice import Advice, advise
-from diagnostics.verdict.evidence import FailureEvidence, gather
+from diagnostics.verdict.evidence import FailureEvidence, gather_evidence
 
 LEAST_CALLS = 50
 MODEL = "model"
@@ -17,7 +17,7 @@ def advise_group(
     kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Spread]
 ) -> list[Advice]:
     """Return advice on one kind of failure, that of the kind first."""
-    advice = advise(advice_kind(kind, error_type), None, gather(failures))
+    advice = advise(advice_kind(kind, error_type), None, gather_evidence(failures))
     other = _other_model(dimensions)
     return [*advice, *([other] if other else [])]
 

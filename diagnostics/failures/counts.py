@@ -165,7 +165,7 @@ def query_groups(
     parts = {
         "seen": source,
         "narrowed": write_narrowing(question.terms),
-        "counted": _counted(question),
+        "counted": _counted_sql(question),
         "of_kinds": OF_KINDS,
     }
     for mark, part in {**(marks or {}), **parts}.items():
@@ -189,7 +189,7 @@ def query_groups(
     return fetch(text, parameters)
 
 
-def _counted(question: GroupQuestion) -> str:
+def _counted_sql(question: GroupQuestion) -> str:
     states = "" if question.states is None else OF_STATES
     return "\nUNION ALL\n".join(
         COUNTED.format(grain=segment.grain, place=index) + states

@@ -110,7 +110,7 @@ def groups_of(
 
     Raises BadCursorError.
     """
-    counts = _list(project_id, question, limit + 1, cursor, order)
+    counts = _fetch_counts(project_id, question, limit + 1, cursor, order)
     groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(counts))
     page = [groups[pk] for pk in counts if pk in groups]
     remaining = page[limit:]
@@ -126,7 +126,7 @@ def group_row(project_id: int, group_id: int, question: GroupQuestion) -> GroupR
     if group is None:
         return None
     alone = replace(question, states=None, kinds=(), ids=[group_id])
-    counts = _list(project_id, alone, 1, None)
+    counts = _fetch_counts(project_id, alone, 1, None)
     return _describe(project_id, alone, [group], counts)[0]
 
 
@@ -149,10 +149,10 @@ def newest_groups(
     )
     groups = {group.pk: group for group in candidates.order_by("-last_seen", "-pk")[:MOST_FRESH]}
     question = GroupQuestion(since, until, terms, ids=list(groups))
-    counts_by_group = _list(project_id, question, limit, None)
+    counts_by_group = _fetch_counts(project_id, question, limit, None)
     models, trends = shapes_of(project_id, question, list(counts_by_group), trend_slots(question))
     return [
-        FreshGroup(groups[pk], *counts, _busiest_first(models[pk]), trends[pk])
+        FreshGroup(groups[pk], *counts, _sort_models(models[pk]), trends[pk])
         for pk, counts in counts_by_group.items()
     ]
 
@@ -161,7 +161,7 @@ def neighbours_of(
     project_id: int, group_id: int, question: GroupQuestion
 ) -> tuple[int | None, int | None]:
     """Return the groups before and after one in the list, rising first, of its first 200."""
-    ids = list(_list(project_id, question, MOST_FRESH, None, Sort.RISING))
+    ids = list(_fetch_counts(project_id, question, MOST_FRESH, None, Sort.RISING))
     if group_id not in ids:
         return None, None
     index = ids.index(group_id)
@@ -199,7 +199,7 @@ def samples_of(
     ], after
 
 
-def _list(
+def _fetch_counts(
     project_id: int,
     question: GroupQuestion,
     limit: int,
@@ -238,7 +238,7 @@ def _describe(
         GroupRow(
             group,
             *counts.get(group.pk, (0, 0)),
-            _busiest_first(models[group.pk]),
+            _sort_models(models[group.pk]),
             trends[group.pk],
             *runs.get(group.pk, (0, 0)),
         )
@@ -246,7 +246,7 @@ def _describe(
     ]
 
 
-def _busiest_first(counter: Counter[ModelKey]) -> dict[ModelKey, int]:
+def _sort_models(counter: Counter[ModelKey]) -> dict[ModelKey, int]:
     """Return models sorted by their failures, then by name."""
     return dict(
         sorted(counter.items(), key=lambda item: (-item[1], [name or "" for name in item[0]]))

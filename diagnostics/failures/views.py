@@ -110,7 +110,7 @@ def narrowed_to(selection: Selection, group: FailureGroup) -> Selection:
 
 
 def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
-    state, order = _chosen(request.GET)
+    state, order = _read_choices(request.GET)
     states = list(TABS[state])
     now = clock.now()
     question, notice = read_question(selection, now, states)
@@ -143,7 +143,7 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
     }
 
 
-def _chosen(params: Mapping[str, str]) -> tuple[str, Sort]:
+def _read_choices(params: Mapping[str, str]) -> tuple[str, Sort]:
     state, sort = params.get("state", ""), params.get("sort", "")
     order = Sort(sort) if sort in list(Sort) else Sort.RISING
     return (state if state in TABS else "open"), order

@@ -73,11 +73,11 @@ def schemas_for(
 ) -> dict[str, tuple[AgentSchema, CompiledSchema]]:
     """Return the current schemas of some nodes, compiled."""
     rows = current_schemas(project_id).filter(node__in=nodes)
-    return {row.node: (row, _compiled(json.dumps(row.json_schema))) for row in rows}
+    return {row.node: (row, _compile_schema(json.dumps(row.json_schema))) for row in rows}
 
 
 @lru_cache(maxsize=64)
-def _compiled(json_schema: str) -> CompiledSchema:
+def _compile_schema(json_schema: str) -> CompiledSchema:
     """Read a stored schema once: a version never changes."""
     return read_schema(json.loads(json_schema))
 

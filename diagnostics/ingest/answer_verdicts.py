@@ -96,7 +96,7 @@ class AnswerVerdicts:
     def _text_expectation(self, draft: Draft) -> ExpectedAnswer | None:
         if (expected := self._registered_for(draft.node)) is not None:
             return expected
-        if (schema := _compile_told(draft.answer_schema)) is not None:
+        if (schema := _compile_request_schema(draft.answer_schema)) is not None:
             return ExpectedAnswer(schema, schema.title)
         return ANY_VALUE if draft.expects_json else None
 
@@ -110,7 +110,7 @@ class AnswerVerdicts:
         return expected, verdict
 
     def _call_expectation(self, draft: Draft, call: CalledTool) -> ExpectedAnswer:
-        if (schema := _compile_told(draft.tools.get(call.name or ""))) is not None:
+        if (schema := _compile_request_schema(draft.tools.get(call.name or ""))) is not None:
             return ExpectedAnswer(schema, call.name)
         if (registered := self._registered_for(slug(call.name) or "")) is not None:
             return registered
@@ -161,16 +161,16 @@ def _is_answer(call: CalledTool, expected: ExpectedAnswer) -> bool:
     return any(f"/properties/{key}" in expected.schema.nodes for key in keys)
 
 
-def _compile_told(document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON
+def _compile_request_schema(document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON
     """Compile a schema from a request; None if it cannot be checked."""
     if not isinstance(document, dict):
         return None
     _, fault = clean_json(document, MAX_NODES, MAX_DEPTH)
-    return _compiled(json.dumps(document)) if fault is None else None
+    return _compile_or_none(json.dumps(document)) if fault is None else None
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str) -> CompiledSchema | None:
+def _compile_or_none(text: str) -> CompiledSchema | None:
     if len(text) > MAX_BYTES:
         return None
     try:

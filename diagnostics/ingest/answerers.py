@@ -83,7 +83,7 @@ def watch_answerers(project_id: int, stored: Iterable[tuple[PostedEvent, Row]]) 
 
     # A named function: Django's log of a failure names it, and a partial has no name.
     def keep() -> None:
-        _keep(project_id, due)
+        _save(project_id, due)
 
     # A failure here must not fail the batch.
     transaction.on_commit(keep, robust=True)
@@ -116,19 +116,19 @@ def forget_old_answerers() -> int:
     return delete_before("diagnostics_answerer", "last_seen", before, PURGE_BATCH)
 
 
-def _keep(project_id: int, sightings: Mapping[AnswererSighting, SeenStretch]) -> None:
+def _save(project_id: int, sightings: Mapping[AnswererSighting, SeenStretch]) -> None:
     """Extend known stretches, record changes, then skip these values for some minutes."""
     with transaction.atomic():
         # One batch of a project at a time, so that two batches record the same change once.
         locked = Project.objects.select_for_update(no_key=True).filter(pk=project_id)
         if not locked.values_list("pk", flat=True):
             return
-        known = _known(project_id, {sighting.slot for sighting in sightings})
-        changes = list(_place_all(project_id, sightings, known))
+        known = _load_stretches(project_id, {sighting.slot for sighting in sightings})
+        changes = list(_save_sightings(project_id, sightings, known))
         for _, simultaneous in groupby(
             changes, key=lambda change: (change[0].requested, change[1])
         ):
-            _mark(project_id, *next(simultaneous))
+            _record_change(project_id, *next(simultaneous))
     full = {
         sighting.any for sighting in sightings if len(known.get(sighting.slot, ())) >= MOST_VALUES
     }
@@ -138,14 +138,14 @@ def _keep(project_id: int, sightings: Mapping[AnswererSighting, SeenStretch]) ->
     _quiet.update({(project_id, sighting): until for sighting in (*sightings, *full)})
 
 
-def _known(project_id: int, slots: Collection[UUID]) -> KnownStretches:
+def _load_stretches(project_id: int, slots: Collection[UUID]) -> KnownStretches:
     known: KnownStretches = {}
     for row in Answerer.objects.filter(project_id=project_id, slot__in=slots):
         known.setdefault(row.slot, {})[row.value] = SeenStretch(row.first_seen, row.last_seen)
     return known
 
 
-def _place_all(
+def _save_sightings(
     project_id: int, sightings: Mapping[AnswererSighting, SeenStretch], known: KnownStretches
 ) -> Iterator[tuple[AnswererSighting, datetime, str]]:
     """Store what was seen, the earliest first; yield each change, its time and previous value."""
@@ -153,23 +153,23 @@ def _place_all(
     plausible = [
         (sighting, cut) for sighting, stretch in sightings.items() if (cut := stretch.until(latest))
     ]
-    for sighting, stretch in sorted(plausible, key=_order):
+    for sighting, stretch in sorted(plausible, key=_sort_key):
         stretches = known.setdefault(sighting.slot, {})
         placed = place(sighting.value, stretch, stretches)
         if placed.stretch is not None:
             stretches[sighting.value] = placed.stretch
-            _write(project_id, sighting, placed.stretch)
+            _save_stretch(project_id, sighting, placed.stretch)
         if placed.previous is not None:
             yield sighting, stretch.first, placed.previous
 
 
-def _order(item: tuple[AnswererSighting, SeenStretch]) -> tuple[object, ...]:
+def _sort_key(item: tuple[AnswererSighting, SeenStretch]) -> tuple[object, ...]:
     (requested, kind, value), stretch = item
     names = [name or "" for name in requested]
     return stretch.first, names, list(FIELDS).index(kind), value
 
 
-def _write(project_id: int, sighting: AnswererSighting, stretch: SeenStretch) -> None:
+def _save_stretch(project_id: int, sighting: AnswererSighting, stretch: SeenStretch) -> None:
     Answerer.objects.update_or_create(
         project_id=project_id,
         slot=sighting.slot,
@@ -184,7 +184,9 @@ def _write(project_id: int, sighting: AnswererSighting, stretch: SeenStretch) ->
     )
 
 
-def _mark(project_id: int, sighting: AnswererSighting, at: datetime, previous: str) -> None:
+def _record_change(
+    project_id: int, sighting: AnswererSighting, at: datetime, previous: str
+) -> None:
     requested = sighting.requested._asdict()
     recent = Deploy.objects.filter(project_id=project_id, kind__in=ObservedKind, **requested)
     if recent.filter(at__gt=at - RETURN, at__lt=at + RETURN).count() < MOST_MARKS:

@@ -67,7 +67,7 @@ def record_assessments(project_id: int, posted: Sequence[PostedAssessment]) -> l
 def record_evaluations(project_id: int, evaluations: Iterable[AnswerEvaluation]) -> list[str]:
     """Store evaluations from telemetry; return the status of each stored one."""
     rows = [_row_of(evaluation) for evaluation in evaluations]
-    return _record(project_id, list(_located(project_id, rows)))
+    return _record(project_id, list(_with_runs(project_id, rows)))
 
 
 def link_assessments(project_id: int, traces: Collection[str], responses: Collection[str]) -> None:
@@ -78,7 +78,7 @@ def link_assessments(project_id: int, traces: Collection[str], responses: Collec
     rows = list(matching.order_by("pk").select_for_update())
     if rows:
         Assessment.objects.filter(pk__in=[row.pk for row in rows]).delete()
-        _record(project_id, list(_located(project_id, rows)))
+        _record(project_id, list(_with_runs(project_id, rows)))
 
 
 def _row_of(evaluation: AnswerEvaluation) -> Assessment:
@@ -122,7 +122,7 @@ def _record(project_id: int, rows: Sequence[Assessment]) -> list[str]:
     return [status for _, status in execute("record_assessments", params)]
 
 
-def _located(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessment]:
+def _with_runs(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessment]:
     """Yield the assessments with their runs, without those of failed calls."""
     calls = _calls_of(project_id, [row for row in rows if not row.is_linked])
     events = _events_of(project_id, calls)

@@ -126,7 +126,7 @@ def _store(
     placed: Iterable[tuple[str, Item | None]],
     store: Callable[[Intake, Iterable[Item | None]], Receipt],
 ) -> None:
-    intake, recent = Intake(job.project_id), _recent(job, placed)
+    intake, recent = Intake(job.project_id), _skip_old(job, placed)
     while batch := list(islice(recent, BATCH)):
         receipt = store(intake, [item for _, item in batch])
         for refusal in receipt.refusals:
@@ -135,18 +135,18 @@ def _store(
         job.on_progress(path, job.report)
 
 
-def _recent(
+def _skip_old(
     job: ImportJob, placed: Iterable[tuple[str, Item | None]]
 ) -> Iterator[tuple[str, Item | None]]:
     """Skip and count items that ended before the earliest time."""
     since_ns = (job.since - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS
     for place, item in placed:
         job.report.items += 1
-        if item is not None and 0 < _ended(item) < since_ns:
+        if item is not None and 0 < _end_ns(item) < since_ns:
             job.report.too_old += 1
         else:
             yield place, item
 
 
-def _ended(item: Span | LogRecord) -> int:
+def _end_ns(item: Span | LogRecord) -> int:
     return item.at_ns if isinstance(item, LogRecord) else item.ended_ns or item.started_ns

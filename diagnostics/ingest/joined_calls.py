@@ -18,7 +18,7 @@ from django.db.models import Q
 from diagnostics import clock
 from diagnostics.ingest.models import SpanCall
 from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
-from diagnostics.ingest.otlp.same_call import TOGETHER_NS, apart, is_same_call
+from diagnostics.ingest.otlp.same_call import TOGETHER_NS, distance_ns, is_same_call
 from diagnostics.store.forgetting import OF_IDS, forget_batch
 from diagnostics.store.models import Event
 from failsoft.events import EventKind
@@ -75,12 +75,12 @@ class _Calls:
         """Return the call that a span also reports: the one closest in start and end."""
         candidates = [
             (min(_distance(other, place) for other in call.places), call)
-            for call in self._near(place)
+            for call in self._candidates(place)
             if any(is_same_call(other, place) for other in _comparable(call.places, place))
         ]
         return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
-    def _near(self, place: CallPlace) -> Iterator[_Call]:
+    def _candidates(self, place: CallPlace) -> Iterator[_Call]:
         slot = place.started_ns // TOGETHER_NS
         yield from self._by_key.get(place.response_id, ())[-MOST_NEAR:]
         for near in (slot - 1, slot, slot + 1):
@@ -103,7 +103,7 @@ class Joined:
 def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
     """Join the spans of one request with each other and earlier ones, in a transaction."""
     placed = [
-        (index, draft, _keyed(draft.place))
+        (index, draft, _with_keys(draft.place))
         for index, draft in enumerate(drafts)
         if draft.place is not None
     ]
@@ -119,7 +119,7 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
             joined.drafts[index] = draft
         elif (call := calls.nearest(place)) is not None:
             joined.repeated += 1
-            _add(call, draft, place, index)
+            _merge_draft(call, draft, place, index)
             calls.place(call, place)
         else:
             calls.add(_Call(draft, index, [place], [place]))
@@ -189,11 +189,11 @@ def _known_calls(rows: Iterable[SpanCall]) -> Iterator[_Call]:
 
 
 def _distance(first: CallPlace, second: CallPlace) -> int:
-    distance = apart(first, second)
+    distance = distance_ns(first, second)
     return 2 * TOGETHER_NS if distance is None else distance
 
 
-def _add(call: _Call, draft: Draft, place: CallPlace, index: int) -> None:
+def _merge_draft(call: _Call, draft: Draft, place: CallPlace, index: int) -> None:
     """Add another span to a call; the one that knows more wins, the other completes it."""
     call.places.append(place)
     call.new.append(place)
@@ -282,7 +282,7 @@ def _place_of(row: SpanCall) -> CallPlace:
     )
 
 
-def _keyed(place: CallPlace) -> CallPlace:
+def _with_keys(place: CallPlace) -> CallPlace:
     """Return the place of a span with keys for texts: they are compared and never shown."""
     response = key_of(place.response_id) if place.response_id is not None else None
     return replace(place, scope=key_of(place.scope), response_id=response)

@@ -12,7 +12,7 @@ from diagnostics.ingest.answerers import watch_answerers
 from diagnostics.ingest.quota_rules import is_kept
 from diagnostics.redaction.event_rows import Row, make_row
 from diagnostics.redaction.rules import redactor_of
-from diagnostics.store.event_counts import MOST_EVENTS, counted_by, grouped_by
+from diagnostics.store.event_counts import MOST_EVENTS, count_columns, group_columns
 from diagnostics.store.sql import FAILURES, execute
 from failsoft.events import PostedEvent
 from failsoft.redaction import Redact
@@ -109,7 +109,7 @@ def _row_of(
     if not is_placed:
         event = event.model_copy(update={"attempt": None})
         row |= {"attempt": None, "is_unplaced": True}
-    row |= counted_by(event, row)
-    row |= grouped_by(row)
+    row |= count_columns(event, row)
+    row |= group_columns(row)
     # Omitted columns are null: most are, and each one sent costs server time.
     return {name: value for name, value in row.items() if value is not None}

@@ -31,7 +31,7 @@ LONGEST_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused item or request; `seen` is raw and must be redacted before it is stored.
+    """A refused item or request; `raw_text` must be redacted before it is stored.
 
     `index` is the item's index in its batch, None for a whole request.
     """
@@ -39,7 +39,7 @@ class Refusal:
     code: str
     path: str
     message: str
-    seen: str
+    raw_text: str
     size_bytes: int
     index: int | None = None
     event_id: str | None = None
@@ -67,7 +67,7 @@ def _refuse_item(item: JSON, result: Mapping[str, Any]) -> Refusal:
         code=first["code"],
         path=first["path"],
         message=first["message"],
-        seen=text[:SEEN_BYTES],
+        raw_text=text[:SEEN_BYTES],
         size_bytes=len(text.encode("utf-8", "replace")),
         index=result["index"],
         event_id=result.get("event_id"),
@@ -155,7 +155,7 @@ def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reje
         path=_safe(refusal.path),
         message=_safe(refusal.message),
         errors=[{name: _safe(text) for name, text in error.items()} for error in refusal.errors],
-        head=redact(clean_text(refusal.seen), HEAD_BYTES),
+        head=redact(clean_text(refusal.raw_text), HEAD_BYTES),
         size_bytes=refusal.size_bytes,
     )
 

@@ -172,7 +172,7 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     known = list(UnplacedCall.objects.filter(project_id=project_id, correlation_id__in=ids))
     events = _events_of(project_id, known)
     calls = [row for row in known if not row.is_end and row.event_id in events]
-    answers = list(group_attempts(_timed(calls, events), _agents_of(project_id, calls)))
+    answers = list(group_attempts(_timed_calls(calls, events), _agents_of(project_id, calls)))
     execute("place_calls", {"project": project_id, "rows": to_json(_places(answers)).decode()})
     ends = {row.event_id for row in known if row.is_end}
     reported = _runs_with_end(project_id, ids, ends)
@@ -211,7 +211,7 @@ def _events_of(project_id: int, calls: Sequence[UnplacedCall]) -> Events:
     return {event.event_id: event for event in events}
 
 
-def _timed(calls: Iterable[UnplacedCall], events: Events) -> Iterator[TimedCall]:
+def _timed_calls(calls: Iterable[UnplacedCall], events: Events) -> Iterator[TimedCall]:
     for row in calls:
         event = events[row.event_id]
         yield TimedCall(

@@ -56,7 +56,7 @@ class MailMerge:
             del message[name]
         in_parts = _encoders(message, (in_text, in_html))
         if pictures:
-            _relate(message, pictures)
+            _attach_pictures(message, pictures)
         self._pieces = _cut(message.as_bytes(linesep=LINE), in_parts)
 
     def copy_for(
@@ -108,7 +108,7 @@ class Encoded:
         """Return None: the parts name their charset."""
 
 
-def _relate(message: Any, pictures: Mapping[str, bytes]) -> None:  # noqa: ANN401 - a message
+def _attach_pictures(message: Any, pictures: Mapping[str, bytes]) -> None:  # noqa: ANN401 - a message
     """Combine the HTML part and its pictures into one part."""
     text, html = message.get_payload()
     related = MIMEMultipart("related", None, [html])

@@ -81,7 +81,7 @@ class Rescue:
     made: int
 
 
-def one_more(tallies: Sequence[AttemptTally], spent: int) -> Rescue | None:
+def next_attempt(tallies: Sequence[AttemptTally], spent: int) -> Rescue | None:
     """Return the success of one attempt after `spent` ones; None with fewer than 20.
 
     Attempts from the fifth on are counted together.

@@ -31,7 +31,7 @@ MOST_KEPT = 256
 log = structlog.get_logger(__name__)
 
 
-class CachedAnswer(NamedTuple, Generic[T]):
+class CachedResult(NamedTuple, Generic[T]):
     """A result and the time of its computation."""
 
     at: datetime
@@ -58,20 +58,20 @@ def _with_own_connection(work: Callable[[], None]) -> None:
 
 
 @dataclass(slots=True)
-class KeptAnswers(Generic[T]):
+class ResultCache(Generic[T]):
     """A cache of results by key."""
 
     beside: Callable[[Callable[[], None]], None] = run_beside
-    _kept: OrderedDict[Hashable, CachedAnswer[T]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[Hashable, CachedResult[T]] = field(default_factory=OrderedDict)
     _renewing: set[Hashable] = field(default_factory=set)
     _locks: dict[Hashable, Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def get(self, key: Hashable, now: datetime, make: Callable[[datetime], T]) -> CachedAnswer[T]:
+    def get(self, key: Hashable, now: datetime, make: Callable[[datetime], T]) -> CachedResult[T]:
         """Return the result of a key; `make` computes it for a time."""
         seconds = timedelta(seconds=settings.FAILSOFT_VERDICT_SECONDS)
         if not seconds:
-            return CachedAnswer(now, make(now))
+            return CachedResult(now, make(now))
         cached = self._kept.get(key)
         if cached is None or now - cached.at >= LONGEST * seconds:
             return self._await(key, now, make, seconds)
@@ -81,13 +81,13 @@ class KeptAnswers(Generic[T]):
 
     def _await(
         self, key: Hashable, now: datetime, make: Callable[[datetime], T], seconds: timedelta
-    ) -> CachedAnswer[T]:
+    ) -> CachedResult[T]:
         with self._lock:
             own_lock = self._locks.setdefault(key, Lock())
         with own_lock:
             cached = self._kept.get(key)
             if cached is None or now - cached.at >= seconds:
-                cached = self._keep(key, CachedAnswer(now, make(now)))
+                cached = self._keep(key, CachedResult(now, make(now)))
         with self._lock:
             self._locks.pop(key, None)
         return cached
@@ -97,18 +97,18 @@ class KeptAnswers(Generic[T]):
             if key in self._renewing:
                 return
             self._renewing.add(key)
-        self.beside(lambda: self._make_again(key, make))
+        self.beside(lambda: self._refresh(key, make))
 
-    def _make_again(self, key: Hashable, make: Callable[[datetime], T]) -> None:
+    def _refresh(self, key: Hashable, make: Callable[[datetime], T]) -> None:
         try:
             now = clock.now()
-            self._keep(key, CachedAnswer(now, make(now)))
+            self._keep(key, CachedResult(now, make(now)))
         except Exception:
             log.exception("answer_not_renewed")
         finally:
             self._renewing.discard(key)
 
-    def _keep(self, key: Hashable, cached: CachedAnswer[T]) -> CachedAnswer[T]:
+    def _keep(self, key: Hashable, cached: CachedResult[T]) -> CachedResult[T]:
         with self._lock:
             self._kept[key] = cached
             self._kept.move_to_end(key)

@@ -122,7 +122,7 @@ def _write(question: Question) -> str:
         "sums": ", ".join(sums),
         "measured": ", ".join(f"kept.{name}" for name in question.measures),
         "dimensions": ", ".join(dimensions),
-        "named": ", ".join(_named(name) for name in dimensions),
+        "named": ", ".join(_qualified_name(name) for name in dimensions),
         "answered": ", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
         "joined": "\n".join(_JOINED.format(table) for table in tables),
         "filters": write_terms(question.terms),
@@ -152,7 +152,7 @@ def _tables(question: Question) -> Sequence[str]:
     ]
 
 
-def _named(dimension: str) -> str:
+def _qualified_name(dimension: str) -> str:
     if dimension == SLOT:
         return "kept.slot"
     return f"{'series' if dimension in SERIES else 'version'}.{dimension}"

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from diagnostics import clock
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.queries.events import BASELINE_COUNTED
-from diagnostics.queries.kept_answers import KeptAnswers
+from diagnostics.queries.kept_answers import ResultCache
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.conditions import Days, narrow
 from diagnostics.selection.query_language import Term
@@ -60,7 +60,7 @@ def trends(
     return curves
 
 
-_curves: KeptAnswers[Mapping[SeriesKey, list[RunBucket]]] = KeptAnswers()
+_curves: ResultCache[Mapping[SeriesKey, list[RunBucket]]] = ResultCache()
 
 
 def recent_trends(

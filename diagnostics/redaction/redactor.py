@@ -184,11 +184,11 @@ def redact_event(_logger: object, _method: str, event: dict[str, Any]) -> dict[s
 
 class _JsonRedaction:
     def __init__(self) -> None:
-        self.left = MAX_NODES
+        self.remaining = MAX_NODES
 
     def walk(self, value: object, depth: int, secret: bool) -> JSON:
-        self.left -= 1
-        if self.left < 0 or depth > MAX_DEPTH:
+        self.remaining -= 1
+        if self.remaining < 0 or depth > MAX_DEPTH:
             return "[REDACTED:too_large]"
         if value is None or isinstance(value, bool):
             return value

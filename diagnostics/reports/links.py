@@ -36,7 +36,7 @@ class BadReportLinkError(Exception):
     """this link was not made here, or its time is over"""
 
 
-def order_url(subscription: Subscription, order: LinkAction, now: datetime) -> str:
+def action_url(subscription: Subscription, order: LinkAction, now: datetime) -> str:
     """Return the full address that unsubscribes or pauses a subscription."""
     until = int((now + KEEP[order]).timestamp())
     token = _signer(order).sign(f"{subscription.pk}-{until}-{subscription.token}")
@@ -50,7 +50,7 @@ def edit_url(subscription: Subscription) -> str:
     return f"{settings.FAILSOFT_BASE_URL}{before}{subscription.pk}{after}"
 
 
-def read_order(action: LinkAction, token: str, now: datetime) -> Subscription:
+def read_link(action: LinkAction, token: str, now: datetime) -> Subscription:
     """Return the subscription of a link, or raise BadReportLinkError."""
     try:
         number, seconds, key = _signer(action).unsign(token).split("-")
@@ -85,7 +85,7 @@ BY = "link in a report mail"
 def report_link(request: HttpRequest, order: LinkAction, token: str) -> HttpResponse:
     """Whether to unsubscribe, or to pause for a week; a POST does it, also a mail program's."""
     try:
-        subscription = read_order(order, token, clock.now())
+        subscription = read_link(order, token, clock.now())
     except BadReportLinkError:
         return _answer(request, order, "bad", None, status=404)
     if subscription.unsubscribed_at is not None:

@@ -216,11 +216,14 @@ def write_letter(document: ReportDocument) -> Letter:
         lead=lead,
         verdict=verdict,
         others=[_degradation(other, document) for other in document.others],
-        curves=[_curve(number, model, document) for number, model in enumerate(_drawn(bad), 1)],
+        curves=[
+            _curve(number, model, document)
+            for number, model in enumerate(_models_with_curve(bad), 1)
+        ],
         columns=COLUMNS,
-        total=_entry(document.total, "All models"),
-        models=[_entry(model) for model in ranked[:MOST_ROWS]],
-        folded=_folded(ranked[MOST_ROWS:]),
+        total=_model_entry(document.total, "All models"),
+        models=[_model_entry(model) for model in ranked[:MOST_ROWS]],
+        folded=_summarise_remaining(ranked[MOST_ROWS:]),
         retries=_retries(document.total),
         groups=[
             (
@@ -298,7 +301,7 @@ def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[st
 COLUMNS = ("Runs", "Degraded", "Change", "First pass", "Retries")
 
 
-def _entry(model: ModelFigures, name: str = "") -> ModelEntry:
+def _model_entry(model: ModelFigures, name: str = "") -> ModelEntry:
     standing = status_of(model)
     state = state_words(standing)
     if model.incidents:
@@ -333,7 +336,7 @@ def _retries(total: ModelFigures) -> str:
     return f"Spent on retries: {cost}{took}.{unknown}"
 
 
-def _drawn(bad: Sequence[ModelFigures]) -> Sequence[ModelFigures]:
+def _models_with_curve(bad: Sequence[ModelFigures]) -> Sequence[ModelFigures]:
     """Return the models with a curve: the degrading ones, few enough for one mail."""
     degrading = [model for model in bad if status_of(model) is SeriesState.DEGRADING]
     return [model for model in degrading if any(runs for runs, _ in model.curve)][:MOST_CURVES]
@@ -374,7 +377,7 @@ def _peak(buckets: Sequence[RunBucket], document: ReportDocument) -> str:
     return f"peak {percent(buckets[worst].share, 0)} {moment_of(begun, document)}"
 
 
-def _folded(models_left: Sequence[ModelFigures]) -> list[str]:
+def _summarise_remaining(models_left: Sequence[ModelFigures]) -> list[str]:
     """Return sentences on the models beyond the table, by state."""
     few = (SeriesState.LOW_VOLUME, SeriesState.NO_DATA)
     bad = [model for model in models_left if status_of(model) in BAD or model.incidents]
@@ -388,13 +391,13 @@ def _folded(models_left: Sequence[ModelFigures]) -> list[str]:
         (thin, f"with fewer than {LEAST_TRIALS} runs"),
     )
     return [
-        f"{plural(len(models), 'more model')} {words}: {_named(models)}."
+        f"{plural(len(models), 'more model')} {words}: {_list_models(models)}."
         for models, words in lines
         if models
     ]
 
 
-def _named(models: Sequence[ModelFigures]) -> str:
+def _list_models(models: Sequence[ModelFigures]) -> str:
     names = [
         f"{model.name} ({percent(share_of(model.degraded, model.runs))} of {count(model.runs)})"
         for model in models

@@ -21,7 +21,7 @@ from diagnostics.alerting.delivery import next_pause
 from diagnostics.outbound.mail_merge import Copy, MailMerge
 from diagnostics.redaction.redactor import redact
 from diagnostics.reports.archive import letter_of, mail_merge_of, report_for, subject_for
-from diagnostics.reports.links import LinkAction, edit_url, order_url
+from diagnostics.reports.links import LinkAction, action_url, edit_url
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject
@@ -133,8 +133,8 @@ def personal_values(
         f"{subscription.title}: {subscription.when}.",
         "skipped": skipped_words(subscription, skipped),
         "change": edit_url(subscription),
-        "pause": order_url(subscription, LinkAction.PAUSE, now),
-        "unsubscribe": order_url(subscription, LinkAction.UNSUBSCRIBE, now),
+        "pause": action_url(subscription, LinkAction.PAUSE, now),
+        "unsubscribe": action_url(subscription, LinkAction.UNSUBSCRIBE, now),
     }
 
 

@@ -72,7 +72,7 @@ def describe_model(model: type[BaseModel], *, is_partial: bool = False) -> Json:
     schema = _schema_of(model, "validation")
     if is_partial:
         schema.pop("required", None)
-    inlined: Json = _in_one_piece(schema, schema.pop("$defs", {}))
+    inlined: Json = _inline_references(schema, schema.pop("$defs", {}))
     return inlined
 
 
@@ -97,7 +97,7 @@ class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] 
         described = _schema_of(self.target, mode)
         # The generator names enums itself, apart where two classes have the same name.
         enums = {name: part for name, part in described.get("$defs", {}).items() if "enum" in part}
-        schema: Json = _in_one_piece(described, enums)
+        schema: Json = _inline_references(described, enums)
         for name, part in schema.pop("$defs", {}).items():
             if name not in enums:
                 component = _component(name, ResolvedComponent.SCHEMA, part, name)
@@ -130,13 +130,13 @@ def _schema_of(model: type[BaseModel], mode: JsonSchemaMode) -> Json:
     )
 
 
-def _in_one_piece(part: Any, definitions: Json) -> Any:  # noqa: ANN401 - JSON
+def _inline_references(part: Any, definitions: Json) -> Any:  # noqa: ANN401 - JSON
     if isinstance(part, list):
-        return [_in_one_piece(item, definitions) for item in part]
+        return [_inline_references(item, definitions) for item in part]
     if not isinstance(part, dict):
         return part
     name = str(part.get("$ref", "")).rpartition("/")[2]
     if name in definitions:
         beside = {key: item for key, item in part.items() if key != "$ref"}
-        return _in_one_piece({**definitions[name], **beside}, definitions)
-    return {key: _in_one_piece(item, definitions) for key, item in part.items()}
+        return _inline_references({**definitions[name], **beside}, definitions)
+    return {key: _inline_references(item, definitions) for key, item in part.items()}

@@ -90,7 +90,7 @@ def _condition(term: Term, days: Days) -> Q:
     if term.field == "outcome":
         return Q(**OUTCOMES[term.value])
     if term.field == "name":
-        return _named(term.value)
+        return _name_condition(term.value)
     if term.field == "attempt":
         return Q(attempt=int(term.value))
     return matches(term.field, term)
@@ -107,7 +107,7 @@ def matches(column: str, term: Term) -> Q:
     return Q(**{f"{column}__{lookup}": term.value})
 
 
-def _named(name: str) -> Q:
+def _name_condition(name: str) -> Q:
     try:
         node, kind = split_name(name)
     except ValueError:

@@ -33,7 +33,7 @@ ENDS = {
 MOST_TOLD = 5
 
 
-def counted_by(event: PostedEvent, row: Row) -> dict[str, Any]:
+def count_columns(event: PostedEvent, row: Row) -> dict[str, Any]:
     """Return the counted columns without a field of their own, if they are true or known.
 
     The attribute `call_error_type` says why a call gave no answer, `simplified` that its
@@ -138,7 +138,7 @@ def _packed_names(names: list[str]) -> dict[str, int]:
     return words
 
 
-def grouped_by(row: Row) -> dict[str, Any]:
+def group_columns(row: Row) -> dict[str, Any]:
     """Return the fingerprint of a failure and its parts; empty if the event is no failure."""
     if not row.get("payload"):
         return {}

@@ -132,7 +132,7 @@ def relay_batch(limit: int = BATCH) -> Relayed:
                 _mark_sent(sent)
                 return Relayed(len(sent), failed, broker_down=True)
             except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
-                _put_off(message, error)
+                _postpone(message, error)
                 failed += 1
             else:
                 sent.append(message.pk)
@@ -176,7 +176,7 @@ def _mark_sent(ids: list[int]) -> None:
     )
 
 
-def _put_off(message: OutboxMessage, error: Exception) -> None:
+def _postpone(message: OutboxMessage, error: Exception) -> None:
     pause = min(timedelta(seconds=2 ** min(message.tries + 1, 12)), LONGEST_PAUSE)
     message.tries += 1
     message.available_at = clock.now() + pause

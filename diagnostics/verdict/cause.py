@@ -256,13 +256,13 @@ def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation |
     by_cause: dict[Cause, list[Explanation]] = defaultdict(list)
     for explanation in contenders:
         by_cause[explanation.suspect.cause].append(explanation)
-    outage = _only(by_cause[Cause.PROVIDER_OUTAGE])
+    outage = _single_explanation(by_cause[Cause.PROVIDER_OUTAGE])
     pair = max(by_cause[Cause.PAIR], key=lambda explanation: explanation.weight, default=None)
     # A burst of calls from one source is rate-limited, which looks like a provider outage.
     is_storm = pair is not None and not pair.suspect.is_new and inquiry.is_refused(pair)
     if outage and not (is_storm and inquiry.called_models(outage) == 1):
         return outage
-    model = _only(
+    model = _single_explanation(
         [explanation for explanation in by_cause[Cause.MODEL] if not explanation.suspect.node]
     )
     served = max(by_cause[Cause.SERVED], key=lambda explanation: explanation.weight, default=None)
@@ -274,7 +274,7 @@ def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation |
         if ours and pair and (model is None or pair.suspect.of[1].value == model.suspect.value):
             return pair if not inquiry.goes_elsewhere(pair, *pair.suspect.of[::-1]) else ours
         return _ours_or_theirs(ours, model, inquiry) if model else ours
-    source = _only(by_cause[Cause.SOURCE])
+    source = _single_explanation(by_cause[Cause.SOURCE])
     if pair and (pair.suspect.is_new or not (model or source)):
         return pair
     if model and source:
@@ -286,7 +286,7 @@ def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation |
     )
     if model and checks and model.rest >= ANOTHER_WEIGHT:
         return checks
-    at_node = _only(
+    at_node = _single_explanation(
         [explanation for explanation in by_cause[Cause.MODEL] if explanation.suspect.node]
     )
     return model or source or checks or at_node
@@ -321,7 +321,7 @@ def _choose_version(new: Sequence[Explanation], timing: Timing) -> Explanation |
     return max(candidates, key=lambda explanation: explanation.weight)
 
 
-def _only(explanations: Sequence[Explanation]) -> Explanation | None:
+def _single_explanation(explanations: Sequence[Explanation]) -> Explanation | None:
     return explanations[0] if len(explanations) == 1 else None
 
 

@@ -87,7 +87,7 @@ class Evidence:
     """Why calls gave no answer, the most frequent reason first."""
 
 
-def gather(
+def gather_evidence(
     failures: Sequence[FailureEvidence],
     now: FailedCalls = NO_CALLS,
     earlier: EarlierFailures = NOTHING_EARLIER,
@@ -118,11 +118,11 @@ def gather(
         is_at_budget=not ratios or median(ratios) >= NEAR_BUDGET,
         tools=[
             RisenPlace(name_of_place[place] or "", nearest.get(place, ""), count, before)
-            for place, count, before in _risen(tools, len(failures), now, earlier)
+            for place, count, before in _risen_places(tools, len(failures), now, earlier)
         ],
         pointers=[
             RisenPlace(place[0] or "/", place[1] or "invalid", count, before)
-            for place, count, before in _risen(faults, len(failures), now, earlier)
+            for place, count, before in _risen_places(faults, len(failures), now, earlier)
         ],
         call_errors=[
             error
@@ -137,7 +137,7 @@ def _tool_place(failure: FailureEvidence) -> Place:
     return "", tool_of(failure.tool, failure.attributes.get(NEAREST_TOOL))
 
 
-def _risen(
+def _risen_places(
     counts: Counter[Place], sampled: int, now: FailedCalls, earlier: EarlierFailures
 ) -> list[tuple[Place, int, int]]:
     """Return the places whose share of calls rose, by the size of the rise."""

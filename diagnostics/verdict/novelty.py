@@ -118,7 +118,7 @@ def is_new(
     if not timing.is_before(begun):
         return True
     calls, failed = timing.early(touches)
-    bad = _rate(*_counted(touches, cells))
+    bad = _rate(*_count_touched(touches, cells))
     baseline = _baseline_rate(touches, before)
     if bad <= baseline or not calls:
         return 0 < calls < FEW_CALLS
@@ -129,17 +129,19 @@ def is_new(
     return ratio > CONVICTED or calls < FEW_CALLS
 
 
-def _counted(touches: Callable[[Dimensions], bool], cells: Sequence[CountCell]) -> tuple[int, int]:
+def _count_touched(
+    touches: Callable[[Dimensions], bool], cells: Sequence[CountCell]
+) -> tuple[int, int]:
     touched = [cell for cell in cells if touches(cell.place)]
     return sum(cell.attempts for cell in touched), sum(cell.failed for cell in touched)
 
 
 def _baseline_rate(touches: Callable[[Dimensions], bool], before: Sequence[CountCell]) -> float:
     """Return the share of failures without a version; of everything where that is little."""
-    calls, failed = _counted(lambda place: not touches(place), before)
+    calls, failed = _count_touched(lambda place: not touches(place), before)
     if calls >= HEALTHY_CALLS:
         return _rate(calls, failed)
-    return _rate(*_counted(lambda _: True, before))
+    return _rate(*_count_touched(lambda _: True, before))
 
 
 def _rate(calls: int, failed: int) -> float:

@@ -38,7 +38,7 @@ from diagnostics.verdict.evidence import (
     FailedCalls,
     FailureEvidence,
     Place,
-    gather,
+    gather_evidence,
 )
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
@@ -239,11 +239,11 @@ def evidence_of(
     events = Event.objects.filter(
         project_id=project_id, occurred_at__gte=since, occurred_at__lt=until, **shared
     )
-    latest = list(_of_kind(events, kind).order_by("-occurred_at", "-event_id")[:SAMPLED])
+    latest = list(_filter_kind(events, kind).order_by("-occurred_at", "-event_id")[:SAMPLED])
     payloads = payloads_of(latest)
     terms = [Term(name, value, is_exact=True) for name, value in shared.items()]
     before = TimeWindow(floor(since, HOUR) - WEEK, floor(since, HOUR), Grain.HOUR)
-    return gather(
+    return gather_evidence(
         [failure_evidence(event, payloads.get(event.event_id)) for event in latest],
         _failed_calls(project_id, align(since, until, until), terms, kind),
         EarlierFailures(
@@ -261,7 +261,7 @@ PLACED: Mapping[str, tuple[str, str]] = {
 """Kinds whose advice names places or tools, with the kind and error type of their groups."""
 
 
-def _of_kind(events: QuerySet[Event], kind: str) -> QuerySet[Event]:
+def _filter_kind(events: QuerySet[Event], kind: str) -> QuerySet[Event]:
     if kind in INVALID:
         return events.filter(parse_error_type=kind.replace(UNSAID, "other"))
     if kind not in CALL_ERRORS:

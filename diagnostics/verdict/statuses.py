@@ -19,7 +19,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import RunCounts, RunCurve, SeriesKey, StatusAxis, axis_of
 from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, SeriesStatus, Unit, status_of
 from diagnostics.queries.events import BASELINE_SPAN, series_rows, window_for, window_of
-from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
+from diagnostics.queries.kept_answers import CachedResult, ResultCache
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.queries.trends import RUNS, Counting, recent_trends, trends
 from diagnostics.selection.query_language import Query, Term
@@ -82,8 +82,8 @@ class StatusSet:
         return sorted(statuses, key=lambda status: status.rank)
 
 
-_sets: KeptAnswers[StatusSet] = KeptAnswers()
-_verdicts: KeptAnswers[Verdict] = KeptAnswers()
+_sets: ResultCache[StatusSet] = ResultCache()
+_verdicts: ResultCache[Verdict] = ResultCache()
 
 
 def read_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
@@ -269,7 +269,7 @@ def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
     return onsets
 
 
-def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedAnswer[Verdict]:
+def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedResult[Verdict]:
     key = (project_id, selection.counted.query())
     return _verdicts.get(key, now, lambda at: verdict_of(project_id, selection, at))
 

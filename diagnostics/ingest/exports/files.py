@@ -56,7 +56,7 @@ def read_file(
 
     Raises UnreadableError if the format is neither given nor recognised.
     """
-    for place, record in _readable(path, unread):
+    for place, record in _read_records(path, unread):
         export_format = export_format or guess_format(record)
         if export_format is None:
             known = ", ".join(ExportFormat)
@@ -89,7 +89,7 @@ READERS: Mapping[ExportFormat, Callable[[Record], Iterable[Span | LogRecord | No
 }
 
 
-def _readable(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
+def _read_records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
     try:
         yield from _records(path, unread)
     except (OSError, EOFError, zlib.error) as error:
@@ -107,7 +107,7 @@ def _records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
         while first and not first.strip():
             first = file.readline()
         second = file.readline()
-        if _parsed(first) is None or not second.strip():
+        if _parse_line(first) is None or not second.strip():
             text = "".join(chain((first, second), file))
             values = _values(path, text)
         else:
@@ -156,7 +156,7 @@ def _values(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         yield "1", document
 
 
-def _parsed(line: str) -> Any:  # noqa: ANN401 - any JSON
+def _parse_line(line: str) -> Any:  # noqa: ANN401 - any JSON
     try:
         return jiter.from_json(line.encode("utf-8", "replace"))
     except ValueError:

@@ -31,31 +31,31 @@ def read_spans(body: bytes) -> Iterator[Span | None]:
 
     Raises MalformedError with the place of the first fault, and TooManyError.
     """
-    return spans_in(_parsed(body), MAX_ITEMS)
+    return spans_in(_parse(body), MAX_ITEMS)
 
 
 def read_logs(body: bytes) -> Iterator[LogRecord | None]:
     """Read an ExportLogsServiceRequest; as `read_spans`."""
-    return logs_in(_parsed(body), MAX_ITEMS)
+    return logs_in(_parse(body), MAX_ITEMS)
 
 
 def spans_in(document: object, limit: int | None = None) -> Iterator[Span | None]:
     """Read the spans of a parsed request, at most `limit`, as `read_spans` does."""
     groups = _groups(document, limit, "resource_spans", "scope_spans", "spans")
-    return read_groups(groups, _same, _same, read_span)
+    return read_groups(groups, _identity, _identity, read_span)
 
 
 def logs_in(document: object, limit: int | None = None) -> Iterator[LogRecord | None]:
     """Read the log records of a request that was parsed; as `read_spans`."""
     groups = _groups(document, limit, "resource_logs", "scope_logs", "log_records")
-    return read_groups(groups, _same, _same, read_log_record)
+    return read_groups(groups, _identity, _identity, read_log_record)
 
 
-def _same(message: "JsonMessage") -> "JsonMessage":
+def _identity(message: "JsonMessage") -> "JsonMessage":
     return message
 
 
-def _parsed(body: bytes) -> object:
+def _parse(body: bytes) -> object:
     # One or two bytes of JSON become an object of at least 56 bytes.
     if body.count(b"{") + body.count(b"[") > MAX_BRACKETS:
         raise TooManyError(TooManyError.__doc__)

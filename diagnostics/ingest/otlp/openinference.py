@@ -72,14 +72,14 @@ def read_call(attributes: AttributeMap) -> ModelCall:
         or reply.answer.finish_reason,
         max_output_tokens=count(invocation, "max_completion_tokens", "max_tokens"),
         temperature=temperature(invocation, "temperature"),
-        input_tokens=_or_else(count(attributes, "llm.token_count.prompt"), reply.input_tokens),
-        output_tokens=_or_else(
+        input_tokens=_first_known(count(attributes, "llm.token_count.prompt"), reply.input_tokens),
+        output_tokens=_first_known(
             count(attributes, "llm.token_count.completion"), reply.output_tokens
         ),
         reasoning_tokens=count(attributes, "llm.token_count.completion_details.reasoning"),
         served_model=response_model if requested else None,
         prompt_version=short_or_number(attributes, "llm.prompt_template.version"),
-        answer=_better(answer, reply.answer),
+        answer=_best_answer(answer, reply.answer),
         attributes={key: value for key, value in extra.items() if value is not None},
     )
 
@@ -99,7 +99,7 @@ def _answer(attributes: AttributeMap) -> Answer | None:
     return Answer(shown(value)) if isinstance(value, str) and is_plain else None
 
 
-def _better(answer: Answer | None, replied: Answer) -> Answer | None:
+def _best_answer(answer: Answer | None, replied: Answer) -> Answer | None:
     """Return the answer in the reply if it is known, else the one in the messages."""
     return replied if replied.is_known else answer
 
@@ -141,5 +141,5 @@ def _graph_node(attributes: AttributeMap) -> str | None:
     return short(metadata, "langgraph_node") if isinstance(metadata, dict) else None
 
 
-def _or_else(value: int | None, replied: int | None) -> int | None:
+def _first_known(value: int | None, replied: int | None) -> int | None:
     return replied if value is None else value

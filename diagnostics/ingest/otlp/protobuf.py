@@ -84,7 +84,7 @@ def _split(body: bytes) -> list[tuple[bytes, list[tuple[str, bytes]]]]:
 class _Splitter:
     def __init__(self, body: bytes) -> None:
         self.body = body
-        self.left = MAX_FIELDS
+        self.remaining = MAX_FIELDS
 
     def group_of(self, resources: WireField) -> tuple[bytes, list[tuple[str, bytes]]]:
         """Return a resource, which may follow its scopes, and its items."""
@@ -111,8 +111,8 @@ class _Splitter:
     def parts(self, at: int, end: int) -> Iterator[WireField]:
         """Yield the length-delimited fields between two positions."""
         while at < end:
-            self.left -= 1
-            if self.left < 0:
+            self.remaining -= 1
+            if self.remaining < 0:
                 raise TooManyError(TooManyError.__doc__)
             tag, at = self.varint(at, end)
             number, kind = tag >> 3, tag & 7

@@ -21,17 +21,17 @@ TOGETHER_NS = 250 * MILLISECOND_NS
 def is_same_call(first: CallPlace, second: CallPlace) -> bool:
     """Whether two spans report the same call."""
     if first.scope == second.scope:
-        return _is_nested(first, second) and apart(first, second) is not None
+        return _is_nested(first, second) and distance_ns(first, second) is not None
     if first.response_id is not None and second.response_id is not None:
         return first.response_id == second.response_id and _overlap(first, second)
     return (
         first.trace_id == second.trace_id
         and _overlap(first, second)
-        and apart(first, second) is not None
+        and distance_ns(first, second) is not None
     )
 
 
-def apart(first: CallPlace, second: CallPlace) -> int | None:
+def distance_ns(first: CallPlace, second: CallPlace) -> int | None:
     """Return how far apart two spans begin and end, in nanoseconds; None if too far."""
     begin, end = abs(first.started_ns - second.started_ns), abs(first.ended_ns - second.ended_ns)
     return begin + end if max(begin, end) <= TOGETHER_NS else None

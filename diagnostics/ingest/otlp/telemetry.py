@@ -74,10 +74,10 @@ Item: TypeAlias = Span | LogRecord
 class ValueBudget:
     """How many more values an item may have."""
 
-    left: int = field(default=MAX_VALUES)
+    remaining: int = field(default=MAX_VALUES)
 
     def spend(self) -> None:
         """Count one value."""
-        self.left -= 1
-        if self.left < 0:
+        self.remaining -= 1
+        if self.remaining < 0:
             raise TooManyValuesError(TooManyValuesError.__doc__)

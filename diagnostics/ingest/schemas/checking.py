@@ -69,13 +69,13 @@ class Check:
 
     def __init__(self, max_steps: int) -> None:
         """Start with the full budget."""
-        self.left = max_steps
+        self.remaining = max_steps
         self.level = 0
 
     def spend(self, steps: int) -> None:
         """Deduct from the budget."""
-        self.left -= steps
-        if self.left < 0:
+        self.remaining -= steps
+        if self.remaining < 0:
             raise OverBudgetError(OverBudgetError.__doc__)
 
     def faults(self, node: SchemaNode, value: object, place: ValuePlace) -> list[SchemaFault]:

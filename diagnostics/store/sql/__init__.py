@@ -172,7 +172,7 @@ NAMED = re.compile(r"%\((\w+)\)s|%%")
 class _Prepared:
     """The connections that were set to keep their plans."""
 
-    seen: WeakSet[Connection[Any]] = WeakSet()
+    connections: WeakSet[Connection[Any]] = WeakSet()
 
 
 def execute(name: str, params: Mapping[str, Any], without: str = "") -> list[tuple[Any, ...]]:
@@ -192,12 +192,12 @@ def execute_prepared(text: str, params: Mapping[str, Any]) -> list[tuple[Any, ..
     # Django's own cursor writes values into the text, which is never prepared; psycopg's own
     # parses a long text every time.
     with connection.wrap_database_errors, RawCursor(server) as cursor:
-        if server not in _Prepared.seen:
+        if server not in _Prepared.connections:
             cursor.execute(GENERIC)
             # Django turns preparing off; its own cursors do without in any case.
             server.prepare_threshold = ONCE
             # A rollback undoes the setting.
-            on_commit(partial(_Prepared.seen.add, server))
+            on_commit(partial(_Prepared.connections.add, server))
         cursor.execute(numbered, [params[name] for name in names], prepare=True)
         return list(cursor.fetchall()) if cursor.description else []
 

@@ -5,7 +5,7 @@ import pytest
 from diagnostics.failures.advice import advise_group
 from diagnostics.failures.places import FailurePlace, divide
 from diagnostics.failures.wording import advice_kind, title_of
-from diagnostics.verdict.evidence import FailureEvidence, gather
+from diagnostics.verdict.evidence import FailureEvidence, gather_evidence
 
 NO_PLACES = divide({}, {})
 
@@ -24,7 +24,7 @@ def test_unknown_tools_are_named_beside_the_nearest() -> None:
 
 def test_places_of_schema_errors_are_counted() -> None:
     error = {"path": "/steps/0/tool", "code": "missing"}
-    found = gather(
+    found = gather_evidence(
         [FailureEvidence(errors=[error]), FailureEvidence(errors=[error, {}]), FailureEvidence()]
     )
     (place,) = found.pointers

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from diagnostics.analysis.statistics import AttemptTally, wilson_interval
-from diagnostics.prices.retry_budgets import RetrySpend, one_more, what_if
+from diagnostics.prices.retry_budgets import RetrySpend, next_attempt, what_if
 
 # 100 ladders, 40 fail first; the second attempt rescues 30 of 40, the third 5 of 10.
 TALLIES = [AttemptTally(100, 60), AttemptTally(40, 30), AttemptTally(10, 5)]
@@ -62,7 +62,7 @@ def test_where_nothing_failed_nothing_is_claimed(tallies: list[AttemptTally]) ->
 
 
 def test_one_more_attempt_is_measured_by_those_who_made_it() -> None:
-    third = one_more([*TALLIES[:2], AttemptTally(25, 5)], 2)
+    third = next_attempt([*TALLIES[:2], AttemptTally(25, 5)], 2)
     assert third is not None
     assert (third.number, third.made, third.chance.share) == (3, 25, 0.2)
     assert (third.chance.low, third.chance.high) == wilson_interval(5, 25)
@@ -74,11 +74,11 @@ def test_one_more_attempt_is_measured_by_those_who_made_it() -> None:
 def test_one_more_attempt_is_not_spoken_of_where_fewer_than_20_made_it(
     spent: int, why: str
 ) -> None:
-    assert one_more(TALLIES, spent) is None, why
+    assert next_attempt(TALLIES, spent) is None, why
 
 
 def test_attempts_from_the_fifth_on_are_one() -> None:
     tallies = [AttemptTally(500, 100), *[AttemptTally(400, 100)] * 3, AttemptTally(40, 10)]
-    later = one_more(tallies, 7)
+    later = next_attempt(tallies, 7)
     assert later is not None
     assert (later.number, later.made) == (8, 40)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.queries.kept_answers import MOST_KEPT, CachedAnswer, KeptAnswers
+from diagnostics.queries.kept_answers import MOST_KEPT, CachedResult, ResultCache
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SOON, LATE = NOON + timedelta(seconds=15), NOON + timedelta(seconds=60)
@@ -28,27 +28,27 @@ def make(at: datetime) -> str:
 
 
 def test_an_answer_is_given_again_for_a_while() -> None:
-    kept: KeptAnswers[str] = KeptAnswers()
+    kept: ResultCache[str] = ResultCache()
     first = kept.get("a", NOON, make)
-    assert first == CachedAnswer(NOON, "made 12:00:00")
+    assert first == CachedResult(NOON, "made 12:00:00")
     assert kept.get("a", NOON + timedelta(seconds=9), make) is first
     assert kept.get("b", SOON, make).answer == "made 12:00:15"
 
 
 def test_an_older_one_is_given_too_and_made_anew_once_beside() -> None:
     works: list[Callable[[], None]] = []
-    kept: KeptAnswers[str] = KeptAnswers(beside=works.append)
+    kept: ResultCache[str] = ResultCache(beside=works.append)
     first = kept.get("a", NOON, make)
     assert kept.get("a", SOON, make) is first
     assert kept.get("a", SOON, make) is first
     (work,) = works
     work()
-    assert kept.get("a", SOON, make) == CachedAnswer(SOON, "made 12:00:15")
+    assert kept.get("a", SOON, make) == CachedResult(SOON, "made 12:00:15")
 
 
 def test_whoever_comes_after_a_minute_waits_for_a_new_one() -> None:
     works: list[Callable[[], None]] = []
-    kept: KeptAnswers[str] = KeptAnswers(beside=works.append)
+    kept: ResultCache[str] = ResultCache(beside=works.append)
     kept.get("a", NOON, make)
     assert kept.get("a", LATE, make).answer == "made 12:01:00"
     assert not works
@@ -56,7 +56,7 @@ def test_whoever_comes_after_a_minute_waits_for_a_new_one() -> None:
 
 def test_one_that_cannot_be_renewed_is_tried_again() -> None:
     works: list[Callable[[], None]] = []
-    kept: KeptAnswers[str] = KeptAnswers(beside=works.append)
+    kept: ResultCache[str] = ResultCache(beside=works.append)
     first = kept.get("a", NOON, make)
 
     def fail(at: datetime) -> str:
@@ -70,7 +70,7 @@ def test_one_that_cannot_be_renewed_is_tried_again() -> None:
 
 
 def test_two_who_ask_at_once_share_one() -> None:
-    kept: KeptAnswers[str] = KeptAnswers()
+    kept: ResultCache[str] = ResultCache()
     begun, may_go = Event(), Event()
     made: list[datetime] = []
 
@@ -92,13 +92,13 @@ def test_two_who_ask_at_once_share_one() -> None:
 
 def test_without_a_time_every_look_asks(settings: Any) -> None:
     settings.FAILSOFT_VERDICT_SECONDS = 0
-    kept: KeptAnswers[str] = KeptAnswers()
+    kept: ResultCache[str] = ResultCache()
     assert kept.get("a", NOON, make) == kept.get("a", NOON, make)
     assert kept.get("a", SOON, make).answer == "made 12:00:15"
 
 
 def test_no_more_are_kept_than_there_is_room_for() -> None:
-    kept: KeptAnswers[str] = KeptAnswers()
+    kept: ResultCache[str] = ResultCache()
     for number in range(MOST_KEPT + 1):
         kept.get(number, NOON, make)
     assert kept.get(MOST_KEPT, SOON - timedelta(seconds=6), make).at == NOON

@@ -64,7 +64,7 @@ def test_what_is_stored_is_masked_in_batches_that_may_be_killed(
     masked = [text for text in previews(project) if text and TICKET not in text]
     assert len(masked) == 2
     with pytest.MonkeyPatch.context() as broken:
-        broken.setattr(rescrub, "_written", None)
+        broken.setattr(rescrub, "_cursor_value", None)
         with pytest.raises(TypeError):
             advance(identity)
     assert Rescrub.objects.get().seen_rows == 2

@@ -12,7 +12,7 @@ from django.test import Client
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project, SavedView
 from diagnostics.reports.archive import archive_last_days
-from diagnostics.reports.links import LinkAction, order_url, read_order
+from diagnostics.reports.links import LinkAction, action_url, read_link
 from diagnostics.reports.models import Subscription
 from tests.console import Role, make_member
 from tests.diagnostics.reports.conftest import make_subscription
@@ -238,7 +238,7 @@ def test_a_link_asks_first_and_acts_on_a_post_without_sign_in(
     project: Project, settings: Any, order: LinkAction
 ) -> None:
     made = make_subscription(project)
-    path = path_of(order_url(made, order, clock.now()), settings)
+    path = path_of(action_url(made, order, clock.now()), settings)
     client = Client(enforce_csrf_checks=True)
     assert client.get(path).status_code == 200
     made.refresh_from_db()
@@ -258,7 +258,7 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
     mine = make_subscription(project, address="a@example.org")
     other = make_subscription(project, address="b@example.org", token="u" * 22)
     now = clock.now()
-    good = path_of(order_url(mine, LinkAction.UNSUBSCRIBE, now), settings)
+    good = path_of(action_url(mine, LinkAction.UNSUBSCRIBE, now), settings)
     token = good.removeprefix("/reports/unsubscribe/").removesuffix("/")
     signature = token.rpartition(".")[2]
     until = token.split("-")[1]
@@ -267,12 +267,12 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
         f"/reports/unsubscribe/{other.pk}-{until}-{other.token}.{signature}/",
         f"/reports/pause/{token}/",
         "/reports/unsubscribe/x/",
-        path_of(order_url(mine, LinkAction.UNSUBSCRIBE, now - timedelta(days=401)), settings),
-        path_of(order_url(mine, LinkAction.PAUSE, now - timedelta(days=61)), settings),
+        path_of(action_url(mine, LinkAction.UNSUBSCRIBE, now - timedelta(days=401)), settings),
+        path_of(action_url(mine, LinkAction.PAUSE, now - timedelta(days=61)), settings),
     ]
     for path in forged:
         assert client.post(path).status_code == 404
     assert not Subscription.objects.exclude(unsubscribed_at=None).exists()
-    assert read_order(LinkAction.UNSUBSCRIBE, token, now) == mine
+    assert read_link(LinkAction.UNSUBSCRIBE, token, now) == mine
     Subscription.objects.filter(pk=mine.pk).update(token="v" * 22)
     assert client.post(good).status_code == 404

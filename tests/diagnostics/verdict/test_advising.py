@@ -12,7 +12,7 @@ from diagnostics.verdict.evidence import (
     Evidence,
     FailedCalls,
     FailureEvidence,
-    gather,
+    gather_evidence,
 )
 from diagnostics.verdict.suspects import Cause
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
@@ -109,13 +109,13 @@ def test_runs_whose_calls_nobody_posted_do_not_tell_the_kind() -> None:
 
 def test_calls_without_an_answer_are_advised_on_by_what_most_of_them_say() -> None:
     failures = [FailureEvidence(call_error="circuit_open")] * 2 + [FailureEvidence()]
-    (advice,) = advise("call_other", None, gather(failures))
+    (advice,) = advise("call_other", None, gather_evidence(failures))
     assert advice.text.startswith("Check the breaker")
 
 
 def truncated(output: int, budget: int | None, reasoning: int | None = None) -> Advice:
     failure = FailureEvidence(output, budget, reasoning_tokens=reasoning)
-    (advice,) = advise("truncated", None, gather([failure] * 3))
+    (advice,) = advise("truncated", None, gather_evidence([failure] * 3))
     return advice
 
 
@@ -146,7 +146,7 @@ def fault(path: str, code: str = "missing") -> FailureEvidence:
 def test_the_pointer_that_rose_is_named_and_not_the_most_seen() -> None:
     failures = [fault("/steps/0/tool", "enum")] * 60 + [fault("/due_date")] * 40
     earlier = EarlierFailures(FailedCalls(700, 1_000), {("/steps/*/tool", "enum"): 650})
-    found = gather(failures, FailedCalls(100, 150), earlier)
+    found = gather_evidence(failures, FailedCalls(100, 150), earlier)
     assert [one.name for one in found.pointers] == ["/due_date"]
     (advice,) = advise("schema_invalid", None, found)
     assert advice.text.startswith("Show /due_date in the prompt's example")
@@ -157,7 +157,7 @@ def test_the_tool_that_rose_is_named_with_the_nearest() -> None:
     asked = [FailureEvidence(tool="mail", attributes={"nearest": "mail.send"})] * 2
     usual = [FailureEvidence(tool="orders.fetch")] * 8
     earlier = EarlierFailures(FailedCalls(80, 1_000), {("", "orders.fetch"): 80})
-    found = gather([*usual, *asked], FailedCalls(10, 100), earlier)
+    found = gather_evidence([*usual, *asked], FailedCalls(10, 100), earlier)
     (advice,) = advise("unknown_tool", None, found)
     assert "most of all mail (nearest: mail.send): 10.0" in advice.evidence
 

@@ -22,7 +22,7 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.senders.chat import body_of
 from diagnostics.alerting.senders.mail import prepare_mail
 from diagnostics.alerting.senders.webhook import payload_of
-from diagnostics.reports.links import LinkAction, order_url
+from diagnostics.reports.links import LinkAction, action_url
 from tests.console import make_member
 from tests.diagnostics.alerting.notifications.building import (
     happen,
@@ -113,7 +113,7 @@ def test_a_link_of_a_report_names_the_zone(project: Project, settings: Settings)
     settings.FAILSOFT_BASE_URL = ""
     subscription = make_subscription(project, make_member(project), zone=BERLIN)
     for order in LinkAction:
-        page = Client().get(order_url(subscription, order, clock.now())).content.decode()
+        page = Client().get(action_url(subscription, order, clock.now())).content.decode()
         assert zones_of(plain(page)) == {BERLIN}
 
 
