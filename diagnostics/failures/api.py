@@ -74,7 +74,7 @@ COLUMNS = [field.alias or name for name, field in FailureResource.model_fields.i
 
 
 class OneFailureResource(FailureResource):
-    """A kind of failure in a window, and which times are counted."""
+    """A failure group in a window, and the counted times."""
 
     covers: CoversResource
 

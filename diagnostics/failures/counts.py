@@ -95,7 +95,7 @@ class GroupQuestion:
 
     @property
     def end(self) -> datetime:
-        """Where counting ends."""
+        """The end of the counts."""
         return self.until if self.events else self._hours.until
 
     @property
@@ -108,22 +108,22 @@ class GroupQuestion:
 
     @property
     def width(self) -> timedelta:
-        """How long that is."""
+        """The length of the baseline."""
         return WIDTHS[self.grain]
 
     @property
     def split(self) -> datetime:
-        """Where the baseline ends: halfway, where the week before would be read by the event."""
+        """The end of the baseline: halfway if the week before would need single events."""
         return self.begin + (self.end - self.begin) / 2 if self.events else self.begin
 
     @property
     def scale(self) -> float:
-        """How long the window is, in lengths of its baseline."""
+        """The length of the window in units of its baseline."""
         return 1.0 if self.events else (self.end - self.begin) / BASELINE_SPAN
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """The hours and days that make it up, and those of its baseline."""
+        """The segments of the window and of its baseline."""
         window = self._hours
         before = window.before(BASELINE_SPAN).segments_to(Grain.DAY) if self.with_baseline else ()
         return [*window.segments_to(self.grain), *before]

@@ -1,4 +1,4 @@
-"""Excerpt: the lines of a preview around its first fault, in pieces to be marked."""
+"""The excerpt of a preview: the lines around its first fault, in pieces for markup."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ExcerptLine:
-    """One numbered line; `caret_indent` is set where the first fault is."""
+    """One numbered line; `caret_indent` is set on the line of the first fault."""
 
     number: int
     pieces: tuple[Piece, ...]
@@ -42,7 +42,7 @@ class Excerpt:
 
 
 def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
-    """Cut out the surroundings of the first (line, column), 1-based in code points.
+    """Return the lines around the first (line, column), 1-based in code points.
 
     Without a position inside the text, its beginning is shown.
     """
@@ -84,7 +84,7 @@ def _shorten(row: str) -> str:
 
 
 def pieces(text: str) -> tuple[Piece, ...]:
-    """Split off redaction markers, so that a page can show them as what they are."""
+    """Split off redaction markers, so that a page can highlight them."""
     return tuple(
         Piece(part, "redacted" if MARKER.fullmatch(part) else "plain")
         for part in MARKER.split(text)

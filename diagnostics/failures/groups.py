@@ -60,7 +60,7 @@ class FreshGroup:
     models: Mapping[ModelKey, int]
     """Failures by (provider, model), most first."""
     trend: Sequence[int]
-    """Failures in equal stretches of the window, oldest first."""
+    """Failures in equal slots of the window, oldest first."""
 
     @property
     def is_regressed(self) -> bool:
@@ -84,7 +84,7 @@ class GroupRow(FreshGroup):
 
 
 class Sort(StrEnum):
-    """What a list of groups begins with."""
+    """The order of a list of groups."""
 
     LATEST = "latest"
     MOST = "most"
@@ -96,7 +96,7 @@ KEYS: Mapping[Sort, tuple[str, str]] = {
     Sort.MOST: ("counted.seen", "bigint"),
     Sort.RISING: ("counted.risen", "bigint"),
 }
-"""By what the statement orders, and its type."""
+"""The sort key of the statement, and its type."""
 
 
 def groups_of(
@@ -256,7 +256,7 @@ def _sort_models(counter: Counter[ModelKey]) -> dict[ModelKey, int]:
 def shapes_of(
     project_id: int, question: GroupQuestion, ids: Sequence[int], slots: Slots
 ) -> tuple[Mapping[int, Counter[ModelKey]], Mapping[int, list[int]]]:
-    """Count the failures of groups by model, and by slot of time."""
+    """Return the failures of groups by model, and by time slot."""
     rows = query_groups(
         project_id,
         "group_shape" if question.events else "group_shape_by_hour",

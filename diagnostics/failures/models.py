@@ -35,7 +35,7 @@ class FailureGroup(models.Model):
     kind = models.TextField()
     error_type = models.TextField()
     pointer = models.TextField(blank=True, default="")
-    # The offending value or tool, redacted and cut.
+    # The class of fault or the tool, redacted and cut.
     detail = models.TextField(blank=True, default="")
     state = models.CharField(max_length=16, choices=State, default=State.NEW)
     first_seen = models.DateTimeField()
@@ -76,7 +76,7 @@ class GroupChange(models.Model):
     """A change of a group's state, or a comment, with its author."""
 
     class Kind(models.TextChoices):
-        """What happened."""
+        """The kind of change."""
 
         FOUND = "found"
         RESOLVED = "resolved"

@@ -1,4 +1,4 @@
-"""Where failures happen: the share of them that a place has, against its share of calls."""
+"""Where failures occur: the share of failures of each place against its share of calls."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class PlaceShare:
 
     @property
     def name(self) -> str:
-        """The value as it is read."""
+        """The value in words."""
         missing = "unknown" if len(self.values) > 1 else "not set"
         return "/".join(value or missing for value in self.values.values())
 
@@ -57,7 +57,7 @@ class PlaceShare:
 
     @property
     def rate(self) -> float | None:
-        """Share of its own calls that fail so."""
+        """The share of its own calls with this failure."""
         return min(self.failures / self.calls, 1.0) if self.calls else None
 
     @property

@@ -1,4 +1,4 @@
-"""What another way of grouping would change: which groups it would merge or split."""
+"""The effect of a regrouping: which groups it would merge or split."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Failure groups against the calls they are of: rates, places, curves."""
+"""Failure groups relative to their calls: rates, places, curves."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,17 +36,17 @@ class FailureCurve(RunCurve):
 
     @property
     def began_at(self) -> datetime | None:
-        """When it began to happen more often."""
+        """The time of the onset."""
         return None if self.begun is None else self.since + self.begun * self.width
 
     @property
     def counts(self) -> list[int]:
-        """Failures alone."""
+        """The counts of failures only."""
         return [bucket.degraded for bucket in self.buckets]
 
     @property
     def until(self) -> datetime:
-        """Where the curve ends."""
+        """The end of the curve."""
         return self.since + len(self.buckets) * self.width
 
 

@@ -51,7 +51,7 @@ class FailureLine:
 
     @property
     def title(self) -> str:
-        """What went wrong."""
+        """The title of the failure."""
         group = self.group
         return title_of(group.kind, group.error_type, group.pointer, group.detail, group.node)
 

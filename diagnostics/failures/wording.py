@@ -71,7 +71,7 @@ ADVISED: Mapping[tuple[str, str], str] = {
         for kind in ("call_timeout", "call_provider_error", "call_rate_limited")
     },
 }
-"""Failures that are advised on under another name than that of their type of error."""
+"""Error types whose advice has another name."""
 
 
 def advice_kind(kind: str, error_type: str) -> str:

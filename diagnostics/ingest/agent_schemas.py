@@ -1,4 +1,4 @@
-"""Schemas that agents register for their nodes: versions that never change, one current."""
+"""Schemas that agents register for their nodes: immutable versions, one of them current."""
 
 import json
 from collections.abc import Collection

@@ -40,7 +40,7 @@ NO_ARGUMENTS = "{}"
 
 
 class ExpectedAnswer(NamedTuple):
-    """The schema an answer must have, and what it is called; None: any object or array."""
+    """The schema that an answer must have, and its name; None for any object or array."""
 
     schema: CompiledSchema | None
     name: str | None = None

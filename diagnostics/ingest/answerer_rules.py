@@ -11,7 +11,7 @@ RETURN = timedelta(days=1)
 MOST_VALUES = 50
 """Per model, so that a sender with a new answerer for every call cannot fill the table."""
 SKEW = timedelta(minutes=5)
-"""A time further ahead is a wrong clock's: it would make all that follows late."""
+"""A time further ahead comes from a wrong clock, and would make all later ones late."""
 
 
 class SeenStretch(NamedTuple):

@@ -104,7 +104,7 @@ def _record(project_id: int, rows: Sequence[Assessment]) -> list[str]:
     records = [
         {
             "index": index,
-            # As the ids of events, so that both are the same.
+            # Redacted like the ids of events, so that they match.
             "correlation_id": redact(clean_text(row.correlation_id), None, is_name=True).text,
             "source": redact(clean_text(row.source), None, is_name=True).text,
             "subject": row.subject,

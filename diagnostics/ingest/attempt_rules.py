@@ -16,7 +16,7 @@ from uuid import UUID
 
 
 class AgentTime(NamedTuple):
-    """When an agent call went on."""
+    """The time of an agent call."""
 
     started_at: datetime
     ended_at: datetime

@@ -1,4 +1,4 @@
-"""A deploy as it is posted: what was changed when (docs/http-api.md)."""
+"""The body of a posted deploy (docs/http-api.md)."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -27,7 +27,7 @@ LOCAL = "%Y-%m-%dT%H:%M"
 
 
 class DeployForm(forms.Form):
-    """What was deployed, where and when."""
+    """The form of a deploy."""
 
     kind = forms.ChoiceField(choices=[(kind.value, kind.value.capitalize()) for kind in DeployKind])
     version = forms.CharField(max_length=200, help_text="Release, prompt version or commit.")
@@ -45,7 +45,7 @@ class DeployForm(forms.Form):
     note = forms.CharField(max_length=2000, required=False)
 
     def clean(self) -> dict[str, Any]:
-        """Read the fields as the API would: one definition of what a deploy is."""
+        """Validate the fields as the API does, by the same model."""
         fields = self.cleaned_data
         try:
             optional = {name: fields.get(name) or None for name in ("source", "environment")}

@@ -61,7 +61,7 @@ class EventPage(Paged[EventResource]):
     notes: list[str]
 
 
-# The order of the document is the order of the answer.
+# In the order of the document.
 ITEM_FIELDS = [field.alias or name for name, field in EventResource.model_fields.items()]
 NO_DETAIL: Json = {
     "raw_output_preview": None,

@@ -33,7 +33,7 @@ STORED_FIELDS = (
     *("output_mode", "latency_ms", "input_tokens", "output_tokens", "reasoning_tokens"),
     *("served_model", "upstream", "system_fingerprint", "occurred_at"),
 )
-# So many calls that begin together are compared with a span.
+# At most this many calls with about the same start are compared with a span.
 MOST_NEAR = 64
 MICROSECOND_NS = 1_000
 
@@ -163,7 +163,7 @@ def weight_of(draft: Draft) -> int:
 
 
 def forget_old_calls() -> int:
-    """Delete what is older than a day; returns how many rows."""
+    """Delete rows older than a day; return how many."""
     return SpanCall.objects.filter(received_at__lt=clock.now() - KEEP).delete()[0]
 
 

@@ -29,7 +29,7 @@ OUTCOMES = (
     *("stored", "duplicate", "conflict", "invalid", "rejected"),
     *("unanswered", "unchecked", "not_understood"),
 )
-# What answers call an item that is here counted under another name.
+# Statuses in responses that are counted under another name here.
 NAMES = {"created": "stored"}
 SLOTS = 8
 LONGEST_SOURCE = 200
@@ -43,14 +43,14 @@ Counts = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class ItemCounts:
-    """Items by what became of them."""
+    """Counts of items by result."""
 
     stored: int = 0
     duplicate: int = 0
     conflict: int = 0
     invalid: int = 0
     rejected: int = 0
-    # Beside the others: of calls that were stored, and of what became no event.
+    # In addition to the others: of stored calls, and of items without an event.
     unanswered: int = 0
     unchecked: int = 0
     not_understood: int = 0
@@ -125,7 +125,7 @@ def tallies_of(project_id: int, field: str, since: datetime) -> dict[object, Ite
 
 
 def forget_old_counts() -> int:
-    """Delete what is older than a week; returns how many rows."""
+    """Delete rows older than a week; return how many."""
     old = KeyMinute.objects.filter(minute__lt=clock.now() - KEEP)
     return old.delete()[0]
 

@@ -1,4 +1,4 @@
-"""Rows of schemas, deploys, quotas, rejects and what each key sent."""
+"""Rows of schemas, deploys, quotas, rejects and counts per key."""
 
 from django.db import models
 from django.db.models import Q

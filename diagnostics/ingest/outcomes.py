@@ -1,4 +1,4 @@
-"""Pre-counted runs: their shape, and storing each once."""
+"""Pre-counted runs: their schema, and storing each once."""
 
 import json
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ Count = Annotated[int, Field(ge=0, le=MOST_RUNS, strict=True)]
 
 
 def require_whole_minute(value: datetime) -> datetime:
-    """Refuse a time with seconds: it would be another row than its minute's."""
+    """Refuse a time with seconds, which would be another row than that of its minute."""
     if value.second or value.microsecond:
         raise PydanticCustomError("whole_minute", "a minute without seconds")
     return value
@@ -72,7 +72,7 @@ class PostedOutcome(BaseModel):
 
     @property
     def runs(self) -> int:
-        """How many runs are counted here."""
+        """The total number of runs."""
         return sum(getattr(self, name) for name in COUNTS)
 
 

@@ -1,4 +1,4 @@
-"""Answers that are posted become the events that an answer in a span becomes, by the same code."""
+"""Posted answers as events, by the same code as answers in spans."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

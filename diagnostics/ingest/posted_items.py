@@ -32,7 +32,7 @@ DROPPED = frozenset({"event.original"})
 ATTRIBUTE_BYTES = 1_024
 # Enough is read that no secret is cut before it is recognised.
 SEEN_CHARACTERS = 16_384
-# Seconds, milliseconds, microseconds and nanoseconds since 1970 do not meet before 2200.
+# Until 2200, times in seconds, milliseconds, microseconds and nanoseconds do not overlap.
 LATEST_SECONDS = 7_258_118_400
 UNITS = (1, 1_000, 1_000_000, 1_000_000_000)
 TIME = TypeAdapter(PlausibleTime)

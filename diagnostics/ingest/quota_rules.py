@@ -55,7 +55,7 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What a project has sent on a day, in its running minute, and before it."""
+    """What a project has sent on a day, in the current minute, and in the last one."""
 
     events: int = 0
     month_before: int = 0
@@ -119,7 +119,7 @@ def _refill(limits: QuotaLimits, bucket: TokenBucket, now: datetime, returned: i
 
 
 def _roll(day: Day, now: datetime) -> Day:
-    """Begin a new minute when the old one is over."""
+    """Start a new minute if the last one is over."""
     minute = now.replace(second=0, microsecond=0)
     if day.minute_at == minute:
         return day

@@ -31,7 +31,7 @@ from diagnostics.ingest.quota_rules import (
     settle,
 )
 
-# How long a slice, and the share of previews that came with it, is used.
+# How long a slice and its share of previews are valid.
 LEASE_SECONDS = 5.0
 # A refused key is refused for this long without a query.
 LONGEST_BLOCK_SECONDS = 1.0
@@ -78,7 +78,7 @@ def limits_of(key: ApiKey) -> QuotaLimits:
 
 
 def refuse_blocked(key: ApiKey) -> None:
-    """Raise QuotaExceededError when this key was refused a moment ago: read no body."""
+    """Raise QuotaExceededError if this key was refused a moment ago, before the body is read."""
     lease = _leases.get(key.pk)
     if lease is not None and monotonic() < lease.blocked_until:
         lease.refused += 1

@@ -19,7 +19,7 @@ from failsoft.redaction import Redact
 
 
 class RecordStatus(StrEnum):
-    """What became of an event: stored, known already, or known with other content."""
+    """The result of an event: stored, known already, or known with other content."""
 
     CREATED = "created"
     DUPLICATE = "duplicate"

@@ -48,13 +48,13 @@ class Refusal:
 
 
 def refuse_body(body: bytes, code: str, message: str) -> Refusal:
-    """Describe a request that was refused as a whole."""
+    """Return the refusal of a whole request."""
     text = body[:SEEN_BYTES].decode("utf-8", "replace")
     return Refusal(code, "", message, text, len(body))
 
 
 def refuse_items(items: Sequence[JSON], results: Sequence[Mapping[str, Any]]) -> list[Refusal]:
-    """Describe the first refused items of a batch, by the results that were answered."""
+    """Return the refusals of the first refused items of a batch, from its results."""
     wrong = [result for result in results if result.get("errors")][:MOST_ITEMS]
     return [_refuse_item(items[result["index"]], result) for result in wrong]
 

@@ -19,7 +19,7 @@ SILENT_HOURS = 2
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """One sender: its events and invalid answers of the last 24 hours."""
+    """A source with its events and invalid answers in the last 24 hours."""
 
     name: str | None
     events: int

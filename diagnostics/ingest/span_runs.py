@@ -45,7 +45,7 @@ KEPT = timedelta(days=1)
 PURGE_BATCH = 20_000
 AGENT_OPERATIONS = frozenset({"invoke_agent", "invoke_workflow"})
 AGENT_KIND = "AGENT"
-# What a run that ends with such a call is degraded for; any other is `provider_failed`.
+# The reason of a run that ends with such a call; for any other it is `provider_failed`.
 REASONS = frozenset({CallErrorType.CIRCUIT_OPEN.value, CallErrorType.TIMEOUT.value})
 SAME = (
     *("provider", "model", "environment", "source", "release"),
@@ -162,7 +162,7 @@ def settle_runs() -> int:
 
 
 def forget_old_spans() -> int:
-    """Forget spans of more than a day ago; returns how many."""
+    """Delete spans older than a day; return how many."""
     before = clock.now() - KEPT
     tables = ("diagnostics_unplacedcall", "diagnostics_agentspan")
     return sum(delete_before(table, "received_at", before, PURGE_BATCH) for table in tables)

@@ -70,7 +70,7 @@ TEST_RUN = "test-"
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What was not understood of telemetry: how often, what it was, what helps."""
+    """Telemetry that could not be used: a count, the problem and advice."""
 
     count: int
     what: str
@@ -106,7 +106,7 @@ class PipelinePart:
 
 @dataclass(frozen=True, slots=True)
 class KeyTraffic:
-    """A key as a line of the table."""
+    """A row of the table of keys."""
 
     key: ApiKey
     state: tuple[Tone, str]

@@ -1,1 +1,1 @@
-"""What leaves the installation: mail, pinned HTTP, addresses, sealed credentials."""
+"""Outbound traffic: mail, pinned HTTP, address checks, sealed credentials."""

@@ -34,7 +34,7 @@ _NOT_PUBLIC = (
 
 
 class ForbiddenAddressError(Exception):
-    """The URL leads where this server may not go."""
+    """The URL leads to an address that this server may not connect to."""
 
 
 @dataclass(frozen=True, slots=True)

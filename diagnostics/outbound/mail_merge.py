@@ -24,7 +24,7 @@ from diagnostics.outbound.mail_headers import clean_header, clean_subject
 
 MARK_LENGTH = 16
 LINE = "\r\n"
-# What needs no encoding, which is nearly every address.
+# Addresses that need no encoding, which are nearly all.
 PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,255}")
 PERSONAL_HEADERS = ("To", "Message-ID")
 Encoder = Callable[[str], bytes]

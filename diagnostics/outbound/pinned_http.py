@@ -36,7 +36,7 @@ class Cutoff:
         return time.monotonic() >= self.deadline
 
     def watch(self, connection: socket.socket) -> None:
-        """Watch a connection; what wraps it later is ended with it."""
+        """Register a connection; anything that wraps it later is closed with it."""
         with self._lock:
             self._watched.append(connection.dup())
         if self.is_over:
@@ -75,7 +75,7 @@ class PinnedHttpError(Exception):
 
 
 class UnreachableError(PinnedHttpError):
-    """No connection to the server came about."""
+    """The connection to the server failed."""
 
 
 @dataclass(frozen=True, slots=True)

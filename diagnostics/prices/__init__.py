@@ -1,1 +1,1 @@
-"""What tokens cost: prices of an installation and listed ones."""
+"""The cost of tokens: custom and listed prices."""

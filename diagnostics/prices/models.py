@@ -1,4 +1,4 @@
-"""What a million tokens of a model cost, since when."""
+"""Prices per million tokens of a model, from a day on."""
 
 from django.db import models
 from django.db.models import Q

@@ -33,7 +33,7 @@ class RetrySpend:
 
     @property
     def tokens(self) -> int:
-        """Tokens in both directions."""
+        """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
@@ -56,17 +56,17 @@ class WhatIf:
 
     @property
     def rescued(self) -> float | None:
-        """Ladders that end well because of the retries."""
+        """The number of answers recovered by the retries."""
         return None if self.share is None else self.share.share * self.failed_first
 
     @property
     def tokens_each(self) -> float | None:
-        """Tokens spent for each rescued ladder."""
+        """The tokens spent per recovered answer."""
         return self.tokens / self.rescued if self.tokens and self.rescued else None
 
     @property
     def money_each_usd(self) -> Decimal | None:
-        """Money spent for each rescued ladder."""
+        """The money spent per recovered answer."""
         if self.money_usd is None or not self.rescued:
             return None
         return self.money_usd / Decimal(str(self.rescued))
@@ -98,7 +98,7 @@ def next_attempt(tallies: Sequence[AttemptTally], spent: int) -> Rescue | None:
 def what_if(
     tallies: Sequence[AttemptTally], spend: RetrySpend, budgets: Sequence[int] = BUDGETS
 ) -> list[WhatIf]:
-    """Estimate budgets of retries from the counts of attempts 1, 2, ..."""
+    """Return estimates of retry budgets from the counts of attempts 1, 2, ..."""
     return [_estimate(tallies, spend, budget) for budget in budgets]
 
 

@@ -1,4 +1,4 @@
-"""What runs cost: the tokens of each model they called, at the prices of the day."""
+"""The cost of runs: the tokens of each called model, at the prices of the day."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Reads of events and rollups under the filters of the console."""
+"""Queries of events and rollups under a selection."""

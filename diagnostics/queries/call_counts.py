@@ -58,7 +58,7 @@ class Side:
 
     @property
     def bounded(self) -> "Side":
-        """The same, where more than all of them count as all."""
+        """Return the side with its count limited to the total."""
         return Side(max(min(self.good, self.trials), 0), self.trials)
 
     @property
@@ -82,12 +82,12 @@ class CallCounts:
     """What `calls` counts: runs, if agents post outcomes and not every call."""
 
     def of_kind(self, kind: str) -> int:
-        """How many failures of a kind there were."""
+        """Return the number of failures of a kind."""
         return self.by_kind.get(kind, 0)
 
     @property
     def rates(self) -> Mapping[str, Side]:
-        """The four rates that stretches are compared by."""
+        """The four rates for comparisons."""
         return {
             "degraded": Side(self.degraded, self.runs),
             "failed": Side(self.failed, self.calls),
@@ -193,7 +193,7 @@ class CallCost:
 
 
 def cost_of(sums: Mapping[str, int]) -> CallCost:
-    """Read sums of `EVERYTHING`."""
+    """Return the cost from sums of `EVERYTHING`."""
     buckets = [sums[name] for name in LATENCY]
     calls = sums["attempts"]
     retries = sums["retry_input_tokens"] + sums["retry_output_tokens"]

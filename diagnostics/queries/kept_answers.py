@@ -45,7 +45,7 @@ def run_beside(work: Callable[[], None]) -> None:
 
 @cache
 def _renewer() -> Executor:
-    # Started when it is needed: after any fork.
+    # Started on demand, and so after any fork.
     return ThreadPoolExecutor(1, "renewing")
 
 

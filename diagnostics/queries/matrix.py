@@ -50,7 +50,7 @@ class Excess:
 
     @property
     def level(self) -> int:
-        """0 within chance, 1 to 4 more than usual, -1 less than usual."""
+        """0 within chance, 1 to 4 above the baseline, -1 below it."""
         if not self.is_clear:
             return 0
         return 1 + sum((self.difference or 0) >= s for s in STEPS) if self.low > 0 else -1
@@ -63,7 +63,7 @@ class Excess:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A kind of failure; `kind` is empty for the kinds that share the last column."""
+    """A kind of failure; `kind` is empty for the shared last column."""
 
     kind: str
     label: str
@@ -72,7 +72,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """A model: its cells in the order of the columns, and all kinds together."""
+    """A model: its cells in the order of the columns, and the total of all kinds."""
 
     provider: str | None
     model: str | None
@@ -91,7 +91,7 @@ class Matrix:
 
 
 def excess(a: Side, b: Side) -> Excess:
-    """Compare a share with its baseline; more failures than calls count as all of them."""
+    """Compare a share with its baseline; failures are limited to the number of calls."""
     sides = a.bounded, b.bounded
     return Excess(a, b, *newcombe_interval(*(n for s in sides for n in (s.good, s.trials))))
 
@@ -104,7 +104,7 @@ def excess_of_rate(rate: str, now: CallCounts, before: CallCounts) -> Excess:
 def build_matrix(
     now: Mapping[ModelKey, CallCounts], before: Mapping[ModelKey, CallCounts]
 ) -> Matrix:
-    """Lay out the models that were called in the window."""
+    """Return the matrix of the models called in the window."""
     called = {key: counts for key, counts in now.items() if counts.calls}
     everything = add_counts(list(called.values()))
     past = add_counts([before[key] for key in called if key in before])
@@ -205,7 +205,7 @@ def summarise_matrix(matrix: Matrix, span: str = "") -> MatrixSummary:
 
 
 def name_of(provider: str | None, model: str | None) -> str:
-    """Write a model's name for a sentence."""
+    """Return a model's name for a sentence."""
     return "/".join(
         shorten(name, LONGEST_NAME) if name else "unknown" for name in (provider, model)
     )

@@ -1,4 +1,4 @@
-"""Reads of models: their calls against the week before, over time, and by prompt version."""
+"""Queries of models: calls against the week before, over time, and by prompt version."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -47,7 +47,7 @@ def known_models(project_id: int, limit: int = MOST_KNOWN) -> list[ModelKey]:
 def calls_by_model(
     project_id: int, window: TimeWindow, terms: Sequence[Term]
 ) -> tuple[dict[ModelKey, CallCounts], dict[ModelKey, CallCounts]]:
-    """Count the calls of every model in a window, and in the 7 days before it."""
+    """Return the calls of every model in a window, and in the 7 days before it."""
     now, past = (
         sum_rollups(project_id, Question(stretch, BY_MODEL, CALLS, terms))
         for stretch in (window, window.before(BASELINE_SPAN))
@@ -126,7 +126,7 @@ def slot_width(
 
 
 def _grain_of(width: timedelta) -> Grain:
-    wide = (g for g in (Grain.DAY, Grain.HOUR) if not width % WIDTHS[g])
+    wide = (grain for grain in (Grain.DAY, Grain.HOUR) if not width % WIDTHS[grain])
     return next(wide, Grain.MINUTE)
 
 

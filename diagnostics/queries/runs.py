@@ -23,12 +23,12 @@ COLUMNS = (
     *("environment", "provider", "model", "source", "release"),
     *("prompt_version", "schema", "correlation_id"),
 )
-"""Provider, model and the names after them are those of the call that decides."""
+"""The columns of a run; those of models and versions are from its deciding call."""
 FIELDS = (*COLUMNS, "node", "kind", "outcome", "attempt")
-"""What the row of a run answers."""
+"""The fields that the row of a run can filter by."""
 OUTCOMES = {**{outcome.value: outcome for outcome in RunOutcome}, "repaired": RunOutcome.RECOVERED}
 SEARCHED = ("correlation_id", "provider", "model", "source")
-# What the index of failures holds.
+# The kinds in the index of failures.
 HAS_FAILED = ~Q(kinds=[])
 INSTANT = timedelta(microseconds=1)
 OfWord = Callable[[Word, Days], Q]

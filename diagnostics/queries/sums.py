@@ -47,7 +47,7 @@ class Question:
     slots: Slots | None = None
 
     def __post_init__(self) -> None:
-        """Refuse names that are no columns: they become part of the statement."""
+        """Refuse unknown columns, since names become part of the statement."""
         for name in self.measures:
             if name not in MEASURES:
                 raise ValueError(f"{name} is not counted by rollups")
@@ -59,7 +59,7 @@ class Question:
 
     @property
     def columns(self) -> Sequence[str]:
-        """What the answer depends on."""
+        """The columns of the query."""
         return (*self.dimensions, *(term.field for term in self.terms))
 
     @property
@@ -69,7 +69,7 @@ class Question:
 
 
 def sum_rollups(project_id: int, question: Question) -> list[Row]:
-    """Answer with rows of dimensions, then measures; a measure without any count is 0."""
+    """Return rows of dimensions, then measures; a measure without counts is 0."""
     rows = fetch(_write(question), _params(project_id, question))
     return _clamp(rows, question, question.slots) if question.slots else rows
 
@@ -144,7 +144,7 @@ _JOINED = "JOIN diagnostics_{0} AS {0} ON {0}.id = kept.{0}_id"
 
 
 def _tables(question: Question) -> Sequence[str]:
-    """Name the tables that the dimensions are columns of."""
+    """Return the tables of the dimensions."""
     return [
         table
         for table, fields in TABLES.items()
@@ -159,7 +159,7 @@ def _qualified_name(dimension: str) -> str:
 
 
 def _slot(column: str) -> str:
-    # Whole numbers inside; the division of an epoch is decimal and ten times as slow.
+    # Integer arithmetic: dividing an epoch uses decimals and is ten times as slow.
     return f"date_bin(make_interval(secs => %(seconds)s), {column}, %(origin)s)"
 
 

@@ -17,13 +17,13 @@ from diagnostics.store.models import Event
 from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES, VERSION
 from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, TimeWindow, align_to
 
-# The kinds that events have other words for than rollups.
+# Kinds with different names in events and rollups.
 NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error")}
 
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """What is counted of series, and how the measures are read."""
+    """The measures to count, and how to read them."""
 
     measures: Sequence[str]
     read: Callable[[Sequence[int]], RunBucket]

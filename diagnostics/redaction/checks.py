@@ -1,4 +1,4 @@
-"""System checks of what is registered for redaction."""
+"""System checks of the values registered for redaction."""
 
 from collections.abc import Sequence
 

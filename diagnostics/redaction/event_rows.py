@@ -14,7 +14,7 @@ from failsoft.redaction.secret_names import is_secret_name
 
 Row = dict[str, Any]
 
-# In this order the payload is written.
+# In the order of the payload.
 PAYLOAD_FIELDS = (
     "raw_output_preview",
     "validation_errors",
@@ -55,7 +55,7 @@ LATER_FIELDS = frozenset({"served_model", "upstream", "system_fingerprint", "rea
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
 NESTED_FIELDS = (*RECORD_FIELDS, "attributes")
 SEPARATOR, NAME_SEPARATOR = "\n\n", ","
-# Counts are below 2^31: too short for a card. Only attributes hold longer numbers.
+# Counts are below 2^31, too short for a card number. Only attributes have longer numbers.
 SHORT_NUMBER = 2**31
 SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
@@ -155,7 +155,7 @@ class _Masking:
         self._kinds = kinds
 
     def walk_field(self, field: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Mask a field; of lists of records, the names in a record are our own."""
+        """Mask a field; in lists of records, the keys are our own."""
         if field in NAME_FIELDS and isinstance(value, str):
             return self._mask(value, is_name=True)
         if field not in RECORD_FIELDS or not isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Fields of texts that people type: masked before they are compared, stored or used."""
+"""Fields of typed texts, masked before they are compared, stored or used."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ class _Redacted(Field):
     """The base of both fields: the row holds the masked text once it is saved."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:  # noqa: ANN401
-        """Mask the row's own attribute, so that later uses of the row have no other."""
+        """Mask the attribute of the row as well, so that later uses have the masked text."""
         value = super().pre_save(model_instance, add)
         if isinstance(value, str):
             value = mask_typed(value, self.max_length)
@@ -55,7 +55,7 @@ class _Redacted(Field):
         return value
 
     def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:  # noqa: ANN401
-        """Mask what `update()` and `bulk_update()` write without a row."""
+        """Mask the values of `update()` and `bulk_update()`, which have no row."""
         if isinstance(value, str):
             value = mask_typed(value, self.max_length)
         return super().get_db_prep_save(value, connection)
@@ -73,12 +73,12 @@ class _Redacted(Field):
 
 
 class RedactedCharField(_Redacted, CharField):
-    """A short text that a person types."""
+    """A short typed text."""
 
     plain = "CharField"
 
 
 class RedactedTextField(_Redacted, TextField):
-    """A longer text that a person types."""
+    """A longer typed text."""
 
     plain = "TextField"

@@ -79,12 +79,12 @@ _weak_kinds: set[str] = set()
 
 
 def weak_kinds() -> list[str]:
-    """Name the kinds of the values that were too short to be masked."""
+    """Return the kinds of registered values that are too short to be masked."""
     return sorted(_weak_kinds)
 
 
 def register_secret(value: str, kind: str = "known") -> bool:
-    """Mask this value in every encoding from now on; False (and a warning) when weak.
+    """Mask this value in every encoding from now on; return False and warn if it is weak.
 
     Values under 8 characters are refused: they would mask ordinary text. `manage.py
     check` names the kinds that were.
@@ -110,7 +110,7 @@ def register_passing_secret(value: str, kind: str) -> None:
 
 
 def register_settings_secrets() -> None:
-    """Register what the settings hold: keys and the passwords of every address."""
+    """Register the secrets in settings: keys, and the passwords in addresses."""
     database = settings.DATABASES["default"]
     for value, kind in (
         (settings.SECRET_KEY, "secret_key"),

@@ -30,7 +30,7 @@ MOST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class StoredTexts:
-    """Stored texts: a model, its key, the fields that hold them, the way to the project."""
+    """A source of stored texts: a model, its key, the text fields, the path to the project."""
 
     model: type[models.Model]
     texts: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ _sources: list[StoredTexts] = []
 
 
 def register_texts(*sources: StoredTexts) -> None:
-    """Add what a feature stores; call it when its app is ready."""
+    """Register the stored texts of a feature; to be called when its app is ready."""
     _sources.extend(source for source in sources if source not in _sources)
 
 

@@ -129,7 +129,7 @@ def _load(project_id: int) -> OwnRules | None:
 
 
 def _compiles(rule: OwnRule) -> bool:
-    """Patterns are compiled before they are saved; another RE2 may think otherwise."""
+    """Whether a pattern compiles: it did when it was saved, but RE2 versions differ."""
     try:
         OwnRules([rule])
     except BadPatternError as error:

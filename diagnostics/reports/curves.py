@@ -1,7 +1,7 @@
-"""The curve of a model as a picture: shares in equal slots, in few bytes.
+"""The curve of a model as a small picture: shares in equal slots.
 
-A PNG of five colours, which zlib alone writes. Mail programs show it on light and on dark
-paper: what is not drawn is transparent, and each colour is legible on both.
+A PNG of five colours, written with zlib only. Mail clients show it on light and dark
+backgrounds: the background is transparent, and each colour is legible on both.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from struct import pack
 from zlib import compress, crc32
 
 WIDTH, HEIGHT = 1120, 200
-"""In pixels, twice the size at which it is shown."""
+"""In pixels, twice the displayed size."""
 EDGE, DASH, AXIS = 5, 16, 2
 LEAST_TOP = 0.05
 PAPER, CALM, LINE, BAD, BAD_EDGE = range(5)
@@ -63,7 +63,7 @@ def _level(share: float, top: float) -> int:
 
 
 def _dashed(rows: Iterator[bytes], at: int) -> Iterator[bytes]:
-    """Draw the baseline, as dashes, over three rows."""
+    """Yield rows with the baseline as dashes over three of them."""
     for place, row in enumerate(rows):
         if abs(place - at) <= 1:
             yield bytes(LINE if x // DASH % 2 else pixel for x, pixel in enumerate(row))

@@ -88,7 +88,7 @@ class AdviceFigures(ReportFigures):
 
 
 class IncidentInPeriod(ReportFigures):
-    """One incident: what it was, its cause, and how it ended (empty while it is open)."""
+    """One incident: title, cause, and how it ended (empty while it is open)."""
 
     title: str
     severity: str
@@ -100,7 +100,7 @@ class IncidentInPeriod(ReportFigures):
 
 
 class IncidentFigures(ReportFigures):
-    """Incidents that were open in the period; medians of those that got so far, in seconds."""
+    """Incidents open in the period; medians in seconds, of those acknowledged or resolved."""
 
     count: int
     open: int
@@ -172,7 +172,7 @@ def status_of(model: ModelFigures) -> SeriesState:
 
 
 def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:
-    """Order models by standing and incidents, then by the lower bound of their share."""
+    """Return models sorted by state and incidents, then by the lower bound of their share."""
 
     def rank(model: ModelFigures) -> tuple[bool, int, bool, float, int]:
         low = wilson_interval(model.degraded, model.runs)[0] if model.runs else 0.0

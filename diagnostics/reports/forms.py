@@ -104,7 +104,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
             del self.fields["address"]
 
     def clean_zone(self) -> str:
-        """Refuse what is no zone."""
+        """Refuse an unknown zone."""
         try:
             return read_zone(self.cleaned_data["zone"]).key
         except ValueError as error:

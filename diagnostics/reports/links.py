@@ -22,7 +22,7 @@ from diagnostics.reports.subscriptions import pause, unsubscribe
 
 
 class LinkAction(StrEnum):
-    """What a link does."""
+    """The action of a link."""
 
     UNSUBSCRIBE = "unsubscribe"
     PAUSE = "pause"
@@ -78,7 +78,7 @@ def _signer(order: LinkAction) -> Signer:
 BY = "link in a report mail"
 
 
-# Who has the link may use it: it is what a cookie would prove elsewhere.
+# The link is the credential, in place of a session cookie.
 @csrf_exempt
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -108,6 +108,6 @@ def _answer(
 ) -> HttpResponse:
     context = {"order": order.value, "what": what, "subscription": subscription}
     answer = render(request, "reports/order.html", context, status=status)
-    # The address is the permission: it must not go along to where a link leads.
+    # The address is the credential, so it must not leak as a referrer.
     answer["Referrer-Policy"] = "no-referrer"
     return answer

@@ -18,7 +18,7 @@ CADENCES = ("daily", "weekdays", "weekly", "monthly")
 
 
 def read_filter(query: str) -> str:
-    """Write a query string in the language of the filter bar."""
+    """Return a query string in the language of the filter bar."""
     selection = read_selection(dict(parse_qsl(query)))
     return write_query(Query(selection.terms, selection.text.words))
 
@@ -33,7 +33,7 @@ class Cadence(models.TextChoices):
 
 
 class Subscription(models.Model):
-    """A person or address that receives a report, at a local time of its zone.
+    """A person or address that receives a report, at a local time in its zone.
 
     For a saved view or a query; both empty means the whole project.
     """
@@ -99,12 +99,12 @@ class Subscription(models.Model):
 
     @property
     def title(self) -> str:
-        """What its reports are called: the view, else the filter, else the project."""
+        """The title of its reports: the view, else the filter, else the project."""
         return self.view.name if self.view else read_filter(self.query) or self.project.name
 
     @property
     def recipient(self) -> str:
-        """Where its mails go; empty when the person has no address."""
+        """The address of its mails; empty if the person has none."""
         return self.user.email if self.user else self.address
 
     @property

@@ -40,7 +40,7 @@ class ReportPeriod:
 
     @property
     def days(self) -> int:
-        """How many dates it spans."""
+        """The number of dates."""
         return (self.after - self.first).days
 
     @property
@@ -49,7 +49,7 @@ class ReportPeriod:
         return self.after - DAY
 
     def before(self) -> "ReportPeriod":
-        """The same number of days right before it."""
+        """Return the same number of days right before it."""
         return ReportPeriod(self.first - self.days * DAY, self.first, self.zone)
 
 

@@ -60,7 +60,7 @@ MOST_ADVICE = 3
 LISTED_INCIDENTS, MOST_INCIDENTS = 8, 500
 # Resolutions that name no cause.
 NO_CAUSES = (Incident.Cause.RECOVERED, Incident.Cause.NEW_USUAL_LEVEL, Incident.Cause.OTHER)
-# A project has hardly more models; a report names the worst.
+# Few projects have more models; a report names the worst.
 MOST_MODELS = 200
 
 
@@ -254,7 +254,7 @@ def _read_models(
 
 
 def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
-    """Return all models together."""
+    """Return the total of all models."""
     apart = {"name", "url", "curve", "state_at_end", "since", "incidents", "retry_usd"}
     fields = [name for name in ModelFigures.model_fields if name not in apart]
     sums = {name: sum(getattr(model, name) for model in models) for name in fields}

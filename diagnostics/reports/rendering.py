@@ -81,13 +81,13 @@ LONGEST_MODEL = 48
 
 
 def subject_of(document: ReportDocument) -> str:
-    """Write the subject: what, how often, how bad, which model, since when."""
+    """Return the subject: title, cadence and a short verdict."""
     word = CADENCE_WORDS.get(document.cadence, document.cadence)
     return clean_subject(f"{document.title[:LONGEST_TITLE]} {word}: {_short_verdict(document)}")
 
 
 def moment_of(at: datetime, document: ReportDocument) -> str:
-    """Write a time in the report's zone: `Thu 14:30 Europe/Berlin`, or `12 Nov 14:30 …`."""
+    """Return a time in the report's zone: `Thu 14:30 Europe/Berlin`, or `12 Nov 14:30 …`."""
     local = at.astimezone(ZoneInfo(document.zone))
     day = f"{local:%a}" if document.until - at <= WEEK else f"{local.day} {local:%b}"
     return f"{day} {local:%H:%M} {document.zone}"

@@ -31,7 +31,7 @@ logger = structlog.get_logger(__name__)
 
 BATCH = 200
 MOST_BATCHES = 25
-# Longer than clocks of machines differ.
+# More than the clocks of machines differ.
 LEASE = timedelta(minutes=15)
 ERROR_BYTES = 300
 PERMANENT = 500
@@ -65,7 +65,7 @@ class Rendered:
 
 
 def send_waiting() -> int:
-    """Send what is due, oldest first; returns how many mails were taken by the server."""
+    """Send due mails, oldest first; return how many the server accepted."""
     sent, rendered = 0, Rendered()
     for _ in range(MOST_BATCHES):
         claimed = claim(clock.now())

@@ -92,7 +92,7 @@ def unsubscribe(subscription: Subscription, by: Actor) -> None:
 
 
 def skipped_words(subscription: Subscription, skipped: list[str]) -> str:
-    """List the periods that were passed over, by their first days."""
+    """Return a sentence on the skipped periods, by their first days."""
     zone = ZoneInfo(subscription.zone)
     days = [datetime.fromisoformat(since).astimezone(zone) for since in skipped]
     if not days:

@@ -63,7 +63,7 @@ def _mail_context(letter: Letter, personal: Mapping[str, str]) -> dict[str, Any]
 
 
 LISTED = 25
-# A page stays small, also that of an administrator of many readers.
+# Bounds the page of an administrator of many recipients.
 MOST_ROWS = 50
 EIGHT = time(8)
 

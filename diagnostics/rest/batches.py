@@ -175,13 +175,13 @@ def _check_count(count: int) -> None:
 
 
 def _check_keys(body: bytes) -> None:
-    """Count what can only be keys: in a text, the quote before the colon is escaped."""
+    """Refuse a body with too many keys: inside a text the quote before a colon is escaped."""
     if body.count(b'":') - body.count(b'\\":') > MAX_KEYS:
         raise TooLargeError(f"at most {MAX_KEYS} keys in a request")
 
 
 def _parse(body: bytes, number: int = 1) -> JSON:
-    """Parse the body, or its line of this number."""
+    """Parse the body, or the line with this number."""
     _check_keys(body)
     try:
         value: JSON = parse_json(mend_surrogates(body), MAX_PLAIN_BYTES)

@@ -62,7 +62,7 @@ class BodyTooLargeError(APIException):
 
 
 class BodyShapeError(APIException):
-    """422: JSON, but no list of events, or no object."""
+    """422: JSON, but not the expected list or object."""
 
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
 
@@ -166,7 +166,7 @@ def _read_kind(request: HttpRequest, allowed: Collection[str]) -> str:
 
 @contextmanager
 def refusing_body() -> Iterator[None]:
-    """Turn what a body is refused for into an answer."""
+    """Turn the errors of a refused body into responses."""
     try:
         yield
     except JsonTextError as error:

@@ -21,7 +21,7 @@ class BadCursorError(ValueError):
 
 
 def write_cursor(at: datetime, key: object) -> str:
-    """Write the time and the key of a page's last row."""
+    """Return the cursor of a page's last row, by its time and key."""
     return _write(at.isoformat(), key)
 
 
@@ -42,7 +42,7 @@ def read_cursor(cursor: str, kind: type[Key]) -> tuple[datetime, Key]:
 
 
 def write_count_cursor(count: int, key: object) -> str:
-    """Write the count by which a list is ordered and the key of a page's last row."""
+    """Return the cursor of a page's last row, by its count and key."""
     return _write(str(count), key)
 
 

@@ -1,4 +1,4 @@
-"""/api/docs/: the OpenAPI document as a page of our own, without any script."""
+"""/api/docs/: the OpenAPI document as a page without scripts."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation, ready to be shown."""
+    """One operation, ready for display."""
 
     anchor: str
     method: str
@@ -39,14 +39,14 @@ def api_docs(request: HttpRequest) -> HttpResponse:
 
 @cache
 def read_document() -> Json:
-    """Generate the OpenAPI document once: it does not change while we run."""
+    """Return the OpenAPI document, generated once per process."""
     generator: Any = SchemaGenerator
     document: Json = generator().get_schema(request=None, public=True)
     return document
 
 
 def list_operations(document: Json) -> Iterator[Operation]:
-    """Walk the paths of a document in order."""
+    """Return the operations of a document in order."""
     for path, methods in sorted(document["paths"].items()):
         for method in METHODS:
             if method in methods:

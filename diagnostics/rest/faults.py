@@ -15,7 +15,7 @@ from rest_framework.views import exception_handler
 from diagnostics.rest.cursors import BadCursorError
 
 RETRY_SECONDS = 5
-# Away, overloaded, shutting down, out of room, or (internal) a standby that only reads.
+# Down, overloaded, shutting down, out of space, or (internal) a read-only standby.
 DATABASE_FAULTS = (OperationalError, InterfaceError, InternalError)
 
 

@@ -130,7 +130,7 @@ def read_limit(params: Mapping[str, str]) -> int:
 
 
 def read_list_limit(request: Request, most_streamed: int) -> int | None:
-    """Read the `limit` of a list: of its page, or of all that is streamed."""
+    """Return the `limit` of a list: of its page, or of the whole stream."""
     is_page = request.accepted_renderer.format == "json"
     return read_optional_limit(request.query_params.dict(), MAX_LIMIT if is_page else most_streamed)
 

@@ -55,9 +55,9 @@ class ProblemResource(Resource):
 
 
 ROW_PROBLEMS = dict.fromkeys((401, 403, 404), ProblemResource)
-"""What a key or an unknown row may be refused for."""
+"""The refusals of a key or an unknown row."""
 BODY_PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemResource)
-"""What a key or a body may be refused for before its content is judged."""
+"""The refusals of a key or a body before its content is checked."""
 REFUSALS = dict.fromkeys((400, 401, 403, 413, 415, 422, 429, 503), ProblemResource)
 """The error responses of any endpoint with a body."""
 EXPORTS: dict[Any, Any] = {

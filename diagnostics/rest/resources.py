@@ -44,7 +44,7 @@ class Listed(Resource, Generic[ItemT]):
 
 
 class Paged(Listed[ItemT], Generic[ItemT]):
-    """A page of a list; `next` is the cursor of the page behind it."""
+    """A page of a list; `next` is the cursor of the next page."""
 
     next: str | None
 
@@ -57,7 +57,7 @@ class CoversResource(Resource):
 
 
 class Counted(Paged[ItemT], Generic[ItemT]):
-    """A page of a list of counts, and which times they are of."""
+    """A page of a list of counts, and the counted times."""
 
     covers: CoversResource
 
@@ -86,7 +86,7 @@ class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] 
 
     def get_name(self, auto_schema: AutoSchema, direction: str) -> str:
         """Return the name of the component."""
-        # The same model is met as a class and, inside of others, by its name.
+        # The same model occurs as a class and, inside others, by its name.
         set_override(self.target, "suppress_collision_warning", True)
         name: str = self.target.__name__
         return name.removesuffix(SUFFIX)
@@ -95,7 +95,7 @@ class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] 
         """Return the schema; models inside become components of their own."""
         mode: JsonSchemaMode = "validation" if direction == "request" else "serialization"
         described = _schema_of(self.target, mode)
-        # The generator names enums itself, apart where two classes have the same name.
+        # The generator names enums itself, and keeps apart two classes with the same name.
         enums = {name: part for name, part in described.get("$defs", {}).items() if "enum" in part}
         schema: Json = _inline_references(described, enums)
         for name, part in schema.pop("$defs", {}).items():

@@ -1,1 +1,1 @@
-"""What a page or an answer is narrowed to: filters, the query language, time ranges."""
+"""Selections of pages and responses: filters, the query language, time ranges."""

@@ -102,7 +102,7 @@ def matches(column: str, term: Term) -> Q:
         return Q(**{f"{column}__isnull": True})
     if term.is_exact:
         return Q(**{column: term.value})
-    # The beginning of a reference is what people have of it.
+    # Users often have only the beginning of a reference.
     lookup = "startswith" if term.field == "correlation_id" else "icontains"
     return Q(**{f"{column}__{lookup}": term.value})
 
@@ -149,7 +149,7 @@ def _payload_exists(condition: Q, days: Days) -> Exists:
 
 COLUMNS = frozenset((*SERIES, *VERSION))
 TABLES: Mapping[str, Sequence[str]] = {"series": SERIES, "version": VERSION}
-"""What rollup rows are counted by: the fields of each table."""
+"""The fields of each dimension table of rollups."""
 NARROWED = " AND {0}_id IN (SELECT id FROM diagnostics_{0} WHERE project_id = %(project)s {1})"
 
 
@@ -159,7 +159,7 @@ def write_terms(
     """Write `AND ...` for each field; the values are the parameters `term_<place>`.
 
     Any of a field's positive terms must hold, and none of its negative ones. `tables`
-    names the tables `series` and `version` where a bare column would be ambiguous;
+    names the tables `series` and `version` if a bare column would be ambiguous;
     fields that are not `among` these are passed over.
     ValueError for a field that neither series nor versions have.
     """
@@ -206,7 +206,7 @@ def _write_term(column: str, place: int, term: Term) -> str:
 
 
 TEXTS = {"errors_text": "validation_errors::text"}
-"""What is searched of the details as text, where it is none."""
+"""The expressions that search a non-text column of the details as text."""
 FOUND = "strpos(upper({text}), upper(%(word_{place})s)) > 0"
 
 

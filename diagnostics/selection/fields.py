@@ -1,4 +1,4 @@
-"""What rows can be narrowed by, and what answers it: rollups at any size, or raw events."""
+"""The fields of a selection, and what serves them: rollups at any size, or raw events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ SERVED = "served"
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A name to narrow by: a parameter, a key of `q`, and the column of that name."""
+    """A filter: a parameter, a key of `q`, and the column of that name."""
 
     name: str
     meaning: str = "exact; - asks for null"
-    """As the API describes the parameter."""
+    """The description of the parameter in the API."""
     short: str = ""
     """Its short name in `q`; the full name works, too."""
     other: str = ""
@@ -37,7 +37,7 @@ VERSION = (
     Dimension("release"),
     Dimension(SERVED, 'who answered, as "model at upstream"; - asks for the requested model'),
 )
-"""Columns of the second hour rollup."""
+"""Columns of the hourly rollup by version."""
 COUNTED = (
     Dimension("kind", "event kind or parse error type", "", "type", True, False),
     Dimension("outcome", "how runs ended", "", "", True, False),
@@ -51,7 +51,7 @@ RAW = (
     Dimension("pointer", "of a validation error, exact", "", "path", True, False),
     Dimension("code", "of a validation error, exact", is_exact=True, is_nullable=False),
 )
-"""Nothing is counted by these: raw events are read."""
+"""Fields without counts, which need raw events."""
 DIMENSIONS = (*SERIES, *VERSION, *COUNTED, *RAW)
 
 SERIES_FIELDS = tuple(field.name for field in SERIES)
@@ -72,7 +72,7 @@ OUTCOMES: Mapping[str, Mapping[str, object]] = {
     "provider_failed": {"kind": "degraded", "reason": "provider_failed"},
     "budget_exhausted": {"kind": "degraded", "reason": "budget_exhausted"},
 }
-"""How a run ended, and what its last event is then."""
+"""The outcomes of a run, each with the conditions on its last event."""
 LONGEST_VALUE = 200
 UNKNOWN = "-"
 """Null in a query, which is a value (not reported)."""

@@ -168,7 +168,7 @@ def _part_at(text: str, place: int, stops: str) -> tuple[str, bool, int]:
 
 
 def _quoted(value: str) -> str:
-    """Quote a value where it would be read as something else."""
+    """Return a value, quoted if it would be parsed differently."""
     is_plain = not SPECIAL & set(value) and not value.startswith("=")
     if value and is_plain and value != UNKNOWN:
         return value

@@ -1,4 +1,4 @@
-"""Ranges of time: presets that end now, and times as people and programs write them."""
+"""Time ranges: presets that end now, and the parsing of times."""
 
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

@@ -38,7 +38,7 @@ NOTHING = Query()
 ROLLUP_FIELDS = frozenset((*SERIES_FIELDS, *VERSION_FIELDS))
 RAW_SPAN = timedelta(days=7)
 MOST_DIGITS = 9
-# Found by an index in every day there is: no need to stay within seven.
+# Indexed in every partition, so searches are not limited to seven days.
 INDEXED_FIELDS = frozenset({"correlation_id", "name", "reason"})
 
 
@@ -84,14 +84,14 @@ class Selection:
 
     @property
     def span(self) -> timedelta:
-        """How far the range reaches back."""
+        """The length of the range."""
         if self.begin and self.end:
             return self.end - self.begin
         return RANGES[self.range]
 
     @property
     def range_words(self) -> str:
-        """The range as it is read: `24 h`."""
+        """The range in words: `24 h`."""
         if self.begin is None:
             return f"{self.range[:-1]} {self.range[-1]}"
         return self.words_of(*((self.begin, self.end) if self.end else (self.begin,)))
@@ -145,7 +145,7 @@ class Selection:
 
     @property
     def rollup_terms(self) -> tuple[Term, ...]:
-        """The conditions that rollups can meet."""
+        """The conditions that rollups can express."""
         return (*self.series_terms, *self.version_terms)
 
     @property
@@ -166,7 +166,7 @@ class Selection:
         return replace(self, filters=filters, text=Query(terms))
 
     def since(self, until: datetime) -> datetime:
-        """Where the range begins when it ends at `until`."""
+        """Return the start of the range that ends at `until`."""
         return self.begin or until - self.span
 
     def window(self, now: datetime) -> tuple[datetime, datetime]:

@@ -1,1 +1,1 @@
-"""Rows and how long they stay: partitions, rollups, retention, the outbox."""
+"""Storage: events, partitions, rollups, retention, the outbox."""

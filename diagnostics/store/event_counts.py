@@ -23,7 +23,7 @@ WORDS = -(-len(PACKED) // PER_WORD)
 PLACES = {name: divmod(place, PER_WORD) for place, name in enumerate(PACKED)}
 CALLS = frozenset({"succeeded", "parse_invalid", "provider_error"})
 CALL_TYPES = frozenset({"timeout", "provider_error", "rate_limited"})
-# Degraded events, no stub, by reason; any other is a failure to parse.
+# Degraded events without a stub, by reason; the default is a parse failure.
 ENDS = {
     "circuit_open": "circuit_open",
     "provider_failed": "provider_failed",
@@ -121,7 +121,7 @@ def _attempt_names(kind: str, attempt: int) -> Iterator[str]:
         yield f"tried_{attempt}"
     if kind == "succeeded":
         yield "succeeded"
-    # Which attempt a span was may be known only later (place_calls.sql counts it then).
+    # The attempt of a span may be known only later; place_calls.sql counts it then.
     if kind == "succeeded" and attempt:
         yield "runs"
         yield "ok_first" if attempt == 1 else "repaired"

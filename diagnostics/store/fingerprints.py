@@ -54,7 +54,7 @@ class FailureKind:
 
     @property
     def fingerprint(self) -> UUID:
-        """The same for all failures of this kind, on any machine."""
+        """The fingerprint: the same for all failures of this kind, on any machine."""
         return _fingerprint(self)
 
 

@@ -1,4 +1,4 @@
-"""Taking events out of the tables again, and out of everything that counts them."""
+"""Deleting events, and removing them from all counts."""
 
 from typing import Any
 

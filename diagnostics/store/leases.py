@@ -21,7 +21,7 @@ from diagnostics.store.queue_marks import drained_until
 
 logger = structlog.get_logger(__name__)
 
-# A row whose workers died as often as this is poison.
+# After this many dead workers a row is poison.
 MAX_STARTS = 3
 BATCH = 100
 # The statuses of rows in progress or waiting.
@@ -98,7 +98,7 @@ def _renew_until(
         except LeaseLostError:
             return
         except DatabaseError as error:
-            # The lease outlives some failures; the fence decides in the end.
+            # The lease outlives some failures; the fence is what protects the row.
             logger.warning("lease_not_renewed", error=type(error).__name__)
         finally:
             # Each thread has a connection of its own.

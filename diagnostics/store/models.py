@@ -10,7 +10,7 @@ from failsoft.events import EventKind, event_name
 
 
 class Event(models.Model):
-    """An event: about 165 bytes, no model output."""
+    """An event: about 165 bytes, without model output."""
 
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
@@ -39,7 +39,7 @@ class Event(models.Model):
     latency_ms = models.IntegerField(null=True)
     input_tokens = models.IntegerField(null=True)
     output_tokens = models.IntegerField(null=True)
-    # `late` or `future` when the time was implausible on arrival: moves no alert.
+    # `late` or `future` if the time was implausible on arrival: such events affect no alert.
     time_mark = models.TextField(null=True)
     # Why a call gave no answer; and whether the prompt of an attempt was simplified.
     call_error_type = models.TextField(null=True)

@@ -1,6 +1,6 @@
-"""The outbox: what must reach the broker is a row first.
+"""The outbox: messages for the broker are rows first.
 
-A message is sent at least once: the receiver claims its work by a row of its own.
+A message is sent at least once; the receiver claims its work by a row of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from failsoft.json_values import JSON
 
 RELAY_TASK = "diagnostics.tasks.relay_outbox"
 RELAY_QUEUE = "fold"
-# Beat wakes the relay every second anyway: a broker that hangs costs a request 2 s each time.
+# Beat wakes the relay every second anyway, and a hanging broker costs a request 2 s each time.
 PAUSE_SECONDS = 30.0
 
 
@@ -58,7 +58,7 @@ KEEP_SENT = timedelta(hours=24)
 PURGE_BATCH = 10_000
 LONGEST_PAUSE = timedelta(hours=1)
 ERROR_BYTES = 500
-# What a broker that is down raises, whatever the transport.
+# The exceptions of a broker that is down, for any transport.
 BROKER_ERRORS = (OperationalError, ConnectionError, TimeoutError)
 
 
@@ -151,7 +151,7 @@ def relay_all() -> int:
 
 
 def purge_sent() -> int:
-    """Delete messages sent more than a day ago; returns how many."""
+    """Delete messages sent more than a day ago; return how many."""
     old = OutboxMessage.objects.filter(sent_at__lt=clock.now() - KEEP_SENT)
     return delete_oldest(old, "sent_at", PURGE_BATCH)
 

@@ -20,7 +20,7 @@ NAME = re.compile(r"(?P<table>.+)_(?P<unit>[dm])(?P<digits>[0-9]{6,8})")
 
 
 class Unit(StrEnum):
-    """How much time a partition holds."""
+    """The time unit of a partition."""
 
     DAY = "d"
     MONTH = "m"
@@ -41,12 +41,12 @@ class PartitionPeriod:
 
     @property
     def begin(self) -> datetime:
-        """Its first moment."""
+        """The start of the period."""
         return datetime.combine(self.first, time.min, tzinfo=UTC)
 
     @property
     def end(self) -> datetime:
-        """The first moment after it."""
+        """The end of the period."""
         return datetime.combine(self.next().first, time.min, tzinfo=UTC)
 
     def next(self) -> "PartitionPeriod":
@@ -145,7 +145,7 @@ def are_days_ready() -> bool:
 
 
 def partition_name(table: PartitionedTable, period: PartitionPeriod) -> str:
-    """Name the partition of a period: `<table>_d20261121`, `<table>_m202611`."""
+    """Return the name of a partition: `<table>_d20261121`, `<table>_m202611`."""
     return f"{table.name}_{period.suffix}"
 
 

@@ -26,7 +26,7 @@ SHARE = 10
 
 
 def send_mark(queue: str) -> bool:
-    """Send the mark of this slot to a queue; False when the queue needs none in this slot."""
+    """Send the mark of this slot to a queue; return False if the queue needs none."""
     now = clock.now()
     if not _is_due(queue, now):
         return False
@@ -37,7 +37,7 @@ def send_mark(queue: str) -> bool:
 
 
 def note_mark(queue: str, at: datetime) -> None:
-    """Note that a worker has taken the mark of this time; marks may arrive out of order."""
+    """Record that a worker took the mark of this time; marks may arrive out of order."""
     name = drained_heartbeat(queue)
     row, is_new = Heartbeat.objects.get_or_create(name=name, defaults={"at": at})
     if not is_new:

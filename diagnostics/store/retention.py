@@ -41,7 +41,7 @@ def delete_in_batches(delete: Callable[[int], int], batch: int) -> int:
 
 
 def delete_oldest(rows: QuerySet[Any], column: str, batch: int) -> int:
-    """Delete rows, the oldest by a column first, with all that hangs on them."""
+    """Delete rows, the oldest by a column first, with their dependants."""
     by_age = rows.order_by(column).values_list("pk", flat=True)
     every = rows.model._default_manager
 
@@ -66,12 +66,12 @@ GROWING = ("diagnostics_event", "diagnostics_event_payload")
 
 @dataclass(frozen=True, slots=True)
 class StorageSize:
-    """Room on disk of a table with all its partitions and indexes."""
+    """The size of a table with its partitions and indexes."""
 
     table: str
     bytes: int
     rows: int
-    """Estimated, as the planner sees it."""
+    """The planner's estimate."""
     partitions: int
 
 

@@ -36,7 +36,7 @@ INVALID: tuple[str, ...] = (
     "refusal",
     "other_invalid",
 )
-"""Invalid answers by type of error."""
+"""Invalid answers by error type."""
 
 CALL_ERRORS: tuple[str, ...] = (
     "call_timeout",

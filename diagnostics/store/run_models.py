@@ -1,4 +1,4 @@
-"""Rows of runs: what the list of runs reads."""
+"""Rows of runs, for the list of runs."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models

@@ -16,7 +16,7 @@ HOURS_KEPT = timedelta(days=395)
 
 
 class Grain(StrEnum):
-    """How much time a row counts."""
+    """The time that a row covers."""
 
     MINUTE = "minute"
     HOUR = "hour"
@@ -32,7 +32,7 @@ WIDTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of a window whose rows are all of one grain: since <= bucket < until."""
+    """A part of a window with rows of one grain: since <= bucket < until."""
 
     grain: Grain
     since: datetime
@@ -41,7 +41,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """A stretch of time that rollup rows fill exactly; since <= t < until."""
+    """A time range that rollup rows cover exactly; since <= t < until."""
 
     since: datetime
     until: datetime
@@ -49,16 +49,16 @@ class TimeWindow:
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """The stretches that make it up, oldest first."""
+        """The segments of the window, oldest first."""
         return self.segments_to(Grain.DAY)
 
     def segments_to(self, coarsest: Grain) -> Sequence[Segment]:
-        """The stretches that make it up, of no coarser grain, oldest first."""
+        """Return the segments of the window, of no coarser grain, oldest first."""
         return _split(self.since, self.until, self.finest, coarsest)
 
     @property
     def in_hours(self) -> "TimeWindow":
-        """The same range by rows of hours at least: what is known of versions and groups."""
+        """The window in rows of at least hours, as versions and groups are counted."""
         hour = WIDTHS[Grain.HOUR]
         first, last = floor(self.since, hour), floor(self.until, hour)
         return TimeWindow(first, max(last, first + hour), _coarser(self.finest, Grain.HOUR))
@@ -140,19 +140,19 @@ def _split(since: datetime, until: datetime, finest: Grain, coarsest: Grain) -> 
 
 @dataclass(frozen=True, slots=True)
 class RunBucket:
-    """Runs that ended in one stretch of time, and how many of them degraded."""
+    """Runs that ended in a time range, and how many degraded."""
 
     runs: int
     degraded: int
 
     @property
     def share(self) -> float:
-        """Degraded share, 0 when nothing ran."""
+        """The degraded share, 0 without runs."""
         return self.degraded / self.runs if self.runs else 0.0
 
 
 def merged(buckets: Sequence[RunBucket], together: int) -> list[RunBucket]:
-    """Add up neighbouring buckets, `together` at a time."""
+    """Return sums of neighbouring buckets, `together` at a time."""
     return [
         RunBucket(
             sum(bucket.runs for bucket in buckets[place : place + together]),

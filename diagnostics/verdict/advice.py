@@ -1,4 +1,4 @@
-"""What to change, by the cause and the kind of failure, with the evidence for it."""
+"""Advice by cause and kind of failure, with evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from diagnostics.verdict.suspects import Cause
 
 LONGEST_PLACE = 80
 MOST_REASONING = 0.5
-"""Of the output tokens, from which part on reasoning has used up the budget."""
+"""The share of output tokens from which on reasoning has used up the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ BY_CAUSE: Mapping[str, CauseAdvice] = {
     ),
 }
 CHANGES = frozenset({Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.PAIR})
-"""Causes that are a change of ours."""
+"""Causes that are a change on our side."""
 
 
 @dataclass(frozen=True, slots=True)

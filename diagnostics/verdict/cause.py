@@ -30,9 +30,9 @@ from diagnostics.verdict.suspects import (
 MOST_OF_IT = 0.8
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 WELL = 2.5
-"""How much likelier (log) calls must go as usual than be hit, to be compared with."""
+"""How much likelier (log) calls must be at their baseline than hit, to be a comparison."""
 HIT = 0.0
-"""A part that is less well than this is likelier hit than not."""
+"""A part with a lower log ratio is more likely hit than not."""
 ANOTHER_WEIGHT = 6.0
 """The unexplained weight from which on there is a second cause."""
 LEAST_CALLS = 20
@@ -46,7 +46,7 @@ TOLERANCE = 4.0
 LEAST_OF_BEST = 0.6
 """The share of the best weight that a complete explanation must have."""
 LEAST_PART = 0.1
-"""Of the kind that rose most, what another must have to count as risen."""
+"""The share of the largest rise that another kind must have to count as risen."""
 ANOTHER_SHARE = 0.06
 """The unexplained share from which on there is a second cause."""
 MOST_TRIED = 14
@@ -70,7 +70,7 @@ PARTS: Mapping[Cause, Sequence[Callable[[Dimensions], object]]] = {
     Cause.SOURCE: (_model_of, lambda place: place.prompt_version),
     Cause.VALIDATOR: (_model_of, source_of, lambda place: place.prompt_version),
 }
-"""By what the calls of a suspect are divided: none of the parts may go well."""
+"""How the calls of a suspect are divided: none of the parts may succeed."""
 OTHERS: Mapping[Cause, Callable[[Dimensions], object]] = {
     Cause.PROVIDER_OUTAGE: lambda place: place.provider,
     Cause.MODEL: _model_of,
@@ -461,7 +461,7 @@ def _strongest(explanations: Sequence[Explanation]) -> list[Suspect]:
 
 
 def shares_of(cells: Sequence[CountCell], baseline: FailureBaseline) -> tuple[ExcessShare, ...]:
-    """Divide excess and calls by every dimension, the largest part of the excess first."""
+    """Return the shares of excess and calls by every dimension, the largest first."""
     calls = sum(cell.attempts for cell in cells)
     excesses = [(cell, sum(excess_of(cell, baseline).values())) for cell in cells]
     excess = sum(cell_excess for _, cell_excess in excesses)

@@ -14,7 +14,7 @@ TRANSPORT = frozenset(CALL_ERRORS)
 """Kinds of failure without any answer."""
 LIMITED = "call_rate_limited"
 USUAL_SHARE = 0.002
-"""What is expected of a kind of failure that a model never showed."""
+"""The expected share of a kind of failure that a model never had."""
 USUAL_CALLS = 50
 HIGHEST_USUAL = 0.95
 LEAST_TOLD = 20
@@ -106,7 +106,7 @@ class FailureBaseline:
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "FailureBaseline":
-        """Learn from the cells of a healthy stretch."""
+        """Return the baseline of a healthy stretch."""
         baseline = cls()
         for cell in before:
             for level in _levels(cell.place):
@@ -127,7 +127,7 @@ class FailureBaseline:
 
 
 def _levels(place: Dimensions) -> tuple[object, ...]:
-    """Everything, the series, its calls from one source."""
+    """Return the levels of a place: everything, its series, its series and source."""
     return (None, place.series, (place.series, place.source))
 
 
@@ -167,9 +167,9 @@ ENDS = ("attempts", "succeeded", "runs", "degraded", "repaired", "provider_faile
 COUNTED: tuple[str, ...] = (*ENDS, *FAILURE_KINDS)
 """The measures of a query, in order."""
 CLEAN = ENDS.index("degraded")
-"""From here on measures count what went wrong."""
+"""The index of the first measure that counts failures."""
 UNANSWERED = "call_provider_error"
-"""What a run met at least that ended because its provider failed."""
+"""The kind of at least one failure in a run that ended because its provider failed."""
 
 
 class CallTotals(NamedTuple):

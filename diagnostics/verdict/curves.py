@@ -12,7 +12,7 @@ from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to
 from diagnostics.verdict.cells import CallTotals
 
 DRAWN_TOWARDS = 20
-"""Calls of the average series that every series' own are added to."""
+"""The calls of the average series that are added to those of every series."""
 USUAL_WHEN_NEW = 0.004
 """The share of each kind of failure if nothing is known."""
 KNOWN_CALLS = 200
@@ -105,7 +105,7 @@ class PooledCurves:
 
     @property
     def known(self) -> float:
-        """The earlier calls that the usual failures rest on."""
+        """The number of calls behind the baseline."""
         return self._baseline.calls(self._members)
 
     def slots(self, kinds: Sequence[str]) -> list[Slot]:
@@ -156,9 +156,9 @@ HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
 SHORTEST = timedelta(hours=24)
 EARLY = 12
-"""Slots at the begin of a stretch: an onset there may lie before it."""
+"""The first slots of a stretch, where an onset may be before it."""
 MINUTES_REACH = timedelta(hours=47)
-"""Minutes are kept for two days; an hour of reserve."""
+"""Minutes are kept for two days, less an hour of reserve."""
 HOURS_REACH = timedelta(days=8)
 """Beyond, slots are days (UTC), and an onset is examined again by the hour."""
 BEFORE, AFTER = timedelta(days=3), timedelta(days=4)
@@ -179,15 +179,15 @@ class Stretch:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of slots."""
         return -(-(self.window.until - self.origin) // self.width)
 
     def begin(self, slot: int) -> datetime:
-        """When a slot begins."""
+        """Return the start of a slot."""
         return max(self.origin + slot * self.width, self.window.since)
 
     def end(self, slot: int) -> datetime:
-        """When a slot ends."""
+        """Return the end of a slot."""
         return self.origin + (slot + 1) * self.width
 
     def around(self, first: int, last: int) -> "Stretch | None":

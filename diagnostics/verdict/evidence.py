@@ -11,7 +11,7 @@ from failsoft.events import NEAREST_TOOL
 
 MOST_PLACES = 3
 NEAR_BUDGET = 0.95
-"""Of its budget, what an answer has at least that was cut off by it."""
+"""The share of its budget that an answer cut off by it has at least."""
 
 
 @dataclass(frozen=True, slots=True)

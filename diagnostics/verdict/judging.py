@@ -190,14 +190,14 @@ LATELY = tuple(timedelta(hours=hours) for hours in (1, 2, 3))
 SURELY_NO_MORE = 5.0
 """How unlikely (log) it must be that all latest calls of a source were without a version."""
 HIGHEST_PART = 0.95
-"""Of a source's calls, what a version is taken to have at most."""
+"""The largest share of a source's calls that a version is assumed to have."""
 BESIDE = 3.0
 """The gain beyond chance required beside another cause, since many remainders are searched."""
 OF_SERIES = (Cause.PROVIDER_OUTAGE, Cause.MODEL, Cause.VALIDATOR)
 """Causes identified by the dimensions of a series: the remainder needs no versions."""
 UNCLEAR = (None, Cause.MIXED, Cause.NOT_ENOUGH_DATA)
 AROUND = timedelta(hours=6)
-"""How far from the onset a version may begin: at first few calls may have it."""
+"""How far from the onset a version may start: at first it may have few calls."""
 
 
 HOUR = WIDTHS[Grain.HOUR]
@@ -570,7 +570,7 @@ def _degrading(
 ) -> Diagnosis:
     stretch, onset = located.stretch, located.onset
     since = stretch.begin(onset.at)
-    # It may have begun behind the last call of the slot before.
+    # It may have begun after the last call of the previous slot.
     low = max(stretch.begin(onset.low) - stretch.width / 2, stretch.window.since)
     high = stretch.end(onset.high)
     if finding.is_new:

@@ -71,7 +71,7 @@ class Timing:
         return self.high - self.low <= SHARP
 
     def early(self, touches: Callable[[Dimensions], bool]) -> tuple[int, int]:
-        """Count the calls, and those that failed, of a version before the onset."""
+        """Return the calls of a version before the onset, and those that failed."""
         versions = [version for version in self.begun if touches(version.place)]
         return sum(version.calls for version in versions), sum(
             version.failed for version in versions

@@ -1,4 +1,4 @@
-"""Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
+"""Queries of the verdict: curves of series, cells by version, evidence of failures."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

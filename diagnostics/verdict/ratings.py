@@ -47,7 +47,7 @@ SAME = timedelta(hours=2)
 
 
 JUDGED_SPAN = timedelta(days=90)
-"""How far back verdicts and alarms are counted that people judged."""
+"""How far back rated verdicts and alarms are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class JudgedShare:
 
 
 def right_share(project_id: int | None, now: datetime) -> JudgedShare:
-    """Count the verdicts marked in the last 90 days and the right ones; None: all projects."""
+    """Return the share of right verdicts in the last 90 days; None for all projects."""
     marks = VerdictMark.objects.filter(at__gte=now - JUDGED_SPAN)
     if project_id is not None:
         marks = marks.filter(project_id=project_id)

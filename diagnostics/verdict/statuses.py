@@ -33,7 +33,7 @@ logger = structlog.get_logger(__name__)
 Statuses = Mapping[SeriesKey, SeriesStatus]
 NOTHING = RunBucket(0, 0)
 FRESH = timedelta(minutes=3)
-"""A stored row is read for so long: two evaluations may fail or be late."""
+"""How long a stored row is used: two evaluations may fail or be late."""
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
 SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus])
 
@@ -59,7 +59,7 @@ class ProjectStatus(models.Model):
 
 @dataclass(frozen=True, slots=True)
 class StatusSet:
-    """The verdict and the status of every series at one moment."""
+    """The verdict and the status of every series at one point in time."""
 
     at: datetime
     verdict: Verdict
@@ -196,7 +196,7 @@ def judge_statuses(project_id: int, selection: Selection, now: datetime) -> Stat
 
 @dataclass(frozen=True, slots=True)
 class StatusQuestion:
-    """The series that are judged: up to which moment, on which axis, with which onsets."""
+    """What to judge: the end, the axis and the known onsets."""
 
     project_id: int
     at: datetime
@@ -318,7 +318,7 @@ def _count_since(
 def _sum(
     project_id: int, window: TimeWindow, terms: Sequence[Term], counting: Counting
 ) -> Mapping[SeriesKey, RunBucket]:
-    """Count every series in a window."""
+    """Return the counts of every series in a window."""
     rows = sum_rollups(project_id, Question(window, SERIES, counting.measures, terms))
     return {SeriesKey(*row[: len(SERIES)]): counting.read(row[len(SERIES) :]) for row in rows}
 

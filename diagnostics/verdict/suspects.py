@@ -18,10 +18,10 @@ from diagnostics.verdict.novelty import UNTIMED, Timing, is_new
 
 HIGHEST_SHARE = 0.995
 PART = 0.3
-"""Of what a suspect adds elsewhere, what a part of its calls must show to be hit as well."""
+"""The share of the rise elsewhere that a part of the calls must have to count as hit."""
 PART_OF_OUTAGE = 0.5
 RISEN = 0.1
-"""Of the kind that rose most, what another must have to count as risen."""
+"""The share of the largest rise that another kind must have to count as risen."""
 
 
 class Cause(StrEnum):
@@ -154,7 +154,7 @@ class EvidenceSums:
     """Observed and expected counts of each cell and kind, summed once for all suspects."""
 
     def __init__(self, entries: Sequence["_Entry"]) -> None:
-        """Add up what cells hold."""
+        """Sum the cells."""
         self._cells = entries
         self._all = _add_up(self._cells, frozenset(FAILURE_KINDS))
         self._gains = {key: sums.gain for key, sums in self._all.items()}
@@ -179,7 +179,7 @@ class EvidenceSums:
         )
 
     def explain(self, suspect: Suspect) -> Explanation:
-        """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
+        """Return the explanation of a suspect: a raised rate for each model and kind it touches."""
         touched = [entry for entry in self._cells if suspect.touches(entry[0])]
         sums_by_key = _add_up(touched, suspect.kinds)
         excess = sum(sums.excess for sums in sums_by_key.values())
@@ -221,7 +221,7 @@ class EvidenceSums:
     def parts(
         self, read: Callable[[Dimensions], object], touches: Callable[[Dimensions], bool]
     ) -> list[Callable[[Dimensions], bool]]:
-        """Divide the calls of a suspect, or of whatever it leaves, by what they have in common."""
+        """Return predicates that divide the touched calls by a dimension."""
         return [_part(read, value, touches) for value in self.values(read, touches)]
 
     def values(
@@ -357,7 +357,7 @@ def _at_nodes(cells: Sequence[CountCell]) -> Iterator[Suspect]:
 
 
 def _validators(cells: Sequence[CountCell]) -> list[Suspect]:
-    """The checks of all answers, and those of each node's."""
+    """Yield the validator of all nodes, and that of each node."""
     kinds = frozenset(FAILURE_KINDS) - TRANSPORT
     nodes = _values(cells, lambda place: place.node)
     each = nodes if len(nodes) > 1 else []

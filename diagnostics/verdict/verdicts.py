@@ -73,7 +73,7 @@ class Verdict:
 
 
 def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
-    """Judge the calls that a selection keeps; the number of statements is bounded."""
+    """Return the verdict on the calls of a selection; the number of statements is bounded."""
     counted = without_local(project_id, selection.counted, now)
     requested = _range_of(selection, now)
     first, *others = judge_range(requested, partial(StoredCounts, project_id, counted))
@@ -173,15 +173,15 @@ def _name(finding: Finding, common: SeriesKey, touched: Iterable[SeriesKey]) -> 
 
 
 def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
-    """Rate runs when it is runs that end worse, else calls: retries may rescue all."""
-    runs, degraded = sum(c.runs for c in hit), sum(c.degraded for c in hit)
-    past, past_bad = sum(c.runs for c in before), sum(c.degraded for c in before)
+    """Return the rate of runs if runs end worse, else of calls: retries may recover all runs."""
+    runs, degraded = sum(cell.runs for cell in hit), sum(cell.degraded for cell in hit)
+    past, past_bad = sum(cell.runs for cell in before), sum(cell.degraded for cell in before)
     baseline = past_bad / past if past else None
     baseline_bound = wilson_interval(past_bad, past)[1] if past else 0.0
     if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
         return VerdictRate(degraded, runs, baseline)
-    calls, failed = sum(c.attempts for c in hit), sum(c.failed for c in hit)
-    past, past_bad = sum(c.attempts for c in before), sum(c.failed for c in before)
+    calls, failed = sum(cell.attempts for cell in hit), sum(cell.failed for cell in hit)
+    past, past_bad = sum(cell.attempts for cell in before), sum(cell.failed for cell in before)
     return VerdictRate(min(failed, calls), calls, past_bad / past if past else None, "call")
 
 

@@ -70,7 +70,7 @@ SERIES_TONES: dict[SeriesState, Tone] = {
 
 
 def state_words(state: SeriesState) -> str:
-    """Write the state of a series."""
+    """Return the words for the state of a series."""
     return state.replace("_", " ")
 
 
@@ -105,7 +105,7 @@ class ObservedChange:
 
     @property
     def words(self) -> tuple[str | datetime, ...]:
-        """What changed, and when."""
+        """The change and its time."""
         subject = f" {OBSERVED[self.kind]} changed from {self.previous} to {self.version} at "
         return (subject, self.at, ".")
 
@@ -127,7 +127,7 @@ class Sentence:
 
     @property
     def parts(self) -> list[str | datetime]:
-        """The words and the time of what and since when, without the full stop."""
+        """The headline in words and time, without the full stop."""
         rest = self.rest.rstrip(".")
         if self.since is None:
             return [f"{self.lead}{rest}"]
@@ -146,18 +146,18 @@ class Sentence:
 
     @property
     def headline(self) -> str:
-        """What and since when, without the reason; the time is in UTC."""
+        """The sentence without its reason; the time is in UTC."""
         form = WITH_DAY if self.is_old else WITHOUT_DAY
         return _in_words(self.parts, lambda at: at.strftime(form)) + "."
 
     @property
     def why(self) -> str:
-        """The reason alone, its times in UTC."""
+        """The reason only, with its times in UTC."""
         return _in_words(self.reason, lambda at: at.strftime(WITH_DAY))
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole sentence."""
         return f"{self.headline} {self.why}".strip()
 
     def written(self, zone: tzinfo, now: datetime) -> tuple[str, str]:
@@ -274,7 +274,7 @@ NO_CAUSE = "Not enough data to name a cause."
 
 
 def calm_words(models: int) -> Sentence:
-    """Write the sentence of models that are within their baseline."""
+    """Return the sentence for models within their baseline."""
     subject = {1: "The model is", 2: "Both models"}.get(models, f"All {models} models")
     return Sentence(f"{subject} within baseline", None, ".", ())
 

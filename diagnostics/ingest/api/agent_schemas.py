@@ -1,4 +1,4 @@
-"""/api/v1/schemas: JSON Schemas of an agent's own, against which its answers are checked."""
+"""/api/v1/schemas: an agent's own JSON Schemas, to check its answers."""
 
 import re
 from datetime import datetime

@@ -37,9 +37,9 @@ class StoredBatch:
 CONFLICT = [{"path": "", "code": "conflict", "message": "this id is known with other content"}]
 ANY = "*/*"
 PLAIN = frozenset({ANY, "application/json", ""})
-# Nothing about these is the sender's to mend in the body.
+# The sender cannot fix these in the body.
 NOT_KEPT = frozenset({401, 403, 406, 429, 503})
-# Counted by the quota's own rows, or not the key's to send at all.
+# Counted by the quota's own rows, or not allowed for the key at all.
 NOT_COUNTED = frozenset({401, 403, 406, 429})
 
 
@@ -49,7 +49,7 @@ class BatchView(KeyedView):
     required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ, "OPTIONS": Scope.READ}
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[Any, str]:
-        """Weigh what the sender accepts only where it is not simply JSON or anything."""
+        """Negotiate the content type only if the sender does not simply accept JSON or anything."""
         if request.method == "POST" and request.META.get("HTTP_ACCEPT", ANY) in PLAIN:
             return JSONRenderer(), JSONRenderer.media_type
         chosen: tuple[Any, str] = super().perform_content_negotiation(request, force)
@@ -130,7 +130,7 @@ def stored_result(index: int, event_id: str | None, status: str) -> Result:
 
 
 def answer_batch(stored: StoredBatch, shows_all: bool, keep_share: float) -> Response:
-    """Answer per item: 200 when all are good, else 207."""
+    """Respond per item: 200 if all are valid, else 207."""
     results = stored.results
     statuses = [result["status"] for result in results]
     accepted, duplicates = statuses.count("created"), statuses.count("duplicate")

@@ -53,7 +53,7 @@ INSTANT = timedelta(microseconds=1)
 
 
 class PostedItems(RootModel[list[PostedAnswer | PostedEvent]]):
-    """Events, and answers that become some."""
+    """Events, and answers that become events."""
 
 
 class EventListing:
@@ -133,7 +133,7 @@ class EventsView(BatchView, ListView):
         responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
-        """Store a batch: each item once, redacted, answered for itself after commit."""
+        """Store a batch: each item once, redacted, with a result of its own after commit."""
         return self.take(request, store_events)
 
     @extend_schema(

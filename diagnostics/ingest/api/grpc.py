@@ -1,4 +1,4 @@
-"""OTLP over gRPC: refused in gRPC's own words, which its exporters print."""
+"""OTLP over gRPC: refused with a gRPC status, which exporters print."""
 
 from urllib.parse import quote
 

@@ -40,12 +40,12 @@ from failsoft.parsing.strict import JsonTextError
 logger = structlog.get_logger(__name__)
 
 PROTOBUF_TYPE = "application/x-protobuf"
-# Of google.rpc.Code, by the status of HTTP.
+# The google.rpc.Code of each HTTP status.
 RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 411: 3, 413: 3, 415: 3, 503: 14}
 RPC_UNKNOWN = 2
 # Short: an exporter gives up if the wait exceeds its timeout.
 RETRY_SECONDS = "2"
-# Of the sender's making: noted in the inbox of rejects, without the body.
+# Caused by the sender: recorded in the rejects inbox, without the body.
 KEPT_STATUSES = frozenset({400, 411, 413, 415})
 REFUSED_CODE = "otlp_request"
 KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
@@ -67,7 +67,7 @@ class PartialResource(Resource):
 
 
 class ExportedResource(Resource):
-    """An export response: empty when every item was taken."""
+    """An export response: empty if every item was accepted."""
 
     partialSuccess: PartialResource = PartialResource()  # noqa: N815 - OTLP's name
 
@@ -116,7 +116,7 @@ class OtlpView(KeyedView):
         raise NotImplementedError
 
     def take(self, request: Request) -> HttpResponse:
-        """Read, store, and answer after commit."""
+        """Read and store items, and respond after commit."""
         kind = media_type_of(request._request)
         if kind not in self.readers:
             raise UnsupportedMediaType(kind[:100] or "none")
@@ -160,7 +160,7 @@ class OtlpView(KeyedView):
 
 
 class TracesView(OtlpView):
-    """Spans: the calls of models among them become events."""
+    """Spans: model calls become events."""
 
     readers = {PROTOBUF_TYPE: protobuf.read_spans, JSON_TYPE: json_encoding.read_spans}
     answer_kind = ExportTraceServiceResponse
@@ -194,7 +194,7 @@ class LogsView(OtlpView):
 
 
 def _counts_of(receipt: Receipt) -> Counts:
-    """Count events, and what became none; exporters name their source in every item."""
+    """Return counts of events and of items without one; exporters name their source per item."""
     counted = {
         "stored": receipt.accepted,
         "duplicate": receipt.duplicates,

@@ -1,1 +1,1 @@
-"""Files that other tools have exported, read as spans and log records."""
+"""Files exported by other tools, read as spans and log records."""

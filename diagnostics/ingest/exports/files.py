@@ -27,7 +27,7 @@ ONE_LINE = "line 1 "
 
 
 class ExportFormat(StrEnum):
-    """Who has written a file."""
+    """The format of a file."""
 
     OTLP = "otlp"
     LANGFUSE = "langfuse"

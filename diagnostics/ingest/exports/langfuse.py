@@ -1,6 +1,6 @@
-"""Langfuse's exports: an observation a record, as the API, the console or a bucket has it.
+"""Langfuse's exports: one observation per record, from the API, the console or a bucket.
 
-Names are compared without regard to how they are written: `traceId`, `trace_id`, `Trace ID`.
+Names are compared regardless of case and separators: `traceId`, `trace_id`, `Trace ID`.
 """
 
 import json

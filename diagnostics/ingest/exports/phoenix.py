@@ -1,4 +1,4 @@
-"""Phoenix's exports: a span a record, as its data frames and its API have it."""
+"""Phoenix's exports: one span per record, from its data frames or its API."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -10,10 +10,10 @@ from diagnostics.ingest.otlp.attributes import count, decoded, short
 CONTENTS = ("parts", "content", "text")
 TEXT_PARTS = frozenset({"text", "output_text"})
 TOOL_PARTS = frozenset({"tool_call", "tool_use", "tool-call", "function_call"})
-# Not the answer: what the model thought, and what the provider's own tools did.
+# Not part of the answer: reasoning, and calls of the provider's own tools.
 ASIDE_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 ARGUMENTS = ("arguments", "input", "args", "parameters")
-# What instrumentations write where a content is to be hidden.
+# What instrumentations write in place of hidden content.
 HIDDEN = frozenset({"__REDACTED__"})
 REFUSAL = "refusal"
 
@@ -192,7 +192,7 @@ def _calls_of(calls: object) -> tuple[CalledTool, ...]:
 
 
 def _flattened(output: list[Any]) -> list[Any]:
-    """Open the messages among the items of a response."""
+    """Yield the items of a response, with messages unwrapped."""
     items: list[Any] = []
     for item in output:
         content = item.get("content") if isinstance(item, Mapping) else None

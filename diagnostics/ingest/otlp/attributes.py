@@ -1,4 +1,4 @@
-"""The attributes that are read, taken out of values that may hold anything."""
+"""Typed reading of attributes, whose values may be anything."""
 
 import re
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ OPENINFERENCE = frozenset(
         "llm.token_count.completion",
         "llm.token_count.completion_details.reasoning",
         "llm.token_count.prompt",
-        # JSON: LangGraph's node is in it.
+        # JSON with LangGraph's node.
         "metadata",
         "openinference.span.kind",
         "output.mime_type",
@@ -117,7 +117,7 @@ PREFIXES = (
     # Only the first answer: `...0.message.content`, `...0.finish_reason`.
     "llm.output_messages.0.",
     "gen_ai.completion.0.",
-    # What a request offered: names of tools and their schemas.
+    # Names and schemas of the tools in a request.
     "llm.tools.",
     "llm.request.functions.",
     "gen_ai.request.functions.",

@@ -1,4 +1,4 @@
-"""OpenTelemetry's semantic conventions for generative AI, and the older names of them."""
+"""OpenTelemetry's semantic conventions for generative AI, including older names."""
 
 from collections.abc import Iterable, Iterator
 
@@ -24,7 +24,7 @@ from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import SpanEvent, Value
 
 MODEL_OPERATIONS = frozenset({"chat", "text_completion", "generate_content"})
-# Before operations had a name: what kind of request it was.
+# The type of request, in conventions before operation names.
 OLD_REQUESTS = frozenset({"chat", "completion"})
 DETAILS = "gen_ai.client.inference.operation.details"
 CHOICE = "gen_ai.choice"

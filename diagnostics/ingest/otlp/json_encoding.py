@@ -1,4 +1,4 @@
-"""Export requests in JSON, read under the names of protobuf: hex ids, lower camel case."""
+"""Export requests in JSON with protobuf's names: hex ids, lower camel case."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ from failsoft.json_values import mend_surrogates, pointer_of
 MAX_BRACKETS = 300_000
 HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 DECIMAL = re.compile(r"-?[0-9]{1,20}")
-# The way to a value, from its end; only a refusal makes a pointer of it.
+# The path to a value, innermost first; only a refusal turns it into a pointer.
 Place: TypeAlias = "tuple[Place, str | int] | None"
 ERROR_CODES = (2, "STATUS_CODE_ERROR")
 NUMBERS_IN_WORDS = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
@@ -46,7 +46,7 @@ def spans_in(document: object, limit: int | None = None) -> Iterator[Span | None
 
 
 def logs_in(document: object, limit: int | None = None) -> Iterator[LogRecord | None]:
-    """Read the log records of a request that was parsed; as `read_spans`."""
+    """Read the log records of a parsed request, as `read_spans` does."""
     groups = _groups(document, limit, "resource_logs", "scope_logs", "log_records")
     return read_groups(groups, _identity, _identity, read_log_record)
 
@@ -101,7 +101,7 @@ class JsonMessage:
         return read(self._json.get(wire), (self._at, wire))
 
     def WhichOneof(self, _group: str) -> str | None:  # noqa: N802 - protobuf's name
-        """Name the field of an AnyValue that is set."""
+        """Return the name of the field of an AnyValue that is set."""
         return next((VALUES[name] for name in self._json if name in VALUES), None)
 
 

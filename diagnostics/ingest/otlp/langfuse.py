@@ -1,4 +1,4 @@
-"""Langfuse: the attributes that its SDK writes for a generation."""
+"""The attributes that Langfuse's SDK writes for a generation."""
 
 from diagnostics.ingest.otlp.answers import Answer, first_answer, shown
 from diagnostics.ingest.otlp.attributes import (

@@ -38,7 +38,7 @@ from failsoft.identifiers import EPOCH, uuid7
 from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
 
 OTHER = "_OTHER"
-# Raised by clients after the model has answered.
+# Errors of clients after the model has answered.
 PARSE_ERRORS = {
     "JSONDecodeError": ParseErrorType.NOT_JSON,
     "ValidationError": ParseErrorType.SCHEMA_INVALID,
@@ -57,12 +57,12 @@ CODES = {
 }
 
 
-# As the SDKs of providers begin their messages.
+# The prefix of providers' SDK messages.
 STATUS = re.compile(r"(?:Error code|status_code): ([45][0-9]{2})\b")
 
 
 def error_of(attributes: AttributeMap, events: Iterable[SpanEvent]) -> str | None:
-    """Name the error of a call: `error.type`, else the last exception, else the HTTP status."""
+    """Return the error of a call: `error.type`, else the last exception, else the HTTP status."""
     error_type = short(attributes, "error.type")
     if error_type is not None and error_type != OTHER:
         return error_type
@@ -106,7 +106,7 @@ def parse_error(name: str | None) -> ParseErrorType | None:
     return PARSE_ERRORS.get((name or "").rpartition(".")[2])
 
 
-# Why a model stops that calls a tool.
+# The finish reasons of a tool call.
 TOOL_REASONS = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
 DEFAULT_NODE = "chat"
 CALL = "call"
@@ -162,7 +162,7 @@ class Draft:
 
     @property
     def node(self) -> str:
-        """The node the event is counted under."""
+        """The node that counts the event."""
         return str(self.fields["node"])
 
     @property
@@ -494,7 +494,7 @@ def _check_ids(trace_id: str, span_id: str) -> None:
 
 
 def moment_of(nanoseconds: int) -> datetime:
-    """Return a time of telemetry; NoEventError where it is none."""
+    """Return a time of telemetry; raises NoEventError if it is missing or out of range."""
     if not 0 < nanoseconds < LATEST_NS:
         raise NoEventError("its time is missing or out of range")
     return EPOCH + timedelta(microseconds=nanoseconds // 1000)

@@ -1,4 +1,4 @@
-"""OpenInference: the attributes that Phoenix and its instrumentations write."""
+"""OpenInference, the attributes of Phoenix and its instrumentations."""
 
 from collections.abc import Iterator
 
@@ -58,7 +58,7 @@ def read_call(attributes: AttributeMap) -> ModelCall:
     """
     parameters = decoded(attributes.get("llm.invocation_parameters"))
     invocation = parameters if isinstance(parameters, dict) else {}
-    # Instrumentations replace the name by that of the response, and keep the parameters.
+    # Instrumentations overwrite the name with that of the response, but keep the parameters.
     requested = short(attributes, "llm.request.model_name") or short(invocation, "model")
     response_model = short(attributes, "llm.response.model_name", "llm.model_name")
     answer = _answer(attributes)
@@ -136,7 +136,7 @@ def _calls(attributes: AttributeMap) -> Iterator[CalledTool]:
 
 
 def _graph_node(attributes: AttributeMap) -> str | None:
-    """Name the node of a LangGraph that a call was made in."""
+    """Return the LangGraph node of a call."""
     metadata = decoded(attributes.get("metadata"))
     return short(metadata, "langgraph_node") if isinstance(metadata, dict) else None
 

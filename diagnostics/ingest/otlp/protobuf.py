@@ -27,7 +27,7 @@ MAX_ITEM_BYTES = 1 << 20
 MAX_FIELDS = 50_000
 VARINT, FIXED_64, LENGTH, FIXED_32 = 0, 1, 2, 5
 FIXED_SIZES = {FIXED_64: 8, FIXED_32: 4}
-# The same numbers in requests of traces and of logs.
+# The field numbers are the same in requests of traces and logs.
 RESOURCES, RESOURCE, SCOPES, SCOPE, SCOPE_NAME, ITEMS = 1, 1, 2, 1, 1, 2
 
 
@@ -96,7 +96,7 @@ class _Splitter:
         return resource, [item for scope in scopes for item in self.items_of(scope)]
 
     def items_of(self, scope: WireField) -> list[tuple[str, bytes]]:
-        """A scope may be named behind its items."""
+        """Return the items of a scope, whose name may follow them."""
         parts = list(self.parts(scope.start, scope.end))
         names = [
             self.body[name.start : name.end].decode("utf-8", "replace")

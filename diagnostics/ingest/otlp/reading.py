@@ -1,4 +1,4 @@
-"""Spans and log records out of messages: protobuf's own, or JSON under the same names."""
+"""Spans and log records from messages: protobuf's own, or JSON with the same names."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from diagnostics.ingest.otlp.telemetry import (
 
 MAX_EVENTS = 64
 Item = TypeVar("Item", Span, LogRecord)
-# A resource, and what it sent, each as its encoding has it and with the name of its scope.
+# A resource and its items, in their encoding, each with the name of its scope.
 Groups = Iterable[tuple[Any, Iterable[tuple[str, Any]]]]
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of an agent's own: read once with care, checked with bounded work."""
+"""Agents' own JSON Schemas: validated once, checked with bounded work."""
 
 from diagnostics.ingest.schemas.checking import MAX_STEPS, OverBudgetError, SchemaFault, check
 from diagnostics.ingest.schemas.judging import SchemaVerdict, judge

@@ -1,4 +1,4 @@
-"""Keywords that apply other schemas: to the same value, or to what is inside it."""
+"""Keywords that apply other schemas to the same value, or to its parts."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -166,7 +166,7 @@ class Applicator(NamedTuple):
     apply: Apply
 
 
-# `then`, `else`, `minContains` and `maxContains` are read with their neighbours.
+# `then`, `else`, `minContains` and `maxContains` are read with their main keywords.
 APPLICATORS: Mapping[str, Applicator] = {
     "$ref": Applicator(None, _ref),
     "required": Applicator("object", _required),

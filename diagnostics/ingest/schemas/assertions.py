@@ -20,7 +20,7 @@ class BadArgumentError(ValueError):
 
 
 def same(first: Any, second: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Compare two values as JSON Schema does."""
+    """Return whether two values are equal by JSON Schema."""
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     if isinstance(first, list) and isinstance(second, list):
@@ -39,7 +39,7 @@ def are_unique(items: list[Any]) -> bool:
 
 def _comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if is_integer(value):
-        # As text: huge integers have no decimal form that is cheap to make.
+        # As text: converting huge integers to decimal is expensive.
         return hex(int(value))
     if isinstance(value, str):
         return f"={value}"
@@ -72,7 +72,7 @@ TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def type_of(value: object) -> str:
-    """Name the JSON type of a value."""
+    """Return the JSON type of a value."""
     return next(name for name, holds in TYPES.items() if holds(value))
 
 
@@ -140,7 +140,7 @@ def _exact(number: float) -> Fraction:
 
 
 class Assertion(NamedTuple):
-    """How its argument is read, values of which type (None: all) it judges, and how."""
+    """How to read its argument, the type of value it applies to (None: all), and its check."""
 
     read: Callable[[Any], Any]
     judges: str | None

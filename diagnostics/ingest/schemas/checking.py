@@ -1,4 +1,4 @@
-"""Checking a value against a schema that was read: every fault placed, the work bounded."""
+"""Checking a value against a compiled schema: faults with places, bounded work."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -52,9 +52,9 @@ class SchemaFault:
 
 @dataclass(slots=True)
 class SchemaNode:
-    """One schema: its rules, of which `first` spare the others when they fail.
+    """One schema and its rules; if one of `first` fails, the others are skipped.
 
-    `arguments` are those of its applicators, with nodes where the schema holds schemas.
+    `arguments` are those of its applicators, with nodes in place of schemas.
     """
 
     first: list[Rule] = field(default_factory=list)

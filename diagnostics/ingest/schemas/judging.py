@@ -38,7 +38,7 @@ def judge(
 def faults_of(
     recovered: Recovered, schema: CompiledSchema, max_steps: int = MAX_STEPS
 ) -> tuple[ValidationErrorItem, ...]:
-    """Check a recovered value as it is; every fault placed. Raises OverBudgetError."""
+    """Return the faults of a recovered value, with places. Raises OverBudgetError."""
     faults = check(schema.nodes, recovered.value, max_steps)
     return _placed(recovered, faults) if faults else ()
 

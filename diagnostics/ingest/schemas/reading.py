@@ -44,7 +44,7 @@ ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly"}
     | {"writeOnly", "$comment", "$schema", "$id", "$vocabulary", "minContains", "maxContains"}
 )
-# Refused rather than passed over: each changes what a value must be.
+# Refused rather than ignored: each changes which values are valid.
 REFUSED: Mapping[str, str] = {
     "additionalItems": "use prefixItems and items",
     "dependencies": "use dependentRequired or dependentSchemas",

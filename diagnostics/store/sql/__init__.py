@@ -21,7 +21,7 @@ FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.s
 # The bound of an integer column, so that no count can make the fold fail.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
-# Of a run, those of the event that decides; and how many names of each sort a row holds.
+# The columns that a run takes from its deciding event, and the limits of its lists of names.
 RUN_NAMES = ("provider", "model", "environment", "source", "release", "prompt_version", "schema")
 MOST_NAMES = 8
 MOST_KINDS = 24
@@ -66,7 +66,7 @@ def _sums() -> list[str]:
 
 
 def _packed() -> str:
-    """Add up the words of events, and their tokens and milliseconds."""
+    """Return the sums of the words of events, and of their tokens and milliseconds."""
     words = [f"coalesce(sum(w{word}), 0)::bigint AS w{word}" for word in range(WORDS)]
     sums = [f"{text} AS {name}" for text, name in zip(_sums(), SUMS, strict=True)]
     return ", ".join([*words, *sums])
@@ -99,7 +99,7 @@ def _net_of(name: str) -> str:
 
 
 def _each(write: Callable[[str], str]) -> Callable[[], str]:
-    """Write something of every measure."""
+    """Return a function that writes an expression for every measure."""
     return lambda: ", ".join(map(write, MEASURES))
 
 
@@ -157,13 +157,13 @@ def fetch(text: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tup
 
 
 def change(text: str | Composable, values: Mapping[str, Any] | Sequence[Any] = ()) -> int:
-    """Run a statement; returns how many rows it changed."""
+    """Run a statement; return how many rows it changed."""
     with connection.cursor() as cursor:
         cursor.execute(text, values)
         return int(cursor.rowcount)
 
 
-# What prepared statements cost is planning: several times what a small batch costs to store.
+# Planning a statement costs several times as much as storing a small batch.
 GENERIC = "SELECT set_config('plan_cache_mode', 'force_generic_plan', false)"
 ONCE = 0
 NAMED = re.compile(r"%\((\w+)\)s|%%")
@@ -194,7 +194,7 @@ def execute_prepared(text: str, params: Mapping[str, Any]) -> list[tuple[Any, ..
     with connection.wrap_database_errors, RawCursor(server) as cursor:
         if server not in _Prepared.connections:
             cursor.execute(GENERIC)
-            # Django turns preparing off; its own cursors do without in any case.
+            # Django turns preparing off; its own cursors never prepare.
             server.prepare_threshold = ONCE
             # A rollback undoes the setting.
             on_commit(partial(_Prepared.connections.add, server))
