@@ -134,13 +134,13 @@ class Receipt:
                 "they take more time than one request has"
             )
         sentences += [
-            sentence.format(n)
-            for n, sentence in (
+            sentence.format(number)
+            for number, sentence in (
                 (self.unanswered, UNANSWERED),
                 (self.not_understood, NOT_UNDERSTOOD),
                 (self.unclear, UNCLEAR),
             )
-            if n
+            if number
         ]
         return "; ".join(sentences)
 
@@ -183,12 +183,12 @@ def store_spans(intake: Intake, spans: Iterable[Span | None]) -> Receipt:
     )
     keep_share = intake.admit(max(len(drafts) + len(evaluations), 1))
     places = [item.draft.place for item in drafts if item.draft.place is not None]
-    judging = _AnswerJudge(intake.project_id, drafts, receipt)
+    judge = _AnswerJudge(intake.project_id, drafts, receipt)
     # Lock the rows of runs in one order, to avoid deadlocks.
     drafts.sort(key=lambda item: item.correlation_id)
     with transaction.atomic():
         drafts = _join_calls(_join_verdicts(intake.project_id, drafts), intake.project_id, receipt)
-        _store(intake, drafts, judging, keep_share)
+        _store(intake, drafts, judge, keep_share)
         traces = {place.trace_id for place in places}
         responses = {place.response_id for place in places if place.response_id}
         link_assessments(intake.project_id, traces, responses)
@@ -219,12 +219,12 @@ def store_logs(intake: Intake, records: Iterable[LogRecord | None]) -> Receipt:
     receipt, evaluations = Receipt(), list[AnswerEvaluation]()
     drafts = list(_draft_items(records, draft_log, receipt, evaluations))
     keep_share = intake.admit(max(len(drafts) + len(evaluations), 1))
-    judging = _AnswerJudge(intake.project_id, drafts, receipt)
+    judge = _AnswerJudge(intake.project_id, drafts, receipt)
     complete = [item for item in drafts if item.draft.slot != ANSWER]
     answers = [item for item in drafts if item.draft.slot == ANSWER]
     with transaction.atomic():
-        _store(intake, complete, judging, keep_share)
-        _keep_verdicts(intake.project_id, answers, judging)
+        _store(intake, complete, judge, keep_share)
+        _keep_verdicts(intake.project_id, answers, judge)
         _keep_evaluations(intake.project_id, evaluations, receipt)
     return receipt
 
@@ -379,16 +379,16 @@ class _AnswerJudge:
 
 
 def _store(
-    intake: Intake, drafts: Iterable[_DraftedItem], judging: _AnswerJudge, keep_share: float
+    intake: Intake, drafts: Iterable[_DraftedItem], judge: _AnswerJudge, keep_share: float
 ) -> None:
-    drafted = ((item, judging.make_event(item)[0]) for item in drafts)
+    drafted = ((item, judge.make_event(item)[0]) for item in drafts)
     events = ((item, event) for item, event in drafted if event is not None)
     while chunk := list(islice(events, CHUNK)):
         posted = [event for _, event in chunk]
-        judging.receipt.runs.update(event.correlation_id for event in posted)
+        judge.receipt.runs.update(event.correlation_id for event in posted)
         unplaced = {event.event_id: span for item, event in chunk if (span := item.unplaced)}
         for recorded in record_calls(intake.project_id, posted, keep_share, unplaced):
-            _count(recorded, judging.receipt)
+            _count(recorded, judge.receipt)
         if keep_share < 1.0:
             intake.note_sampled_out(count_sampled_out(posted, keep_share))
 
@@ -456,17 +456,17 @@ def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
     return replace(draft, fields={**draft.fields, **known})
 
 
-def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judging: _AnswerJudge) -> None:
+def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJudge) -> None:
     """Keep verdicts until their spans arrive; spans stored already are corrected."""
     now, rows, late = clock.now(), list[SpanVerdict](), list[PostedEvent]()
     known = known_spans(project_id, (_span_of(item.draft) for item in drafts))
     valid: Draft | None = None
     for item in drafts:
-        event, verdict = judging.make_event(item)
+        event, verdict = judge.make_event(item)
         span = known.get(_span_of(item.draft))
         if verdict is None or not (verdict.error_type or verdict.repairs):
             # A valid answer is reported by its span.
-            judging.receipt.ignored += 1
+            judge.receipt.ignored += 1
             valid = item.draft
         elif event is not None:
             content, _ = redact_content(event, redactor_of(project_id))
@@ -484,5 +484,5 @@ def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judging: _Answer
         marker.save()
     SpanVerdict.objects.bulk_create(rows, ignore_conflicts=True)
     _record_late(project_id, late)
-    judging.receipt.joined += len(late)
-    judging.receipt.waiting += len(rows)
+    judge.receipt.joined += len(late)
+    judge.receipt.waiting += len(rows)
