@@ -70,9 +70,9 @@ def difference(before: str, after: str) -> AnswerDifference:
     one, other = recover(before), recover(after)
     if isinstance(one, RefusedAnswer) or isinstance(other, RefusedAnswer):
         return _of_lines(before, after)
-    found = list(islice(_compare("", one.value, other.value, 0), MOST_LINES))
-    shown = tuple(found[:MOST_CHANGES])
-    return AnswerDifference(True, changes=shown, left_out=len(found) - len(shown))
+    lines = list(islice(_compare("", one.value, other.value, 0), MOST_LINES))
+    shown = tuple(lines[:MOST_CHANGES])
+    return AnswerDifference(True, changes=shown, left_out=len(lines) - len(shown))
 
 
 def _compare(pointer: str, before: object, after: object, depth: int) -> Iterator[ValueChange]:

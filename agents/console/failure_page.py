@@ -86,23 +86,23 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
     """Show one kind of failure; a foreign and an unknown one are both not found."""
     selection = read_filters(request)
     now = clock.now()
-    asked, notice = read_question(selection, now)
-    covers = None if notice else selection.covered(asked.begin, asked.end, now)
-    row = group_row(request.project.pk, group_id, asked)
+    question, notice = read_question(selection, now)
+    covers = None if notice else selection.covered(question.begin, question.end, now)
+    row = group_row(request.project.pk, group_id, question)
     if row is None:
         raise Http404
-    samples, older = _samples(request, row.group, asked, selection)
+    samples, older = _samples(request, row.group, question, selection)
     query, tab = selection.query(), request.GET.get("tab", "")
-    before, after = neighbours_of(request.project.pk, group_id, asked)
+    before, after = neighbours_of(request.project.pk, group_id, question)
     context = {
-        **_facts(request, row, asked, samples, query),
+        **_facts(request, row, question, samples, query),
         "query": query,
         "before": failure_url(before, query) if before else None,
         "after": failure_url(after, query) if after else None,
         **filter_frame(
             request,
             selection,
-            applies=_applied(row.group, asked),
+            applies=_applied(row.group, question),
             about=narrowed_to(selection, row.group),
             kept=KEPT,
             covers=covers,
@@ -113,24 +113,24 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "notice": notice,
         "tab": tab if tab in TABS else "samples",
         "tabs": TABS.items(),
-        "shown": read_tab(tab, request, row.group, samples, asked),
+        "shown": read_tab(tab, request, row.group, samples, question),
         "section": "failures",
     }
     return respond(request, "failures/failure", context, context["title"])
 
 
-def _applied(group: FailureGroup, asked: GroupQuestion) -> Collection[str] | None:
+def _applied(group: FailureGroup, question: GroupQuestion) -> Collection[str] | None:
     """Return what the page applies: its counts are of one failure, whatever kinds are asked for."""
-    if is_of_kinds(asked.kinds, group.kind, group.error_type):
+    if is_of_kinds(question.kinds, group.kind, group.error_type):
         return None
     return {*FIELDS, "q"} - {"kind"}
 
 
 def _samples(
-    request: ConsoleRequest, group: FailureGroup, asked: GroupQuestion, selection: Selection
+    request: ConsoleRequest, group: FailureGroup, question: GroupQuestion, selection: Selection
 ) -> tuple[list[Sample], str | None]:
     cursor = request.GET.get("before") or None
-    window = (asked.begin, asked.end, SAMPLES)
+    window = (question.begin, question.end, SAMPLES)
     try:
         return samples_of(group, *window, cursor, selection)
     except BadCursorError:
@@ -138,13 +138,17 @@ def _samples(
 
 
 def _facts(
-    request: ConsoleRequest, row: GroupRow, asked: GroupQuestion, samples: list[Sample], query: str
+    request: ConsoleRequest,
+    row: GroupRow,
+    question: GroupQuestion,
+    samples: list[Sample],
+    query: str,
 ) -> Mapping[str, Any]:
     project_id, group = request.project.pk, row.group
-    places = places_of(project_id, group, asked)
-    curve = curve_of(project_id, group, asked)
-    calls = calls_by_node(project_id, asked).get(group.node) or None
-    seen = [failure_evidence(event, payload) for event, payload in samples]
+    places = places_of(project_id, group, question)
+    curve = curve_of(project_id, group, question)
+    calls = calls_by_node(project_id, question).get(group.node) or None
+    evidence = [failure_evidence(event, payload) for event, payload in samples]
     return {
         "row": row,
         "group": group,
@@ -159,7 +163,9 @@ def _facts(
         "summary": summarise(places),
         "curve": curve,
         "hours": (curve.until - curve.since).total_seconds() / 3600,
-        "chart": chart_of(project_id, curve, asked.terms, query, calls.noun if calls else "call"),
-        "advice": advise_group(group.kind, group.error_type, seen, places),
+        "chart": chart_of(
+            project_id, curve, question.terms, query, calls.noun if calls else "call"
+        ),
+        "advice": advise_group(group.kind, group.error_type, evidence, places),
         "patterns": patterns_of(project_id, group),
     }

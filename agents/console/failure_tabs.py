@@ -31,20 +31,20 @@ def read_tab(
     request: ConsoleRequest,
     group: FailureGroup,
     samples: Sequence[Sample],
-    asked: GroupQuestion,
+    question: GroupQuestion,
 ) -> Any:  # noqa: ANN401 - each tab has a template of its own
     """Read what a tab shows; the samples themselves are read for every tab."""
     reader = _READERS.get(tab)
-    return reader(request, group, samples, asked) if reader else None
+    return reader(request, group, samples, question) if reader else None
 
 
 def _runs(
     request: ConsoleRequest, _: FailureGroup, samples: Sequence[Sample], __: GroupQuestion
 ) -> list[Mapping[str, Any]]:
     """Return the runs that the latest failures hit, and how each ended as far as is known."""
-    found: dict[tuple[str, int], list[Event]] = {}
+    by_run: dict[tuple[str, int], list[Event]] = {}
     for event, _payload in samples:
-        found.setdefault((event.correlation_id, event.cycle), []).append(event)
+        by_run.setdefault((event.correlation_id, event.cycle), []).append(event)
     ends = _ends(request.project.pk, [event for event, _ in samples])
     return [
         {
@@ -55,7 +55,7 @@ def _runs(
             "failures": len(events),
             "badge": outcome_badge(ends.get((*key, events[0].node))),
         }
-        for key, events in found.items()
+        for key, events in by_run.items()
     ]
 
 
@@ -94,7 +94,7 @@ def _history(
 
 
 def _why(
-    request: ConsoleRequest, group: FailureGroup, _: Sequence[Sample], asked: GroupQuestion
+    request: ConsoleRequest, group: FailureGroup, _: Sequence[Sample], question: GroupQuestion
 ) -> Mapping[str, Any]:
     """Return what made the fingerprint, and what another way of grouping would change."""
     regrouping = _read_regrouping(request.GET)
@@ -112,18 +112,18 @@ def _why(
         "most": MOST_PREVIEWED,
     }
     if regrouping != Regrouping():
-        preview = preview_regrouping(request.project.pk, regrouping, asked.begin)
+        preview = preview_regrouping(request.project.pk, regrouping, question.begin)
         split = list(preview.split.get(group.fingerprint, {}).items())
         shown |= {"preview": preview, "merged": _merged(group, preview), "split": split}
     return shown
 
 
-def _read_regrouping(asked: Mapping[str, str]) -> Regrouping:
-    depth = read_number(asked.get("depth"), 2)
-    keys = (key.strip()[:100] for key in asked.get("wild", "")[:1_000].split(","))
+def _read_regrouping(params: Mapping[str, str]) -> Regrouping:
+    depth = read_number(params.get("depth"), 2)
+    keys = (key.strip()[:100] for key in params.get("wild", "")[:1_000].split(","))
     return Regrouping(
-        ignores_schema=asked.get("ignore_schema") == "1",
-        ignores_detail=asked.get("ignore_detail") == "1",
+        ignores_schema=params.get("ignore_schema") == "1",
+        ignores_detail=params.get("ignore_detail") == "1",
         pointer_depth=None if depth is None else min(depth, DEEPEST),
         wild_keys=tuple(key for key in keys if key)[:MOST_WILD],
     )

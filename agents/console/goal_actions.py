@@ -93,8 +93,8 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
     form = GoalForm(request.project, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made = submit_goal(request.project.pk, form.order(), source=SOURCE)
-            return redirect(goal_path(made))
+            goal = submit_goal(request.project.pk, form.order(), source=SOURCE)
+            return redirect(goal_path(goal))
         except RequestRefusedError as error:
             form.show_refusal(error.errors)
     context = {

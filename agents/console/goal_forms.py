@@ -126,8 +126,8 @@ class CheckForm(forms.Form):
         kind = self.cleaned_data["check_kind"]
         if not kind:
             return None
-        given = {key: self.cleaned_data[name] for name, key in FIELDS_OF_KIND[kind].items()}
-        check: dict[str, Any] = {key: value for key, value in given.items() if value}
+        parameters = {key: self.cleaned_data[name] for name, key in FIELDS_OF_KIND[kind].items()}
+        check: dict[str, Any] = {key: value for key, value in parameters.items() if value}
         how = self.cleaned_data["on_exhausted"] or "abort"
         return {"kind": kind, **check, "on_exhausted": how}
 
@@ -211,12 +211,12 @@ class GoalForm(CheckForm):
     def clean_constraints(self) -> list[dict[str, object]]:
         """Read a constraint a line."""
         lines = [line.strip() for line in self.cleaned_data["constraints"].splitlines()]
-        found = [_constraint(line) for line in lines if line.strip(OPTIONAL_MARK + " ")]
-        if len(found) > MOST_CONSTRAINTS:
+        constraints = [_constraint(line) for line in lines if line.strip(OPTIONAL_MARK + " ")]
+        if len(constraints) > MOST_CONSTRAINTS:
             raise forms.ValidationError(
-                f"{len(found)} constraints; {MOST_CONSTRAINTS} are the limit."
+                f"{len(constraints)} constraints; {MOST_CONSTRAINTS} are the limit."
             )
-        return found
+        return constraints
 
     def order(self) -> dict[str, object]:
         """What was filled in, as the body of POST /api/v1/goals has it."""

@@ -154,44 +154,44 @@ AROUND = timedelta(hours=1)
 @member_view
 def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Return everything that is known of a goal as JSON, redacted as the API gives it."""
-    found = get_object_or_404(Goal, project=request.project, pk=goal_id)
-    answer = JsonResponse(goal_record(found), json_dumps_params={"indent": 2})
-    answer["Content-Disposition"] = f'attachment; filename="goal-{found.pk}.json"'
+    goal = get_object_or_404(Goal, project=request.project, pk=goal_id)
+    answer = JsonResponse(goal_record(goal), json_dumps_params={"indent": 2})
+    answer["Content-Disposition"] = f'attachment; filename="goal-{goal.pk}.json"'
     answer["Cache-Control"] = "private, no-store"
     return answer
 
 
-def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
+def goal_context(goal: Goal, first_step: int) -> Mapping[str, Any]:
     """Read everything the page of a goal shows."""
-    attempts = list(found.attempts.order_by("called_at", "pk"))
-    runs = run_cards(found, first_step)
+    attempts = list(goal.attempts.order_by("called_at", "pk"))
+    runs = run_cards(goal, first_step)
     meta = runs[-1].run.meta if runs else None
     task_status = runs[-1].run.task_status if runs else None
-    actions = actions_of(found)
-    is_isolated = _is_isolated(found)
-    events = _events(found)
-    seen = sightings_of(found.project_id, events, payloads_of(events))
+    actions = actions_of(goal)
+    is_isolated = _is_isolated(goal)
+    events = _events(goal)
+    sightings = sightings_of(goal.project_id, events, payloads_of(events))
     return {
-        "goal": found,
-        "badge": goal_badge(found.status, task_status),
-        "outcome": outcome_badge(found.outcome),
-        "tone": _verdict_tone(found, task_status, actions),
-        "headline": _headline(found, attempts, meta, actions, is_isolated=is_isolated),
-        "next_attempt": None if is_isolated else _next_attempt(found),
+        "goal": goal,
+        "badge": goal_badge(goal.status, task_status),
+        "outcome": outcome_badge(goal.outcome),
+        "tone": _verdict_tone(goal, task_status, actions),
+        "headline": _headline(goal, attempts, meta, actions, is_isolated=is_isolated),
+        "next_attempt": None if is_isolated else _next_attempt(goal),
         "actions": actions,
-        "decisions": decision_rows(found),
-        "cycles": cycles_of(attempts, events, [view.run for view in runs], seen),
+        "decisions": decision_rows(goal),
+        "cycles": cycles_of(attempts, events, [view.run for view in runs], sightings),
         "plan_runs": runs,
         "undecided": [view for view in runs if view.undecided or view.is_poison],
         "calls": len(attempts),
-        "rescue": rescue_of(found, attempts),
+        "rescue": rescue_of(goal, attempts),
         "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
         "called_ms": sum(a.latency_ms or 0 for a in attempts),
-        "took": found.ended_at - found.created_at if found.ended_at else None,
-        "live": found.status in UNFINISHED,
-        "settings": _settings(found.retry),
-        "budget": _budget_words(found.budget),
-        "last_error": _last_error(found),
+        "took": goal.ended_at - goal.created_at if goal.ended_at else None,
+        "live": goal.status in UNFINISHED,
+        "settings": _settings(goal.retry),
+        "budget": _budget_words(goal.budget),
+        "last_error": _last_error(goal),
         "patterns_path": PATTERNS_PATH,
     }
 
@@ -232,56 +232,58 @@ def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 def _last_error(goal: Goal) -> list[tuple[str, object]]:
-    told = goal.last_validation_error or {}
-    return [(name.replace("_", " "), value) for name, value in told.items() if name not in REPEATED]
+    error = goal.last_validation_error or {}
+    return [
+        (name.replace("_", " "), value) for name, value in error.items() if name not in REPEATED
+    ]
 
 
 def _budget_words(budget: Mapping[str, Any]) -> str:
     """Write the ceilings of a goal: 10 calls, 20,000 tokens, 5 min."""
-    told = [plural(budget[f"{one}s"], one) for one in ("call", "token") if budget.get(f"{one}s")]
-    told += [duration(budget["seconds"])] if budget.get("seconds") else []
+    words = [plural(budget[f"{one}s"], one) for one in ("call", "token") if budget.get(f"{one}s")]
+    words += [duration(budget["seconds"])] if budget.get("seconds") else []
     waited = budget.get("waited_seconds")
-    told += [f"{duration(waited)} of waiting not counted"] if waited else []
-    return ", ".join(told)
+    words += [f"{duration(waited)} of waiting not counted"] if waited else []
+    return ", ".join(words)
 
 
 def _headline(
-    found: Goal,
+    goal: Goal,
     attempts: Sequence[Attempt],
     meta: Mapping[str, object] | None,
     actions: ActionsCard | None,
     *,
     is_isolated: bool,
 ) -> str:
-    told = goal_headline(
-        status=found.status,
-        outcome=found.outcome,
-        phase=found.pdca_phase,
-        mode=found.mode,
+    words = goal_headline(
+        status=goal.status,
+        outcome=goal.outcome,
+        phase=goal.pdca_phase,
+        mode=goal.mode,
         attempts=len(attempts),
         meta=meta,
-        evaluation=found.execution_eval,
+        evaluation=goal.execution_eval,
         is_isolated=is_isolated,
     )
-    return f"{told}; {actions.told}" if actions and actions.was_planned else told
+    return f"{words}; {actions.told}" if actions and actions.was_planned else words
 
 
-def _verdict_tone(found: Goal, task_status: str | None, actions: ActionsCard | None) -> str:
-    if found.status == Goal.Status.COMPLETED:
-        if found.outcome == Goal.Outcome.STUBBED:
+def _verdict_tone(goal: Goal, task_status: str | None, actions: ActionsCard | None) -> str:
+    if goal.status == Goal.Status.COMPLETED:
+        if goal.outcome == Goal.Outcome.STUBBED:
             return "bad"
         is_partial = task_status == "PARTIAL" or (actions and actions.is_partial)
         return "warn" if is_partial else "good"
-    return GOAL_STATUS[found.status]
+    return GOAL_STATUS[goal.status]
 
 
-def _events(found: Goal) -> list[Event]:
+def _events(goal: Goal) -> list[Event]:
     """The goal's events, looked for around its own time: whole days are skipped."""
     events = Event.objects.filter(
-        project_id=found.project_id,
-        correlation_id=found.correlation_id,
-        occurred_at__gte=found.created_at - AROUND,
+        project_id=goal.project_id,
+        correlation_id=goal.correlation_id,
+        occurred_at__gte=goal.created_at - AROUND,
     )
-    if found.ended_at:
-        events = events.filter(occurred_at__lte=found.ended_at + AROUND)
+    if goal.ended_at:
+        events = events.filter(occurred_at__lte=goal.ended_at + AROUND)
     return list(events.order_by("occurred_at", "event_id")[:MOST_EVENTS])

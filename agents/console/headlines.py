@@ -29,7 +29,7 @@ def goal_headline(
     is_isolated: bool = False,
 ) -> str:
     """Say how the goal stands: how planning went, then how the steps went."""
-    made, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
+    attempted, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
     steps = steps_told(meta)
     match status:
         case "queued":
@@ -39,15 +39,15 @@ def goal_headline(
         case "waiting_user":
             return "Waiting for an answer"
         case "cancelled":
-            return f"Cancelled after {made}"
+            return f"Cancelled after {attempted}"
         case "completed":
-            return f"Completed: {planning_told(outcome, made, wanted)}{steps}"
+            return f"Completed: {planning_told(outcome, attempted, wanted)}{steps}"
     if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
-        return f"Failed: timeout after {made}{steps}"
+        return f"Failed: timeout after {attempted}{steps}"
     if outcome in ENDED_WITHOUT_PLAN:
-        told = ENDED_WITHOUT_PLAN[outcome].format(attempts=made, wanted=wanted)
-        return f"Degraded: {told}{steps if outcome == 'stubbed' else ''}"
-    return f"Failed: {planning_told(outcome, made, wanted)}{steps}"
+        words = ENDED_WITHOUT_PLAN[outcome].format(attempts=attempted, wanted=wanted)
+        return f"Degraded: {words}{steps if outcome == 'stubbed' else ''}"
+    return f"Failed: {planning_told(outcome, attempted, wanted)}{steps}"
 
 
 def queued_told(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
@@ -68,15 +68,15 @@ def running_told(phase: str, attempts: int) -> str:
     )
 
 
-def planning_told(outcome: str | None, made: str, wanted: str) -> str:
+def planning_told(outcome: str | None, attempted: str, wanted: str) -> str:
     """Say how planning went."""
     if outcome == "ok_first":
         return f"valid {wanted} at the first attempt"
     if outcome == "repaired":
-        return f"valid {wanted}, recovered after {made}"
+        return f"valid {wanted}, recovered after {attempted}"
     if outcome == "stubbed":
-        return f"no valid {wanted} after {made}, stub plan used"
-    return made
+        return f"no valid {wanted} after {attempted}, stub plan used"
+    return attempted
 
 
 def steps_told(meta: Mapping[str, object] | None) -> str:
@@ -84,9 +84,9 @@ def steps_told(meta: Mapping[str, object] | None) -> str:
     stats = (meta or {}).get("stats")
     if not isinstance(stats, Mapping):
         return ""
-    told = [f"{stats.get('ok', 0)} of {stats.get('total_steps', 0)} steps ok"]
-    told += [f"{stats[key]} {key}" for key in ("failed", "skipped") if stats.get(key)]
-    return "; " + ", ".join(told)
+    parts = [f"{stats.get('ok', 0)} of {stats.get('total_steps', 0)} steps ok"]
+    parts += [f"{stats[key]} {key}" for key in ("failed", "skipped") if stats.get(key)]
+    return "; " + ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +103,20 @@ def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[
 
     The last thing that is known decides: an agent may yet send more.
     """
-    made = plural(len(states), "attempt")
+    attempted = plural(len(states), "attempt")
     degraded = [ending for ending in endings if ending.kind == "degraded"]
     if degraded:
         last = degraded[-1]
         reason = (last.reason or "degraded").replace("_", " ")
         if last.status == "stubbed":
-            return "bad", f"Degraded after {made}, stub plan used: {reason}"
-        return "bad", f"Degraded after {made}: {reason}"
+            return "bad", f"Degraded after {attempted}, stub plan used: {reason}"
+        return "bad", f"Degraded after {attempted}: {reason}"
     if not states:
         return "quiet", "No attempts reported"
     if states[-1] == "valid":
         first = len(states) == 1
-        return "good", "Valid at the first attempt" if first else f"Recovered after {made}"
-    return "warn", f"{made.capitalize()}, none valid so far"
+        return "good", "Valid at the first attempt" if first else f"Recovered after {attempted}"
+    return "warn", f"{attempted.capitalize()}, none valid so far"
 
 
 _WORDS = {
@@ -174,10 +174,10 @@ def run_headline(
     if state == "running":
         return f"Running: {done} done, {count(counts.running)} running"
     took = "" if seconds is None else f" in {duration(seconds)}"
-    told = f"{_WORDS.get(task_status or '', 'Ended')}: {_parts(counts)}{took}"
+    words = f"{_WORDS.get(task_status or '', 'Ended')}: {_parts(counts)}{took}"
     if counts.undecided:
-        return f"{told}; {plural(counts.undecided, 'step')} needing a decision"
-    return told
+        return f"{words}; {plural(counts.undecided, 'step')} needing a decision"
+    return words
 
 
 def _parts(counts: StepCounts) -> str:

@@ -12,14 +12,14 @@ def page_by_id(rows: QuerySet[Any], chosen: Mapping[str, str], size: int) -> dic
     after, before = read_id(chosen.get("after")), read_id(chosen.get("before"))
     if after:
         cut = list(rows.filter(pk__gt=after).order_by("pk")[: size + 1])
-        found, newer, older = cut[:size][::-1], len(cut) > size, True
+        page, newer, older = cut[:size][::-1], len(cut) > size, True
     else:
         cut = list((rows.filter(pk__lt=before) if before else rows).order_by("-pk")[: size + 1])
-        found, newer, older = cut[:size], before is not None, len(cut) > size
+        page, newer, older = cut[:size], before is not None, len(cut) > size
     return {
-        "found": found,
-        "newer": found[0].pk if found and newer else None,
-        "older": found[-1].pk if found and older else None,
+        "found": page,
+        "newer": page[0].pk if page and newer else None,
+        "older": page[-1].pk if page and older else None,
     }
 
 

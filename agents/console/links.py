@@ -24,9 +24,9 @@ def find(request: ConsoleRequest) -> HttpResponse:
     """Lead to the run with a correlation id, or to the search where there is none."""
     reference = request.GET.get("reference", "").strip()[:LONGEST_REFERENCE]
     reference = reference.replace("\0", "")
-    found = find_goal(request.project.pk, reference) if reference else None
-    if found is not None:
-        return redirect(goal_path(found))
+    goal = find_goal(request.project.pk, reference) if reference else None
+    if goal is not None:
+        return redirect(goal_path(goal))
     if events_with(request.project.pk, reference):
         if is_plain(reference):
             return redirect(run_path(reference))

@@ -59,8 +59,8 @@ def _served(project: Project, provider: str | None, name: str | None) -> Languag
     """Return the model as it is registered here, if planners of this project may use it."""
     if provider is None or name is None:
         return None
-    found = LanguageModel.objects.filter(project=project, provider__name=provider)
-    return found.filter(name=name).select_related("provider").first()
+    models = LanguageModel.objects.filter(project=project, provider__name=provider)
+    return models.filter(name=name).select_related("provider").first()
 
 
 def _choices(project: Project) -> Mapping[str, Sequence[str | None]]:

@@ -32,14 +32,14 @@ class GoalMoment:
 
 
 def cycles_of(
-    attempts: Sequence[Attempt], events: Sequence[Event], runs: Sequence[Run], seen: Seen
+    attempts: Sequence[Attempt], events: Sequence[Event], runs: Sequence[Run], sightings: Seen
 ) -> list[tuple[int, list[GoalMoment]]]:
     """Merge attempts, terminal events and runs into cycles, each in the order of time."""
     before = _before(attempts)
     moments = [
         moment
         for place, attempt in enumerate(attempts)
-        for moment in _of_attempt(attempt, before.get(place), seen)
+        for moment in _of_attempt(attempt, before.get(place), sightings)
     ]
     moments += [_of_event(event) for event in events if event.kind in TOLD_EVENTS]
     moments += [_of_run(run) for run in runs]
@@ -52,19 +52,19 @@ def cycles_of(
 def _before(attempts: Sequence[Attempt]) -> dict[int, tuple[int, AnswerDifference]]:
     """Compare answers with the one before, of the same node and cycle; the first ones."""
     last: dict[tuple[int, str], Attempt] = {}
-    found: dict[int, tuple[int, AnswerDifference]] = {}
+    differences: dict[int, tuple[int, AnswerDifference]] = {}
     for place, attempt in enumerate(attempts):
         key = (attempt.cycle, attempt.node)
         earlier = last.get(key)
-        if earlier and earlier.preview and attempt.preview and len(found) < MOST_COMPARED:
+        if earlier and earlier.preview and attempt.preview and len(differences) < MOST_COMPARED:
             compared = difference(earlier.preview, attempt.preview)
-            found[place] = (earlier.attempt, compared)
+            differences[place] = (earlier.attempt, compared)
         last[key] = attempt
-    return found
+    return differences
 
 
 def _of_attempt(
-    attempt: Attempt, before: tuple[int, AnswerDifference] | None, seen: Seen
+    attempt: Attempt, before: tuple[int, AnswerDifference] | None, sightings: Seen
 ) -> Iterator[GoalMoment]:
     if attempt.feedback or attempt.simplified:
         at, cycle = attempt.called_at, attempt.cycle
@@ -80,7 +80,7 @@ def _of_attempt(
         "excerpt": excerpt(attempt.preview, fault_spans(faults)) if attempt.preview else None,
         "compared_with": before[0] if before else None,
         "difference": before[1] if before else None,
-        "sighting": seen.get(key, Sighting()),
+        "sighting": sightings.get(key, Sighting()),
     }
     yield GoalMoment("attempt", attempt.called_at, attempt.cycle, tone, label, shown)
 

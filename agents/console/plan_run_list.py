@@ -47,20 +47,20 @@ def plan_runs(request: ConsoleRequest) -> HttpResponse:
 
 
 def _matching(project: Project, chosen: QueryDict) -> QuerySet[Run]:
-    found = Run.objects.filter(project=project)
+    runs = Run.objects.filter(project=project)
     if (status := chosen.get("status")) in list(Run.TaskStatus):
-        found = found.filter(task_status=status)
+        runs = runs.filter(task_status=status)
     elif status in STATUSES:
-        found = found.filter(state=status)
+        runs = runs.filter(state=status)
     if (runner := chosen.get("runner")) in Run.Runner.values:
-        found = found.filter(runner=runner)
+        runs = runs.filter(runner=runner)
     if chosen.get("undecided"):
         waiting = RunStep.objects.filter(UNDECIDED, run=OuterRef("pk"))
-        found = found.filter(Exists(waiting))
+        runs = runs.filter(Exists(waiting))
     if text := chosen.get("q", "").replace("\0", "").strip()[:200]:
         # No run has no id.
-        found = found.filter(Q(correlation_id__istartswith=text) | Q(pk=read_id(text)))
-    return found
+        runs = runs.filter(Q(correlation_id__istartswith=text) | Q(pk=read_id(text)))
+    return runs
 
 
 def _row(run: Run) -> Mapping[str, Any]:

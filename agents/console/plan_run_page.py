@@ -192,11 +192,11 @@ def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     run = _mine(request, run_id)
     first = read_number(request.POST.get("from"))
     try:
-        made = repeat(run.pk, first, by=request.user.get_username())
+        repeated = repeat(run.pk, first, by=request.user.get_username())
     except RunRefusedError as error:
         messages.error(request, f"Re-run refused. {error}")
         return redirect("plan_run", run.pk)
-    return redirect("plan_run", made.pk)
+    return redirect("plan_run", repeated.pk)
 
 
 @require_POST
@@ -204,18 +204,18 @@ def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 def resolve(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Settle the marked steps by the member's word; the run goes on."""
     run = _mine(request, run_id)
-    given = (read_number(text) for text in request.POST.getlist("position"))
-    chosen = [(run.pk, at) for at in given if at is not None][:MOST_AT_ONCE]
+    positions = (read_number(text) for text in request.POST.getlist("position"))
+    chosen = [(run.pk, at) for at in positions if at is not None][:MOST_AT_ONCE]
     verdict = request.POST.get("verdict", "")
     if not chosen or verdict not in Verdict.values:
         messages.error(request, "Select at least one step.")
         return redirect("plan_run", run.pk)
-    found = resolve_steps(chosen, verdict, request.user.get_username())
-    if found.refused:
-        messages.error(request, f"No change. {found.refused[0][2]}")
+    resolved = resolve_steps(chosen, verdict, request.user.get_username())
+    if resolved.refused:
+        messages.error(request, f"No change. {resolved.refused[0][2]}")
     else:
-        told = f"{plural(len(found.done), 'step')} decided; the plan run continues."
-        messages.success(request, told)
+        message = f"{plural(len(resolved.done), 'step')} decided; the plan run continues."
+        messages.success(request, message)
     return redirect("plan_run", run.pk)
 
 

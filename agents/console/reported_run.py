@@ -39,12 +39,12 @@ def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, A
         for event in events
         if event.kind in TOLD_EVENTS
     ]
-    tone, headline = outside_headline([told.state for told in attempts], endings)
-    seen = sightings_of(project_id, events, payloads)
+    tone, headline = outside_headline([attempt.state for attempt in attempts], endings)
+    sightings = sightings_of(project_id, events, payloads)
     return {
         "tone": tone,
         "headline": headline,
-        "cycles": cycles_of(attempts, events, [], seen),
+        "cycles": cycles_of(attempts, events, [], sightings),
         "calls": len(attempts),
         "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
         "called_ms": sum(a.latency_ms or 0 for a in attempts),
@@ -64,8 +64,8 @@ def _attributes(
     events: Sequence[Event], payloads: Mapping[UUID, EventPayload]
 ) -> list[tuple[str, Any]]:
     """Return the custom attributes of attempts; the latest value counts."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for event in events:
         if event.kind in STATE_OF and event.event_id in payloads:
-            found |= payloads[event.event_id].attributes
-    return sorted(found.items())
+            attributes |= payloads[event.event_id].attributes
+    return sorted(attributes.items())

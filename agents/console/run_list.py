@@ -62,9 +62,9 @@ def runs(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def moved_live(request: ConsoleRequest) -> HttpResponse:
     """Lead from the tail's old address to the list that follows calls."""
-    asked = request.GET.copy()
-    asked["follow"] = "calls"
-    return redirect(f"{reverse('runs')}?{asked.urlencode()}")
+    params = request.GET.copy()
+    params["follow"] = "calls"
+    return redirect(f"{reverse('runs')}?{params.urlencode()}")
 
 
 def _tail(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
@@ -139,8 +139,8 @@ def _rows(project_id: int, found: Sequence[AgentRun]) -> Sequence[Mapping[str, A
 
 def _error(run: AgentRun) -> str:
     """Return the kind of failure: how a provider failed, where that is known."""
-    found = [kind for kind in run.kinds if kind in ERRORS]
-    return min(found, key=lambda kind: kind == CallErrorType.PROVIDER_ERROR, default="")
+    kinds = [kind for kind in run.kinds if kind in ERRORS]
+    return min(kinds, key=lambda kind: kind == CallErrorType.PROVIDER_ERROR, default="")
 
 
 def _has_runs(project_id: int) -> bool:

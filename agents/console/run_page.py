@@ -59,14 +59,14 @@ def show_run(
     """Render the page of a run, with the answer form as it is; 404 where nothing is known."""
     project_id = request.project.pk
     if goal is not None:
-        found = goal_context(goal, read_number(request.GET.get("from")) or 0)
+        shown = goal_context(goal, read_number(request.GET.get("from")) or 0)
     elif events := events_with(project_id, reference):
-        found = reported_context(project_id, events)
+        shown = reported_context(project_id, events)
     else:
         raise Http404
     context = {
         **_sums(project_id, reference),
-        **found,
+        **shown,
         "reference": reference,
         "goal": goal,
         "export": reverse("export", args=["events", "ndjson"]),

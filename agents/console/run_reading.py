@@ -52,7 +52,7 @@ class StepWindow:
 def count_steps(run: Run) -> StepCounts:
     """Count the steps of a run by where they stand."""
     final = Q(state=RunStep.State.FINAL)
-    found = run.steps.aggregate(
+    counts = run.steps.aggregate(
         n_total=Count("pk"),
         n_ok=Count("pk", filter=final & Q(ok=True)),
         n_failed=Count("pk", filter=final & Q(ok=False, skipped=False)),
@@ -60,7 +60,7 @@ def count_steps(run: Run) -> StepCounts:
         n_running=Count("pk", filter=Q(state=RunStep.State.STARTED)),
         n_undecided=Count("pk", filter=UNDECIDED),
     )
-    return StepCounts(**{name.removeprefix("n_"): found[name] for name in found})
+    return StepCounts(**{name.removeprefix("n_"): counts[name] for name in counts})
 
 
 class Traces:
@@ -104,13 +104,13 @@ class Traces:
 def read_window(run: Run, show: str, first: int) -> StepWindow:
     """Read the steps from position `first` on that are to be shown."""
     steps = _shown(run, show)
-    found = list(steps.filter(position__gte=first)[: PAGE + 1])
+    window = list(steps.filter(position__gte=first)[: PAGE + 1])
     before = steps.filter(position__lt=first).order_by("-position") if first else steps.none()
     earlier = list(before.values_list("position", flat=True)[:PAGE])
     return StepWindow(
-        steps=found[:PAGE],
+        steps=window[:PAGE],
         previous=earlier[-1] if earlier else None,
-        following=found[PAGE].position if len(found) > PAGE else None,
+        following=window[PAGE].position if len(window) > PAGE else None,
     )
 
 

@@ -76,15 +76,15 @@ def find(request: ConsoleRequest, text: str) -> list[SearchGroup]:
     """Return what a text finds, ids first; the number of queries does not depend on it."""
     if not text:
         return [SearchGroup("Pages", [_page_hit(page) for page in _pages()])]
-    found = (SearchGroup(title, list(hits(request, text))[:SHOWN]) for title, hits in SOURCES)
-    return [group for group in found if group.hits]
+    groups = (SearchGroup(title, list(hits(request, text))[:SHOWN]) for title, hits in SOURCES)
+    return [group for group in groups if group.hits]
 
 
 def _runs(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
     """Runs whose id begins with the text; a goal of this id before its first event."""
     project_id = request.project.pk
-    found = AgentRun.objects.filter(project=project_id, correlation_id__startswith=text)
-    rows = list(found.order_by("correlation_id")[: SHOWN + 1])
+    runs = AgentRun.objects.filter(project=project_id, correlation_id__startswith=text)
+    rows = list(runs.order_by("correlation_id")[: SHOWN + 1])
     if all(row.correlation_id != text for row in rows) and find_goal(project_id, text):
         yield SearchHit(text, run_path(text), "goal", is_exact=True)
     for row in rows:
@@ -123,8 +123,8 @@ def _kinds(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
 
 
 def _prompts(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
-    found = Version.objects.filter(project=request.project, prompt_version__icontains=text)
-    names = found.order_by("prompt_version").values_list("prompt_version", flat=True).distinct()
+    versions = Version.objects.filter(project=request.project, prompt_version__icontains=text)
+    names = versions.order_by("prompt_version").values_list("prompt_version", flat=True).distinct()
     for name in names[:SHOWN]:
         yield SearchHit(str(name), f"{reverse('prompts')}?{urlencode({'prompt_version': name})}")
 

@@ -34,22 +34,22 @@ def sightings_of(
         for event in events
         if event.event_id in payloads
     }
-    wanted = {found for found in prints.values() if found is not None}
+    wanted = {sightings for sightings in prints.values() if sightings is not None}
     groups = {
         fingerprint: (pk, seen)
         for fingerprint, pk, seen in FailureGroup.objects.filter(
             project_id=project_id, fingerprint__in=wanted
         ).values_list("fingerprint", "pk", "seen")
     }
-    found = {}
+    sightings = {}
     for event in events:
         if event.attempt is None or event.kind not in STATE_OF:
             continue
         print_of = prints.get(event.event_id)
         group_id, seen = groups.get(print_of, (None, 0)) if print_of else (None, 0)
         key = (event.node, event.cycle, event.attempt)
-        found[key] = Sighting(event.event_id, group_id, seen)
-    return found
+        sightings[key] = Sighting(event.event_id, group_id, seen)
+    return sightings
 
 
 def told_attempts(events: Iterable[Event], payloads: Mapping[UUID, EventPayload]) -> list[Attempt]:
@@ -62,15 +62,15 @@ def told_attempts(events: Iterable[Event], payloads: Mapping[UUID, EventPayload]
 def _told(event: Event, payload: EventPayload | None) -> Attempt:
     """Say what a row of ours would say, as far as it is known."""
     same = ("node", "cycle", "provider", "model", "output_mode", "finish_reason")
-    told = {name: getattr(event, name) for name in (*same, *COUNTED, *ANSWERERS)}
-    told["max_output_tokens"] = payload.max_output_tokens if payload else None
+    fields = {name: getattr(event, name) for name in (*same, *COUNTED, *ANSWERERS)}
+    fields["max_output_tokens"] = payload.max_output_tokens if payload else None
     attempt = Attempt(
         attempt=event.attempt or 1,
         state=STATE_OF[event.kind],
         called_at=event.occurred_at,
         error_type=event.parse_error_type or event.call_error_type,
         simplified=bool(event.is_simplified),
-        **told,
+        **fields,
     )
     # The page names parts of itself after it.
     attempt.pk = str(event.event_id)

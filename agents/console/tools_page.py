@@ -45,16 +45,16 @@ class ToolRow:
 @member_view
 def tools(request: ConsoleRequest) -> HttpResponse:
     """Show all tools and the MCP servers that some of them come from."""
-    found = list_tools(request.project.pk)
-    names = {listed.tool.name for listed in found}
+    known = list_tools(request.project.pk)
+    names = {listed.tool.name for listed in known}
     context = {
-        "rows": [_row(listed) for listed in found[:MOST_TOOLS]],
-        "left_out": max(len(found) - MOST_TOOLS, 0),
-        "total": len(found),
-        "denied": sum(not listed.allowed for listed in found),
+        "rows": [_row(listed) for listed in known[:MOST_TOOLS]],
+        "left_out": max(len(known) - MOST_TOOLS, 0),
+        "total": len(known),
+        "denied": sum(not listed.allowed for listed in known),
         "servers": [
             {"server": server, "badge": SERVER_BADGES[server.state]}
-            for server in list_servers(found)
+            for server in list_servers(known)
         ],
         "uses": [
             {"use": use, "is_known": use.name in names} for use in tool_use(request.project.pk)
@@ -70,13 +70,13 @@ def tools(request: ConsoleRequest) -> HttpResponse:
 def allow_tool(request: ConsoleRequest) -> HttpResponse:
     """Let the project call a tool, or not; only its admins may say so."""
     require_administrator(request)
-    found = find_tool(request.POST.get("tool", ""))
-    if found is None:
+    tool = find_tool(request.POST.get("tool", ""))
+    if tool is None:
         raise Http404
     allowed = request.POST.get("allowed") == "yes"
-    set_allowed(request.project.pk, found.name, allowed=allowed, by=request.user)
-    told = "may be called" if allowed else "is not called any more"
-    messages.success(request, f"{found.name} {told} in this project.")
+    set_allowed(request.project.pk, tool.name, allowed=allowed, by=request.user)
+    words = "may be called" if allowed else "is not called any more"
+    messages.success(request, f"{tool.name} {words} in this project.")
     return redirect("tools")
 
 
@@ -85,10 +85,10 @@ def _row(listed: ListedTool) -> ToolRow:
     properties = schema.get("properties")
     names = list(properties) if isinstance(properties, dict) else []
     required = schema.get("required") or []
-    told = [str(name) if name in required else f"{name}?" for name in names]
+    arguments = [str(name) if name in required else f"{name}?" for name in names]
     return ToolRow(
         tool=listed.tool,
         allowed=listed.allowed,
-        fields=", ".join(told),
+        fields=", ".join(arguments),
         schema=json.dumps(schema, indent=2, ensure_ascii=False)[:SCHEMA_SHOWN],
     )

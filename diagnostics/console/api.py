@@ -161,8 +161,8 @@ class SeriesView(ListView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List series of the window (the last 24 hours unless told), worst first."""
-        asked = request.query_params.dict()
-        selection = select(asked, [*SERIES_PARAMETERS, FORMAT_PARAMETER])
+        params = request.query_params.dict()
+        selection = select(params, [*SERIES_PARAMETERS, FORMAT_PARAMETER])
         refuse_uncounted(selection)
         now = clock.now()
         items = list_series(project_of(request).pk, selection, now)
@@ -191,13 +191,13 @@ def list_series(project_id: int, selection: Selection, now: datetime) -> list[di
 
     The range of the selection is counted; how a series stands is of the moment it ends at.
     """
-    found = read_statuses(project_id, selection, now)
-    counts = counts_between(project_id, selection, now, found)
+    statuses = read_statuses(project_id, selection, now)
+    counts = counts_between(project_id, selection, now, statuses)
     window = window_of(selection, now)
     worse = worse_by_series(project_id, window, selection.rollup_terms)
     return [
         describe_series(one, counts.get(one.key, RunCounts()), worse.get(one.key, NOT_ASSESSED))
-        for one in found.kept_by(selection, counts)
+        for one in statuses.kept_by(selection, counts)
     ]
 
 
@@ -247,6 +247,6 @@ class VerdictView(KeyedView):
         return Response({**describe(verdict), "judged": judged, "covers": covers})
 
 
-def _judged(found: JudgedShare) -> dict[str, Any]:
-    figures = asdict(found.chance) if found.chance else dict.fromkeys(("share", "low", "high"))
-    return {"count": found.count, "total": found.total, **figures}
+def _judged(judged: JudgedShare) -> dict[str, Any]:
+    figures = asdict(judged.chance) if judged.chance else dict.fromkeys(("share", "low", "high"))
+    return {"count": judged.count, "total": judged.total, **figures}

@@ -95,5 +95,7 @@ def sample_calls(
 
 
 def _spread(rows: Sequence[tuple[int | None, ...]]) -> CallSpread:
-    told = ([row[place] for row in rows] for place in range(len(COLUMNS)))
-    return CallSpread(*(spread_of([one for one in column if one is not None]) for column in told))
+    columns = ([row[place] for row in rows] for place in range(len(COLUMNS)))
+    return CallSpread(
+        *(spread_of([one for one in column if one is not None]) for column in columns)
+    )

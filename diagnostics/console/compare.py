@@ -85,13 +85,13 @@ class AskedComparison:
 @member_view
 def compare_page(request: ConsoleRequest) -> HttpResponse:
     """Show two sides: models, prompt versions, releases, periods, or any filters."""
-    asked = _read(request)
+    comparison = _read(request)
     known = known_values(request.project.pk)
-    window = asked.parts.a.window
-    covers = (window.since, window.until) if asked.parts.deploy is None else None
+    window = comparison.parts.a.window
+    covers = (window.since, window.until) if comparison.parts.deploy is None else None
     frame = filter_frame(
         request,
-        asked.selection,
+        comparison.selection,
         choices=known,
         applies=ROLLUP_FIELDS,
         export=None,
@@ -100,8 +100,8 @@ def compare_page(request: ConsoleRequest) -> HttpResponse:
     )
     context = {
         **frame,
-        **_story(request.project.pk, asked),
-        **_form(request, asked, known),
+        **_story(request.project.pk, comparison),
+        **_form(request, comparison, known),
         "section": "compare",
     }
     return respond(request, "compare/compare", context, "Compare")
@@ -111,8 +111,8 @@ def compare_page(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def compare_csv(request: ConsoleRequest) -> HttpResponse:
     """Return the rates and kinds of both sides as CSV."""
-    found = _story(request.project.pk, _read(request))["found"]
-    rows = [_csv_row(one, *found.names) for one in (*found.rates, *found.kinds)]
+    comparison = _story(request.project.pk, _read(request))["found"]
+    rows = [_csv_row(one, *comparison.names) for one in (*comparison.rates, *comparison.kinds)]
     text = "".join(write_csv(CSV_COLUMNS, rows))
     answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="failsoft-compare.csv"'
@@ -149,10 +149,10 @@ def read_other(request: ConsoleRequest, selection: Selection) -> Selection:
     return _picked(request.GET, other, "b")
 
 
-def _picked(asked: Mapping[str, str], selection: Selection, side: str) -> Selection:
+def _picked(params: Mapping[str, str], selection: Selection, side: str) -> Selection:
     """Narrow a selection to what the pickers of a side say; they replace its own filters."""
     for name, fields in PICKS.items():
-        picked = parse_query(asked.get(f"{side}_{name}", "")).terms
+        picked = parse_query(params.get(f"{side}_{name}", "")).terms
         if terms := tuple(term for term in picked if term.field in fields):
             rest = tuple(term for term in selection.text.terms if term.field not in fields)
             filters = {k: v for k, v in selection.filters.items() if k not in fields}
@@ -161,39 +161,43 @@ def _picked(asked: Mapping[str, str], selection: Selection, side: str) -> Select
     return selection
 
 
-def _against(asked: Mapping[str, str]) -> Against:
+def _against(params: Mapping[str, str]) -> Against:
     """Read which time B has; with filters of its own it is the same, unless told."""
-    if asked.get("with", "") in set(Against):
-        return Against(asked["with"])
-    is_other = any(asked.get(name, "").strip() for name in ("b", *(f"b_{one}" for one in PICKS)))
+    if params.get("with", "") in set(Against):
+        return Against(params["with"])
+    is_other = any(params.get(name, "").strip() for name in ("b", *(f"b_{one}" for one in PICKS)))
     return Against.SAME if is_other else Against.PERIOD
 
 
-def _form(request: ConsoleRequest, asked: AskedComparison, known: KnownValues) -> Mapping[str, Any]:
+def _form(
+    request: ConsoleRequest, comparison: AskedComparison, known: KnownValues
+) -> Mapping[str, Any]:
     """Return what the form offers, and where its answers lead."""
-    project_id, against, deploy = request.project.pk, asked.against, asked.parts.deploy
+    project_id, against, deploy = request.project.pk, comparison.against, comparison.parts.deploy
     models = known_models(project_id)
     chosen_b = _picked(request.GET, Selection(), "b")
     now = clock.now()
     deploys = reported_deploys(project_id, until=now)[:MOST_DEPLOYS]
     is_by_deploy = against is Against.DEPLOY
     return {
-        "parts": asked.parts,
+        "parts": comparison.parts,
         # Whole hours are counted, and the last one has not ended.
-        "ends": [min(part.window.until, now) for part in (asked.parts.a, asked.parts.b)],
-        "other": asked.other,
+        "ends": [min(part.window.until, now) for part in (comparison.parts.a, comparison.parts.b)],
+        "other": comparison.other,
         "against": request.GET.get("with", "") and against,
         "presets": [("", f"{PRESETS[against]} (default)"), *PRESETS.items()],
         "is_custom": against is Against.CUSTOM,
-        "pickers_a": _pickers("a", asked.selection, known, models),
+        "pickers_a": _pickers("a", comparison.selection, known, models),
         "pickers_b": _pickers("b", chosen_b, known, models),
         "deploys": [(one, one == deploy) for one in deploys] if is_by_deploy else (),
         "has_no_deploy": is_by_deploy and deploy is None,
-        "is_matched": asked.is_matched,
+        "is_matched": comparison.is_matched,
         "asked": {name: request.GET.get(name, "")[:1000] for name in KEPT},
-        "carried": parse_qsl(_without_picks(asked.selection).query()),
-        "unread": [t.field for t in asked.other.terms if t not in asked.other.rollup_terms],
-        "failures_a": failures_url(asked.selection),
+        "carried": parse_qsl(_without_picks(comparison.selection).query()),
+        "unread": [
+            t.field for t in comparison.other.terms if t not in comparison.other.rollup_terms
+        ],
+        "failures_a": failures_url(comparison.selection),
         "csv": f"{reverse('compare_csv')}?{request.GET.urlencode()}",
     }
 
@@ -213,7 +217,7 @@ def _is_pick(term: Term) -> bool:
 def _pickers(
     side: str, selection: Selection, known: KnownValues, models: Sequence[Sequence[str | None]]
 ) -> list[ComparePicker]:
-    found = []
+    pickers = []
     for name, fields in PICKS.items():
         offered = models if name == "model" else [(value,) for value in known.get(fields[0], ())]
         picked = {t.field: t for t in selection.terms if t.field in fields and _is_pick(t)}
@@ -223,8 +227,8 @@ def _pickers(
         if chosen:
             choices.setdefault(chosen, _label([term.value for term in terms]))
         shown = [(value, label, value == chosen) for value, label in choices.items()]
-        found.append(ComparePicker(f"{side}_{name}", LABELS[name], shown))
-    return found
+        pickers.append(ComparePicker(f"{side}_{name}", LABELS[name], shown))
+    return pickers
 
 
 def _pick(fields: Sequence[str], values: Sequence[str | None]) -> str:
@@ -237,21 +241,21 @@ def _label(values: Sequence[str | None]) -> str:
     return shorten("/".join(value or "unknown" for value in values), LONGEST_LABEL)
 
 
-def _story(project_id: int, asked: AskedComparison) -> Mapping[str, Any]:
-    a, b, versions = _sums(project_id, asked.parts, is_matched=asked.is_matched)
-    names = names_of(asked.parts, asked.against)
-    found = compare(count_calls(a), count_calls(b), names)
+def _story(project_id: int, question: AskedComparison) -> Mapping[str, Any]:
+    a, b, versions = _sums(project_id, question.parts, is_matched=question.is_matched)
+    names = names_of(question.parts, question.against)
+    comparison = compare(count_calls(a), count_calls(b), names)
     return {
-        "found": found,
+        "found": comparison,
         "name_a": names[0],
         "name_b": names[1],
-        "rate_scale": _scale(found.rates),
-        "kind_scale": _scale(found.kinds),
+        "rate_scale": _scale(comparison.rates),
+        "kind_scale": _scale(comparison.kinds),
         "versions": versions,
         "costs": ((names[0], cost_of(a)), (names[1], cost_of(b))),
         "least": LEAST_TRIALS,
-        "kinds": found.kinds,
-        "is_empty": not any(one.a.trials or one.b.trials for one in found.rates),
+        "kinds": comparison.kinds,
+        "is_empty": not any(one.a.trials or one.b.trials for one in comparison.rates),
     }
 
 
@@ -268,7 +272,7 @@ def _all_of(project_id: int, part: ComparedSide) -> Sums:
     return sums_between(project_id, part.window, part.terms)
 
 
-def _scale(found: Sequence[RateDifference]) -> Scale:
-    drawn = [one for one in found if one.is_enough]
+def _scale(differences: Sequence[RateDifference]) -> Scale:
+    drawn = [one for one in differences if one.is_enough]
     bounds = (bound for one in drawn for bound in (one.low, one.high))
     return difference_scale(bounds, AXIS_WIDTH)

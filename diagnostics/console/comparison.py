@@ -80,8 +80,17 @@ def difference_of(
     label: str, noun: str, a: Side, b: Side, *, more_is_worse: bool = True, kind: str = ""
 ) -> RateDifference:
     """Compare two shares; more of a kind than calls counts as all of them."""
-    found = excess(a.bounded, b.bounded)
-    return RateDifference(found.a, found.b, found.low, found.high, label, noun, more_is_worse, kind)
+    difference = excess(a.bounded, b.bounded)
+    return RateDifference(
+        difference.a,
+        difference.b,
+        difference.low,
+        difference.high,
+        label,
+        noun,
+        more_is_worse,
+        kind,
+    )
 
 
 def _rates(a: CallCounts, b: CallCounts, calls: str) -> list[RateDifference]:
@@ -99,12 +108,12 @@ def _rates(a: CallCounts, b: CallCounts, calls: str) -> list[RateDifference]:
 
 def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
     """Return the kinds, the clear differences first, each by its size."""
-    found = []
+    differences = []
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = Side(a.of_kind(kind), a.calls), Side(b.of_kind(kind), b.calls)
-        found.append(difference_of(kind_filter(kind), noun, *sides, kind=kind))
-    found.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
-    return found[:MOST_KINDS]
+        differences.append(difference_of(kind_filter(kind), noun, *sides, kind=kind))
+    differences.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
+    return differences[:MOST_KINDS]
 
 
 def _tell(
@@ -201,8 +210,8 @@ def parts_of(
 
 def sums_by_version(project_id: int, part: ComparedSide) -> dict[Version, Sums]:
     """Add up everything by prompt and schema version, in whole hours."""
-    asked = Question(part.window.in_hours, MATCHED, EVERYTHING, part.terms)
-    rows = sum_rollups(project_id, asked)
+    question = Question(part.window.in_hours, MATCHED, EVERYTHING, part.terms)
+    rows = sum_rollups(project_id, question)
     width = len(MATCHED)
     return {tuple(row[:width]): dict(zip(EVERYTHING, row[width:], strict=True)) for row in rows}
 

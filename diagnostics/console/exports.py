@@ -56,9 +56,9 @@ def stream_list(
     """Answer as the API does, for the project that the member has chosen."""
     if ending not in ENDINGS:
         raise Http404
-    asked = request.GET.copy()
-    asked["format"] = ending
-    request.GET = asked  # type: ignore[assignment] # a QueryDict that was not frozen
+    params = request.GET.copy()
+    params["format"] = ending
+    request.GET = params  # type: ignore[assignment] # a QueryDict that was not frozen
     answer: HttpResponseBase = listed.as_view(
         authentication_classes=(MemberAuthentication,),
         permission_classes=(),

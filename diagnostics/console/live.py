@@ -58,11 +58,11 @@ def tail_context(request: ConsoleRequest, selection: Selection) -> Mapping[str, 
     since, until, _ = selection.scanned_window(now)
     # A little past now: clocks of agents differ.
     until = until if selection.end else now
-    found, reached = _newest(request, selection, since, until)
+    events, reached = _newest(request, selection, since, until)
     goes_on = selection.end is None or selection.end > now
     return {
-        "tail": [TailRow(event) for event in found],
-        "poll": _poll(selection, _cursor(found, now)) if goes_on else None,
+        "tail": [TailRow(event) for event in events],
+        "poll": _poll(selection, _cursor(events, now)) if goes_on else None,
         "reached": reached,
         "further": _until(selection, since, reached) if reached else None,
     }
@@ -78,12 +78,12 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
     cursor = request.GET.get("after", "")
     now = clock.now()
     after = _read_cursor(cursor) or (now - SETTLED, NO_ID)
-    found = _newer(request, selection, after, now - SETTLED)
-    following = _cursor(found, after[0]) if found else cursor
+    events = _newer(request, selection, after, now - SETTLED)
+    following = _cursor(events, after[0]) if events else cursor
     context = {
-        "tail": [TailRow(event) for event in found[:MOST_ROWS]],
-        "more": max(len(found) - MOST_ROWS, 0),
-        "is_capped": len(found) > MOST_COUNTED,
+        "tail": [TailRow(event) for event in events[:MOST_ROWS]],
+        "more": max(len(events) - MOST_ROWS, 0),
+        "is_capped": len(events) > MOST_COUNTED,
         "poll": _poll(selection, following),
         "seconds": POLL_SECONDS,
     }
@@ -120,10 +120,10 @@ def _poll(selection: Selection, cursor: str) -> str:
     return "&".join(part for part in (selection.query(), f"after={cursor}") if part)
 
 
-def _cursor(found: Sequence[Event], otherwise: datetime) -> str:
-    if not found:
+def _cursor(events: Sequence[Event], otherwise: datetime) -> str:
+    if not events:
         return write_cursor(otherwise, NO_ID)
-    return write_cursor(found[0].occurred_at, found[0].event_id)
+    return write_cursor(events[0].occurred_at, events[0].event_id)
 
 
 def _read_cursor(text: str) -> tuple[datetime, UUID] | None:

@@ -260,7 +260,7 @@ def _since(verdict: Verdict, since: datetime, until: datetime) -> Since | None:
 
 def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Rise]:
     """Return the kinds of failure, those that rose most first."""
-    found = [
+    rows = [
         _rise(
             kind_filter(kind),
             excess_of_kind(kind, now, before),
@@ -268,7 +268,7 @@ def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Ri
         )
         for kind in dict.fromkeys([*now.by_kind, *before.by_kind])
     ]
-    return sorted(found, key=lambda one: -(one.found.difference or one.found.a.share or 0))
+    return sorted(rows, key=lambda one: -(one.found.difference or one.found.a.share or 0))
 
 
 def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[Rise]:
@@ -276,12 +276,12 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
     terms = selection.rollup_terms
     now = calls_by_prompt(project_id, window, terms)
     before = calls_by_prompt(project_id, window.before(BASELINE_SPAN), terms)
-    found = []
+    rows = []
     for version, counts in now.items():
         if not counts.calls:
             continue
         past = before.get(version, CallCounts())
-        found.append(
+        rows.append(
             _rise(
                 version or "not set",
                 excess_of_rate("failed", counts, past),
@@ -289,7 +289,7 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
                 is_new=bool(before) and not past.calls,
             )
         )
-    return sorted(found, key=lambda one: -one.found.a.trials)
+    return sorted(rows, key=lambda one: -one.found.a.trials)
 
 
 def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -> Rise:

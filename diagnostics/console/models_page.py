@@ -66,8 +66,8 @@ def models_context(
 ) -> Mapping[str, Any]:
     """Read one page of the matrix; the number of queries does not grow."""
     window, terms = window_of(selection, now), selection.rollup_terms
-    found, before = calls_by_model(project_id, window, terms)
-    matrix = build_matrix(found, before)
+    counts, before = calls_by_model(project_id, window, terms)
+    matrix = build_matrix(counts, before)
     spent = retry_spend(project_id, prices_of(project_id), window, terms)
     line = summarise_matrix(matrix, "" if selection.is_custom else selection.range_words)
     page = Paginator(matrix.rows, MOST_ROWS).get_page(place)
@@ -84,7 +84,7 @@ def models_context(
         "last": page.end_index(),
         "total": len(matrix.rows),
         "spend": total_spend(spent),
-        "is_empty": not found and not before and not selection.terms,
+        "is_empty": not counts and not before and not selection.terms,
     }
 
 

@@ -50,7 +50,7 @@ def now(request: ConsoleRequest) -> HttpResponse:
 
 
 def now_context(
-    project_id: int, selection: Selection, now: datetime, asked: TableQuestion = FIRST
+    project_id: int, selection: Selection, now: datetime, table: TableQuestion = FIRST
 ) -> Mapping[str, Any]:
     """Read everything the Now page shows; the number of queries does not grow."""
     since, until = selection.window(now)
@@ -69,7 +69,7 @@ def now_context(
         "tone": "warn" if watched else CALM[judged.verdict.state],
         "rating": rating(project_id, selection, causes["suspected"]),
         "lines": rows,
-        "table": table_of(rows, selection, asked),
+        "table": table_of(rows, selection, table),
         "trend_span": axis.span,
         "trend_hours": round(axis.span.total_seconds() / 3600),
         "ticks": [share_of(mark.at, axis.since, axis.until) for mark in marks],
@@ -85,13 +85,13 @@ def _calm(verdict: Verdict, rows: Sequence[NowRow], selection: Selection) -> dic
     """Return what is said where no incident is open."""
     if not rows and not verdict.since and selection.terms:
         return {"calm": f"No run ended in {selection.range_words}.", "calm_reason": ()}
-    told = verdict.told
-    return {"calm": f"{told.lead}{told.rest}", "calm_reason": told.reason}
+    sentence = verdict.told
+    return {"calm": f"{sentence.lead}{sentence.rest}", "calm_reason": sentence.reason}
 
 
 def _names(rows: Sequence[NowRow], state: SeriesState) -> str:
-    found = [f"{row.token} ({row.place})" for row in rows if row.state is state]
-    return listed(found, MOST_NAMED) if found else ""
+    names = [f"{row.token} ({row.place})" for row in rows if row.state is state]
+    return listed(names, MOST_NAMED) if names else ""
 
 
 def _fresh(
@@ -99,10 +99,10 @@ def _fresh(
 ) -> Sequence[tuple[GroupRow, str, Tone]]:
     """Return the failures that are new or regressed, with their titles and tones."""
     hours = window.in_hours
-    asked = GroupQuestion(
+    question = GroupQuestion(
         hours.since, hours.until, selection.rollup_terms, states=("new", "regressed")
     )
-    rows, _ = groups_of(project_id, asked, FRESH)
+    rows, _ = groups_of(project_id, question, FRESH)
     return [
         (
             row,

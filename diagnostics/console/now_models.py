@@ -294,16 +294,16 @@ class TableQuestion:
     """The models that are open; None: the worst one, if it degrades and has few series."""
 
     @classmethod
-    def read(cls, asked: QueryDict) -> "TableQuestion":
+    def read(cls, params: QueryDict) -> "TableQuestion":
         """Read the parameters of an address; what is not understood is the default."""
-        sort = asked.get("sort", "")
+        sort = params.get("sort", "")
         name = sort.removeprefix("-")
         return cls(
             sort=name if name in ORDERS else "state",
             is_reversed=sort.startswith("-"),
-            page=max(read_number(asked.get("page"), 6) or 1, 1),
-            is_whole=asked.get("show") == "all",
-            opened=asked.getlist("open") if "open" in asked else None,
+            page=max(read_number(params.get("page"), 6) or 1, 1),
+            is_whole=params.get("show") == "all",
+            opened=params.getlist("open") if "open" in params else None,
         )
 
 
@@ -330,13 +330,13 @@ class ModelTable:
     @property
     def lines(self) -> Sequence[tuple[NowRow, str, Sequence[NowRow], int]]:
         """Each model with the link that opens or closes it, its open series, and the rest."""
-        left, found = MOST_SERIES, []
+        left, lines = MOST_SERIES, []
         for row in self.rows:
             shown = row.series[:left] if row.token in self.opened else ()
             left -= len(shown)
             rest = len(row.series) - len(shown) if shown else 0
-            found.append((row, self._toggle(row.token), shown, rest))
-        return found
+            lines.append((row, self._toggle(row.token), shown, rest))
+        return lines
 
     @property
     def other_pages(self) -> Mapping[str, str]:
@@ -401,21 +401,21 @@ class ModelTable:
         return "?" + "&".join(part for part in (self.query, urlencode(chosen)) if part)
 
 
-def table_of(rows: Sequence[NowRow], selection: Selection, asked: TableQuestion) -> ModelTable:
+def table_of(rows: Sequence[NowRow], selection: Selection, question: TableQuestion) -> ModelTable:
     """Return the page that is asked for; one beyond the last is the last."""
     models = group_rows(rows, selection)
-    ordered = _sorted(models, asked)
-    size = MOST_ROWS if asked.is_whole else ROWS
+    ordered = _sorted(models, question)
+    size = MOST_ROWS if question.is_whole else ROWS
     pages = max(-(-len(ordered) // size), 1)
-    page = min(asked.page, pages)
+    page = min(question.page, pages)
     shown = ordered[(page - 1) * size : page * size]
     first = [row for row in shown[:1] if 1 < len(row.series) <= MOST_OPENED]
     worst = [row.token for row in first if row.state is SeriesState.DEGRADING]
-    is_first = page == 1 and asked.sort == "state" and not asked.is_whole
-    opened = asked.opened if asked.opened is not None else worst if is_first else ()
+    is_first = page == 1 and question.sort == "state" and not question.is_whole
+    opened = question.opened if question.opened is not None else worst if is_first else ()
     return ModelTable(
         rows=shown,
-        asked=asked if page == asked.page else TableQuestion(page=page),
+        asked=question if page == question.page else TableQuestion(page=page),
         query=selection.query(),
         models=len(models),
         series=len(rows),
@@ -424,14 +424,14 @@ def table_of(rows: Sequence[NowRow], selection: Selection, asked: TableQuestion)
     )
 
 
-def _sorted(models: Sequence[NowRow], asked: TableQuestion) -> list[NowRow]:
+def _sorted(models: Sequence[NowRow], question: TableQuestion) -> list[NowRow]:
     """Sort by state and excess, by name, or by a figure, largest first; what has none is last."""
     by_place = sorted(models, key=lambda row: (_place(row), row.token))
-    if asked.sort == "state":
-        return by_place[::-1] if asked.is_reversed else by_place
-    if asked.sort == "model":
-        return sorted(by_place, key=lambda row: row.key.model or "", reverse=asked.is_reversed)
-    figure = FIGURES[asked.sort]
+    if question.sort == "state":
+        return by_place[::-1] if question.is_reversed else by_place
+    if question.sort == "model":
+        return sorted(by_place, key=lambda row: row.key.model or "", reverse=question.is_reversed)
+    figure = FIGURES[question.sort]
     known = [(value, row) for row in by_place if (value := figure(row)) is not None]
-    known.sort(key=lambda one: one[0], reverse=not asked.is_reversed)
+    known.sort(key=lambda one: one[0], reverse=not question.is_reversed)
     return [*(row for _, row in known), *(row for row in by_place if figure(row) is None)]

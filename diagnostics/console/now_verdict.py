@@ -45,13 +45,13 @@ def rating(
 def _subject(verdict: Verdict) -> dict[str, str | None]:
     """Return the filters that lead to what is hit."""
     subject = verdict.who._asdict() if verdict.who else {}
-    found = {name: value for name, value in subject.items() if value is not None}
+    named = {name: value for name, value in subject.items() if value is not None}
     cause, value = verdict.finding.cause, verdict.finding.value
     if cause in VERSION_OF:
-        found[VERSION_OF[cause]] = value
+        named[VERSION_OF[cause]] = value
     if cause is Cause.PROVIDER_OUTAGE:
-        found["provider"] = value
-    return dict(found)
+        named["provider"] = value
+    return dict(named)
 
 
 @require_safe
@@ -79,8 +79,8 @@ def verdict_task(request: ConsoleRequest) -> HttpResponse:
 def mark_now(request: ConsoleRequest) -> HttpResponse:
     """Mark the verdict of a selection right or wrong, as it is shown."""
     by = require_actor(request)
-    asked = dict(parse_qsl(request.POST.get("query", "")))
-    selection = read_selection(asked)
+    params = dict(parse_qsl(request.POST.get("query", "")))
+    selection = read_selection(params)
     verdict = recent_verdict_of(request.project.pk, selection, clock.now())
     is_right = request.POST.get("said") == "right"
     mark_verdict(request.project.pk, stored_form(verdict), by, is_right=is_right)

@@ -89,16 +89,16 @@ def versions_of(
         slots[place.source, place.version][place.slot] += place.calls
     for one in used:
         models[one.source, one.version][one.model] = one.counts
-    found: dict[str | None, list[PromptVersion]] = defaultdict(list)
+    by_name: dict[str | None, list[PromptVersion]] = defaultdict(list)
     for (source, name), by_slot in slots.items():
         mine = models.get((source, name), {})
-        found[source].append(PromptVersion(source, name, dict(by_slot), mine))
-    for versions in found.values():
+        by_name[source].append(PromptVersion(source, name, dict(by_slot), mine))
+    for versions in by_name.values():
         _set_begins(versions)
         versions.sort(key=lambda one: (one.began, one.last_slot, one.name or ""))
         for before, version in pairwise(versions):
             version.before = before
-    return dict(sorted(found.items(), key=lambda item: item[0] or ""))
+    return dict(sorted(by_name.items(), key=lambda item: item[0] or ""))
 
 
 def _set_begins(versions: list[PromptVersion]) -> None:

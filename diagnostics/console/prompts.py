@@ -70,23 +70,23 @@ def axis_of(since: datetime, until: datetime, most_slots: int) -> VersionAxis:
 
 def used_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[VersionUse]:
     """Return the calls of every prompt version by every model."""
-    asked = Question(axis.window, (*VERSIONS, "provider", "model"), CALLS, terms)
-    found = []
-    for source, version, provider, model, *sums in sum_rollups(project_id, asked):
+    question = Question(axis.window, (*VERSIONS, "provider", "model"), CALLS, terms)
+    versions = []
+    for source, version, provider, model, *sums in sum_rollups(project_id, question):
         counts = count_calls(dict(zip(CALLS, sums, strict=True)))
         if counts.calls:
-            found.append(VersionUse(source, version, (provider, model), counts))
-    return found
+            versions.append(VersionUse(source, version, (provider, model), counts))
+    return versions
 
 
 def placed_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[VersionSlot]:
     """Return the calls of every prompt version in every slot; models are added up."""
     slots = Slots(axis.since, axis.width, axis.count)
-    asked = Question(axis.window, VERSIONS, ("attempts", "runs"), terms, slots)
+    question = Question(axis.window, VERSIONS, ("attempts", "runs"), terms, slots)
     return [
         # As `count_calls` has it: where no call was told, runs stand for them.
         VersionSlot(source, version, slot, attempts or runs)
-        for source, version, slot, attempts, runs in sum_rollups(project_id, asked)
+        for source, version, slot, attempts, runs in sum_rollups(project_id, question)
         if attempts or runs
     ]
 
@@ -95,12 +95,12 @@ def new_failures(
     project_id: int, axis: VersionAxis
 ) -> Mapping[tuple[str | None, str | None], list[FailureGroup]]:
     """Return the failure groups that were first seen with a version, by source and version."""
-    asked: dict[str, int | datetime] = {
+    params: dict[str, int | datetime] = {
         "project": project_id,
         "since": axis.window.since,
         "until": axis.window.until,
     }
-    rows = fetch(statement("groups_by_version"), asked)
+    rows = fetch(statement("groups_by_version"), params)
     first_seen = {row[0]: row[4] for row in rows}
     by_version = introduced_by((FirstFailure(*row[:4]) for row in rows), first_seen, HOUR)
     wanted = [group for groups in by_version.values() for group in groups]

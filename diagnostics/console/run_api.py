@@ -101,8 +101,8 @@ class AgentRunsView(ListView):
         # Of a run alone: the language of filters knows the others.
         outcome = asked.get("outcome") if asked.get("outcome") in RUN_OUTCOMES else None
         own = {"assessed", "outcome"} if outcome else {"assessed"}
-        given = {name: value for name, value in asked.items() if name not in own}
-        selection = _timed(select(given, PARAMETERS), has_range="range" in asked)
+        filters = {name: value for name, value in asked.items() if name not in own}
+        selection = _timed(select(filters, PARAMETERS), has_range="range" in asked)
         project_id = project_of(request).pk
 
         def keep(runs: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
@@ -146,14 +146,14 @@ class AgentRunView(KeyedView):
 def describe_runs(project_id: int, runs: Sequence[AgentRun]) -> list[dict[str, Any]]:
     """Return runs in the wire format."""
     costs = costs_of(project_id, runs)
-    said = assessed_as(project_id, [run.correlation_id for run in runs])
+    assessments = assessed_as(project_id, [run.correlation_id for run in runs])
     same = AgentRunResource.model_fields.keys() - OTHERS
     return [
         AgentRunResource(
             **{name: getattr(run, name) for name in same},
             models=run.called_models,
             cost_usd=costs.get(run.correlation_id),
-            assessed=(verdict := said.get(run.correlation_id)),
+            assessed=(verdict := assessments.get(run.correlation_id)),
             valid_but_worse=verdict == AssessedAs.BAD and run.outcome in VALID,
         ).model_dump()
         for run in runs

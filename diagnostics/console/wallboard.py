@@ -49,13 +49,13 @@ class WallboardModel:
 @require_safe
 def wallboard(request: HttpRequest, token: str) -> HttpResponse:
     """Show the wallboard of a signed address; a forged or revoked one is not found."""
-    found = find_wallboard(token)
+    board = find_wallboard(token)
     is_part = "HX-Request" in request.headers
-    if found is None:
+    if board is None:
         if is_part:
             return HttpResponseClientRefresh()
         raise Http404
-    now, project_id = clock.now(), found.project_id
+    now, project_id = clock.now(), board.project_id
     with limited_statements(STATEMENT_SECONDS):
         incidents = list(
             Incident.objects.filter(project=project_id, cleared_at=None).order_by("-fired_at")
@@ -63,7 +63,7 @@ def wallboard(request: HttpRequest, token: str) -> HttpResponse:
         statuses = read_statuses(project_id, Selection(), now)
     models = models_of(statuses.series.values())
     context = {
-        "project": found.project,
+        "project": board.project,
         "is_part": is_part,
         "incidents": [_incident(row) for row in incidents[:MOST_INCIDENTS]],
         "incidents_open": len(incidents),
@@ -89,6 +89,6 @@ def models_of(statuses: Iterable[SeriesStatus]) -> list[WallboardModel]:
 
 
 def _incident(row: Incident) -> WallboardIncident:
-    told = sentence_of(row.latest_verdict)
-    parts = told.parts if told else [row.title.rstrip(".")]
+    sentence = sentence_of(row.latest_verdict)
+    parts = sentence.parts if sentence else [row.title.rstrip(".")]
     return WallboardIncident(row.pk, row.severity, parts, row.acknowledged_at is not None)

@@ -85,8 +85,8 @@ def _unavailable(request: HttpRequest, error_id: str) -> HttpResponse:
         text = "the database does not answer\n"
         answer = HttpResponse(text, status=503, content_type="text/plain")
     else:
-        asked = request.get_full_path() if request.method == "GET" else ""
-        context = {"error_id": error_id, "asked": asked}
+        address = request.get_full_path() if request.method == "GET" else ""
+        context = {"error_id": error_id, "asked": address}
         answer = _bare("503.html", 503, context)
     answer["Retry-After"] = str(RETRY_SECONDS)
     answer["Cache-Control"] = "no-store"

@@ -298,7 +298,7 @@ def _is_moved(selection: Selection, since: datetime, until: datetime) -> bool:
     """Whether times were asked for, and others are counted; a preset is a length."""
     end = selection.end or until
     ends = (selection.since(end), since), (end, until)
-    return selection.is_custom and any(abs(asked - told) >= MINUTE for asked, told in ends)
+    return selection.is_custom and any(abs(wanted - counted) >= MINUTE for wanted, counted in ends)
 
 
 def _is_narrowed(selection: Selection) -> bool:

@@ -34,8 +34,8 @@ def _escape(text: str) -> str:
     return "".join(f"~{byte:02X}" for byte in text.encode())
 
 
-def _unescape(found: re.Match[str]) -> str:
-    return bytes.fromhex(found[0].replace("~", "")).decode(errors="replace")
+def _unescape(match: re.Match[str]) -> str:
+    return bytes.fromhex(match[0].replace("~", "")).decode(errors="replace")
 
 
 class NameConverter:

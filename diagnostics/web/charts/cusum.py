@@ -117,5 +117,5 @@ def _words(levels: Sequence[float], begun: datetime | None) -> str:
     now = levels[-1]
     if begun is None:
         return "Sum behind the alarm: zero, nothing speaks for a worsening"
-    told = "above the alarm" if now >= 1.0 else f"{now:.0%} of the alarm"
-    return f"Sum behind the alarm: {told}, last zero at {begun:%Y-%m-%d %H:%M} UTC"
+    level = "above the alarm" if now >= 1.0 else f"{now:.0%} of the alarm"
+    return f"Sum behind the alarm: {level}, last zero at {begun:%Y-%m-%d %H:%M} UTC"

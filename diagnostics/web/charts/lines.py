@@ -101,14 +101,14 @@ def figure_axis(chart: LineChart) -> Scale:
 
 def describe_lines(chart: LineChart) -> str:
     """Say what the lines show, for readers who do not see them."""
-    told = []
+    parts = []
     for line in chart.lines:
         known = [figure for figure in line.figures if figure is not None]
         if known:
-            told.append(
+            parts.append(
                 f"{line.label} highest {chart.write(max(known))}, latest {chart.write(known[-1])}"
             )
-    return f"{chart.title}: {'; '.join(told) or 'no figures in this time'}"
+    return f"{chart.title}: {'; '.join(parts) or 'no figures in this time'}"
 
 
 def _path(chart: LineChart, line: Line, y: Scale) -> tuple[str, str, str]:

@@ -133,12 +133,12 @@ def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
 def describe_graph(steps: Sequence[GraphStep]) -> str:
     """List the steps, their states and what they wait for, as text."""
-    told = [
+    parts = [
         f"{step.step_id} {_told(step)}"
         + (f" after {', '.join(step.dependencies)}" if step.dependencies else "")
         for step in steps[:MOST_STEPS]
     ]
-    return f"plan of {len(steps)} steps: " + "; ".join(told)
+    return f"plan of {len(steps)} steps: " + "; ".join(parts)
 
 
 def _told(step: GraphStep) -> str:

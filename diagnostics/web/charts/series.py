@@ -200,16 +200,16 @@ def describe_series(chart: SeriesChart, points: Sequence[Point]) -> str:
         return f"{chart.title}: no {chart.noun} in this time"
     peak = max(known, key=lambda point: point.share or 0.0)
     last = known[-1]
-    told = [
+    parts = [
         f"{chart.title}: highest {percent(peak.share)} of"
         f" {plural(peak.trials, chart.noun)} at {_written(peak.at)}",
         f"latest {percent(last.share)} of {plural(last.trials, chart.noun)}",
     ]
     if chart.baseline:
-        told.append(f"baseline {percent(chart.baseline[0])}")
+        parts.append(f"baseline {percent(chart.baseline[0])}")
     if chart.onset:
-        told.append(f"degrading since {_written(chart.onset.at)}")
-    return ", ".join(told)
+        parts.append(f"degrading since {_written(chart.onset.at)}")
+    return ", ".join(parts)
 
 
 def _written(at: datetime) -> str:
