@@ -298,7 +298,7 @@ def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[st
     )
 
 
-COLUMNS = ("Runs", "Degraded", "Change", "First pass", "Retries")
+COLUMNS = ("Runs", "Degraded", "Change", "First pass", "Retry cost")
 
 
 def _model_entry(model: ModelFigures, name: str = "") -> ModelEntry:

@@ -54,7 +54,7 @@ def test_attempt_shows_kind_model_and_figures(project: Project, read: Read) -> N
     html = read("/runs/run-1/")
     assert "1 · truncated" in html
     assert "fake/fake-1" in html
-    assert "911 → 12 tokens" in html
+    assert "911 tokens in, 12 out" in html
     assert "finish reason length" in html
 
 

@@ -295,7 +295,7 @@ def test_a_verdict_is_marked_right_by_those_who_may(
     client: Client, project: Project, at: datetime
 ) -> None:
     degrade(project, at)
-    assert "Was this right?" in page(client)
+    assert "Was this verdict right?" in page(client)
     answer = client.post("/verdict/mark/", {"said": "right", "query": "range=24h"})
     assert (answer.status_code, answer["Location"]) == (302, "/")
     mark = VerdictMark.objects.get(project=project)
@@ -327,7 +327,7 @@ def test_viewers_mark_nothing(project: Project, at: datetime) -> None:
     degrade(project, at)
     viewer = Client()
     viewer.force_login(make_member(project, "vic", Role.VIEWER))
-    assert "Was this right?" not in viewer.get("/").content.decode()
+    assert "Was this verdict right?" not in viewer.get("/").content.decode()
     assert viewer.post("/verdict/mark/", {"said": "right"}).status_code == 403
 
 
@@ -390,13 +390,13 @@ def test_one_press_acknowledges_on_now_and_stays_there(project: Project, client:
 def test_a_card_counts_the_advice_that_it_does_not_show(project: Project, client: Client) -> None:
     one, three = VERDICT["advice"], [{"text": f"Do {name}."} for name in ("a", "b", "c")]
     row = make_incident(project, "m-1", verdict={**VERDICT, "advice": one})
-    assert " more</a>" not in page(client).split('<article class="cause')[1]
+    assert "recommendation" not in page(client).split('<article class="cause')[1]
     row.delete()
     row = make_incident(project, "m-2", verdict={**VERDICT, "advice": three})
     card = page(client).split('<article class="cause')[1]
     assert "Do a." in card
     assert "Do b." not in card
-    assert f'href="/incidents/{row.pk}/#advice">+2 more</a>' in card
+    assert f'href="/incidents/{row.pk}/#advice">+2 recommendations</a>' in card
     assert 'id="advice"' in client.get(f"/incidents/{row.pk}/").content.decode()
 
 
