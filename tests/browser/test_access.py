@@ -182,7 +182,7 @@ def _over_budget(path: str, reader: Reader, answers: list[Response]) -> list[str
         answer
         for answer in answers
         if answer.request.resource_type in {"document", "stylesheet", "script"}
-        and not answer.request.redirected_to
+        and not 300 <= answer.status < 400
     ]
     # Compressed, as they are served.
     scripts = [gzip.compress(answer.body()) for answer in loaded if answer.url.endswith(".js")]
