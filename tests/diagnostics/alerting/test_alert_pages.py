@@ -278,7 +278,7 @@ def test_a_new_rule_begins_with_a_threshold(project: Project, client: Client) ->
     page = client.get("/alerts/rules/new/?model=m-1").content.decode()
     assert '<option value="threshold" selected>' in page
     assert 'name="limit" value="5"' in page
-    assert "Change detection watches every series without a rule" in page
+    assert "Change detection already watches every series" in page
 
 
 def test_a_rule_names_its_owner_and_when_it_fired(project: Project, client: Client) -> None:
