@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import groupby
 from operator import add
 from urllib.parse import urlencode
@@ -223,7 +223,6 @@ def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
         "run" if any(one.unit == "run" and one.counts.runs for one in series) else first.unit
     )
     counted = [one for one in series if one.unit == unit and one.has_rate] or [first]
-    columns = zip(*(one.buckets for one in counted), strict=True)
     return NowRow(
         key=SeriesKey(None, None, first.key.provider, first.key.model),
         state=first.state,
@@ -231,7 +230,7 @@ def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
         unit=unit,
         counts=_sum_counts([one.counts for one in counted]),
         before=_sum_buckets([one.before for one in counted]),
-        buckets=[_sum_buckets(column) for column in columns],
+        buckets=_sum_trends([one.buckets for one in counted]),
         axis=first.axis,
         usage=reduce(TokenUsage.plus, (one.usage for one in series)),
         price=first.price,
@@ -243,6 +242,15 @@ def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
 def _sum_counts(counts: Sequence[RunCounts]) -> RunCounts:
     names = RunCounts.__slots__
     return RunCounts(**{name: sum(getattr(one, name) for one in counts) for name in names})
+
+
+def _sum_trends(trends: Sequence[Sequence[RunBucket]]) -> Sequence[RunBucket]:
+    """Return the sums of trends of equal length; most models have one series."""
+    if len(trends) == 1:
+        return trends[0]
+    runs = zip(*([bucket.runs for bucket in trend] for trend in trends), strict=True)
+    degraded = zip(*([bucket.degraded for bucket in trend] for trend in trends), strict=True)
+    return list(map(RunBucket, map(sum, runs), map(sum, degraded)))
 
 
 def _sum_buckets(buckets: Sequence[RunBucket]) -> RunBucket:
@@ -310,7 +318,7 @@ class TableQuestion:
 FIRST = TableQuestion()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelTable:
     """One page of the table, with the links to its other parts."""
 
@@ -354,13 +362,13 @@ class ModelTable:
         """The link to as many models as a page can hold, and back."""
         return self._link(page=None, show=None if self.asked.is_whole else "all")
 
-    @property
+    @cached_property
     def scale(self) -> Scale:
         """The one axis of all rates of the page."""
         drawn = (row.rates.degraded_high or 0.0 for row in self._drawn)
         return rate_scale(drawn, AXIS_WIDTH)
 
-    @property
+    @cached_property
     def trend_top(self) -> float:
         """The one height of all curves of the page, so that they can be compared."""
         highest = max((b.share for row in self._drawn for b in row.bars), default=0.0)

@@ -5,7 +5,7 @@ import re
 from django.urls import register_converter, reverse
 
 UNKNOWN = "-"
-PLAIN = frozenset("._-:@+")
+SPECIAL = re.compile(r"[^\w.:@+-]")
 ESCAPED = re.compile(r"(?:~[0-9A-F]{2})+")
 
 
@@ -15,7 +15,7 @@ def write_segment(name: str | None) -> str:
         return UNKNOWN
     if name in {"", UNKNOWN, ".", ".."}:
         return _escape(name) or "~"
-    return "".join(char if char.isalnum() or char in PLAIN else _escape(char) for char in name)
+    return SPECIAL.sub(lambda match: _escape(match[0]), name)
 
 
 def read_segment(segment: str) -> str | None:
