@@ -7,8 +7,15 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError
 from django.test import Client, RequestFactory
+from django.urls import resolve
 
 from diagnostics.web.errors import server_error
+
+
+@pytest.fixture(autouse=True)
+def _views() -> None:
+    """Import the views: one that is imported while a name is patched keeps the patched one."""
+    resolve("/")
 
 
 def test_page_has_an_id_that_is_in_the_log(
