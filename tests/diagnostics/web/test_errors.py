@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError
+from django.template.loader import get_template
 from django.test import Client, RequestFactory
 from django.urls import resolve
 
@@ -14,8 +15,9 @@ from diagnostics.web.errors import server_error
 
 @pytest.fixture(autouse=True)
 def _views() -> None:
-    """Import the views: one that is imported while a name is patched keeps the patched one."""
+    """Import views and tags: one imported while a name is patched keeps the patched one."""
     resolve("/")
+    get_template("base.html")
 
 
 def test_page_has_an_id_that_is_in_the_log(
