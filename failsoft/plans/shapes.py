@@ -1,11 +1,20 @@
 """Validation of the shape of single steps: id, title, dependencies, tool."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
-from failsoft.plans.contract import MAX_DEPENDENCIES, MAX_STEPS, META_STEP_ID
+from failsoft.plans.contract import (
+    MAX_DEPENDENCIES,
+    MAX_STEPS,
+    META_STEP_ID,
+    PLAN_KEYS,
+    STEP_KEYS,
+    TOOL_KEYS,
+)
+from failsoft.plans.near_names import key_meant
 from failsoft.plans.references import find_references
-from failsoft.plans.violations import Violations, kind_of, quote
+from failsoft.plans.violations import Violations, kind_of, point, quote
 
 _PREFIX = "step_"
 _PLAIN = re.compile(r"(?:step_[1-9][0-9]{0,8}|(?!step_|__)[A-Za-z_][A-Za-z0-9_]*)\Z")
@@ -195,3 +204,37 @@ def referenced_indices(step: dict[str, Any], index: int, index_of: dict[str, int
     args = tool.get("args") if isinstance(tool, dict) else step.get("args")
     indices = {index_of[step_id] for step_id in find_references(args) if step_id in index_of}
     return sorted(indices - {index})
+
+
+def check_keys(payload: object, violations: Violations) -> None:
+    """Check that a payload, its steps and their tools have no keys but those of the contract."""
+    if not isinstance(payload, dict):
+        return
+    _check_keys(payload, PLAN_KEYS, (), violations)
+    steps = payload.get("steps")
+    for index, step in enumerate(steps if isinstance(steps, list) else []):
+        if violations.full:
+            break
+        if isinstance(step, dict):
+            _check_keys(step, STEP_KEYS, ("steps", index), violations)
+            if isinstance(step.get("tool"), dict):
+                _check_keys(step["tool"], TOOL_KEYS, ("steps", index, "tool"), violations)
+
+
+def _check_keys(
+    holder: dict[str, Any],
+    known_keys: frozenset[str],
+    place: tuple[str | int, ...],
+    violations: Violations,
+) -> None:
+    for key in holder:
+        if key not in known_keys:
+            message = explain_unknown_key(key, known_keys)
+            violations.add(point(*place, key), "key_unknown", message)
+
+
+def explain_unknown_key(key: str, known_keys: Collection[str]) -> str:
+    """Return what was expected instead of an unknown key, and which key it stands for."""
+    meant = key_meant(key, known_keys)
+    hint = f"; {quote(meant)} is the key for it" if meant else ""
+    return f"expected no keys but {', '.join(sorted(known_keys))}, got {quote(key)}{hint}"

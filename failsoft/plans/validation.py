@@ -20,7 +20,7 @@ from failsoft.plans.contract import (
 )
 from failsoft.plans.ordering import order_steps
 from failsoft.plans.plain_plans import is_plainly_valid
-from failsoft.plans.shapes import check_sequence, check_shapes, referenced_indices
+from failsoft.plans.shapes import check_keys, check_sequence, check_shapes, referenced_indices
 from failsoft.plans.violations import Violation, Violations, describe_cycle, name_step, point, quote
 
 # A text of this many characters is within the limit in UTF-8, with four bytes for each.
@@ -172,8 +172,8 @@ def validate_payload(
 ) -> list[Violation]:
     """Return the violations of a plan payload; an empty list means it is valid.
 
-    `strict` also requires that tools are objects, that dependencies are earlier steps, and
-    that tools are among `known_tools`, unless that is None.
+    `strict` also requires that tools are objects, that dependencies are earlier steps, that
+    there are no unknown keys, and that tools are among `known_tools`, unless that is None.
     """
     if not strict and is_plainly_valid(value):
         return []
@@ -187,6 +187,7 @@ def validate_payload(
     _check_dependencies(steps, index_of, violations, has_references=has_references)
     if strict:
         check_strictly(steps, index_of, known_tools, violations)
+        check_keys(value, violations)
     return list(violations)
 
 

@@ -34,7 +34,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--strict",
             action="store_true",
-            help="payloads: tool objects, earlier dependencies, registered tools",
+            help="payloads: tool objects, earlier dependencies, registered tools, no unknown keys",
         )
         parser.add_argument("--json", action="store_true", help="print JSON only")
 

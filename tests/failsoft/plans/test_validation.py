@@ -42,6 +42,23 @@ def test_s2_8_the_error_names_the_duplicate_id() -> None:
     assert "step 1" in violation.message
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("DependsOn", "dependencies"), ("pre-requisites", "dependencies"), ("Tool Input", "args"),
+     ("stepId", "step_id"), ("TITLE", "title"), ("dry_run", None), ("when", None)],
+)  # fmt: skip
+def test_s2_49_the_error_of_an_unknown_key_names_the_key_that_it_stands_for(
+    key: str, meant: str | None
+) -> None:
+    plan = _plan({**_step("fetch"), key: "x"})
+    assert validate_payload(plan) == []
+    (violation,) = validate_payload(plan, strict=True)
+    assert (violation.path, violation.code) == (f"/steps/0/{key}", "key_unknown")
+    assert violation.message.endswith(
+        f'got "{key}"; "{meant}" is the key for it' if meant else f'got "{key}"'
+    )
+
+
 def test_s2_10_the_error_names_the_step_and_the_unknown_id() -> None:
     (violation,) = validate_payload(_plan(_step("save", "nowhere")))
     assert '"save"' in violation.message
