@@ -80,8 +80,16 @@ REQUIRED_FIELDS: Mapping[EventKind, tuple[str, ...]] = {
 }
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(max_length=4096)]
-Count = Annotated[int, Field(ge=0, le=MAX_INTEGER, strict=True)]
-Ordinal = Annotated[int, Field(ge=1, le=MAX_INTEGER, strict=True)]
+
+
+def read_whole(value: object) -> object:
+    """Return the integer that JSON writes with a point, such as 12.0; anything else as it is."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
+Whole = BeforeValidator(read_whole)
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER, strict=True), Whole]
+Ordinal = Annotated[int, Field(ge=1, le=MAX_INTEGER, strict=True), Whole]
 Temperature = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 OutputMode = Literal["text", "json", "schema", "tools"]
 AttributeKey = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -103,7 +111,9 @@ def round_milliseconds(value: object) -> object:
     return value
 
 
-Milliseconds = Annotated[Count, BeforeValidator(round_milliseconds)]
+Milliseconds = Annotated[
+    int, Field(ge=0, le=MAX_INTEGER, strict=True), BeforeValidator(round_milliseconds)
+]
 
 
 def event_name(node: str, kind: EventKind) -> str:
@@ -129,8 +139,13 @@ def name_served(model: str | None, served_model: str | None, upstream: str | Non
 
 
 def require_written(value: object) -> object:
-    """Refuse times that are plain numbers: their unit would be a guess."""
-    if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
+    """Refuse times that are plain numbers: their unit would be a guess.
+
+    An offset may have hours only, as PostgreSQL writes it (`+01`).
+    """
+    if isinstance(value, str) and WRITTEN_TIME.match(value):
+        return f"{value}:00" if value[-3] in "+-" else value
+    if isinstance(value, datetime):
         return value
     raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
 

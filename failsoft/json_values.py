@@ -35,6 +35,15 @@ def clean_text(text: str) -> str:
     return UNSTORABLE.sub(REPLACEMENT, text)
 
 
+def mend_utf_8(body: bytes) -> bytes:
+    """Replace bytes that are not UTF-8 by U+FFFD."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace").encode()
+    return body
+
+
 def mend_surrogates(body: bytes) -> bytes:
     """Replace escaped lone surrogates in JSON text, which strict parsers refuse."""
     if b"\\ud" not in body and b"\\uD" not in body:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.store.sql import execute
-from failsoft.events import PlausibleTime
+from failsoft.events import PlausibleTime, Whole
 
 MOST_RUNS = 10_000_000
 COUNTS = (
@@ -36,7 +36,7 @@ TEXTS = (
 )
 NODE = r"^[a-z][a-z0-9_-]{0,62}$"
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Count = Annotated[int, Field(ge=0, le=MOST_RUNS, strict=True)]
+Count = Annotated[int, Field(ge=0, le=MOST_RUNS, strict=True), Whole]
 
 
 def require_whole_minute(value: datetime) -> datetime:
@@ -52,7 +52,7 @@ class PostedOutcome(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     minute: Annotated[PlausibleTime, AfterValidator(require_whole_minute)]
-    sequence: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = 0
+    sequence: Annotated[int, Field(ge=0, le=1_000_000, strict=True), Whole] = 0
     source: Short
     environment: Short | None = None
     node: Annotated[str, StringConstraints(pattern=NODE)]

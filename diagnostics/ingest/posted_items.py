@@ -16,6 +16,7 @@ from itertools import islice
 
 from pydantic import TypeAdapter, ValidationError
 
+from diagnostics.rest.batches import BatchItem
 from failsoft.answered import PostedAnswer, is_answered
 from failsoft.events import MAX_ATTRIBUTES, PlausibleTime, PostedEvent
 from failsoft.identifiers import EPOCH, uuid7
@@ -43,13 +44,13 @@ Item = dict[str, JSON]
 class ShapedItem:
     """An item in the wire format, with the keys unknown to us and those dropped for room."""
 
-    item: JSON
+    item: BatchItem
     has_own_id: bool = True
     unknown: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
 
-def is_in_shape(item: JSON) -> bool:
+def is_in_shape(item: BatchItem) -> bool:
     """Whether an item is an event already: most are."""
     return (
         isinstance(item, dict)
@@ -60,7 +61,7 @@ def is_in_shape(item: JSON) -> bool:
     )
 
 
-def shape_item(item: JSON, redact: Redact, id_key: bytes) -> ShapedItem:
+def shape_item(item: BatchItem, redact: Redact, id_key: bytes) -> ShapedItem:
     """Return an item in the wire format; `id_key` keys the derived ids."""
     if not isinstance(item, dict):
         return ShapedItem(item)

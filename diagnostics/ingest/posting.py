@@ -13,7 +13,7 @@ from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_
 from diagnostics.ingest.recording import RecordStatus
 from diagnostics.ingest.span_runs import record_calls
 from diagnostics.redaction.rules import redactor_of
-from diagnostics.rest.batches import RefusedItem, read_events
+from diagnostics.rest.batches import BatchItem, RefusedItem, read_events
 from failsoft.answered import is_answered
 from failsoft.events import PostedEvent
 from failsoft.json_values import JSON
@@ -40,7 +40,7 @@ class PostedBatch:
 
 
 def post_items(
-    project_id: int, items: Sequence[JSON], body: bytes, keep_share: float
+    project_id: int, items: Sequence[BatchItem], body: bytes, keep_share: float
 ) -> PostedBatch:
     """Check and store the items of a body, each once; they are committed on return."""
     shaped = _shape(project_id, items)
@@ -85,7 +85,7 @@ def _record(
     return (item.status for item in recorded)
 
 
-def _shape(project_id: int, items: Sequence[JSON]) -> dict[int, ShapedItem]:
+def _shape(project_id: int, items: Sequence[BatchItem]) -> dict[int, ShapedItem]:
     """Return the items that had to be normalised, by index."""
     unshaped = {index: item for index, item in enumerate(items) if not is_in_shape(item)}
     if not unshaped:

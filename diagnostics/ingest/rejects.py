@@ -19,7 +19,8 @@ from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.models import Reject
 from diagnostics.redaction.redactor import redact, redact_name
-from failsoft.json_values import JSON, clean_text
+from diagnostics.rest.batches import BatchItem, RefusedItem
+from failsoft.json_values import clean_text
 
 HEAD_BYTES = 2_048
 # Enough is read that no secret is cut before it is recognised.
@@ -53,15 +54,15 @@ def refuse_body(body: bytes, code: str, message: str) -> Refusal:
     return Refusal(code, "", message, text, len(body))
 
 
-def refuse_items(items: Sequence[JSON], results: Sequence[Mapping[str, Any]]) -> list[Refusal]:
+def refuse_items(items: Sequence[BatchItem], results: Sequence[Mapping[str, Any]]) -> list[Refusal]:
     """Return the refusals of the first refused items of a batch, from its results."""
     wrong = [result for result in results if result.get("errors")][:MOST_ITEMS]
     return [_refuse_item(items[result["index"]], result) for result in wrong]
 
 
-def _refuse_item(item: JSON, result: Mapping[str, Any]) -> Refusal:
+def _refuse_item(item: BatchItem, result: Mapping[str, Any]) -> Refusal:
     first = result["errors"][0]
-    text = json.dumps(item, ensure_ascii=False)
+    text = item.text if isinstance(item, RefusedItem) else json.dumps(item, ensure_ascii=False)
     source = item.get("source") if isinstance(item, dict) else None
     return Refusal(
         code=first["code"],

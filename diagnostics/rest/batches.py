@@ -1,11 +1,12 @@
 """Reading a posted batch: a JSON array or JSON lines, faults located by line and column."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -43,10 +44,17 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """An item that is not an event: its id if it has one, and why."""
+    """An item that is not an event: its id if it has one, and why.
+
+    `text` is the line, if that is not even JSON.
+    """
 
     event_id: str | None
     errors: list[dict[str, str]]
+    text: str = ""
+
+
+BatchItem: TypeAlias = "JSON | RefusedItem"
 
 
 def inflate(body: bytes) -> bytes:
@@ -70,17 +78,18 @@ def inflate(body: bytes) -> bytes:
     raise TooLargeError(f"at most {MAX_MEMBERS} gzip members")
 
 
-def read_items(body: bytes) -> list[JSON]:
+def read_items(body: bytes) -> Sequence[BatchItem]:
     """Parse a JSON array of at most 1,000 items, one object, or JSON lines sent as JSON.
 
-    Duplicate keys, NaN and invalid UTF-8 are refused with line and column (1-based, in
-    characters); lone surrogates become U+FFFD.
+    What is not JSON, duplicate keys included, is refused with line and column (1-based, in
+    characters); lone surrogates become U+FFFD. NaN and infinities are left to the check of
+    their item.
     """
     try:
         value = _parse(body)
     except JsonTextError:
         # Fluent Bit sends lines with the content type of an array.
-        if not _begins_with_line(body):
+        if not _has_lines(body):
             raise
         return read_lines(body)
     if isinstance(value, dict):
@@ -91,13 +100,9 @@ def read_items(body: bytes) -> list[JSON]:
     return value
 
 
-def _begins_with_line(body: bytes) -> bool:
-    """Whether the first line is an object, and more follows."""
-    line, _, remainder = body.lstrip().partition(b"\n")
-    try:
-        return bool(remainder.strip()) and isinstance(_parse(line), dict)
-    except JsonTextError:
-        return False
+def _has_lines(body: bytes) -> bool:
+    """Whether the first line and another one begin like objects; only one of a document does."""
+    return body.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{") and b"\n{" in body
 
 
 def read_object(body: bytes) -> dict[str, JSON]:
@@ -108,17 +113,25 @@ def read_object(body: bytes) -> dict[str, JSON]:
     return value
 
 
-def read_lines(body: bytes) -> list[JSON]:
-    """Parse JSON lines, one value per line; empty lines are skipped."""
+def read_lines(body: bytes) -> Sequence[BatchItem]:
+    """Parse JSON lines, one value per line; empty lines are skipped, broken ones refused alone."""
     # Line by line: a list of four million lines would take more memory than the body.
     lines = BytesIO(body.removeprefix(BYTE_ORDER_MARK))
     non_empty = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     numbered_lines = list(islice(non_empty, MAX_EVENTS + 1))
     _check_count(len(numbered_lines))
-    return [_parse(line.removesuffix(b"\n"), number) for number, line in numbered_lines]
+    return [_read_line(line.removesuffix(b"\n"), number) for number, line in numbered_lines]
 
 
-def read_events(items: list[JSON], body: bytes) -> list[PostedEvent | RefusedItem]:
+def _read_line(line: bytes, number: int) -> BatchItem:
+    try:
+        return _parse(line, number)
+    except JsonTextError as error:
+        fault = {"path": "", "code": error.code, "message": str(error)}
+        return RefusedItem(None, [fault], line.decode("utf-8", "replace"))
+
+
+def read_events(items: Sequence[BatchItem], body: bytes) -> list[PostedEvent | RefusedItem]:
     """Check the items of a body against the schema, each by itself.
 
     A body without escaped NULs is first checked as a whole: if all items are valid, the schema
@@ -145,18 +158,20 @@ def _may_be_too_large(event: PostedEvent) -> bool:
     )
 
 
-def read_event(item: JSON) -> PostedEvent | RefusedItem:
+def read_event(item: BatchItem) -> PostedEvent | RefusedItem:
     """Check one item against the schema; each fault has a pointer and a code."""
     return read_item(item, PostedEvent)
 
 
 def read_item(
-    item: JSON, model: type[ModelT], unwalked: Mapping[str, JSON] | None = None
+    item: BatchItem, model: type[ModelT], unwalked: Mapping[str, JSON] | None = None
 ) -> ModelT | RefusedItem:
     """Check one item against a model; each fault has a pointer and a code.
 
     `unwalked` are its fields whose values are bounded elsewhere.
     """
+    if isinstance(item, RefusedItem):
+        return item
     cleaned, fault = clean_json(item)
     if fault is not None:
         return RefusedItem(_id_of(item), [vars(fault)])
@@ -183,11 +198,21 @@ def _check_keys(body: bytes) -> None:
 def _parse(body: bytes, number: int = 1) -> JSON:
     """Parse the body, or the line with this number."""
     _check_keys(body)
+    text = mend_surrogates(body)
     try:
-        value: JSON = parse_json(mend_surrogates(body), MAX_PLAIN_BYTES)
+        return _parse_numbers(text)
     except JsonTextError as error:
         error.line += number - 1
         raise
+
+
+def _parse_numbers(text: bytes) -> JSON:
+    """Parse a text that may have NaN; a fault is that of strict JSON, as others would call it."""
+    value: JSON
+    with suppress(JsonTextError):
+        value = parse_json(text, MAX_PLAIN_BYTES, allow_inf_nan=True)
+        return value
+    value = parse_json(text, MAX_PLAIN_BYTES)
     return value
 
 

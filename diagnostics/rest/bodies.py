@@ -1,6 +1,6 @@
 """Reading a request's body raw and bounded; every fault is a located 4xx."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from rest_framework.exceptions import APIException, UnsupportedMediaType
 from diagnostics.rest.batches import (
     MAX_COMPRESSED_BYTES,
     MAX_PLAIN_BYTES,
+    BatchItem,
     TooLargeError,
     WrongShapeError,
     inflate,
@@ -21,7 +22,7 @@ from diagnostics.rest.batches import (
 )
 from diagnostics.rest.batches import read_object as parse_object
 from failsoft.events import describe_errors
-from failsoft.json_values import JSON, clean_json
+from failsoft.json_values import JSON, clean_json, mend_utf_8
 from failsoft.parsing.strict import JsonTextError
 
 JSON_TYPE = "application/json"
@@ -29,6 +30,7 @@ LINES_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "applicat
 BATCH_TYPES = LINES_TYPES | {JSON_TYPE}
 ModelT = TypeVar("ModelT", bound=BaseModel)
 UTF_8 = frozenset({"utf-8", "utf8", ""})
+GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
 
 
 class BodyNotJsonError(APIException):
@@ -85,8 +87,10 @@ class InvalidBodyError(APIException):
 class Batch:
     """The items of a body, and the body itself, unpacked."""
 
-    items: list[JSON]
+    items: Sequence[BatchItem]
     body: bytes
+    # Whether bytes that are not UTF-8 were replaced.
+    is_mended: bool = False
 
 
 def read_batch(request: HttpRequest) -> Batch:
@@ -98,9 +102,10 @@ def read_batch(request: HttpRequest) -> Batch:
     body = b""
     try:
         with refusing_body():
-            body = read_plain(request)
+            raw = read_plain(request)
+            body = mend_utf_8(raw)
             read = read_lines if kind in LINES_TYPES else read_items
-            return Batch(read(body), body)
+            return Batch(read(body), body, body is not raw)
     except APIException as error:
         error.body = body  # type: ignore[attr-defined] # ours to add
         raise
@@ -180,9 +185,9 @@ def refusing_body() -> Iterator[None]:
 def read_plain(request: HttpRequest) -> bytes:
     """Return the body unpacked; raises TooLargeError, JsonTextError, 411 or 415."""
     coding = request.headers.get("Content-Encoding", "").strip().lower()
-    if coding not in ("", "identity", "gzip"):
+    if coding not in ("", "identity", *GZIP_CODINGS):
         raise UnsupportedMediaType(coding[:40], "Content-Encoding must be gzip or none.")
-    packed = coding == "gzip"
+    packed = coding in GZIP_CODINGS
     limit = MAX_COMPRESSED_BYTES if packed else MAX_PLAIN_BYTES
     body = _stream_of(request).read(limit + 1)
     if len(body) > limit:

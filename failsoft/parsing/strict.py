@@ -42,18 +42,18 @@ class JsonTextError(Exception):
         }
 
 
-def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES) -> Any:  # noqa: ANN401 - JSON
+def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES, *, allow_inf_nan: bool = False) -> Any:  # noqa: ANN401 - JSON
     """Return the JSON value of UTF-8 text of at most `limit` bytes.
 
-    Raises JsonTextError: `too_large`, `not_json`, `duplicate_key`, `too_deep`. NaN,
-    infinities, lone surrogates and anything after the value are refused; a byte order
-    mark is not part of the text.
+    Raises JsonTextError: `too_large`, `not_json`, `duplicate_key`, `too_deep`. Lone
+    surrogates and anything after the value are refused, and unless allowed NaN and
+    infinities; a byte order mark is not part of the text.
     """
     if len(raw) > limit:
         raise JsonTextError("too_large", f"expected at most {limit} bytes, got {len(raw)}")
     text = raw.removeprefix(_BOM)
     try:
-        return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
+        return jiter.from_json(text, allow_inf_nan=allow_inf_nan, catch_duplicate_keys=True)
     except ValueError as error:
         raise _located(text, str(error)) from None
 

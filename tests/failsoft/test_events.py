@@ -122,6 +122,12 @@ def test_times_are_told_in_utc() -> None:
     assert event.model_dump(mode="json")["occurred_at"].endswith("Z")
 
 
+@pytest.mark.parametrize("offset", ["+01", "+0100", "+01:00"])
+def test_an_offset_may_be_written_in_hours_as_postgresql_does(offset: str) -> None:
+    event = make_event(occurred_at=f"2026-11-21 15:32:07.12{offset}")
+    assert event.occurred_at == datetime(2026, 11, 21, 14, 32, 7, 120_000, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     "time",
     [1_700_000_000, "1700000001", "2026-11-21", "2026-11-21T14:32", "x", "0001-01-01T00:00:00Z"],
@@ -135,7 +141,7 @@ def test_a_time_that_is_a_guess_is_refused(time: object) -> None:
     [
         ({"cycle": 0}, "/cycle"),
         ({"attempt": True}, "/attempt"),
-        ({"attempt": 1.0}, "/attempt"),
+        ({"attempt": 1.5}, "/attempt"),
         ({"latency_ms": -1}, "/latency_ms"),
         ({"temperature": -1}, "/temperature"),
         ({"output_mode": "yaml"}, "/output_mode"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rest_framework import status
@@ -34,6 +34,11 @@ class StoredBatch:
     unchecked: int = 0
 
 
+NOT_UTF_8 = {
+    "path": "",
+    "code": "not_utf_8",
+    "message": "bytes that are not UTF-8 were replaced by U+FFFD",
+}
 CONFLICT = [{"path": "", "code": "conflict", "message": "this id is known with other content"}]
 ANY = "*/*"
 PLAIN = frozenset({ANY, "application/json", ""})
@@ -66,6 +71,8 @@ class BatchView(KeyedView):
             keep_share = admit(key, max(len(batch.items), 1))
         stored = store(key, batch, keep_share)
         note_items(key, _count(batch, stored))
+        if batch.is_mended:
+            stored = replace(stored, warnings=[NOT_UTF_8, *stored.warnings])
         answer = answer_batch(stored, is_verbose(request), keep_share)
         if answer.status_code == status.HTTP_207_MULTI_STATUS:
             refused = refuse_items(batch.items, stored.results)

@@ -9,12 +9,11 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import BatchView, StoredBatch, refused_result, stored_result
 from diagnostics.ingest.assessments import PostedAssessment, record_assessments
 from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
-from diagnostics.rest.batches import RefusedItem, read_item
+from diagnostics.rest.batches import BatchItem, RefusedItem, read_item
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.examples import ASSESSMENT, OUTCOMES, OUTCOMES_RESULT
 from diagnostics.rest.openapi import REFUSALS, BatchResultResource
 from diagnostics.rest.resources import describe_model
-from failsoft.json_values import JSON
 
 
 class OutcomesView(BatchView):
@@ -64,7 +63,7 @@ def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
     return StoredBatch(results)
 
 
-def _read(item: JSON) -> PostedOutcome | PostedAssessment | RefusedItem:
+def _read(item: BatchItem) -> PostedOutcome | PostedAssessment | RefusedItem:
     if isinstance(item, dict) and ("verdict" in item or "correlation_id" in item):
         return read_item(item, PostedAssessment)
     return read_item(item, PostedOutcome)

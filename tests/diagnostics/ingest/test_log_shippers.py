@@ -142,8 +142,22 @@ def test_a_line_that_is_no_event_is_refused_and_the_others_are_stored(key: str) 
     assert (refused["index"], refused["errors"][0]["path"]) == (2, "/name")
 
 
-@pytest.mark.parametrize("body", [b'{"a": 1\n{"b": 2}', b'{"a": 1}\n{"b": x}'])
+@pytest.mark.parametrize(
+    "body", [b'{"a": 1,\n{"b": 2}', b'{"a": 1}\n{"b": x}', b'{"a": {\n"b": 1}\n{"c": 2}']
+)
 def test_lines_that_are_not_json_are_located(key: str, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {key}"}
     answer = Client().post("/api/v1/events", body, content_type=JSON, headers=headers)
-    assert (answer.status_code, answer.json()["line"]) == (400, 2)
+    assert (answer.status_code, answer.json()["accepted"]) == (207, 0)
+    messages = [result["errors"][0]["message"] for result in answer.json()["results"]]
+    assert any("this is not JSON" in message for message in messages)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{\n  "a": [\n    {"b": 1}\n    {"b": 2}\n  ]\n}', b'[\n{"a": 1}\n{"b": 2}\n]']
+)
+def test_a_broken_document_of_several_lines_is_refused_as_a_whole(key: str, body: bytes) -> None:
+    headers = {"Authorization": f"Bearer {key}"}
+    answer = Client().post("/api/v1/events", body, content_type=JSON, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["line"] > 1
