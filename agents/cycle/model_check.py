@@ -27,7 +27,7 @@ from failsoft.completion import CheckDecision, resolve_completion_decision
 from failsoft.completion.specification import CheckSpec
 from failsoft.events import CallErrorType
 from failsoft.json_values import clean_text
-from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
+from failsoft.parsing.makers import CUT, Ending, ending_of
 from failsoft.retry.answer_schemas import closed_object
 from failsoft.retry.engine import OutputMode, PlannedAttempt
 from failsoft.retry.prompts import Prompt, fenced
@@ -72,7 +72,7 @@ def decision_schema(check_id: str) -> dict[str, Any]:
 
 
 # With these finish reasons the text is incomplete: it never counts as "complete".
-CUT_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
+CUT_OR_BLOCKED = CUT | {Ending.BLOCK}
 LOST = [{"code": "lost", "message": "The worker stopped during this call."}]
 
 
@@ -158,7 +158,7 @@ class _CheckCall:
             raise CheckerFailedError(f"the model did not answer ({kind.value})")
         completion = reply.completion
         row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
-        is_cut = (completion.finish_reason or "").lower() in CUT_REASONS
+        is_cut = ending_of(completion.finish_reason) in CUT_OR_BLOCKED
         # The rules of every other check: the same answer has the same verdict.
         verdict = resolve_completion_decision(
             None, completion.text, self.check_id, output_is_cut=is_cut

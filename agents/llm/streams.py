@@ -24,7 +24,7 @@ from agents.llm.provider import (
     ProviderUnavailableError,
     RefusedCallError,
 )
-from failsoft.parsing.surroundings import STREAM_CUT
+from failsoft.parsing.makers import STREAM_CUT
 
 # Far above what the parser reads: a limit for a server that never ends.
 MAX_PIECES = 200_000

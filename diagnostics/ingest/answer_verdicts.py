@@ -32,7 +32,7 @@ from diagnostics.ingest.schemas import (
 from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from failsoft.events import ParseErrorType
 from failsoft.json_values import clean_json
-from failsoft.parsing.surroundings import CUT_OFF_REASONS
+from failsoft.parsing.makers import CUT, ending_of
 
 # Per request; further answers are stored unchecked.
 JUDGING_SECONDS = 1.0
@@ -104,7 +104,7 @@ class AnswerVerdicts:
         expected = self._call_expectation(draft, call)
         text = call.arguments if call.arguments.strip() else NO_ARGUMENTS
         verdict = self._within_budget(text, draft, expected)
-        if verdict.error_type and (draft.finish_reason or "").lower() in CUT_OFF_REASONS:
+        if verdict.error_type and ending_of(draft.finish_reason) in CUT:
             # Arguments sent as an object parse even if they were cut off.
             verdict = replace(verdict, error_type=ParseErrorType.TRUNCATED)
         return expected, verdict

@@ -16,7 +16,7 @@ from failsoft.actions.results import ParseFailure, ParseResult
 from failsoft.actions.toolsets import Toolset
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, ValidationErrorItem
 from failsoft.parsing import Recovered, RefusedAnswer, recover
-from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
+from failsoft.parsing.makers import CUT, Ending, ending_of
 from failsoft.retry.answers import Misunderstood, Understood
 
 MAX_PATH = 1_000
@@ -93,9 +93,10 @@ def failure_items(failures: Sequence[ParseFailure]) -> tuple[ValidationErrorItem
 
 
 def _error_type(result: ParseResult, finish_reason: str | None) -> ParseErrorType:
-    if finish_reason in CUT_OFF_REASONS:
+    ending = ending_of(finish_reason)
+    if ending in CUT:
         return ParseErrorType.TRUNCATED
-    if finish_reason in DECLINED_REASONS:
+    if ending is Ending.BLOCK:
         return ParseErrorType.REFUSAL
     codes = {failure.code for failure in result.failures}
     # A single parse error in all failures is the error of the answer.

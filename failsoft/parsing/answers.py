@@ -26,7 +26,8 @@ from failsoft.parsing.faults import (
     unreadable,
 )
 from failsoft.parsing.grammar import Grammar
-from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS, declines, drop_thinking
+from failsoft.parsing.makers import CUT, Ending, declines, ending_of
+from failsoft.parsing.surroundings import drop_thinking
 from failsoft.parsing.tracing import MAX_BYTES, Trace, is_within
 
 _QUOTED_LINES = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
@@ -51,7 +52,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
 _NOTHING = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
-_ABNORMAL_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
+_USUAL = frozenset({None, Ending.STOP, Ending.TOOL_CALLS, Ending.OTHER})
 MAX_PATH = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
@@ -93,16 +94,16 @@ class RefusedAnswer:
 
 def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedAnswer:
     """Read one object or array from model output; never raises, for any text."""
-    reason = finish_reason.lower() if finish_reason is not None else None
-    if reason not in _ABNORMAL_REASONS:
+    ending = ending_of(finish_reason)
+    if ending in _USUAL:
         # The fast path: most answers are strict JSON.
         value = _read_strict(text)
         if value is not None:
             return Recovered(value, text)
     try:
-        value, ledger = _read(text, reason)
+        value, ledger = _read(text, ending)
     except ParseFault as fault:
-        if reason in CUT_OFF_REASONS:
+        if ending in CUT:
             fault = cut_off(fault.offset, fault.expected)
         return _refuse(text, fault)
     return Recovered(value, text, ledger.repairs(text))
@@ -145,14 +146,16 @@ class TextPlaces:
         return Coercion(path=path[:MAX_PATH], kind=kind, line=line, column=column)
 
 
-def _read(text: str, reason: str | None) -> tuple[Any, RepairLedger]:
-    if reason in DECLINED_REASONS:
+def _read(text: str, ending: Ending | None) -> tuple[Any, RepairLedger]:
+    if ending is Ending.MALFORMED:
+        raise unreadable(0, "an answer; the server could not read the model's tool call")
+    if ending is Ending.BLOCK:
         raise ParseFault(0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL)
     ledger = RepairLedger()
     value = _read_strict(text)
     if value is None:
         value = _read_bounded(text, ledger)
-    if reason in CUT_OFF_REASONS:
+    if ending in CUT:
         _note_cut(text, ledger)
     return value, ledger
 

@@ -3,6 +3,7 @@
 import doctest
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -50,3 +51,17 @@ def test_the_top_door_loads_rooms_at_first_use() -> None:
 def test_an_unknown_name_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         failsoft.no_such_name  # noqa: B018 - the lookup is what is tried
+
+
+def test_the_wheel_packs_every_data_file_of_the_library() -> None:
+    settings = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
+    packed = settings["tool"]["setuptools"]["package-data"]
+    data = [
+        path
+        for path in (TOP / "failsoft").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
+    assert data
+    for path in data:
+        room = ".".join(path.parent.relative_to(TOP).parts)
+        assert any(path.match(pattern) for pattern in packed.get(room, ())), path

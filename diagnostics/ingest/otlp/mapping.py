@@ -35,7 +35,7 @@ from failsoft.events import (
     event_name,
 )
 from failsoft.identifiers import EPOCH, uuid7
-from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
+from failsoft.parsing.makers import CUT, Ending, ending_of
 
 OTHER = "_OTHER"
 # Errors of clients after the model has answered.
@@ -106,8 +106,6 @@ def parse_error(name: str | None) -> ParseErrorType | None:
     return PARSE_ERRORS.get((name or "").rpartition(".")[2])
 
 
-# The finish reasons of a tool call.
-TOOL_REASONS = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
 DEFAULT_NODE = "chat"
 CALL = "call"
 ANSWER = "answer"
@@ -191,10 +189,10 @@ class Draft:
     @property
     def has_failed(self) -> bool:
         """Whether it failed by the reason it ended for, whatever was expected of it."""
-        reason = (self.verdict_reason or "").lower()
-        if reason in CUT_OFF_REASONS:
+        ending = ending_of(self.verdict_reason)
+        if ending in CUT:
             return not (self.answer.calls or (self.answer.text or "").strip())
-        return reason in DECLINED_REASONS
+        return ending is Ending.BLOCK
 
 
 def draft_span(span: Span) -> list[Draft]:
@@ -240,7 +238,7 @@ def draft_span(span: Span) -> list[Draft]:
 def known_answer(call: ModelCall) -> Answer:
     """Return the answer; an empty one after a tool call was omitted from the telemetry."""
     answer = call.answer or Answer()
-    is_called = (call.finish_reason or "").lower() in TOOL_REASONS
+    is_called = ending_of(call.finish_reason) is Ending.TOOL_CALLS
     is_empty = not answer.calls and not (answer.text or "").strip()
     return Answer() if is_called and is_empty else answer
 

@@ -31,7 +31,7 @@ ROWS = [
     ('{\\"a\\": 1}', [("double_encoding", 1, 1, True)]),
     ('\ufeff{"a": 1}', [("byte_order_mark", 1, 1, True)]),
     ('{"a":\u00a01}', [("no_break_space", 1, 6, True)]),
-    ('{"a"：1}', [("full_width_punctuation", 1, 5, True)]),  # noqa: RUF001 - the case itself
+    ('{"a"：1}', [("full_width_punctuation", 1, 5, True)]),
     ('{"a": 1, "a": 1}', [("duplicate_key", 1, 10, True)]),
     ('```json\n{"a": 1}\n```', [("fence", 1, 1, True)]),
     ('Here:\n{"a": 1}', [("prose", 1, 1, False)]),

@@ -1,0 +1,78 @@
+"""What makers of models write around answers: finish reasons, refusals and calls as markup.
+
+The rows are in `makers.toml`; a new maker or language is a new row.
+"""
+
+import re
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+MAKERS: dict[str, list[dict[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("makers.toml").read_text(encoding="utf-8")
+)
+
+
+class Ending(StrEnum):
+    """Why the generation of an answer ended, whatever its maker calls it."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    # The token limit.
+    LENGTH = "length"
+    # The stream, the server or the provider broke off.
+    INTERRUPTED = "interrupted"
+    # The provider, a filter or the model withheld the answer.
+    BLOCK = "block"
+    # The server could not read the tool call that the model wrote.
+    MALFORMED = "malformed"
+    # A reason that says nothing about the answer, or one that is not known.
+    OTHER = "other"
+
+
+# The answer may end too early.
+CUT = frozenset({Ending.LENGTH, Ending.INTERRUPTED})
+
+# An interrupted stream reports this reason.
+STREAM_CUT = "stream_cut"
+_ENUM_PREFIX = re.compile(r"(?:finish|stop)_?reason[._]")
+_ENDINGS = {
+    reason: ending for row in MAKERS["finish_reasons"] for ending in Ending for reason in
+    row.get(ending.value, ())
+}  # fmt: skip
+
+
+def ending_of(reason: str | None) -> Ending | None:
+    """Return the class of a finish reason of any maker; None without a reason."""
+    if reason is None or not reason.strip():
+        return None
+    name = reason.strip().lower().replace("-", "_").replace(" ", "_")
+    return _ENDINGS.get(name) or _ENDINGS.get(_ENUM_PREFIX.sub("", name, count=1), Ending.OTHER)
+
+
+def _phrases(column: str) -> str:
+    return "|".join(phrase for row in MAKERS["refusals"] for phrase in row[column])
+
+
+_FIRST_SENTENCES = 400
+_DECLINES = re.compile(_phrases("declines"))
+_OPENS = re.compile(rf"\W*(?:{_phrases('opens')})")
+_CALL_OPENINGS = re.compile(
+    "|".join(f"(?:{row['opening']})" for row in MAKERS["call_openings"]), re.MULTILINE
+)
+
+
+def declines(text: str) -> bool:
+    """Whether a text that holds no answer is a refusal, by its first sentences."""
+    start = text.lstrip()[:_FIRST_SENTENCES].lower()
+    return _OPENS.match(start) is not None or _DECLINES.search(start) is not None
+
+
+def call_markup(text: str) -> int | None:
+    """Return the offset of a tool call written as markup; None without one.
+
+    A mention of a mark in a sentence is none.
+    """
+    opening = _CALL_OPENINGS.search(text)
+    return None if opening is None else opening.start()
