@@ -6,11 +6,12 @@ RUN := .venv/failsoft-installed
 DEV := .venv/failsoft-dev-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile --no-input
 ARGS ?=
+WORKERS ?= 3
 BENCH ?= alerts call executor ingest ladder otlp pages parse queries redact reports rollup rules verdict web_server
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons soak check bench bench-model requirements requirements-lock screenshots
+.PHONY: help run test coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons nightly soak check bench bench-model requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -39,10 +40,10 @@ $(DEV): requirements-dev.txt $(RUN)
 	@touch $@
 
 test: $(DEV) ## everything but the browser and fault suites
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not faults and not services and not model and not docs and not integrations and (not browser or smoke)" $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults and not services and not model and not docs and not integrations and not nightly and (not browser or smoke)" $(ARGS)
 
 test-pythons: $(DEV) ## the pure suites with every other Python (3.11 to 3.14) of this machine
-	@$(BIN)/python -m tests.pythons $(ARGS)
+	@WORKERS=$(WORKERS) $(BIN)/python -m tests.pythons $(ARGS)
 
 coverage: $(DEV) ## the same suite with branch coverage
 	@$(BIN)/python -m pytest -m "not faults and not services and not model and not docs and not integrations and not browser" \
@@ -59,6 +60,10 @@ test-faults: $(DEV) ## lost databases, brokers and workers, killed processes
 
 test-integrations: $(DEV) ## other people's clients against the doors; FAMILIES="openai_v2 litellm" takes some
 	@FAMILIES="$(FAMILIES)" $(BIN)/python -m pytest -m integrations tests/integrations $(ARGS)
+
+nightly: $(DEV) ## what is too long for every change: exhaustive tests, coverage, all clients, all Pythons, soak
+	@$(BIN)/python -m pytest -m nightly $(ARGS)
+	@$(MAKE) coverage test-integrations test-pythons soak
 
 test-model: $(DEV) ## scenarios on the embedded language model; minutes, on two quiet cores
 	@$(BIN)/python -m pytest -m model $(ARGS)

@@ -13,17 +13,10 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from django.conf import settings
-from django.db import connection
-from django.test import Client
-
 from agents.demo.loading import write_incident
-from bench.database import running_database
+from bench.door import Project, database, set_clock
 from bench.verdict_cases import OK, Case, Said
 from bench.verdict_posting import post_case
-from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.models import Project
-from diagnostics.accounts.projects import issue_key
 from diagnostics.verdict.suspects import Cause
 
 Json = dict[str, Any]
@@ -51,30 +44,22 @@ def _ask_every(workers: int, first: int) -> list[Json]:
 def asking() -> Iterator[Callable[[Case], Json]]:
     """Give a function that loads a case and asks, each in a project of its own."""
     numbers = count(1)
-    settings.ALLOWED_HOSTS = ["testserver"]
 
     def ask(case: Case) -> Json:
         slug = f"incident-{next(numbers)}"
-        project = Project.objects.create(slug=slug, name=slug)
-        _set_clock(case.now)
+        project = Project.create(slug)
+        set_clock(case.now)
         incident = getattr(case, "incident", None)
         if incident is not None:
-            write_incident(project, incident)
+            write_incident(project.row, incident)
         else:
             post_case(project, case)
-        said = _ask(project)
+        said = project.get("verdict")
         sys.stderr.write(f"{slug} {case.kind}: {said['cause']} {said['cause_value']}\n")
         return said
 
-    with running_database():
+    with database():
         yield ask
-
-
-def _ask(project: Project) -> Json:
-    key = issue_key(project, "verdict", [Scope.READ]).text
-    answer = Client().get("/api/v1/verdict", headers={"Authorization": f"Bearer {key}"})
-    told: Json = answer.json()
-    return told
 
 
 def read_said(told: Json) -> Said:
@@ -87,8 +72,3 @@ def read_said(told: Json) -> Said:
         datetime.fromisoformat(told["since"]) if told["since"] else None,
         told["sentence"],
     )
-
-
-def _set_clock(at: datetime) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('failsoft.clock_shift', (%s - now())::text, false)", [at])

@@ -1,6 +1,5 @@
 """Runs of a case, posted to the API as an outside agent posts them."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -8,66 +7,32 @@ from itertools import islice
 from typing import Any
 from uuid import UUID, uuid5
 
-from django.conf import settings
-from django.test import Client
-
 from agents.demo.drawn_runs import DrawnRun
+from bench.door import Project, aggregate
 from bench.verdict_cases import Case
 from bench.verdict_second.worlds import SILENT
-from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.models import Project
-from diagnostics.accounts.projects import issue_key
-from diagnostics.store.aggregation import fold
 from diagnostics.store.partitions import ensure_partitions
 from diagnostics.verdict.cells import Dimensions
 
 BATCH = 1_000
-WHOLE = 100_000
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
-QUOTAS = (
-    "FAILSOFT_QUOTA_EVENTS_PER_SECOND",
-    "FAILSOFT_QUOTA_EVENTS_PER_DAY",
-    "FAILSOFT_QUOTA_EVENTS_PER_MONTH",
-)
 Item = dict[str, Any]
 
 
 def post_case(project: Project, case: Case) -> None:
-    """Post every run and deploy of a case, and fold them."""
-    for quota in QUOTAS:
-        setattr(settings, quota, 0)
-    key = issue_key(project, "agent", [Scope.INGEST]).text
+    """Post every run and deploy of a case, and aggregate them."""
     runs = list(case.runs())
     ensure_partitions(min(run.at for run in runs).date(), case.now.date())
     outcomes = getattr(getattr(case, "story", None), "without_calls", False)
     items = _outcomes(runs) if outcomes else _events(runs)
     as_posted = getattr(case, "as_posted", iter)
-    _post(key, "outcomes" if outcomes else "events", as_posted(items))
+    posted = as_posted(items)
+    while batch := list(islice(posted, BATCH)):
+        project.post("outcomes" if outcomes else "events", batch)
     for told in case.told():
         deploy = {"at": told.at.isoformat(), "kind": told.kind, "version": told.version}
-        _send(key, "deploys", deploy | ({"source": told.source} if told.source else {}))
-    fold(most_batches=WHOLE)
-
-
-def _post(key: str, where: str, items: Iterator[Item]) -> None:
-    while batch := list(islice(items, BATCH)):
-        answer = _send(key, where, batch)
-        refused = answer.get("rejected") or answer.get("invalid")
-        if refused:
-            raise RuntimeError(f"{where}: {str(answer)[:500]}")
-
-
-def _send(key: str, where: str, body: object) -> Item:
-    answer = Client().post(
-        f"/api/v1/{where}",
-        json.dumps(body),
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {key}"},
-    )
-    if answer.status_code not in {200, 201, 207}:
-        raise RuntimeError(f"{where}: {answer.status_code} {answer.content[:500]!r}")
-    told: Item = answer.json()
-    return told
+        project.post("deploys", deploy | ({"source": told.source} if told.source else {}))
+    aggregate()
 
 
 def _events(runs: Iterable[DrawnRun]) -> Iterator[Item]:

@@ -77,14 +77,17 @@ def prepared(program: Path, version: Version) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make test-pythons", description=__doc__)
     parser.add_argument("paths", nargs="*", default=SUITES, help="instead of the pure suites")
-    paths = parser.parse_args().paths
+    parser.add_argument("--only", metavar="VERSION", help="such as 3.12.1")
+    asked = parser.parse_args()
     failed = []
     for version, program in interpreters().items():
         name = ".".join(map(str, version))
+        if asked.only not in {None, name}:
+            continue
         print(f"== Python {name} ({program})", flush=True)  # noqa: T201
         python = prepared(program, version)
-        pytest = f"{python} -m pytest -q -n 2 -p no:cacheprovider".split()
-        if subprocess.run([*pytest, *paths], cwd=ROOT, check=False).returncode:
+        pytest = f"{python} -m pytest -q -n {os.environ.get('WORKERS', 2)}".split()
+        if subprocess.run([*pytest, *asked.paths], cwd=ROOT, check=False).returncode:
             failed.append(name)
     for name in failed:
         print(f"failed with Python {name}")  # noqa: T201

@@ -11,6 +11,12 @@ from tests.integrations.clients import ENVIRONMENTS, FAMILIES
 OPTIONS = ("--disable-pip-version-check", "--quiet", "--no-input", "--no-deps", "--require-hashes")
 
 
+def names_of_families() -> list[str]:
+    """Return every folder with something to install, those of generated clients included."""
+    paths = [*FAMILIES.glob("*/requirements.in"), *FAMILIES.glob("*/package.json")]
+    return sorted(path.parent.name for path in paths)
+
+
 def prepare(family: str) -> None:
     """Install what a family's lock file names, unless that was done before."""
     folder, lock = ENVIRONMENTS / family, _lock_of(family)

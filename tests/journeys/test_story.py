@@ -25,6 +25,7 @@ pytestmark = pytest.mark.django_db
 VOLUME = "0.35"
 SEEDS = {**dict.fromkeys(KINDS, 1), "provider_outage": 2, "schema": 2, "model": 5}
 """Of a few thousand runs each; weak ones are left to the benchmark."""
+DAILY = {"provider_outage", "model", "prompt", "two_causes", "healthy"}
 
 
 @pytest.fixture
@@ -52,7 +53,9 @@ def ask(project: Project) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(one, marks=[] if one in DAILY else pytest.mark.nightly) for one in KINDS]
+)
 def test_the_verdict_tells_the_truth(kind: str, project: Project, afternoon: None) -> None:
     arguments = ("--incident", kind, "--seed", str(SEEDS[kind]), "--volume", VOLUME)
     truth = json.loads(call(*arguments, "--json"))

@@ -109,9 +109,9 @@ def test_s1_33_a_ladder_that_repairs_is_healthy(planner: Planner) -> None:
         # 6 calls with two transport retries each; then a probe at a time, without any.
         (DEAD, "single_attempt", 2, 3 * 6 + 10),
         # 6 ladders; then one attempt a goal, and no goal waits: no probe comes up.
-        (NONSENSE, "single_attempt", 5, 5 * 6 + 94),
+        pytest.param(NONSENSE, "single_attempt", 5, 5 * 6 + 94, marks=pytest.mark.nightly),
         # 6 ladders; then nothing but probes, one ladder each.
-        (NONSENSE, "deny", 5, 5 * 6 + 5 * 10),
+        pytest.param(NONSENSE, "deny", 5, 5 * 6 + 5 * 10, marks=pytest.mark.nightly),
     ],
 )
 def test_s1_34_hundred_goals_against_a_dead_planner(

@@ -237,6 +237,7 @@ def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> N
         assert not table._default_manager.exists(), table
 
 
+@pytest.mark.nightly
 def test_only_what_the_story_tells_of_is_an_incident(project: Project) -> None:
     # At this hour the thin traffic of staging takes long to become its own baseline.
     now = datetime(2026, 11, 24, 10, 32, tzinfo=UTC)

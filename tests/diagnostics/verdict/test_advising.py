@@ -1,5 +1,7 @@
 """What to change."""
 
+from itertools import product
+
 import pytest
 
 from diagnostics.failures.wording import advice_kind
@@ -16,6 +18,7 @@ from diagnostics.verdict.evidence import (
 )
 from diagnostics.verdict.suspects import Cause
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
+from tests.corpora import each_of
 
 KINDS = sorted(
     {
@@ -30,11 +33,9 @@ CAUSES = [None, *Cause]
 SEEN = Evidence(sampled=40, now=FailedCalls(34, 100), before=FailedCalls(9, 3_000))
 
 
-@pytest.mark.parametrize("cause", CAUSES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("is_compared", [True, False])
+@each_of(product(KINDS, CAUSES, (True, False)))
 def test_every_kind_and_cause_has_advice_with_figures(
-    kind: str, cause: str | None, *, is_compared: bool
+    kind: str, cause: str | None, is_compared: bool
 ) -> None:
     advice = advise(kind, cause, SEEN, is_compared=is_compared)
     own = advise(kind, None, SEEN)
@@ -47,8 +48,7 @@ def test_every_kind_and_cause_has_advice_with_figures(
     assert "The kind is " not in own[0].evidence or "is unknown" in own[0].evidence
 
 
-@pytest.mark.parametrize("cause", CAUSES)
-@pytest.mark.parametrize("kind", KINDS)
+@each_of(product(KINDS, CAUSES))
 def test_nothing_is_routed_or_told_apart_without_a_comparison(kind: str, cause: str | None) -> None:
     advice = advise(kind, cause, SEEN, is_compared=False)
     told = " ".join(one.text + one.evidence for one in advice)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -51,16 +52,17 @@ def nothing_is_judged(stored: StatusSet, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("nothing_is_judged")
-@pytest.mark.parametrize("span", ["1h", "24h", "90d"])
-@pytest.mark.parametrize("field", ["provider", "model", "environment", "node"])
 def test_a_filter_on_what_is_hit_keeps_the_cause_that_was_found_among_all_calls(
-    field: str, span: str, project: Project, stored: StatusSet, moment: datetime
+    subtests: pytest.Subtests, project: Project, stored: StatusSet, moment: datetime
 ) -> None:
     hit = next(iter(stored.verdict.touched))._asdict()
-    selection = read_selection({field: hit[field], "range": span})
-    verdict = read_status(project.pk, selection, moment).verdict
-    assert verdict.told == stored.verdict.told
-    assert verdict.since == stored.verdict.since
+    fields = ("provider", "model", "environment", "node")
+    for field, span in product(fields, ("1h", "24h", "90d")):
+        with subtests.test(field=field, span=span):
+            selection = read_selection({field: hit[field], "range": span})
+            verdict = read_status(project.pk, selection, moment).verdict
+            assert verdict.told == stored.verdict.told
+            assert verdict.since == stored.verdict.since
 
 
 @pytest.mark.usefixtures("nothing_is_judged")

@@ -2,16 +2,15 @@
 
 from collections import Counter
 
-import pytest
-
 from failsoft.parsing import Recovered, RefusedAnswer, recover
 from failsoft.parsing.tracing import same
+from tests.corpora import each_of
 from tests.failsoft.parsing.corpus import Case, read_cases
 
 CASES = read_cases()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@each_of(CASES)
 def test_each_case_is_read_or_refused_as_the_policy_says(case: Case) -> None:
     outcome = recover(case.text, case.finish_reason)
     if case.is_recoverable:
@@ -23,7 +22,7 @@ def test_each_case_is_read_or_refused_as_the_policy_says(case: Case) -> None:
         assert place == (case.error_type, case.line, case.column)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@each_of(CASES)
 def test_x_12_no_repair_is_silent(case: Case) -> None:
     outcome = recover(case.text, case.finish_reason)
     if not isinstance(outcome, Recovered):

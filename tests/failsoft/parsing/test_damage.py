@@ -5,10 +5,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
 from failsoft.parsing import Recovered, RefusedAnswer, recover
 from failsoft.parsing.tracing import same
+from tests.corpora import each_of
 
 DOCUMENTS: list[Any] = [
     {"kind": "call_tool", "tool": "echo", "args": {"text": "hi there, you: ok", "n": 3}},
@@ -146,10 +145,11 @@ DAMAGES: list[Callable[[str], str]] = [
     fence_in_prose, quote_lines, think_first, end_thinking, call_tool, declare, call_back,
     encode, encode_without_quotes, begin_with_mark, close_twice, repeat,
 ]  # fmt: skip
+INNER = [quote_singly, unquote_keys, add_trailing_commas, comment_lines, write_python]
+OUTER = [fence, fence_in_prose, think_first, begin_with_mark]
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-@pytest.mark.parametrize(("document", "text"), TEXTS)
+@each_of([(*text, damage) for text in TEXTS for damage in DAMAGES])
 def test_each_kind_of_damage_is_undone(
     document: Any, text: str, damage: Callable[[str], str]
 ) -> None:
@@ -158,11 +158,7 @@ def test_each_kind_of_damage_is_undone(
     assert same(outcome.value, document)
 
 
-@pytest.mark.parametrize("outer", [fence, fence_in_prose, think_first, begin_with_mark])
-@pytest.mark.parametrize(
-    "inner", [quote_singly, unquote_keys, add_trailing_commas, comment_lines, write_python]
-)
-@pytest.mark.parametrize(("document", "text"), TEXTS)
+@each_of([(*text, inner, outer) for text in TEXTS for inner in INNER for outer in OUTER])
 def test_two_kinds_of_damage_are_undone_together(
     document: Any, text: str, inner: Callable[[str], str], outer: Callable[[str], str]
 ) -> None:
@@ -179,7 +175,7 @@ def marks_of(text: str) -> Iterator[int]:
             yield token.end() - 1
 
 
-@pytest.mark.parametrize(("document", "text"), TEXTS)
+@each_of(TEXTS)
 def test_one_mark_lost_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
         outcome = recover(text[:at] + text[at + 1 :])
@@ -188,7 +184,7 @@ def test_one_mark_lost_never_gives_another_value(document: Any, text: str) -> No
         ]
 
 
-@pytest.mark.parametrize(("document", "text"), TEXTS)
+@each_of(TEXTS)
 def test_one_mark_doubled_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
         outcome = recover(text[:at] + text[at] + text[at:])
@@ -197,7 +193,7 @@ def test_one_mark_doubled_never_gives_another_value(document: Any, text: str) ->
         ]
 
 
-@pytest.mark.parametrize(("document", "text"), TEXTS)
+@each_of(TEXTS)
 def test_a_closer_of_the_wrong_kind_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
         if text[at] in "}]":
@@ -206,7 +202,7 @@ def test_a_closer_of_the_wrong_kind_never_gives_another_value(document: Any, tex
             assert isinstance(outcome, RefusedAnswer) or same(outcome.value, document)
 
 
-@pytest.mark.parametrize(("document", "text"), TEXTS)
+@each_of(TEXTS)
 def test_a_cut_text_is_refused_or_ends_where_only_the_last_brace_is_missing(
     document: Any, text: str
 ) -> None:
@@ -220,7 +216,7 @@ def test_a_cut_text_is_refused_or_ends_where_only_the_last_brace_is_missing(
         assert all(same(value, document[key]) for key, value in outcome.value.items())
 
 
-@pytest.mark.parametrize(("document", "text"), TEXTS)
+@each_of(TEXTS)
 def test_x_15_a_cut_text_is_refused_when_the_provider_says_so(document: Any, text: str) -> None:
     for end in range(len(text.rstrip())):
         outcome = recover(text[:end], "length")

@@ -6,6 +6,7 @@ import json
 import quopri
 import shlex
 from collections.abc import Callable
+from itertools import product
 from random import Random
 from urllib.parse import quote, quote_plus
 
@@ -13,6 +14,7 @@ import pytest
 
 from failsoft.redaction import Redactor
 from failsoft.redaction.known_values import WeakSecretError, encodings
+from tests.corpora import each_of
 from tests.failsoft.redaction.made_up import make
 
 
@@ -71,8 +73,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("dress", DRESSES)
-@pytest.mark.parametrize("shape", SHAPES)
+@each_of(product(DRESSES, SHAPES))
 def test_s0_45_a_known_value_is_masked_in_every_dress(dress: str, shape: str) -> None:
     random = Random(f"{dress}{shape}")
     for _ in range(3):

@@ -9,6 +9,7 @@ from failsoft.redaction import Redactor
 from failsoft.redaction.checks import is_card
 from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
 from failsoft.redaction.rules import EMAIL_RULE, RULES_FILE, SecretRule, load_rule_set, load_rules
+from tests.corpora import each_of
 from tests.failsoft.redaction.made_up import make
 
 RULES = load_rules()
@@ -16,10 +17,7 @@ ALL = Redactor(RULES, {})
 ROUNDS = 5
 
 
-NAMES = [f"{place}-{rule.kind}" for place, rule in enumerate(RULES)]
-
-
-@pytest.mark.parametrize("rule", RULES, ids=NAMES)
+@each_of(RULES)
 def test_positive_examples_are_masked_by_their_rule_and_by_all(rule: SecretRule) -> None:
     alone = Redactor([rule], {})
     for example in rule.positive:
@@ -31,7 +29,7 @@ def test_positive_examples_are_masked_by_their_rule_and_by_all(rule: SecretRule)
                 assert not [p for p in pieces if len(p) > 4 and p in redacted.text]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=NAMES)
+@each_of(RULES)
 def test_negative_examples_are_left_alone(rule: SecretRule) -> None:
     for example in rule.negative:
         assert ALL.redact(example).text == example
