@@ -32,6 +32,12 @@ def broker_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Copy the migrated database instead of migrating an empty one."""
+    connection.settings_dict["TEST"]["TEMPLATE"] = embedded.MIGRATED
+
+
 @pytest.fixture(autouse=True)
 def _empty_event_tables(request: pytest.FixtureRequest) -> Iterator[None]:
     """Empty what `flush` does not know: the partitioned tables are not Django's."""
