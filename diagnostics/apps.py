@@ -37,7 +37,9 @@ class DiagnosticsConfig(AppConfig):
             StoredTexts(row("Silence"), ("reason",)),
             StoredTexts(row("IncidentNote"), ("text",), project="incident__project"),
             StoredTexts(row("GroupChange"), ("text",), project="group__project"),
-            StoredTexts(row("Notification"), ("why", "answer", "last_error"), ("facts",)),
+            StoredTexts(
+                row("Notification"), ("why", "answer", "last_error"), ("facts", "receipts")
+            ),
             StoredTexts(row("ReportDelivery"), ("last_error",), ("skipped",)),
             StoredTexts(row("Channel"), ("name", "last_error")),
             StoredTexts(row("ApiKey"), ("name",)),

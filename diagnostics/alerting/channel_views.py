@@ -14,6 +14,7 @@ from diagnostics.alerting.channels import keep_target, rotate_secret, split_addr
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
+from diagnostics.alerting.receipts import ACCEPTED, accepted
 from diagnostics.alerting.wording import TOLD
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
 from diagnostics.web.filter_bar import reader_zone
@@ -147,8 +148,12 @@ def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
     rows = Notification.objects.filter(project=request.project, pk=number, state=State.FAILED)
     row = get_object_or_404(rows)
     now = clock.now()
+    # Who has it is not sent it again, and who has refused it is asked again.
+    receipts = dict.fromkeys(accepted(row.receipts), ACCEPTED)
     with transaction.atomic():
-        rows.update(state=State.QUEUED, tries=0, next_attempt_at=now, seen_at=now)
+        rows.update(
+            state=State.QUEUED, tries=0, next_attempt_at=now, seen_at=now, receipts=receipts
+        )
         note(request.project.pk, request.user, "notification.again", f"#{number}")
     messages.info(request, "Queued again.")
     return redirect("alert_channel", row.channel_id)
@@ -196,6 +201,8 @@ def _save(form: ChannelForm) -> Channel:
     target = form.target
     if row.kind == Channel.Kind.EMAIL:
         row.shown = ", ".join(split_addresses(target))
+        if row.failing_since is None:
+            row.last_error = ""
     elif target:
         keep_target(row, target)
     row.save()

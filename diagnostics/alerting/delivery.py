@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import takewhile
+from typing import Any
 
 import structlog
 from django.db import transaction
@@ -21,6 +22,7 @@ from django.db.models.functions import Coalesce
 
 from diagnostics import clock
 from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.receipts import accepted, waiting
 from diagnostics.alerting.senders.chat import prepare_chat
 from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.alerting.senders.mail import prepare_mail, probe_mail
@@ -206,15 +208,11 @@ def _record_success(claim: NotificationClaim, row: Notification, answer: str) ->
             lease_until=None,
             answer=redact(answer, ERROR_BYTES),
             last_error="",
+            receipts={},
         )
         if not ended:
             return
-        was_failing = row.channel.failing_since is not None
-        Channel.objects.filter(pk=row.channel_id).update(
-            last_sent_at=DatabaseNow(), failing_since=None, is_unreachable=False, last_error=""
-        )
-        if was_failing:
-            _wake(row.channel_id)
+        _note_passage(row.channel, DatabaseNow())
     logger.info("notification_sent", notification=row.pk, tries=row.tries)
 
 
@@ -223,15 +221,18 @@ def _record_failure(claim: NotificationClaim, row: Notification, error: Exceptio
     words = str(error) if is_plain else f"{type(error).__name__}: {error}"
     told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
     with transaction.atomic():
-        now = clock.now()
-        is_over = pause is None or row.reason in ONCE
+        now, changes = clock.now(), _receipt_changes(row, error)
+        is_over = pause is None or row.reason in ONCE or _is_final(error)
         ended = _held(claim).update(
             state=State.FAILED if is_over else State.QUEUED,
             next_attempt_at=now if is_over else now + (pause or timedelta()),
             lease_until=None,
             last_error=told,
+            **changes,
         )
-        if ended:
+        if ended and "sent_at" in changes:
+            _note_passage(row.channel, changes["sent_at"], told)
+        elif ended:
             Channel.objects.filter(pk=row.channel_id).update(
                 failing_since=Coalesce(F("failing_since"), now),
                 is_unreachable=isinstance(error, SendError) and error.unreachable,
@@ -239,6 +240,31 @@ def _record_failure(claim: NotificationClaim, row: Notification, error: Exceptio
                 last_error=told,
             )
     logger.warning("notification_not_sent", notification=row.pk, tries=row.tries)
+
+
+def _note_passage(channel: Channel, sent_at: datetime | DatabaseNow, refused: str = "") -> None:
+    """Record that a channel works: its server took a message, for all or some addresses."""
+    Channel.objects.filter(pk=channel.pk).update(
+        last_sent_at=sent_at, failing_since=None, is_unreachable=False, last_error=refused
+    )
+    if channel.failing_since is not None:
+        _wake(channel.pk)
+
+
+def _receipt_changes(row: Notification, error: Exception) -> dict[str, Any]:
+    """Return what a row keeps of the answers for each address; `sent_at` if somebody has it."""
+    if not isinstance(error, SendError) or not error.receipts:
+        return {}
+    kept = {address: redact(text, ERROR_BYTES) for address, text in error.receipts.items()}
+    is_news = len(accepted(kept)) > len(accepted(row.receipts))
+    sent_at = clock.now() if is_news else row.sent_at
+    return {"receipts": kept} | ({"sent_at": sent_at} if sent_at else {})
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether all addresses were answered for good."""
+    receipts = error.receipts if isinstance(error, SendError) else {}
+    return bool(receipts) and not waiting(receipts)
 
 
 def _held(claim: NotificationClaim) -> QuerySet[Notification]:

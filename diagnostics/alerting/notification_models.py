@@ -101,6 +101,8 @@ class Channel(models.Model):
             return "quiet", "off"
         if self.failing_since is not None:
             return "bad", "fails"
+        if self.last_error:
+            return "warn", "refused in part"
         return ("good", "works") if self.last_sent_at else ("quiet", "never sent")
 
 
@@ -168,7 +170,10 @@ class Notification(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     # Grows with every claim: what a sender that lost its lease records is ignored.
     fencing = models.PositiveIntegerField(default=0)
+    # Of a mail to several addresses: when it was accepted for one of them last.
     sent_at = models.DateTimeField(null=True, blank=True)
+    # What the mail server answered for each address, until all of them have the mail.
+    receipts = models.JSONField(default=dict)
     # What the receiver said, and what went wrong; redacted and cut.
     answer = models.TextField(blank=True, default="")
     last_error = models.TextField(blank=True, default="")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 
 from diagnostics import clock
 from diagnostics.alerting.incident_facts import facts_of
@@ -32,7 +32,8 @@ QUEUE = "notify"
 HOUR = timedelta(hours=1)
 SILENCED = "a silence or a maintenance window covers it"
 BY_HAND = "a person resolved it"
-COUNTED = (Notification.State.QUEUED, Notification.State.SENT)
+# Some addresses may have what was given up for others.
+HEARD = Q(state=Notification.State.QUEUED) | Q(sent_at__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def _new_digest(row: Notification) -> Notification:
 
 def _told_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
     rows = Notification.objects.filter(
-        channel__in=channels, created_at__gt=now - HOUR, state__in=COUNTED
+        HEARD, channel__in=channels, created_at__gt=now - HOUR
     ).exclude(reason__in=[Reason.DIGEST, Reason.TEST, Reason.CANARY])
     counted = rows.values_list("channel_id").annotate(told=Count("pk"))
     return Counter(dict(counted.order_by()))

@@ -16,6 +16,10 @@ from diagnostics.outbound.pinned_http import Cutoff
 SECONDS = 20.0
 
 
+class SomeRecipientsRefused(smtplib.SMTPRecipientsRefused):
+    """The mail was taken, though not for all: `recipients` has the answers for the others."""
+
+
 class _Watched(smtplib.SMTP):
     """Registers its connection with the cutoff before the first read."""
 
@@ -27,6 +31,16 @@ class _Watched(smtplib.SMTP):
     ) -> None:
         self._watch = watch
         super().__init__(*args, **kwargs)
+
+    def sendmail(
+        self,
+        *args: Any,  # noqa: ANN401 - smtplib's
+        **kwargs: Any,  # noqa: ANN401 - smtplib's
+    ) -> dict[str, tuple[int, bytes]]:
+        """Send one mail; raise even if only some were refused, which Django does not look at."""
+        if refused := super().sendmail(*args, **kwargs):
+            raise SomeRecipientsRefused(refused)
+        return refused
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         connection: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]  # not in its stub

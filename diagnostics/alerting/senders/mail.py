@@ -1,23 +1,28 @@
-"""Notifications by e-mail: one message to all addresses of the channel."""
+"""Notifications by e-mail: one message to all addresses of the channel that wait for it."""
 
 import smtplib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.smtp import EmailBackend
+from django.core.mail.message import sanitize_address
 
 from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.channels import split_addresses
 from diagnostics.alerting.incident_facts import read_facts
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.notification_wording import lead_of, story_of, subject_of
+from diagnostics.alerting.receipts import ACCEPTED, Receipts, accepted, receipt_words, waiting
 from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.outbound.mail import compose, make_message_id
+from diagnostics.outbound.mail_headers import clean_header
+from diagnostics.outbound.smtp import SomeRecipientsRefused
 
-SERVICE_UNAVAILABLE = 421
+UNAVAILABLE = 421
+NOT_YET = "an earlier message of the incident comes first"
 
 
 def prepare_mail(row: Notification) -> Sending:
@@ -37,16 +42,24 @@ def prepare_mail(row: Notification) -> Sending:
         "acknowledge": acknowledge_url(row),
         "channel": row.channel.name,
     }
-    to = split_addresses(row.channel.shown)
+    known = {to: row.receipts.get(to, "") for to in split_addresses(row.channel.shown)}
+    late = _waiting_before(row).intersection(waiting(known))
+    to = [address for address in waiting(known) if address not in late]
     message = compose(subject_of(facts), "alert", context, to, headers)
-    return partial(send_message, message)
+    return partial(send_message, message, known | dict.fromkeys(late, NOT_YET))
 
 
-def send_message(message: EmailMessage) -> str:
-    """Hand it to the mail server."""
-    with _told_as_send_errors():
-        message.send()
-    return f"accepted by SMTP server for {', '.join(message.to)}"
+def send_message(message: EmailMessage, before: Receipts) -> str:
+    """Hand it to the mail server; SendError unless all addresses have it then.
+
+    `before` names all addresses, with the answers of earlier tries.
+    """
+    receipts = {**before, **_send(message)}
+    words = receipt_words(receipts)
+    if len(accepted(receipts)) == len(receipts):
+        return words
+    is_leaving = any(answer.startswith(str(UNAVAILABLE)) for answer in receipts.values())
+    raise SendError(words, unreachable=is_leaving, receipts=receipts)
 
 
 def probe_mail() -> bool:
@@ -63,17 +76,45 @@ def probe_mail() -> bool:
     return True
 
 
+def _waiting_before(row: Notification) -> set[str]:
+    """Return the addresses that get an earlier message of the incident first."""
+    if row.incident_id is None:
+        return set()
+    earlier = Notification.objects.filter(
+        incident_id=row.incident_id, channel_id=row.channel_id, state=row.state, pk__lt=row.pk
+    )
+    known = earlier.values_list("receipts", flat=True)
+    return {address for receipts in known for address in waiting(receipts)}
+
+
+def _send(message: EmailMessage) -> Receipts:
+    """Return the answer for each address that there was one for."""
+    try:
+        with _told_as_send_errors():
+            message.send()
+    except smtplib.SMTPRecipientsRefused as error:
+        taken = message.to if isinstance(error, SomeRecipientsRefused) else []
+        return {**dict.fromkeys(taken, ACCEPTED), **_answers(message.to, error.recipients)}
+    return dict.fromkeys(message.to, ACCEPTED)
+
+
+def _answers(addresses: Sequence[str], refused: Mapping[str, tuple[int, bytes]]) -> Receipts:
+    """Return the answers by address; the server was asked for it as it goes over the wire."""
+    asked = {sanitize_address(address, "utf-8"): address for address in addresses}
+    return {
+        asked[name]: clean_header(f"{code} {text.decode('utf-8', 'replace')}")
+        for name, (code, text) in refused.items()
+    }
+
+
 @contextmanager
 def _told_as_send_errors() -> Iterator[None]:
     try:
         yield
-    except smtplib.SMTPRecipientsRefused as error:
-        words = "; ".join(
-            f"{code} {text.decode('utf-8', 'replace')}" for code, text in error.recipients.values()
-        )
-        raise SendError(f"all addresses were refused: {words}") from None
+    except smtplib.SMTPRecipientsRefused:
+        raise
     except smtplib.SMTPResponseException as error:
-        gone = error.smtp_code == SERVICE_UNAVAILABLE
+        gone = error.smtp_code == UNAVAILABLE
         told = error.smtp_error
         text = told.decode("utf-8", "replace") if isinstance(told, bytes) else told
         raise SendError(f"{error.smtp_code} {text}", unreachable=gone) from None

@@ -17,6 +17,8 @@ WITH next AS (
           WHERE earlier.incident_id = n.incident_id
             AND earlier.channel_id = n.channel_id
             AND earlier.state = 'queued'
+            -- What some addresses have and others wait for holds up the latter only.
+            AND earlier.sent_at IS NULL
             AND earlier.id < n.id)
     ORDER BY n.project_id = ANY(%(projects)s::bigint[]), n.next_attempt_at, n.id
     LIMIT 1

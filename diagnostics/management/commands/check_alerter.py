@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser
+from smtplib import SMTPException
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.db import DatabaseError
 
 from diagnostics.alerting.dead_man import find_faults
 from diagnostics.outbound.mail_headers import clean_header, clean_subject
+from diagnostics.outbound.smtp import SomeRecipientsRefused
 from diagnostics.redaction.redactor import redact
 
 LONGEST = 4_000
@@ -35,7 +37,7 @@ class Command(BaseCommand):
             faults = find_faults()
         except DatabaseError as error:
             faults = [f"the database does not answer: {type(error).__name__}"]
-        mailed = bool(faults) and not options["no_mail"] and _mail(faults)
+        mailed = bool(faults) and not options["no_mail"] and _try_to_mail(faults)
         if options["json"]:
             result = {"ok": not faults, "faults": faults, "mailed": mailed}
             self.stdout.write(json.dumps(result))
@@ -43,6 +45,15 @@ class Command(BaseCommand):
             self.stdout.write("OK: alert rules are evaluated and notifications delivered")
         if faults:
             raise CommandError("; ".join(faults), returncode=1)
+
+
+def _try_to_mail(faults: list[str]) -> bool:
+    """Mail the faults; that a server or an address refuses the mail is one more of them."""
+    try:
+        return _mail(faults)
+    except (SMTPException, OSError) as error:
+        faults.append(redact(f"the mail was refused: {type(error).__name__}: {error}", LONGEST))
+        return isinstance(error, SomeRecipientsRefused)
 
 
 def _mail(faults: list[str]) -> bool:

@@ -185,11 +185,21 @@ def receiving(port: int = 0) -> Iterator[tuple[Hook, str]]:
 
 
 class Mailbox:
-    """What an SMTP server took."""
+    """What an SMTP server took; addresses in `refuse` are answered so instead."""
 
     def __init__(self) -> None:
         self.taken: list[Envelope] = []
         self.taken_at: list[float] = []
+        self.refuse: dict[str, str] = {}
+
+    async def handle_RCPT(  # noqa: N802 - its name is given
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        """Take or refuse one address."""
+        if answer := self.refuse.get(address):
+            return answer
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
 
     async def handle_DATA(  # noqa: N802 - its name is given
         self, server: SMTP, session: Session, envelope: Envelope
