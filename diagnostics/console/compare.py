@@ -28,7 +28,7 @@ from diagnostics.figures import read_number, shorten
 from diagnostics.ingest.deploys import reported_deploys
 from diagnostics.queries.call_counts import cost_of, count_calls
 from diagnostics.queries.models import known_models, sums_between
-from diagnostics.rest.exporting import write_csv
+from diagnostics.rest.exporting import write_csv_file
 from diagnostics.selection.conditions import KnownValues, known_values
 from diagnostics.selection.query_language import Query, Term, parse_query, write_query
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
@@ -113,7 +113,7 @@ def compare_csv(request: ConsoleRequest) -> HttpResponse:
     """Return the rates and kinds of both sides as CSV."""
     comparison = _story(request.project.pk, _read(request))["found"]
     rows = [_csv_row(one, *comparison.names) for one in (*comparison.rates, *comparison.kinds)]
-    text = "".join(write_csv(CSV_COLUMNS, rows))
+    text = "".join(write_csv_file(CSV_COLUMNS, rows))
     answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="failsoft-compare.csv"'
     return answer

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import UTC
+from itertools import chain
 from typing import cast
 
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -18,6 +19,7 @@ from diagnostics.alerting.incident_api import IncidentsView
 from diagnostics.console.api import SeriesView
 from diagnostics.failures.api import FailuresView
 from diagnostics.ingest.api.events import EventsView
+from diagnostics.rest.exporting import BYTE_ORDER_MARK
 from diagnostics.web.access import ConsoleRequest, member_view
 
 LISTS: dict[str, type[APIView]] = {
@@ -68,5 +70,7 @@ def stream_list(
         day = clock.now().astimezone(UTC).strftime("%Y-%m-%d")
         named = f'attachment; filename="failsoft-{name}-{day}.{ending}"'
         answer["Content-Disposition"] = named
+        if ending == "csv" and isinstance(answer, StreamingHttpResponse):
+            answer.streaming_content = chain([BYTE_ORDER_MARK], iter(answer))
     # Streamed, yet with headers and a status: all that `member_view` asks of an answer.
     return cast("HttpResponse", answer)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -17,8 +18,11 @@ from rest_framework.response import Response
 from diagnostics.accounts.authentication import KeyedView
 from diagnostics.rest.filters import DEFAULT_LIMIT
 
-# A spreadsheet treats a cell with this prefix as a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell for UTF-8 by this mark, and for a formula by its first sign, blanks
+# before it or not. A cell begins after `;` and tabs too: the separator depends on the country.
+BYTE_ORDER_MARK = "\ufeff"
+_CELL_START = re.compile(r"(^|[;\t\r\n])([\s\ufeff\u200b]*)([=+\-@\uff1d\uff0b\uff0d\uff20]?)")
+_BREAKS = frozenset("\t\r\n")
 Row = Mapping[str, Any]
 
 
@@ -27,6 +31,11 @@ def write_csv(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     yield _line(columns)
     for row in rows:
         yield _line([cell_of(row.get(column)) for column in columns])
+
+
+def write_csv_file(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+    """Return the same as a file that people open."""
+    return chain([BYTE_ORDER_MARK], write_csv(columns, rows))
 
 
 def write_json_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -47,7 +56,15 @@ def cell_of(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False, default=_plain) if value else ""
     else:
         text = _plain(value)
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+    return _CELL_START.sub(_quote, text)
+
+
+def _quote(start: re.Match[str]) -> str:
+    before, blanks, sign = start.groups()
+    if not sign:
+        return start[0]
+    first = "" if before else "'"
+    return f"{before}{first}{blanks}'{sign}" if before or _BREAKS & set(blanks) else f"'{start[0]}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from diagnostics.accounts.audit_log import INSTALLATION, Head, details_of, verify_chain
 from diagnostics.accounts.models import AuditEntry
 from diagnostics.figures import plural, read_number
-from diagnostics.rest.exporting import write_csv, write_json_lines
+from diagnostics.rest.exporting import write_csv_file, write_json_lines
 from diagnostics.settings.frame import settings_view, show
 from diagnostics.web.access import ConsoleRequest
 from failsoft.json_values import JSON
@@ -59,7 +59,7 @@ def export_audit(request: ConsoleRequest) -> HttpResponse:
     chain, rows = _selected(request)
     records = (_row(entry) for entry in rows.order_by("number").iterator())
     as_csv = request.GET.get("format") == "csv"
-    body: Iterator[str] = write_csv(COLUMNS, records) if as_csv else write_json_lines(records)
+    body: Iterator[str] = write_csv_file(COLUMNS, records) if as_csv else write_json_lines(records)
     kind, ending = ("text/csv", "csv") if as_csv else ("application/x-ndjson", "jsonl")
     # Not streamed: lines are small, and a partial file is of no use.
     response = HttpResponse("".join(body), content_type=f"{kind}; charset=utf-8")

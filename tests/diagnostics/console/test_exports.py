@@ -1,5 +1,6 @@
 """Exports for people: the rows of the API, under the filters of the page."""
 
+import codecs
 import csv
 import io
 import json
@@ -39,8 +40,31 @@ def test_events_come_as_csv_with_formulas_quoted(client: Client, project: Projec
     assert answer["Content-Type"].startswith("text/csv")
     assert 'filename="failsoft-events-' in answer["Content-Disposition"]
     assert answer["Cache-Control"] == "private, no-store"
-    rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+    rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
     assert [row["model"] for row in rows] == ["'=cmd|' /C calc'!A0"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/export/events.csv?range=24h",
+        "/export/compare.csv?range=24h",
+        "/settings/audit/export/?format=csv",
+    ],
+)
+def test_a_csv_file_begins_with_the_mark_by_which_spreadsheets_know_utf_8(
+    client: Client, project: Project, path: str
+) -> None:
+    client.force_login(make_member(project, "boss", Role.ADMIN))
+    post_runs(project, 1, 1, recently(), model="größer")
+    content = client.get(path).getvalue()
+    assert content.startswith(codecs.BOM_UTF8)
+    assert content.count(codecs.BOM_UTF8) == 1
+
+
+def test_json_lines_begin_without_it(client: Client, project: Project) -> None:
+    post_runs(project, 1, 1, recently())
+    assert body(client, "/export/events.ndjson?range=24h").startswith("{")
 
 
 def test_json_lines_hold_the_same_rows(client: Client, project: Project) -> None:
