@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from diagnostics import clock
 from diagnostics.ingest.exports.files import ExportFormat, read_file
-from diagnostics.ingest.otlp.telemetry import LogRecord, Span
+from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.receiving import PATIENCE, Intake, Receipt, store_logs, store_spans
 from diagnostics.ingest.span_runs import end_past_runs, settle_runs
 from diagnostics.store.aggregation import fold, waiting
@@ -99,7 +99,7 @@ def _import_spans(job: ImportJob, path: Path) -> bool:
     """Import the spans of a file; return whether it has log records, too."""
     has_logs = False
 
-    def spans() -> Iterator[tuple[str, Span | None]]:
+    def spans() -> Iterator[tuple[str, Span | UnreadItem]]:
         nonlocal has_logs
         for placed in read_file(path, job.format, job.on_refused):
             if isinstance(placed.item, LogRecord):
@@ -123,8 +123,8 @@ def _import_logs(job: ImportJob, path: Path) -> None:
 def _store(
     job: ImportJob,
     path: Path,
-    placed: Iterable[tuple[str, Item | None]],
-    store: Callable[[Intake, Iterable[Item | None]], Receipt],
+    placed: Iterable[tuple[str, Item | UnreadItem]],
+    store: Callable[[Intake, Iterable[Item | UnreadItem]], Receipt],
 ) -> None:
     intake, recent = Intake(job.project_id), _skip_old(job, placed)
     while batch := list(islice(recent, BATCH)):
@@ -136,13 +136,13 @@ def _store(
 
 
 def _skip_old(
-    job: ImportJob, placed: Iterable[tuple[str, Item | None]]
-) -> Iterator[tuple[str, Item | None]]:
+    job: ImportJob, placed: Iterable[tuple[str, Item | UnreadItem]]
+) -> Iterator[tuple[str, Item | UnreadItem]]:
     """Skip and count items that ended before the earliest time."""
     since_ns = (job.since - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS
     for place, item in placed:
         job.report.items += 1
-        if item is not None and 0 < _end_ns(item) < since_ns:
+        if not isinstance(item, UnreadItem) and 0 < _end_ns(item) < since_ns:
             job.report.too_old += 1
         else:
             yield place, item

@@ -36,7 +36,7 @@ from diagnostics.ingest.otlp.mapping import (
     is_strange,
     make_event,
 )
-from diagnostics.ingest.otlp.telemetry import LogRecord, Span
+from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import admit, note_sampled_out
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
@@ -68,7 +68,6 @@ UNCLEAR = (
     "{} evaluations whose gen_ai.evaluation.score.label says neither good nor bad: set"
     " failsoft.verdict to one of these"
 )
-TOO_LARGE = "more attribute values, or bytes, than one may have"
 # A span is exported seconds after the log records of its answer.
 PATIENCE = timedelta(minutes=2)
 SETTLED_AT_ONCE = 500
@@ -154,7 +153,7 @@ class Intake:
     note_sampled_out: Callable[[int], None] = field(default=lambda _count: None)
 
 
-def receive_spans(key: ApiKey, spans: Iterable[Span | None]) -> Receipt:
+def receive_spans(key: ApiKey, spans: Iterable[Span | UnreadItem]) -> Receipt:
     """Store the events of spans, each once, in one transaction; return after commit.
 
     Raises QuotaExceededError before anything is stored.
@@ -162,7 +161,7 @@ def receive_spans(key: ApiKey, spans: Iterable[Span | None]) -> Receipt:
     return store_spans(_intake_of(key), spans)
 
 
-def receive_logs(key: ApiKey, records: Iterable[LogRecord | None]) -> Receipt:
+def receive_logs(key: ApiKey, records: Iterable[LogRecord | UnreadItem]) -> Receipt:
     """Store the events of log records, and keep verdicts for spans that have not arrived.
 
     Raises QuotaExceededError before anything is stored.
@@ -174,7 +173,7 @@ def _intake_of(key: ApiKey) -> Intake:
     return Intake(key.project_id, partial(admit, key), partial(note_sampled_out, key))
 
 
-def store_spans(intake: Intake, spans: Iterable[Span | None]) -> Receipt:
+def store_spans(intake: Intake, spans: Iterable[Span | UnreadItem]) -> Receipt:
     """Store the events of spans as `receive_spans` does, without a key."""
     receipt, agents, ended = Receipt(), list[Span](), set[str]()
     evaluations = list[AnswerEvaluation]()
@@ -202,11 +201,11 @@ def store_spans(intake: Intake, spans: Iterable[Span | None]) -> Receipt:
 
 
 def _note_agents(
-    spans: Iterable[Span | None], agents: list[Span], ended: set[str]
-) -> Iterator[Span | None]:
+    spans: Iterable[Span | UnreadItem], agents: list[Span], ended: set[str]
+) -> Iterator[Span | UnreadItem]:
     """Yield the spans; collect agent calls, and the traces whose root span is among them."""
     for span in spans:
-        if span is not None:
+        if isinstance(span, Span):
             if not span.parent_id:
                 ended.add(span.trace_id)
             if is_agent_call(span) and 0 < span.started_ns <= span.ended_ns < LATEST_NS:
@@ -214,7 +213,7 @@ def _note_agents(
         yield span
 
 
-def store_logs(intake: Intake, records: Iterable[LogRecord | None]) -> Receipt:
+def store_logs(intake: Intake, records: Iterable[LogRecord | UnreadItem]) -> Receipt:
     """Store the events of log records as `receive_logs` does, without a key."""
     receipt, evaluations = Receipt(), list[AnswerEvaluation]()
     drafts = list(_draft_items(records, draft_log, receipt, evaluations))
@@ -310,7 +309,7 @@ class _DraftedItem:
 
 
 def _draft_items(
-    items: Iterable[Item | None],
+    items: Iterable[Item | UnreadItem],
     draft: Callable[[Item], list[Draft]],
     receipt: Receipt,
     evaluations: list[AnswerEvaluation],
@@ -318,8 +317,8 @@ def _draft_items(
     """Yield the drafts of every item; collect evaluations, and count refused items."""
     for place, item in enumerate(items):
         receipt.items += 1
-        if item is None:
-            receipt.reject(place, TOO_LARGE, None)
+        if isinstance(item, UnreadItem):
+            receipt.reject(place, item.reason, None)
             continue
         receipt.dropped_attributes += item.dropped + count_unknown(item.attributes)
         try:

@@ -28,7 +28,13 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.key_counts import Counts, note_items
 from diagnostics.ingest.otlp import json_encoding, protobuf
-from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, TooManyError
+from diagnostics.ingest.otlp.telemetry import (
+    LogRecord,
+    MalformedError,
+    Span,
+    TooManyError,
+    UnreadItem,
+)
 from diagnostics.ingest.quotas import refuse_blocked
 from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.rejects import Refusal, note_refusals
@@ -171,7 +177,7 @@ class TracesView(OtlpView):
         """Take an ExportTraceServiceRequest (OTLP/HTTP), plain or gzip."""
         return self.take(request)
 
-    def receive(self, key: ApiKey, items: Iterator[Span | None]) -> Receipt:
+    def receive(self, key: ApiKey, items: Iterator[Span | UnreadItem]) -> Receipt:
         """Store the calls of models."""
         return receive_spans(key, items)
 
@@ -188,7 +194,7 @@ class LogsView(OtlpView):
         """Take an ExportLogsServiceRequest (OTLP/HTTP), plain or gzip."""
         return self.take(request)
 
-    def receive(self, key: ApiKey, items: Iterator[LogRecord | None]) -> Receipt:
+    def receive(self, key: ApiKey, items: Iterator[LogRecord | UnreadItem]) -> Receipt:
         """Store the answers in log records."""
         return receive_logs(key, items)
 

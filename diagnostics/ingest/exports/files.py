@@ -19,7 +19,7 @@ import jiter
 
 from diagnostics.ingest.exports import langfuse, phoenix
 from diagnostics.ingest.otlp.json_encoding import logs_in, spans_in
-from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span
+from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, UnreadItem
 
 Record = Mapping[str, Any]
 # jiter's position prefix for a text of one line.
@@ -40,10 +40,10 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PlacedItem:
-    """A span or log record with its place in the file; None if it exceeds the bounds."""
+    """A span or log record with its place in the file."""
 
     place: str
-    item: Span | LogRecord | None
+    item: Span | LogRecord | UnreadItem
 
 
 Unread = Callable[[str], None]
@@ -77,12 +77,12 @@ def guess_format(record: Record) -> ExportFormat | None:
     return ExportFormat.LANGFUSE if langfuse.is_observation(record) else None
 
 
-def _read_otlp(record: Record) -> Iterator[Span | LogRecord | None]:
+def _read_otlp(record: Record) -> Iterator[Span | LogRecord | UnreadItem]:
     yield from spans_in(record)
     yield from logs_in(record)
 
 
-READERS: Mapping[ExportFormat, Callable[[Record], Iterable[Span | LogRecord | None]]] = {
+READERS: Mapping[ExportFormat, Callable[[Record], Iterable[Span | LogRecord | UnreadItem]]] = {
     ExportFormat.OTLP: _read_otlp,
     ExportFormat.LANGFUSE: langfuse.read_record,
     ExportFormat.PHOENIX: phoenix.read_record,

@@ -1,23 +1,36 @@
-"""Export requests in JSON with protobuf's names: hex ids, lower camel case."""
+"""Export requests in JSON with protobuf's names: hex ids, lower camel case.
+
+Names in snake case and those of OTLP before 1.0 are read as well.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from math import inf, nan
-from typing import Any, Never, TypeAlias
+from operator import attrgetter
+from typing import Any, NamedTuple, Never, TypeAlias
 
 import jiter
 
-from diagnostics.ingest.otlp.reading import Groups, read_groups, read_log_record, read_span
+from diagnostics.ingest.otlp.reading import (
+    Groups,
+    or_unread,
+    read_groups,
+    read_log_record,
+    read_span,
+)
 from diagnostics.ingest.otlp.telemetry import (
     MAX_ITEMS,
     LogRecord,
     MalformedError,
     Span,
     TooManyError,
+    UnreadItem,
 )
-from failsoft.json_values import mend_surrogates, pointer_of
+from failsoft.json_values import mend_surrogates, mend_utf_8, pointer_of
 
 MAX_BRACKETS = 300_000
+MAX_NUMBER = 2**64
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 DECIMAL = re.compile(r"-?[0-9]{1,20}")
 # The path to a value, innermost first; only a refusal turns it into a pointer.
@@ -26,41 +39,71 @@ ERROR_CODES = (2, "STATUS_CODE_ERROR")
 NUMBERS_IN_WORDS = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
 
 
-def read_spans(body: bytes) -> Iterator[Span | None]:
-    """Read an ExportTraceServiceRequest; yield None for a span beyond the bounds.
+class Signal(NamedTuple):
+    """The names of the levels of a request, and the address of such requests."""
 
-    Raises MalformedError with the place of the first fault, and TooManyError.
+    outer: str
+    middle: str
+    inner: str
+    address: str
+
+
+TRACES = Signal("resource_spans", "scope_spans", "spans", "spans belong at /v1/traces")
+LOGS = Signal("resource_logs", "scope_logs", "log_records", "log records belong at /v1/logs")
+
+
+def read_spans(body: bytes) -> Iterator[Span | UnreadItem]:
+    """Read an ExportTraceServiceRequest; what cannot be read costs no other span.
+
+    Raises MalformedError with the place of the fault if the request itself cannot be read, and
+    TooManyError.
     """
-    return spans_in(_parse(body), MAX_ITEMS)
+    document = _parse(body)
+    yield from spans_in(document, MAX_ITEMS)
+    yield from _misplaced(document, TRACES, LOGS)
 
 
-def read_logs(body: bytes) -> Iterator[LogRecord | None]:
+def read_logs(body: bytes) -> Iterator[LogRecord | UnreadItem]:
     """Read an ExportLogsServiceRequest; as `read_spans`."""
-    return logs_in(_parse(body), MAX_ITEMS)
+    document = _parse(body)
+    yield from logs_in(document, MAX_ITEMS)
+    yield from _misplaced(document, LOGS, TRACES)
 
 
-def spans_in(document: object, limit: int | None = None) -> Iterator[Span | None]:
+def spans_in(document: object, limit: int | None = None) -> Iterator[Span | UnreadItem]:
     """Read the spans of a parsed request, at most `limit`, as `read_spans` does."""
-    groups = _groups(document, limit, "resource_spans", "scope_spans", "spans")
-    return read_groups(groups, _identity, _identity, read_span)
+    return read_groups(_groups(document, limit, TRACES), RESOURCE, _identity, read_span)
 
 
-def logs_in(document: object, limit: int | None = None) -> Iterator[LogRecord | None]:
+def logs_in(document: object, limit: int | None = None) -> Iterator[LogRecord | UnreadItem]:
     """Read the log records of a parsed request, as `read_spans` does."""
-    groups = _groups(document, limit, "resource_logs", "scope_logs", "log_records")
-    return read_groups(groups, _identity, _identity, read_log_record)
+    return read_groups(_groups(document, limit, LOGS), RESOURCE, _identity, read_log_record)
+
+
+RESOURCE = attrgetter("resource")
 
 
 def _identity(message: "JsonMessage") -> "JsonMessage":
     return message
 
 
+def _misplaced(document: object, expected: Signal, other: Signal) -> Iterator[UnreadItem]:
+    """Yield what was sent to the wrong address, or under names that no request has."""
+    for _, items in _groups(document, MAX_ITEMS, other):
+        yield from (UnreadItem(other.address) for _ in items)
+    request = _object(document, None)
+    if not getattr(request, other.outer):
+        unread = or_unread(lambda: _listed(request, expected.outer))
+        yield from [unread] if isinstance(unread, UnreadItem) else []
+
+
 def _parse(body: bytes) -> object:
     # One or two bytes of JSON become an object of at least 56 bytes.
     if body.count(b"{") + body.count(b"[") > MAX_BRACKETS:
         raise TooManyError(TooManyError.__doc__)
+    text = mend_surrogates(mend_utf_8(body.removeprefix(BYTE_ORDER_MARK)))
     try:
-        document = jiter.from_json(mend_surrogates(body), allow_inf_nan=False)
+        document = jiter.from_json(text)
     except ValueError as error:
         raise MalformedError(f"not JSON: {error}") from error
     if document is None:
@@ -68,18 +111,36 @@ def _parse(body: bytes) -> object:
     return document
 
 
-def _groups(document: object, limit: int | None, outer: str, middle: str, inner: str) -> Groups:
+def _groups(document: object, limit: int | None, signal: Signal) -> Groups:
     count = 0
-    for resources in getattr(_object(document, None), outer):
-        items = [
-            (scopes.scope.name, item)
-            for scopes in getattr(resources, middle)
-            for item in getattr(scopes, inner)
-        ]
+    for resources in getattr(_object(document, None), signal.outer):
+        items = list(_items_in(resources, signal.middle, signal.inner))
         count += len(items)
         if limit is not None and count > limit:
             raise TooManyError(TooManyError.__doc__)
-        yield resources.resource, items
+        yield resources, items
+
+
+def _items_in(message: Any, name: str, *below: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a message
+    """Yield the items below a message with the names of their scopes; one for an unread part."""
+    listed = or_unread(lambda: (_listed(message, name), "" if below else message.scope.name))
+    if isinstance(listed, UnreadItem):
+        yield "", listed
+        return
+    parts, scope = listed
+    for part in parts:
+        if below:
+            yield from _items_in(part, *below)
+        else:
+            yield scope, part
+
+
+def _listed(message: "JsonMessage", name: str) -> list[Any]:
+    """Return a list of a message; refuse a message that has something else instead."""
+    parts: list[Any] = getattr(message, name)
+    if not parts:
+        message.refuse_others(name)
+    return parts
 
 
 class JsonMessage:
@@ -98,7 +159,18 @@ class JsonMessage:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as protobuf has it
         """Return a field, or raise MalformedError with its place."""
         wire, read = FIELDS[name]
-        return read(self._json.get(wire), (self._at, wire))
+        value = self._json.get(wire)
+        if value is None:
+            value = next(
+                (self._json[other] for other in OTHER_NAMES[name] if other in self._json), None
+            )
+        return read(value, (self._at, wire))
+
+    def refuse_others(self, name: str) -> None:
+        """Raise MalformedError if there are values of another name instead."""
+        for key, value in self._json.items():
+            if value and isinstance(value, list | dict) and key not in CONTEXT:
+                _refuse((self._at, key), f"the name {FIELDS[name][0]}")
 
     def WhichOneof(self, _group: str) -> str | None:  # noqa: N802 - protobuf's name
         """Return the name of the field of an AnyValue that is set."""
@@ -111,12 +183,26 @@ def _object(value: object, at: Place) -> JsonMessage:
     return JsonMessage({}, at) if value is None else _refuse(at, "an object")
 
 
-def _objects(value: object, at: Place) -> list[JsonMessage]:
+class NoMessage:
+    """A value in place of an object: each of its fields raises MalformedError."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, at: Place) -> None:
+        """Keep the place."""
+        self._at = at
+
+    def __getattr__(self, _name: str) -> Never:
+        """Raise MalformedError."""
+        _refuse(self._at, "an object")
+
+
+def _objects(value: object, at: Place) -> list[JsonMessage | NoMessage]:
     if isinstance(value, list):
+        if len(value) > MAX_BRACKETS:
+            raise TooManyError(TooManyError.__doc__)
         return [
-            JsonMessage(item, (at, index))
-            if isinstance(item, dict)
-            else _refuse((at, index), "an object")
+            JsonMessage(item, (at, index)) if isinstance(item, dict) else NoMessage((at, index))
             for index, item in enumerate(value)
         ]
     return [] if value is None else _refuse(at, "a list")
@@ -135,10 +221,12 @@ def _identifier(value: object, at: Place) -> bytes:
 
 def _number(value: object, at: Place) -> int:
     if isinstance(value, str) and DECIMAL.fullmatch(value):
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_NUMBER:
         return value
-    return 0 if value is None else _refuse(at, "an integer")
+    return 0 if value is None else _refuse(at, "an integer of 64 bits")
 
 
 def _double(value: object, at: Place) -> float:
@@ -184,4 +272,20 @@ KINDS: Mapping[Callable[[object, Place], Any], str] = {
     _status_code: "code",
 }
 FIELDS = {name: (_camel(name), read) for read, names in KINDS.items() for name in names.split()}
-VALUES = {wire: name for name, (wire, _) in FIELDS.items() if name.endswith("_value")}
+BEFORE_1_0 = {
+    "scope_spans": "instrumentation_library_spans",
+    "scope_logs": "instrumentation_library_logs",
+    "scope": "instrumentation_library",
+    "log_records": "logs",
+}
+OTHER_NAMES = {
+    name: (name, *((_camel(old), old) if (old := BEFORE_1_0.get(name)) else ())) for name in FIELDS
+}
+# What stands beside the lists of a request.
+CONTEXT = frozenset({FIELDS[name][0] for name in ("resource", "scope")} | {*OTHER_NAMES["scope"]})
+VALUES = {
+    key: name
+    for name, (wire, _) in FIELDS.items()
+    if name.endswith("_value")
+    for key in (wire, name)
+}

@@ -197,6 +197,7 @@ class Draft:
 
 def draft_span(span: Span) -> list[Draft]:
     """Return the events of a span: one for a call, one for a report beside it, or none."""
+    _check_ids(span.trace_id, span.span_id)
     attributes = span.attributes
     kind = failsoft_attributes.reported_kind(attributes)
     if kind is None and failsoft_attributes.KIND in attributes:
@@ -204,7 +205,6 @@ def draft_span(span: Span) -> list[Draft]:
     is_call = _is_call(span)
     if not is_call and kind is None:
         return []
-    _check_ids(span.trace_id, span.span_id)
     call = _read_call(span)
     fields = _fields(call, attributes, span.resource, span.trace_id)
     fields["occurred_at"] = moment_of(span.ended_ns or span.started_ns)

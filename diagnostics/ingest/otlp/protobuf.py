@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as PackedLogRecord
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
@@ -21,37 +22,74 @@ from diagnostics.ingest.otlp.telemetry import (
     Span,
     TooManyError,
     TooManyValuesError,
+    UnreadItem,
 )
 
 MAX_ITEM_BYTES = 1 << 20
 MAX_FIELDS = 50_000
+# As deep as protobuf itself unpacks messages.
+MAX_LEVELS = 100
 VARINT, FIXED_64, LENGTH, FIXED_32 = 0, 1, 2, 5
 FIXED_SIZES = {FIXED_64: 8, FIXED_32: 4}
 # The field numbers are the same in requests of traces and logs.
-RESOURCES, RESOURCE, SCOPES, SCOPE, SCOPE_NAME, ITEMS = 1, 1, 2, 1, 1, 2
+RESOURCES, RESOURCE, SCOPE, SCOPE_NAME, ITEMS = 1, 1, 1, 1, 2
+# The second one was `instrumentation_library_spans` for a while.
+SCOPES = frozenset({2, 1000})
+WIRE_KINDS = {
+    FieldDescriptor.TYPE_FIXED64: FIXED_64,
+    FieldDescriptor.TYPE_FIXED32: FIXED_32,
+    **dict.fromkeys(
+        (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES, FieldDescriptor.TYPE_MESSAGE),
+        LENGTH,
+    ),
+}
+MISPLACED = {
+    PackedSpan: "not a span: log records belong at /v1/logs",
+    PackedLogRecord: "not a log record: spans belong at /v1/traces",
+}
 
 
-def read_spans(body: bytes) -> Iterator[Span | None]:
-    """Read an ExportTraceServiceRequest; yield None for a span beyond the bounds.
+def read_spans(body: bytes) -> Iterator[Span | UnreadItem]:
+    """Read an ExportTraceServiceRequest; what cannot be read costs no other span.
 
-    Raises MalformedError at the first byte that is wrong, and TooManyError.
+    Raises MalformedError if the request cannot be split into spans, and TooManyError.
     """
-    return read_groups(_split(body), _unpacker(Resource), _unpacker(PackedSpan), read_span)
+    return _read(body, PackedSpan, read_span)
 
 
-def read_logs(body: bytes) -> Iterator[LogRecord | None]:
+def read_logs(body: bytes) -> Iterator[LogRecord | UnreadItem]:
     """Read an ExportLogsServiceRequest; as `read_spans`."""
-    groups, unpack = _split(body), _unpacker(PackedLogRecord)
-    return read_groups(groups, _unpacker(Resource), unpack, read_log_record)
+    return _read(body, PackedLogRecord, read_log_record)
 
 
-def _unpacker(kind: Any) -> Callable[[bytes], Any]:  # noqa: ANN401 - a message class of theirs
-    return partial(_unpack, kind)
+def _read(body: bytes, kind: Any, read: Callable[..., Any]) -> Iterator[Any]:  # noqa: ANN401 - a message class of theirs
+    mend = _Mender().mend
+    unpack_item = partial(_unpack_item, kind, mend)
+    return read_groups(_split(body), partial(_unpack, Resource, mend), unpack_item, read)
 
 
-def _unpack(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - a message class of theirs
+Mend = Callable[[bytes, Descriptor], bytes]
+
+
+def _unpack_item(kind: Any, mend: Mend, packed: bytes) -> Any:  # noqa: ANN401 - as above
+    """Unpack an item, unless its first field shows that it is one of the other signal."""
+    first = packed[0] if packed else 0
+    field = kind.DESCRIPTOR.fields_by_number.get(first >> 3)
+    if field is not None and WIRE_KINDS.get(field.type, VARINT) != first & 7:
+        raise MalformedError(MISPLACED[kind])
+    return _unpack(kind, mend, packed)
+
+
+def _unpack(kind: Any, mend: Mend, packed: bytes) -> Any:  # noqa: ANN401 - as above
     if len(packed) > MAX_ITEM_BYTES:
         raise TooManyValuesError(TooManyValuesError.__doc__)
+    try:
+        return kind.FromString(packed)
+    except DecodeError:
+        return _unpack_mended(kind, mend(packed, kind.DESCRIPTOR))
+
+
+def _unpack_mended(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - as above
     try:
         return kind.FromString(packed)
     except DecodeError as error:
@@ -60,9 +98,10 @@ def _unpack(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - a message class 
 
 
 class WireField(NamedTuple):
-    """A length-delimited field: its number and position."""
+    """A length-delimited field: its number, where its length is written, and its position."""
 
     number: int
+    size_at: int
     start: int
     end: int
 
@@ -82,9 +121,9 @@ def _split(body: bytes) -> list[tuple[bytes, list[tuple[str, bytes]]]]:
 
 
 class _Splitter:
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, remaining: int = MAX_FIELDS) -> None:
         self.body = body
-        self.remaining = MAX_FIELDS
+        self.remaining = remaining
 
     def group_of(self, resources: WireField) -> tuple[bytes, list[tuple[str, bytes]]]:
         """Return a resource, which may follow its scopes, and its items."""
@@ -92,7 +131,7 @@ class _Splitter:
         resource = b"".join(
             self.body[part.start : part.end] for part in parts if part.number == RESOURCE
         )
-        scopes = [part for part in parts if part.number == SCOPES]
+        scopes = [part for part in parts if part.number in SCOPES]
         return resource, [item for scope in scopes for item in self.items_of(scope)]
 
     def items_of(self, scope: WireField) -> list[tuple[str, bytes]]:
@@ -119,11 +158,11 @@ class _Splitter:
             if kind == VARINT:
                 _, at = self.varint(at, end)
             elif kind == LENGTH:
-                size, at = self.varint(at, end)
-                if size > end - at:
-                    raise MalformedError(f"cut off at byte {at}")
-                yield WireField(number, at, at + size)
-                at += size
+                size, start = self.varint(at, end)
+                if size > end - start:
+                    raise MalformedError(f"cut off at byte {start}")
+                yield WireField(number, at, start, start + size)
+                at = start + size
             elif kind in FIXED_SIZES:
                 at += FIXED_SIZES[kind]
             else:
@@ -142,3 +181,46 @@ class _Splitter:
                 return value, at
             shift += 7
         raise MalformedError(f"cut off in a number at byte {at}")
+
+
+class _Mender:
+    """Makes texts of messages UTF-8, as protobuf requires; bounded over all of a request."""
+
+    def __init__(self) -> None:
+        self.remaining = MAX_FIELDS
+
+    def mend(self, packed: bytes, kind: Descriptor) -> bytes:
+        """Return a message with U+FFFD for what is not UTF-8; raises MalformedError."""
+        splitter = _Splitter(packed, self.remaining)
+        try:
+            return _mended(splitter, WireField(0, 0, 0, len(packed)), kind, MAX_LEVELS)
+        except TooManyError as error:
+            raise MalformedError("a text is not UTF-8") from error
+        finally:
+            self.remaining = splitter.remaining
+
+
+def _mended(splitter: _Splitter, message: WireField, kind: Descriptor, levels: int) -> bytes:
+    body, done = splitter.body, message.start
+    parts = []
+    for field in splitter.parts(message.start, message.end):
+        known = kind.fields_by_number.get(field.number)
+        if known is None or not levels:
+            continue
+        if known.type == FieldDescriptor.TYPE_STRING:
+            value = body[field.start : field.end].decode("utf-8", "replace").encode()
+        elif known.message_type is not None:
+            value = _mended(splitter, field, known.message_type, levels - 1)
+        else:
+            continue
+        parts += [body[done : field.size_at], _varint(len(value)), value]
+        done = field.end
+    return b"".join([*parts, body[done : message.end]])
+
+
+def _varint(value: int) -> bytes:
+    packed = bytearray()
+    while value > 0x7F:
+        packed.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*packed, value])

@@ -9,15 +9,18 @@ from diagnostics.ingest.otlp.attributes import is_known
 from diagnostics.ingest.otlp.telemetry import (
     Attributes,
     LogRecord,
+    MalformedError,
     Span,
     SpanEvent,
     TooManyValuesError,
+    UnreadItem,
     Value,
     ValueBudget,
 )
 
 MAX_EVENTS = 64
 Item = TypeVar("Item", Span, LogRecord)
+Read = TypeVar("Read")
 # A resource and its items, in their encoding, each with the name of its scope.
 Groups = Iterable[tuple[Any, Iterable[tuple[str, Any]]]]
 
@@ -27,18 +30,31 @@ def read_groups(
     unpack_resource: Callable[[Any], Any],
     unpack_item: Callable[[Any], Any],
     read: Callable[[Any, Attributes, str], Item],
-) -> Iterator[Item | None]:
-    """Yield item by item, reading a resource once; None for an item beyond the bounds."""
+) -> Iterator[Item | UnreadItem]:
+    """Yield item by item, reading a resource once; what cannot be read costs no other item."""
     for resource, items in groups:
-        attributes: Attributes | None = None
+        attributes: Attributes | UnreadItem | None = None
         for scope, item in items:
-            try:
-                if attributes is None:
-                    unpacked = unpack_resource(resource)
-                    attributes, _ = _attributes(unpacked.attributes, ValueBudget())
-                yield read(unpack_item(item), attributes, scope)
-            except TooManyValuesError:
-                yield None
+            if attributes is None:
+                attributes = or_unread(lambda: _resource(unpack_resource(resource)))  # noqa: B023
+            if isinstance(attributes, UnreadItem):
+                yield attributes
+            elif isinstance(item, UnreadItem):
+                yield item
+            else:
+                yield or_unread(lambda: read(unpack_item(item), attributes, scope))  # noqa: B023
+
+
+def or_unread(read: Callable[[], Read]) -> Read | UnreadItem:
+    """Return what is read, or why it cannot be."""
+    try:
+        return read()
+    except (MalformedError, TooManyValuesError) as error:
+        return UnreadItem(str(error))
+
+
+def _resource(message: Any) -> Attributes:  # noqa: ANN401 - a message
+    return _attributes(message.attributes, ValueBudget())[0]
 
 
 def read_span(message: Any, resource: Attributes, scope: str) -> Span:  # noqa: ANN401 - a message

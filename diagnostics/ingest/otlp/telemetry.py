@@ -20,7 +20,14 @@ class TooManyError(ValueError):
 
 
 class TooManyValuesError(ValueError):
-    """a span or a log record with more attribute values than one may have"""
+    """more attribute values, or bytes, than one may have"""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadItem:
+    """A span, a log record or a part of the request that cannot be read, and why."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

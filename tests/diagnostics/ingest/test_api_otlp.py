@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -27,7 +28,7 @@ from diagnostics.ingest.quotas import forget_leases
 from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
 from diagnostics.ingest.rejects import allowance, rejects_of
 from diagnostics.store.models import Event, EventPayload
-from tests.diagnostics.otlp_bodies import as_json, log_record, logs, span, traces
+from tests.diagnostics.otlp_bodies import as_json, key_values, log_record, logs, span, traces
 from tests.failsoft.redaction.made_up import make
 
 pytestmark = pytest.mark.django_db
@@ -105,10 +106,11 @@ def test_both_encodings_give_the_same_event(post: Post) -> None:
 
 
 def test_gzip_is_read(post: Post) -> None:
-    packed = gzip.compress(traces(span()).SerializeToString())
-    answer = post(packed, **{"Content-Encoding": "gzip"})
-    assert answer.status_code == 200
-    assert Event.objects.count() == 1
+    for number, name in enumerate(("gzip", "x-gzip"), start=1):
+        packed = gzip.compress(traces(span(span_id=f"{number:016x}")).SerializeToString())
+        answer = post(packed, **{"Content-Encoding": name})
+        assert answer.status_code == 200
+        assert Event.objects.count() == number
 
 
 def test_other_spans_are_accepted_and_make_nothing(post: Post) -> None:
@@ -133,6 +135,77 @@ def test_a_refused_span_does_not_stop_the_others(post: Post, kind: str) -> None:
     assert "item 1: /output_mode" in message
     assert "item 2: its time" in message
     assert Event.objects.count() == 1
+
+
+WEB = {"http.request.method": "GET"}
+
+
+def web_span(**changes: Any) -> Any:
+    """Make a span that calls no model."""
+    packed = span(**{"span_id": "9" * 16, **changes})
+    del packed.attributes[:]
+    packed.attributes.extend(key_values(WEB))
+    return packed
+
+
+def test_a_byte_that_is_not_utf_8_beside_calls_costs_nothing(post: Post) -> None:
+    calls = [span(span_id=f"{number:016x}") for number in range(1, 4)]
+    body = traces(*calls, web_span()).SerializeToString().replace(b"GET", b"\xe9ET")
+    answer = post(body)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert Event.objects.count() == 3
+
+
+@pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (web_span(span_id="ab"), "span_id: 8 bytes"),
+        (web_span(trace_id="ab" * 8), "trace_id: 16 bytes"),
+        (span(span_id="2" * 16, end_time_unix_nano=2**64 - 1), "its time is missing or out of"),
+    ],
+)
+def test_a_bad_id_or_time_costs_its_span_only(post: Post, kind: str, bad: Any, reason: str) -> None:
+    answer = post(traces(bad, span()), kind)
+    told = answer.json()["partialSuccess"] if kind == JSON else MessageToDict(partial(answer))
+    assert (answer.status_code, told["rejectedSpans"]) == (200, "1")
+    assert f"item 0: {reason}" in told["errorMessage"]
+    assert Event.objects.count() == 1
+
+
+def test_an_id_that_is_not_hexadecimal_costs_its_span_only(post: Post) -> None:
+    body = as_json(traces(web_span(), span())).replace(b"9" * 16, b"span-1")
+    told = post(body, JSON).json()["partialSuccess"]
+    assert told["rejectedSpans"] == "1"
+    assert told["errorMessage"].endswith("/spans/0/spanId: expected hex digits")
+    assert Event.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "count", "reason"),
+    [
+        ("/v1/logs", traces(span()), "rejectedLogRecords", "spans belong at /v1/traces"),
+        ("/v1/traces", logs(log_record("x")), "rejectedSpans", "log records belong at /v1/logs"),
+    ],
+)
+@pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+def test_nothing_is_accepted_at_the_address_of_the_other_signal_without_a_word(
+    post: Post, project: Project, path: str, body: Message, count: str, reason: str, kind: str
+) -> None:
+    answer = post(body, kind, path)
+    told = answer.json()["partialSuccess"] if kind == JSON else MessageToDict(partial(answer))
+    if kind == JSON:
+        assert told[count] == "1"
+    assert reason in told["errorMessage"]
+    assert counts_of(project).invalid == 1
+
+
+def test_older_spellings_of_json_are_stored(post: Post) -> None:
+    body = as_json(traces(span(), span(span_id="2" * 16)))
+    for new, old in (("scopeSpans", "instrumentationLibrarySpans"), ("spanId", "span_id")):
+        body = body.replace(new.encode(), old.encode())
+    assert post(b"\xef\xbb\xbf" + body, JSON).content == b"{}"
+    assert Event.objects.count() == 2
 
 
 def test_an_answer_of_a_node_with_a_schema_is_checked_on_arrival(

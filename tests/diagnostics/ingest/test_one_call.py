@@ -16,6 +16,7 @@ from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.joined_calls import KEEP
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp import json_encoding, protobuf
+from diagnostics.ingest.otlp.telemetry import UnreadItem
 from diagnostics.ingest.receiving import (
     PATIENCE,
     Receipt,
@@ -244,8 +245,8 @@ def test_both_encodings_name_the_instrumentation_and_the_parent() -> None:
     document = json.loads(bodies.as_json(body))
     document["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["parentSpanId"] = OUTER
     (other,) = json_encoding.read_spans(json.dumps(document).encode())
-    assert one is not None
-    assert other is not None
+    assert not isinstance(one, UnreadItem)
+    assert not isinstance(other, UnreadItem)
     assert (one.scope, one.parent_id) == (other.scope, other.parent_id) == (SDK, OUTER)
 
 

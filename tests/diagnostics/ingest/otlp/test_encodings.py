@@ -1,6 +1,7 @@
 """Both encodings read the same; hostile bodies are refused, bounded in work and memory."""
 
 import json
+import re
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,10 +12,16 @@ from hypothesis import strategies as st
 
 from diagnostics.ingest.otlp import json_encoding, protobuf
 from diagnostics.ingest.otlp.mapping import NoEventError, draft_log, draft_span
-from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, TooManyError
+from diagnostics.ingest.otlp.telemetry import (
+    LogRecord,
+    MalformedError,
+    Span,
+    TooManyError,
+    UnreadItem,
+)
 from tests.diagnostics import otlp_bodies as bodies
 
-Reader = Callable[[bytes], Iterator[Span | LogRecord | None]]
+Reader = Callable[[bytes], Iterator[Span | LogRecord | UnreadItem]]
 READERS: list[Reader] = [
     protobuf.read_spans,
     protobuf.read_logs,
@@ -35,7 +42,7 @@ def read_all(reader: Reader, body: bytes) -> list[Any]:
     found: list[Any] = []
     try:
         for item in reader(body):
-            if item is None:
+            if isinstance(item, UnreadItem):
                 continue
             try:
                 is_span = isinstance(item, Span)
@@ -55,7 +62,7 @@ def test_both_encodings_of_spans_read_the_same() -> None:
     packed = list(protobuf.read_spans(request.SerializeToString()))
     assert packed == list(json_encoding.read_spans(bodies.as_json(request)))
     first = packed[0]
-    assert first is not None
+    assert isinstance(first, Span)
     assert (first.trace_id, first.is_error, first.dropped) == (bodies.TRACE, True, 1)
     assert first.attributes["failsoft.attempt"] == 2
 
@@ -74,7 +81,7 @@ def test_a_resource_may_stand_behind_its_spans() -> None:
     inner = holder.SerializeToString() + b"\x0a" + varint(len(resource)) + resource
     body = b"\x0a" + varint(len(inner)) + inner
     (span,) = protobuf.read_spans(body)
-    assert span is not None
+    assert isinstance(span, Span)
     assert span.resource["service.name"] == "support-bot"
 
 
@@ -110,7 +117,6 @@ def test_unknown_fields_are_passed_over() -> None:
         b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         b"\x09\x01",
         b"\x0d\x01",
-        wrap(1, 2, 2, inner=b"\x0a\xff"),
     ],
 )
 def test_what_is_no_protobuf_is_malformed(body: bytes) -> None:
@@ -118,10 +124,46 @@ def test_what_is_no_protobuf_is_malformed(body: bytes) -> None:
         list(protobuf.read_spans(body))
 
 
-def test_a_resource_that_is_no_protobuf_is_malformed() -> None:
-    resource, span = wrap(1, inner=b"\xff\xff"), wrap(2, 2, inner=b"")
-    with pytest.raises(MalformedError):
-        list(protobuf.read_spans(wrap(1, inner=resource + span)))
+def test_an_unread_span_or_resource_costs_nothing_beside_it() -> None:
+    good = bodies.traces(bodies.span()).SerializeToString()
+    cut = wrap(1, 2, 2, inner=b"\x0a\xff")
+    resource = wrap(1, inner=wrap(1, inner=b"\xff\xff") + wrap(2, 2, inner=b"") * 2)
+    *unread, found = protobuf.read_spans(cut + resource + good)
+    assert len(unread) == 3
+    assert all(isinstance(item, UnreadItem) for item in unread)
+    assert isinstance(found, Span)
+
+
+@pytest.mark.parametrize("scopes", [2, 1000])
+def test_texts_that_are_not_utf_8_are_mended_at_any_depth(scopes: int) -> None:
+    """In names, resources and lists of values; 1000 was the number of library spans."""
+    text = "@@" * 65
+    deep = {"failsoft.a": [{"k": [text]}], "other": text}
+    request = bodies.traces(
+        bodies.span(deep, name=text, events=[(text, {"failsoft.b": text})]),
+        resource={"failsoft.c": text},
+        scope=text,
+    )
+    holder = request.resource_spans[0]
+    inner = holder.scope_spans[0].SerializeToString()
+    resource = holder.resource.SerializeToString()
+    tag = varint(scopes << 3 | 2)
+    inner = wrap(1, inner=resource) + tag + varint(len(inner)) + inner
+    (found,) = protobuf.read_spans(wrap(1, inner=inner).replace(b"@@", b"\xe9\xe9"))
+    assert isinstance(found, Span)
+    mended = "\ufffd" * 130
+    assert found.name == found.scope == found.events[0].name == mended
+    assert found.attributes["failsoft.a"] == [{"k": [mended]}]
+    assert found.events[0].attributes == {"failsoft.b": mended}
+    assert found.resource["failsoft.c"] == mended
+    assert found.attributes["gen_ai.request.model"] == "claude-haiku-4"
+
+
+def test_mending_is_bounded_over_all_of_a_request() -> None:
+    bad = wrap(2, inner=wrap(9, inner=b"\x0a\x01\xff") * 1_000)
+    found = list(protobuf.read_spans(wrap(1, 2, inner=bad * 100)))
+    assert isinstance(found[0], Span)
+    assert found[-1] == UnreadItem("a text is not UTF-8")
 
 
 @pytest.mark.parametrize(
@@ -130,17 +172,24 @@ def test_a_resource_that_is_no_protobuf_is_malformed() -> None:
         ("[]", "/"),
         ("null", "/"),
         ('{"resourceSpans": 1}', "/resourceSpans"),
-        ('{"resourceSpans": [1]}', "/resourceSpans/0"),
-        ('{"resourceSpans": [{"resource": []}]}', "/resourceSpans/0/resource"),
-        ('{"resourceSpans": [{"scopeSpans": [{"spans": [7]}]}]}', "/spans/0"),
         ("{", "not JSON"),
-        ('{"a": NaN}', "not JSON"),
+        ('{"a": nan}', "not JSON"),
         ("\xff", "not JSON"),
     ],
 )
-def test_json_of_another_shape_is_malformed_with_its_place(document: str, place: str) -> None:
+def test_a_request_of_another_shape_is_malformed_with_its_place(document: str, place: str) -> None:
     with pytest.raises(MalformedError, match=place):
         list(json_encoding.read_spans(document.encode("latin-1")))
+
+
+def read_beside(spans: list[object] | None = None, scopes: object = None) -> list[Any]:
+    """Read spans or scopes before a good span of its own resource."""
+    document = json.loads(bodies.as_json(bodies.traces(bodies.span())))
+    holder: dict[str, Any] = {"scopeSpans": [{"spans": spans}] if scopes is None else scopes}
+    document["resourceSpans"].insert(0, holder)
+    *others, found = json_encoding.read_spans(json.dumps(document).encode())
+    assert isinstance(found, Span)
+    return others
 
 
 @pytest.mark.parametrize(
@@ -150,20 +199,125 @@ def test_json_of_another_shape_is_malformed_with_its_place(document: str, place:
         ({"traceId": 7}, "/traceId: expected a string"),
         ({"startTimeUnixNano": "soon"}, "/startTimeUnixNano"),
         ({"startTimeUnixNano": True}, "/startTimeUnixNano"),
+        ({"startTimeUnixNano": 10**30}, "/startTimeUnixNano: expected an integer of 64 bits"),
+        ({"startTimeUnixNano": "-99999999999999999999"}, "/startTimeUnixNano"),
         ({"attributes": [{"key": "error.type", "value": {"stringValue": 1}}]}, "stringValue"),
         ({"attributes": [{"key": "error.type", "value": {"boolValue": 1}}]}, "boolValue"),
         ({"attributes": [{"key": "error.type", "value": {"doubleValue": "x"}}]}, "doubleValue"),
         ({"attributes": [{"key": "error.type", "value": {"arrayValue": {"values": 1}}}]}, "values"),
+        ({"attributes": [7]}, "/attributes/0: expected an object"),
+        ({"attributes": {"error.type": "x"}}, "/attributes: expected a list"),
         ({"status": 1}, "/status"),
     ],
 )  # fmt: skip
-def test_fields_of_another_type_are_malformed_with_their_place(
-    change: dict[str, Any], place: str
-) -> None:
+def test_a_field_of_another_type_costs_its_span_only(change: dict[str, Any], place: str) -> None:
     document = json.loads(bodies.as_json(bodies.traces(bodies.span())))
-    document["resourceSpans"][0]["scopeSpans"][0]["spans"][0] |= change
-    with pytest.raises(MalformedError, match=place):
-        list(json_encoding.read_spans(json.dumps(document).encode()))
+    span = document["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    unread, found = read_beside([{**span, **change}, span])
+    assert isinstance(unread, UnreadItem)
+    assert place in unread.reason
+    assert isinstance(found, Span)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "reasons"),
+    [
+        ([{"spans": [7]}], ["/resourceSpans/0/scopeSpans/0/spans/0: expected an object"]),
+        ([7, {"spans": 7}], ["/scopeSpans/0: expected an object", "/spans: expected a list"]),
+        ({}, ["/scopeSpans: expected a list"]),
+        ([{"scope": 7, "spans": [{}]}], ["/scopeSpans/0/scope: expected an object"]),
+        ([{"records": [{}]}], ["/scopeSpans/0/records: expected the name spans"]),
+    ],
+)
+def test_a_part_of_another_shape_costs_itself_only(scopes: object, reasons: list[str]) -> None:
+    unread = read_beside(scopes=scopes)
+    assert len(unread) == len(reasons)
+    assert all(item.reason.endswith(reason) for item, reason in zip(unread, reasons, strict=True))
+
+
+def test_a_resource_that_cannot_be_read_is_read_once() -> None:
+    wide = [{"key": "failsoft.a", "value": {"arrayValue": {"values": [{}] * 20_001}}}]
+    document = {
+        "resourceSpans": [
+            {"resource": {"attributes": wide}, "scopeSpans": [{"spans": [{}] * 9_000}]}
+        ]
+    }
+    found = list(json_encoding.read_spans(json.dumps(document).encode()))
+    assert len(found) == 9_000
+    assert all(item is found[0] for item in found)
+
+
+def snake(value: object) -> Any:
+    """Write the keys of a document in snake case, as protobuf's own JSON may."""
+    if isinstance(value, list):
+        return [snake(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", key): snake(v) for key, v in value.items()
+    }
+
+
+def before_1_0(document: Any) -> Any:
+    text = json.dumps(document).replace('"scopeLogs"', '"instrumentationLibraryLogs"')
+    text = text.replace('"scopeSpans"', '"instrumentationLibrarySpans"').replace(
+        '"scope"', '"instrumentationLibrary"'
+    )
+    return json.loads(text.replace('"logRecords"', '"logs"'))
+
+
+@pytest.mark.parametrize(
+    "rename", [snake, before_1_0, lambda document: snake(before_1_0(document))]
+)
+def test_other_names_of_the_fields_are_read(rename: Callable[[Any], Any]) -> None:
+    spans = bodies.traces(bodies.span(RICH, events=[("e", RICH)], is_error=True), scope="s")
+    records = bodies.logs(bodies.log_record("gen_ai.choice", RICH, {"a": [1, None]}))
+    for request, read in ((spans, json_encoding.read_spans), (records, json_encoding.read_logs)):
+        written = bodies.as_json(request)
+        renamed = json.dumps(rename(json.loads(written))).encode()
+        assert list(read(renamed)) == list(read(written))
+
+
+def test_a_byte_order_mark_a_nan_and_a_byte_that_is_not_utf_8_are_read() -> None:
+    written = bodies.as_json(bodies.traces(bodies.span({"failsoft.a": "#", "failsoft.b": 0.5})))
+    body = b"\xef\xbb\xbf" + written.replace(b"#", b"\xe9").replace(b"0.5", b"NaN")
+    (found,) = json_encoding.read_spans(body)
+    assert isinstance(found, Span)
+    assert found.attributes["failsoft.a"] == "\ufffd"
+
+
+SPANS = bodies.traces(bodies.span(), bodies.span(span_id="1" * 16))
+RECORDS = bodies.logs(bodies.log_record("x"), bodies.log_record("y"))
+SPANS_BELONG, RECORDS_BELONG = "spans belong at /v1/traces", "log records belong at /v1/logs"
+
+
+@pytest.mark.parametrize(
+    ("read", "body", "reason"),
+    [
+        (protobuf.read_logs, SPANS.SerializeToString(), SPANS_BELONG),
+        (protobuf.read_spans, RECORDS.SerializeToString(), RECORDS_BELONG),
+        (json_encoding.read_logs, bodies.as_json(SPANS), SPANS_BELONG),
+        (json_encoding.read_spans, bodies.as_json(RECORDS), RECORDS_BELONG),
+    ],
+)
+def test_what_is_sent_to_the_address_of_the_other_signal_is_named(
+    read: Reader, body: bytes, reason: str
+) -> None:
+    found = list(read(body))
+    assert len(found) == 2
+    assert all(isinstance(item, UnreadItem) and reason in item.reason for item in found)
+
+
+@pytest.mark.parametrize("name", ["resourceMetrics", "batches", "resourcespans"])
+def test_a_request_under_another_name_is_named(name: str) -> None:
+    (unread,) = json_encoding.read_spans(json.dumps({name: [{"a": 1}]}).encode())
+    assert unread == UnreadItem(f"/{name}: expected the name resourceSpans")
+
+
+def test_an_empty_request_has_nothing_to_say() -> None:
+    for body in (b"{}", b'{"resourceSpans": []}', b'{"resourceSpans": [{"resource": {}}]}'):
+        assert list(json_encoding.read_spans(body)) == []
+    assert list(protobuf.read_spans(b"")) == []
 
 
 def test_json_reads_numbers_in_every_form() -> None:
@@ -171,6 +325,7 @@ def test_json_reads_numbers_in_every_form() -> None:
     span = document["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
     span["traceId"] = bodies.TRACE.upper()
     span["startTimeUnixNano"] = bodies.START_NS
+    span["endTimeUnixNano"] = 1.75e18
     span["attributes"] = [
         {"key": "failsoft.a", "value": {"intValue": 7}},
         {"key": "failsoft.b", "value": {"doubleValue": "Infinity"}},
@@ -179,8 +334,9 @@ def test_json_reads_numbers_in_every_form() -> None:
         {"key": "failsoft.e"},
     ]
     (found,) = json_encoding.read_spans(json.dumps(document).encode())
-    assert found is not None
+    assert isinstance(found, Span)
     assert (found.trace_id, found.started_ns) == (bodies.TRACE, bodies.START_NS)
+    assert found.ended_ns == 1_750_000_000_000_000_000
     infinite = float("inf")
     assert list(found.attributes.values()) == [7, infinite, infinite, None, None]
 
@@ -289,8 +445,8 @@ def test_an_item_beyond_its_bounds_is_left_out_alone() -> None:
         (json_encoding.read_spans, bodies.as_json(bodies.traces(wide, bodies.span()))),
     ):
         found = list(reader(body))
-        assert found[-1] is not None
-        assert all(item is None for item in found[:-1])
+        assert isinstance(found[-1], Span)
+        assert all(isinstance(item, UnreadItem) for item in found[:-1])
 
 
 def test_a_log_record_beyond_its_bounds_is_left_out_alone() -> None:
@@ -301,8 +457,8 @@ def test_a_log_record_beyond_its_bounds_is_left_out_alone() -> None:
         (json_encoding.read_logs, bodies.as_json(request)),
     ):
         first, second = reader(body)
-        assert first is None
-        assert second is not None
+        assert isinstance(first, UnreadItem)
+        assert isinstance(second, LogRecord)
 
 
 def test_json_with_too_many_brackets_is_refused_before_it_is_read() -> None:

@@ -19,7 +19,7 @@ from diagnostics.ingest.otlp.mapping import (
     make_event,
 )
 from diagnostics.ingest.otlp.openinference import LLAMA_INDEX
-from diagnostics.ingest.otlp.telemetry import LogRecord, Span
+from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import EventKind, ParseErrorType, PostedEvent
 from tests.diagnostics import otlp_bodies as bodies
@@ -28,14 +28,14 @@ from tests.diagnostics import otlp_bodies as bodies
 def read_span(*arguments: Any, resource: Any = None, **changes: Any) -> Span:
     request = bodies.traces(bodies.span(*arguments, **changes), resource=resource)
     (found,) = protobuf.read_spans(request.SerializeToString())
-    assert found is not None
+    assert not isinstance(found, UnreadItem)
     return found
 
 
 def read_log(*arguments: Any, **changes: Any) -> LogRecord:
     request = bodies.logs(bodies.log_record(*arguments, **changes))
     (found,) = protobuf.read_logs(request.SerializeToString())
-    assert found is not None
+    assert not isinstance(found, UnreadItem)
     return found
 
 
@@ -54,7 +54,7 @@ def only(attributes: dict[str, Any], **changes: Any) -> list[Draft]:
     del packed.attributes[:]
     packed.attributes.extend(bodies.key_values(attributes))
     (found,) = protobuf.read_spans(bodies.traces(packed).SerializeToString())
-    assert found is not None
+    assert not isinstance(found, UnreadItem)
     return draft_span(found)
 
 
