@@ -3,7 +3,7 @@
 apprise resolves names, follows answers and opens files by itself. So the interpreter watches
 every socket and file of this process (PEP 578): it connects to public addresses only, the
 very ones that were looked at, and opens no file but Python's own and those of apprise's store.
-Whoever starts it ends it when its time is over, whatever it waits for.
+It ends itself when its time is over, whatever it waits for.
 
 Reads an order from standard input, as JSON, and writes `{"error": ..., "service": ...}`.
 """
@@ -20,6 +20,7 @@ import sys
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from apprise import AppriseAsset, PersistentStoreMode
@@ -49,14 +50,26 @@ def main() -> None:
     # Whoever started it may have been killed.
     signal.alarm(LIFE_SECONDS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    json.dump(send(json.load(sys.stdin)), sys.stdout)
+    order = json.load(sys.stdin)
+    limit = Timer(order["seconds"], _give_up, [order["seconds"]])
+    limit.start()
+    answer = send(order)
+    limit.cancel()
+    json.dump(answer, sys.stdout)
+
+
+def _give_up(seconds: float) -> None:
+    """End this process, whatever it waits for: its start on a busy machine is not counted."""
+    json.dump({"error": f"no answer within {seconds:g} s", "service": ""}, sys.stdout)
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def send(order: Order) -> dict[str, str]:
     """Send a message.
 
     The order: `address`, `title`, `body`, `tone`, `attributes` of the service, the folder
-    `storage`, and `allow_private`.
+    `storage`, `allow_private`, and the `seconds` until it is given up.
     """
     mimetypes.init()
     try:
@@ -134,12 +147,13 @@ def _notify(service: NotifyBase, order: Order) -> str:
 
 
 def _check_peer(peer: Any) -> None:  # noqa: ANN401 - an address of any family
+    address = str(peer[0]) if isinstance(peer, tuple) and peer else str(peer)
     try:
-        is_allowed = is_public(ip_address(str(peer[0]).partition("%")[0]))
-    except (ValueError, TypeError, IndexError):
+        is_allowed = is_public(ip_address(address.partition("%")[0]))
+    except ValueError:
         is_allowed = False
     if not is_allowed:
-        raise ForbiddenAddressError("the service resolves to an address that is not public")
+        raise ForbiddenAddressError(f"the service resolves to {address}, which is not public")
 
 
 def _check_file(name: str | bytes, folders: tuple[Path, ...]) -> None:

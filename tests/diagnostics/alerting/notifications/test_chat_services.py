@@ -220,6 +220,21 @@ def test_s17_a_service_that_drips_is_given_up(
         assert time.monotonic() - started < 20
 
 
+def test_s17_a_forbidden_address_is_named_however_long_the_process_took_to_start(
+    sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "HARNESS", f"import time; time.sleep(6)\n{HARNESS}")
+    with pytest.raises(SendError, match=r"resolves to 127\.0\.0\.1, which is not public"):
+        send(
+            f"json://127.0.0.1:{sink.port}/hook",
+            sink,
+            monkeypatch,
+            tmp_path,
+            allow_private=False,
+            seconds=5.0,
+        )
+
+
 @pytest.mark.parametrize(
     ("address", "why"),
     [
@@ -277,6 +292,7 @@ def test_the_sending_process_ends_by_itself_when_its_worker_was_killed(tmp_path:
             "attributes": {},
             "storage": str(tmp_path),
             "allow_private": True,
+            "seconds": 60,
         }
         ended = subprocess.run(
             [sys.executable, "-c", shorter],
