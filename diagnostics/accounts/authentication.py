@@ -50,11 +50,20 @@ class KnownKey:
 _known: dict[str, KnownKey] = {}
 
 
-def look_up(key_id: str) -> tuple[KnownKey | None, bool]:
-    """Return the key with this id, and whether it was read from the database."""
+class KeyNotCachedError(Exception):
+    """the key has to be read from the database"""
+
+
+def look_up(key_id: str, *, reads: bool = True) -> tuple[KnownKey | None, bool]:
+    """Return the key with this id, and whether it was read from the database.
+
+    Without `reads`, raises KeyNotCachedError instead of reading it.
+    """
     cached = _known.get(key_id)
     if cached is not None and cached.is_fresh:
         return cached, False
+    if not reads:
+        raise KeyNotCachedError(KeyNotCachedError.__doc__)
     fresh = _read(key_id)
     if fresh is None:
         _known.pop(key_id, None)
@@ -87,6 +96,8 @@ def _read(key_id: str) -> KnownKey | None:
 SCHEME = "Bearer"
 # One text for every reason, so that it does not reveal which ids exist.
 REFUSAL = "A valid API key is required: Authorization: Bearer fs_<id>_<secret>"
+# In the ASGI scope: why the web server refuses a request whose body it therefore has not read.
+REFUSED_BEFORE_BODY = "failsoft.refusal"
 LAST_USED_PRECISION = timedelta(minutes=1)
 
 
@@ -110,6 +121,9 @@ class ApiKeyAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey]:
         """Return the holder and the key; every other request gets the same 401."""
+        refusal = getattr(request._request, "scope", {}).get(REFUSED_BEFORE_BODY)
+        if refusal is not None:
+            raise refusal
         key = find_key(request.headers.get("Authorization", ""))
         if key is None:
             raise AuthenticationFailed(REFUSAL)
@@ -170,16 +184,17 @@ def project_of(request: Request) -> Project:
     return holder.project
 
 
-def find_key(header: str) -> ApiKey | None:
+def find_key(header: str, *, reads: bool = True) -> ApiKey | None:
     """Return the live key of an Authorization header, or None.
 
-    An unknown id costs the same comparison as a wrong secret.
+    An unknown id costs the same comparison as a wrong secret. Without `reads`, raises
+    KeyNotCachedError where the database would have to be queried.
     """
     scheme, _, text = header.partition(" ")
     presented = parse_key(text.strip()) if scheme.lower() == SCHEME.lower() else None
     if presented is None:
         return None
-    known, was_read = look_up(presented.key_id)
+    known, was_read = look_up(presented.key_id, reads=reads)
     stored_hash = bytes(known.key.secret_hash) if known else None
     if not is_right_secret(presented.secret, stored_hash) or known is None:
         return None

@@ -1,6 +1,7 @@
 """Hands chunked requests on with their length: Django's test server cannot read chunks.
 
-The product's own server can (tests/config/test_asgi.py); exporters for Node send nothing else.
+The product's own server can (tests/security/test_hostile_bodies.py); exporters for Node send
+nothing else.
 """
 
 import urllib.error

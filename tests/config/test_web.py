@@ -11,9 +11,15 @@ from typing import Any
 import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
-from config import asgi
-from config.asgi import Application, Exchange, SlowReaderError, Stream
+from config import streaming
+from config import web as web_module
+from config.callers import PAGES
+from config.exchange import Exchange
+from config.held_bodies import BodyMemory
 from config.local.parts import web_arguments
+from config.streaming import SlowReaderError, Stream
+from config.turns import Turns
+from config.web import Application
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
@@ -40,7 +46,7 @@ def scope(path: str, method: str = "GET", *headers: tuple[bytes, bytes]) -> dict
 
 
 def post(size: int = 1000) -> dict[str, Any]:
-    return scope("/api/v1/events", "POST", (b"content-length", b"%d" % size))
+    return scope("/accounts/login/", "POST", (b"content-length", b"%d" % size))
 
 
 def ask(
@@ -96,14 +102,14 @@ def test_sixty_half_sent_posts_stop_neither_health_nor_ingestion(web: Web) -> No
         begin = time.monotonic()
         assert web.ask("GET", "/healthz", None, {})[0] == 200
         assert web.post_events(key, [wire_event()])[0] == 200
-        assert time.monotonic() - begin < asgi.BODY_GRACE_SECONDS
+        assert time.monotonic() - begin < web_module.BODY_GRACE_SECONDS
     assert Event.objects.count() == 1
 
 
 def test_a_body_that_never_ends_is_refused_after_its_deadline(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi, "BODY_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(web_module, "BODY_GRACE_SECONDS", 0.1)
     start, body = ask(application, post(), hang)
     assert start["status"] == 408
     assert b"slow_body" in body["body"]
@@ -112,7 +118,7 @@ def test_a_body_that_never_ends_is_refused_after_its_deadline(
 def test_a_body_that_drips_below_the_least_rate_is_refused(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi, "BODY_GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(web_module, "BODY_GRACE_SECONDS", 0.2)
     start, _ = ask(application, post(), dripping(0.05, b"x"))
     assert start["status"] == 408
 
@@ -126,7 +132,7 @@ def test_a_body_that_drips_below_the_least_rate_is_refused(
     ],
 )
 def test_a_body_earns_its_time(size: int, seconds: float) -> None:
-    assert asgi.body_seconds(size) == seconds
+    assert web_module.body_seconds(size) == seconds
 
 
 def test_of_a_body_over_the_bound_a_view_gets_one_byte_more_than_it_takes(
@@ -137,17 +143,17 @@ def test_of_a_body_over_the_bound_a_view_gets_one_byte_more_than_it_takes(
 
     monkeypatch.setattr(application, "_respond", respond)
     _, body = ask(application, post(100 << 20), dripping(0, b"x" * (1 << 20) + b"x"))
-    assert body["body"] == str(asgi.LARGEST_BODY_BYTES + 3).encode()
+    assert body["body"] == str(web_module.LARGEST_BODY_BYTES + 3).encode()
 
 
 def test_bodies_together_stay_within_their_memory(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi, "HELD_BODY_BYTES", 100)
-    start, _ = ask(application, post(), dripping(0, b"x" * 60))
+    monkeypatch.setitem(application._memory, PAGES, BodyMemory(100 << 10))
+    start, _ = ask(application, post(), dripping(0, b"x" * (60 << 10)))
     assert start["status"] == 503
     assert (b"retry-after", b"5") in start["headers"]
-    monkeypatch.setattr(asgi, "BODY_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(web_module, "BODY_GRACE_SECONDS", 0.1)
     start, _ = ask(application, post(), hang)
     assert start["status"] == 408
 
@@ -155,8 +161,8 @@ def test_bodies_together_stay_within_their_memory(
 def test_a_request_that_gets_no_thread_is_told_to_come_back(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi, "THREAD_SECONDS", 0.1)
-    application._free_threads = asyncio.Semaphore(0)
+    monkeypatch.setattr(web_module, "THREAD_SECONDS", 0.1)
+    application._turns = Turns(0, 1, 1)
     assert ask(application, scope("/accounts/login/"), no_body)[0]["status"] == 503
     assert ask(application, scope("/healthz"), no_body)[0]["status"] == 200
 
@@ -176,9 +182,9 @@ async def stream(send: Callable[[Any], Awaitable[None]], receive: Any) -> int:
         nonlocal piece_count
         for _ in range(64):
             piece_count += 1
-            yield b"x" * asgi.BLOCK_BYTES
+            yield b"x" * streaming.BLOCK_BYTES
 
-    exchange = Exchange(scope("/"), receive, send, asyncio.get_running_loop())
+    exchange = Exchange(scope("/"), receive, send)
     answer = StreamingHttpResponse(pieces())
     await asyncio.to_thread(lambda: Stream(exchange).send(answer))
     return piece_count
@@ -188,7 +194,7 @@ def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -
     async def stuck(message: Any) -> None:
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(asgi, "READER_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(streaming, "READER_GRACE_SECONDS", 0.1)
     with pytest.raises(SlowReaderError):
         asyncio.run(stream(stuck, hang))
 
