@@ -50,13 +50,13 @@ coverage: $(DEV) ## the same suite with branch coverage
 	  --cov --cov-report=term $(ARGS)
 
 test-browser: $(DEV) ## every page in Debian's Chromium
-	@$(BIN)/python -m pytest -m browser $(ARGS)
+	@$(BIN)/python -m pytest -m browser $(or $(ARGS),tests/browser)
 
 test-docs: $(DEV) ## every command of README.md and docs/ as printed, on a stack of its own
 	@$(BIN)/python -m pytest -m docs tests/test_commands_as_printed.py $(ARGS)
 
 test-faults: $(DEV) ## lost databases, brokers and workers, killed processes
-	@$(BIN)/python -m pytest -m "faults and not model" $(ARGS)
+	@$(BIN)/python -m pytest -m "faults and not model" $(or $(ARGS),tests/faults)
 
 test-integrations: $(DEV) ## other people's clients against the doors; FAMILIES="openai_v2 litellm" takes some
 	@FAMILIES="$(FAMILIES)" $(BIN)/python -m pytest -m integrations tests/integrations $(ARGS)
@@ -66,7 +66,7 @@ nightly: $(DEV) ## what is too long for every change: exhaustive tests, coverage
 	@$(MAKE) coverage test-integrations test-pythons soak
 
 test-model: $(DEV) ## scenarios on the embedded language model; minutes, on two quiet cores
-	@$(BIN)/python -m pytest -m model $(ARGS)
+	@$(BIN)/python -m pytest -m model $(or $(ARGS),tests/model tests/faults)
 
 soak: $(DEV) ## the long form of the fault tests: 200 runs, 50 kills; prints figures
 	@$(BIN)/python -m tests.faults.soak $(ARGS)
