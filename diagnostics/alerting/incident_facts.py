@@ -37,7 +37,8 @@ def facts_of(
     incident: Incident, transition: Transition, reason: str, now: datetime, note: str
 ) -> Facts:
     """Freeze what is known of an incident at this moment."""
-    slices = list(incident.slices.select_related("rule").order_by("pk")[:MOST_SLICES])
+    slices = list(incident.slices.select_related("rule").order_by("pk"))
+    names = list(dict.fromkeys(slice_words(one.slice) for one in slices))
     verdict = incident.latest_verdict
     sentence = sentence_of(verdict)
     told = Facts(
@@ -60,7 +61,8 @@ def facts_of(
         advice=advice_of(verdict),
         samples=_samples(incident, now),
         rules=list(dict.fromkeys(one.rule.name for one in slices)),
-        slices=list(dict.fromkeys(slice_words(one.slice) for one in slices)),
+        slices=names[:MOST_SLICES],
+        more_slices=max(len(names) - MOST_SLICES, 0),
         note=note,
         is_usual=reason == "recovered"
         and incident.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL,
@@ -126,9 +128,13 @@ def read_facts(row: Notification) -> Facts:
     facts = Facts.model_validate(row.facts).in_zone(zone)
     if row.reason != Notification.Reason.DIGEST:
         return facts
-    lines = [_line(Facts.model_validate(told).in_zone(zone)) for told in _digested(row)]
-    title = summarise([line.subject for line in lines]) if lines else "No alerts"
-    return facts.model_copy(update={"lines": lines, "title": title})
+    digested = row.digested.order_by("pk").values_list("facts", flat=True)
+    number = digested.count()
+    listed = (Facts.model_validate(told).in_zone(zone) for told in digested[:MOST_LINES])
+    lines = [_line(told) for told in listed]
+    title = summarise(lines[0].subject, number) if lines else "No alerts"
+    more = {"more_lines": number - len(lines)}
+    return facts.model_copy(update={"lines": lines, "title": title, **more})
 
 
 def stable_key(row: Notification) -> str:
@@ -137,11 +143,6 @@ def stable_key(row: Notification) -> str:
     if row.incident_id is None:
         return f"{host}/channels/{row.channel_id}/{row.reason}"
     return f"{host}/incidents/{row.incident_id}"
-
-
-def _digested(row: Notification) -> list[dict[str, Any]]:
-    rows = row.digested.order_by("pk").values_list("facts", flat=True)
-    return list(rows[:MOST_LINES])
 
 
 def _line(facts: Facts) -> DigestLine:

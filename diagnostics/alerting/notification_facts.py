@@ -86,7 +86,9 @@ class Facts(Fact):
     samples: list[SampleRun] = Field(default_factory=list)
     rules: list[str] = Field(default_factory=list)
     slices: list[str] = Field(default_factory=list)
+    more_slices: int = 0
     lines: list[DigestLine] = Field(default_factory=list)
+    more_lines: int = 0
     # Why a canary or test was sent, or how long nobody has acknowledged.
     note: str = ""
     # The alarm ends though nothing got better: the level has become the usual one.

@@ -1,6 +1,5 @@
 """Notifications in words: the subject is the verdict, both parts of a mail say the same."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from diagnostics.alerting.notification_facts import Facts
@@ -68,8 +67,6 @@ def digest_due(now: datetime, last: datetime | None) -> datetime:
     return soon if last is None else max(soon, last + APART)
 
 
-def summarise(verdicts: Sequence[str]) -> str:
-    """Write the subject of a digest."""
-    if len(verdicts) == 1:
-        return verdicts[0]
-    return f"{len(verdicts)} alerts: {verdicts[0]}"
+def summarise(first: str, number: int) -> str:
+    """Write the subject of a digest of so many alerts."""
+    return first if number == 1 else f"{number:,} alerts: {first}"

@@ -82,6 +82,7 @@ def body_of(row: Notification, facts: Facts) -> str:
         told.append(f"Rate: {facts.rate.words}")
     told += [f"Change: {one.text}" for one in facts.advice]
     told += [f"{one.subject} {base}{one.path}" for one in facts.lines]
+    told.append(f"{facts.more_lines:,} more" if facts.more_lines else "")
     told.append(base + facts.path if facts.path else "")
     link = acknowledge_url(row)
     told.append(f"Acknowledge: {link}" if link else "")

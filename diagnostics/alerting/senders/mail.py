@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.smtp import EmailBackend
 from django.core.mail.message import sanitize_address
+from django.db.models import QuerySet
 
 from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.channels import split_addresses
@@ -18,23 +19,22 @@ from diagnostics.alerting.notification_wording import lead_of, story_of, subject
 from diagnostics.alerting.receipts import ACCEPTED, Receipts, accepted, receipt_words, waiting
 from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.outbound.mail import compose, make_message_id
-from diagnostics.outbound.mail_headers import clean_header
+from diagnostics.outbound.mail_headers import LONGEST_SUBJECT, clean_header
 from diagnostics.outbound.smtp import SomeRecipientsRefused
 
 UNAVAILABLE = 421
+REPLY = "Re: "
 NOT_YET = "an earlier message of the incident comes first"
 
 
 def prepare_mail(row: Notification) -> Sending:
     """Write the mail, with a Message-ID that is the same at every try."""
     facts = read_facts(row)
-    headers = {"Message-ID": make_message_id(str(row.key))}
-    if row.incident_id is not None:
-        # Mail programs put all mails of an incident into one thread.
-        thread = make_message_id(f"incident-{row.incident_id}")
-        headers |= {"References": thread, "In-Reply-To": thread}
+    subject, thread = _threaded(row, subject_of(facts))
+    headers = {"Message-ID": make_message_id(str(row.key)), **thread}
     context = {
         "facts": facts,
+        "headline": subject_of(facts),
         "lead": lead_of(facts),
         "story": story_of(facts),
         "project": facts.project,
@@ -45,7 +45,7 @@ def prepare_mail(row: Notification) -> Sending:
     known = {to: row.receipts.get(to, "") for to in split_addresses(row.channel.shown)}
     late = _waiting_before(row).intersection(waiting(known))
     to = [address for address in waiting(known) if address not in late]
-    message = compose(subject_of(facts), "alert", context, to, headers)
+    message = compose(subject, "alert", context, to, headers)
     return partial(send_message, message, known | dict.fromkeys(late, NOT_YET))
 
 
@@ -76,15 +76,34 @@ def probe_mail() -> bool:
     return True
 
 
+def _threaded(row: Notification, headline: str) -> tuple[str, dict[str, str]]:
+    """Return subject and headers of a mail: an answer to the first one about its incident.
+
+    Some mail programs make a thread by these headers, some by the subject.
+    """
+    longest = LONGEST_SUBJECT - len(REPLY)
+    sent = _earlier(row).filter(sent_at__isnull=False)
+    first = sent.select_related("channel").order_by("pk").first()
+    if first is None:
+        return clean_header(headline, longest), {}
+    begun_by = make_message_id(str(first.key))
+    subject = REPLY + clean_header(subject_of(read_facts(first)), longest)
+    return subject, {"In-Reply-To": begun_by, "References": begun_by}
+
+
 def _waiting_before(row: Notification) -> set[str]:
     """Return the addresses that get an earlier message of the incident first."""
-    if row.incident_id is None:
-        return set()
-    earlier = Notification.objects.filter(
-        incident_id=row.incident_id, channel_id=row.channel_id, state=row.state, pk__lt=row.pk
-    )
-    known = earlier.values_list("receipts", flat=True)
+    known = _earlier(row).filter(state=Notification.State.QUEUED).values_list("receipts", flat=True)
     return {address for receipts in known for address in waiting(receipts)}
+
+
+def _earlier(row: Notification) -> QuerySet[Notification]:
+    """Return what the channel was sent of the same incident before."""
+    if row.incident_id is None:
+        return Notification.objects.none()
+    return Notification.objects.filter(
+        incident_id=row.incident_id, channel_id=row.channel_id, pk__lt=row.pk
+    )
 
 
 def _send(message: EmailMessage) -> Receipts:

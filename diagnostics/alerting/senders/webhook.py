@@ -96,10 +96,12 @@ def payload_of(row: Notification) -> dict[str, Any]:
             for one, line in zip(facts.lines, told["lines"], strict=True)
         ],
     }
+    if facts.reason == "digest":
+        data["more_alerts"] = facts.more_lines
     return {"type": kind, "timestamp": told["at"], "data": data}
 
 
 _COPIED = (
     *("project", "severity", "title", "sentence", "incident", "onset", "fired_at", "ended_at"),
-    *("rate", "cause", "advice", "rules", "slices"),
+    *("rate", "cause", "advice", "rules", "slices", "more_slices"),
 )
