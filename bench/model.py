@@ -45,6 +45,7 @@ from failsoft.retry.engine import (
 from failsoft.retry.policy import RetryConfig
 from failsoft.retry.prompts import Request, ToolOffer, build_prompt, tools_for
 from plans.tools import builtin  # noqa: F401
+from plans.tools.call_check import call_check
 from plans.tools.registry import offered_tools
 
 GOALS = Path(__file__).resolve().parent / "goals.txt"
@@ -131,7 +132,7 @@ class Planner:
             return self._lose(reply.error)
         answer = reply.completion
         self.tokens += (answer.input_tokens or 0) + (answer.output_tokens or 0)
-        found = interpret(answer.text, answer.finish_reason, PlannerSchema.PLAN)
+        found = interpret(answer.text, answer.finish_reason, PlannerSchema.PLAN, call_check())
         if isinstance(found, Understood):
             return Valid(found.value)
         self.failures.append(found.error_type.value)

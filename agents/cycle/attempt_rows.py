@@ -169,11 +169,18 @@ class AttemptRows:
         self.fail(row, Attempt.State.CALL_FAILED, CallErrorType.TIMEOUT, [lost])
         return CallFailed(CallErrorType.TIMEOUT)
 
-    def fail(self, row: Attempt, state: AttemptState, error_type: StrEnum, items: JSON) -> None:
+    def fail(
+        self,
+        row: Attempt,
+        state: AttemptState,
+        error_type: StrEnum,
+        items: JSON,
+        unknown_tools: UnknownTools | None = None,
+    ) -> None:
         """Store that an attempt failed, and why."""
         row.state, row.error_type, row.errors = state, error_type.value, redact_json(items)
         with transaction.atomic():
-            self.end(row)
+            self.end(row, unknown_tools)
 
     def recall(self, row: Attempt) -> Result:
         """Return the result of an attempt that an earlier claim finished."""

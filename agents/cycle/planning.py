@@ -39,13 +39,7 @@ from failsoft.actions.verdicts import failure_items, judge_calls
 from failsoft.events import CallErrorType
 from failsoft.json_values import JSON, clean_text
 from failsoft.retry.answer_schemas import answer_schema
-from failsoft.retry.answers import (
-    Misunderstood,
-    PlannerSchema,
-    Understood,
-    interpret,
-    unknown_tools,
-)
+from failsoft.retry.answers import Misunderstood, PlannerSchema, Understood, interpret
 from failsoft.retry.engine import (
     CallFailed,
     Ending,
@@ -61,7 +55,8 @@ from failsoft.retry.engine import (
     attempts,
 )
 from failsoft.retry.prompts import Prompt, Request, build_prompt, tools_for
-from plans.tools.registry import nearest_tool, registered_tools
+from plans.tools.call_check import call_check
+from plans.tools.registry import nearest_tool
 
 logger = structlog.get_logger(__name__)
 
@@ -152,7 +147,7 @@ class _Shell:
         """Return the parsed answer, and its text as written."""
         text, finish_reason = completion.text, completion.finish_reason
         if self.request.schema is not PlannerSchema.ACTIONS:
-            return interpret(text, finish_reason, self.request.schema), text
+            return interpret(text, finish_reason, self.request.schema, call_check()), text
         toolset = TOOLSETS[self.goal.toolset or ""]
         judged = judge_calls(completion.tool_calls, text, finish_reason, toolset)
         # Stored also when nothing can be applied: the goal then shows what failed.
@@ -179,11 +174,8 @@ class _Shell:
 
     def _store_answer(self, row: Attempt, parsed: Understood) -> Result:
         row.state = Attempt.State.VALID
-        if self.request.schema is PlannerSchema.ACTIONS:
-            unknown = self._settle_actions(row, parsed)
-        else:
-            names = unknown_tools(parsed.value, self.request.schema, registered_tools().keys())
-            unknown = [(name, nearest_tool(name)) for name in names]
+        is_actions = self.request.schema is PlannerSchema.ACTIONS
+        unknown = self._settle_actions(row, parsed) if is_actions else []
         with transaction.atomic():
             self.rows.end(row, unknown)
             self.rows.keep(self.rows.answer_name(row), parsed.value)
@@ -203,7 +195,8 @@ class _Shell:
 
     def _store_invalid(self, row: Attempt, parsed: Misunderstood, text: str) -> Result:
         items: JSON = [item.model_dump() for item in parsed.errors]
-        self.rows.fail(row, Attempt.State.INVALID, parsed.error_type, items)
+        unknown = [(name, nearest_tool(name)) for name in parsed.unknown_tools]
+        self.rows.fail(row, Attempt.State.INVALID, parsed.error_type, items, unknown)
         return Invalid(Feedback(clean_text(text), parsed.error_type, parsed.errors))
 
     def _store_failure(self, row: Attempt, error: ProviderError | None) -> Result:

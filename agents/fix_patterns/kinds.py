@@ -10,7 +10,7 @@ from failsoft.actions.entries import TOOLSETS
 from failsoft.events import ParseErrorType
 from failsoft.plans.contract import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.proposals import KINDS
+from failsoft.retry.proposals import PROPOSAL_KEYS
 
 
 class FixChange(StrEnum):
@@ -86,7 +86,6 @@ STAR = "*"
 OTHER = "other"
 MAX_SEGMENTS = 12
 ARGUMENTS = frozenset({"args"})
-_PROPOSAL_KEYS = frozenset(name for kind in KINDS.values() for name in kind.model_fields)
 _CALL_KEYS = frozenset({"tool_calls", "function", "name", "arguments"})
 _ENTRY_KEYS = frozenset(
     name
@@ -96,7 +95,7 @@ _ENTRY_KEYS = frozenset(
 )
 OWN_KEYS: dict[PlannerSchema, frozenset[str]] = {
     PlannerSchema.PLAN: PLAN_KEYS | STEP_KEYS | TOOL_KEYS,
-    PlannerSchema.NEXT_STEP: _PROPOSAL_KEYS,
+    PlannerSchema.NEXT_STEP: PROPOSAL_KEYS,
     PlannerSchema.ACTIONS: _CALL_KEYS | _ENTRY_KEYS,
 }
 

@@ -26,6 +26,7 @@ from agents.fix_patterns.kinds import (
 )
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.judging import KEY_UNKNOWN
 
 MAX_LEARNED = 3
 # A refusal is no error of format; an unknown class has no sentence.
@@ -56,6 +57,9 @@ def patterns_of(recovery: Recovery) -> list[FixRule]:
     if recovery.error_class is not ParseErrorType.SCHEMA_INVALID:
         return [_rule_of_answer(recovery, recovery.error_class.value)]
     rules = [_rule_of_error(recovery, error) for error in recovery.errors]
+    if any(rule.change is FixChange.RENAMED for rule in rules):
+        # The key that was renamed is unknown: one fault, not two.
+        rules = [rule for rule in rules if rule.code != KEY_UNKNOWN]
     return list(dict.fromkeys(rules))[:MAX_LEARNED]
 
 

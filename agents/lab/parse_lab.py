@@ -13,7 +13,7 @@ from failsoft.actions.decoding import decode_tool_calls
 from failsoft.actions.toolsets import Toolset
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
 from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
-from failsoft.retry.answers import AnswerJudge
+from failsoft.retry.judging import AnswerJudge
 
 MAX_TEXT = 1_000
 CALLS = "tool_calls"

@@ -17,7 +17,7 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
 from failsoft.actions.entries import TOOLSETS
 from failsoft.redaction.preview import LONGEST_MARKER, PREVIEW_BYTES
-from failsoft.retry.answers import DECISION, NEXT_STEP, PLAN
+from failsoft.retry.judging import DECISION, NEXT_STEP, PLAN
 
 NONE, PASTED = "none", "pasted"
 OURS: Mapping[str, ParseTarget] = {

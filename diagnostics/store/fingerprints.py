@@ -36,6 +36,9 @@ FAULTS: Mapping[str, str] = {
     "const": "enum",
     "extra_forbidden": "extra",
     "additionalproperties": "extra",
+    "key_unknown": "extra",
+    "argument_missing": "missing",
+    "argument_unknown": "extra",
     "type": "type",
 }
 TYPE_CODE = re.compile(r"[a-z_]+_(?:type|parsing)")

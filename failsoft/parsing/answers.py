@@ -128,10 +128,19 @@ class TextPlaces:
         self._trace, self._lines = trace(text), Lines(text)
 
     def error(
-        self, path: str, code: str, message: str, pointer: str | None = None
+        self,
+        path: str,
+        code: str,
+        message: str,
+        pointer: str | None = None,
+        *,
+        is_key: bool = False,
     ) -> ValidationErrorItem:
-        """Return an error about `path`, located at `pointer` if that is given."""
-        place = self._trace.pointed(path if pointer is None else pointer)
+        """Return an error about `path`, located at `pointer` if that is given.
+
+        With `is_key` it is located at the key.
+        """
+        place = self._trace.pointed(path if pointer is None else pointer, key=is_key)
         line, column = self._lines.place(place)
         return ValidationErrorItem(
             path=path[:MAX_PATH], code=code, message=message, line=line, column=column

@@ -6,7 +6,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -32,15 +32,27 @@ class Softened:
     kind: str
 
 
-def soften(value: Any, adapter: TypeAdapter[Any]) -> tuple[Any, list[Softened]]:  # noqa: ANN401 - any JSON
-    """Return a copy of `value` softened to fit the model, and the leniencies."""
+def drops_all(_key: str, _value: object) -> bool:
+    """Drop every unknown key."""
+    return True
+
+
+def soften(
+    value: Any,  # noqa: ANN401 - any JSON
+    adapter: TypeAdapter[Any],
+    may_drop: Callable[[str, object], bool] = drops_all,
+) -> tuple[Any, list[Softened]]:
+    """Return a copy of `value` softened to fit the model, and the leniencies.
+
+    `may_drop` decides for an unknown key and its value whether they are dropped.
+    """
     softened = deepcopy(value)
     leniencies: list[Softened] = []
     for _ in range(MAX_ROUNDS):
         new_leniencies = [
             item
             for error in _errors(softened, adapter)
-            if (item := _soften_one(softened, error, adapter))
+            if (item := _soften_one(softened, error, adapter, may_drop))
         ]
         leniencies += new_leniencies
         if not new_leniencies:
@@ -86,7 +98,12 @@ def _errors(value: object, adapter: TypeAdapter[Any]) -> list[Any]:
     return []
 
 
-def _soften_one(softened: Any, error: Any, adapter: TypeAdapter[Any]) -> Softened | None:  # noqa: ANN401 - any JSON
+def _soften_one(
+    softened: Any,  # noqa: ANN401 - any JSON
+    error: Any,  # noqa: ANN401 - of pydantic
+    adapter: TypeAdapter[Any],
+    may_drop: Callable[[str, object], bool],
+) -> Softened | None:
     path = _path_in(softened, error["loc"])
     kind = error["type"]
     if kind == "union_tag_invalid":
@@ -98,6 +115,8 @@ def _soften_one(softened: Any, error: Any, adapter: TypeAdapter[Any]) -> Softene
     if value is _MISSING:
         return None
     if kind == "extra_forbidden":
+        if not may_drop(key, value):
+            return None
         del holder[key]
         return Softened(pointer_of(path), UNKNOWN_KEY)
     reading = _read(kind, value, error, path)

@@ -237,4 +237,4 @@ def explain_unknown_key(key: str, known_keys: Collection[str]) -> str:
     """Return what was expected instead of an unknown key, and which key it stands for."""
     meant = key_meant(key, known_keys)
     hint = f"; {quote(meant)} is the key for it" if meant else ""
-    return f"expected no keys but {', '.join(sorted(known_keys))}, got {quote(key)}{hint}"
+    return f"expected only the keys {', '.join(sorted(known_keys))}, got {quote(key)}{hint}"

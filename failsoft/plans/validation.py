@@ -23,6 +23,7 @@ from failsoft.plans.plain_plans import is_plainly_valid
 from failsoft.plans.shapes import check_keys, check_sequence, check_shapes, referenced_indices
 from failsoft.plans.violations import Violation, Violations, describe_cycle, name_step, point, quote
 
+TOOL_UNKNOWN = "tool_unknown"
 # A text of this many characters is within the limit in UTF-8, with four bytes for each.
 _SURELY_SHORT = MAX_STRING_BYTES // 4
 _Link = tuple["_Link | None", str | int]
@@ -144,7 +145,7 @@ def check_strictly(
         name = tool.get("name") if isinstance(tool, dict) else tool
         if known_tools is not None and isinstance(name, str) and name not in known_tools:
             violations.add(
-                f"/steps/{index}/tool", "tool_unknown", _explain_unknown(name, known_tools)
+                f"/steps/{index}/tool", TOOL_UNKNOWN, explain_unknown_tool(name, known_tools)
             )
 
 
@@ -161,7 +162,8 @@ def _check_earlier(
             )
 
 
-def _explain_unknown(name: str, known_tools: Collection[str]) -> str:
+def explain_unknown_tool(name: str, known_tools: Collection[str]) -> str:
+    """Return what was expected instead of an unknown tool, with the nearest known one."""
     nearest = difflib.get_close_matches(name[:100], known_tools, n=1)
     hint = f"; the nearest is {quote(nearest[0])}" if nearest else ""
     return f"expected a registered tool, got {quote(name)}{hint}"

@@ -14,10 +14,11 @@ STEPS = 3
 MAX_TEXT = 80
 # Calls of an answer, and entries of a call, that a grammar allows.
 CALLS = 2
+# Levels of objects and arrays inside an argument.
+MAX_NESTED = 4
 SHORT_ID = {"type": "string", "minLength": 4, "maxLength": 8}
 
 JsonSchema = dict[str, Any]
-_SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 
 def answer_schema(schema: PlannerSchema, tools: Sequence[ToolOffer]) -> JsonSchema:
@@ -75,10 +76,9 @@ def calls_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
 
 
 def arguments_schema(tool: ToolOffer) -> JsonSchema:
-    """Return the schema of the required arguments, each of one plain type for any grammar."""
-    properties = {name: _plain(tool.properties.get(name, {})) for name in tool.required}
-    if properties or tool.properties:
-        return closed_object(properties)
+    """Return the schema of the required arguments, each of one plain form for any grammar."""
+    if tool.properties:
+        return _plain_object(tool.parameters, tool.parameters.get("$defs", {}), 0)
     # A tool that accepts any arguments gets one text.
     return closed_object({"text": _text()})
 
@@ -125,22 +125,60 @@ def _is_free_text(schema: JsonSchema) -> bool:
     return is_text and "description" not in schema
 
 
-def _plain(schema: JsonSchema) -> JsonSchema:
-    if "enum" in schema:
-        return {"enum": schema["enum"]}
-    kind = schema.get("type")
-    if kind == "object":
-        return closed_object({"text": _text()})
-    if kind == "array":
-        return {"type": "array", "items": _text(40), "minItems": 1, "maxItems": 2}
-    if kind == "string" or kind not in _SIMPLE_TYPES:
+def _plain(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchema:
+    """Return a schema that accepts less: one form of each value, with what it requires."""
+    schema = definitions.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    forms = schema.get("anyOf") or schema.get("oneOf")
+    if depth > MAX_NESTED:
         return _text()
-    bounds = [(key, schema[key]) for key in ("minimum", "maximum") if key in schema]
-    return {"type": kind, **dict(bounds)}
+    if forms:
+        return _plain(forms[0], definitions, depth + 1)
+    for key in ("enum", "const"):
+        if key in schema:
+            return {key: schema[key]}
+    match schema.get("type"):
+        case "object":
+            return _plain_object(schema, definitions, depth)
+        case "array":
+            return _plain_array(schema, definitions, depth)
+        case "integer" | "number" | "boolean" as kind:
+            return {"type": kind, **_bounds(schema)}
+    longest, shortest = schema.get("maxLength", MAX_TEXT), schema.get("minLength", 1)
+    return _text(max(shortest, min(longest, MAX_TEXT)), max(1, shortest))
 
 
-def _text(limit: int = MAX_TEXT) -> JsonSchema:
-    return {"type": "string", "minLength": 1, "maxLength": limit}
+def _plain_array(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchema:
+    items = schema.get("items")
+    form = _plain(items, definitions, depth + 1) if isinstance(items, dict) else _text(40)
+    count = max(1, schema.get("minItems", 1))
+    return {"type": "array", "items": form, "minItems": count, "maxItems": max(2, count)}
+
+
+def _plain_object(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchema:
+    properties = schema.get("properties", {})
+    named = {
+        name: _plain(properties.get(name, {}), definitions, depth + 1)
+        for name in schema.get("required", ())
+    }
+    if named or properties:
+        return closed_object(named)
+    others = schema.get("additionalProperties")
+    value = _plain(others, definitions, depth + 1) if isinstance(others, dict) else _text()
+    return closed_object({"text": value})
+
+
+def _bounds(schema: JsonSchema) -> JsonSchema:
+    """Return the limits of a number, which are all inclusive: not every grammar has others."""
+    bounds: JsonSchema = {key: schema[key] for key in ("minimum", "maximum") if key in schema}
+    if "exclusiveMinimum" in schema:
+        bounds["minimum"] = int(schema["exclusiveMinimum"]) + 1
+    if "exclusiveMaximum" in schema:
+        bounds["maximum"] = int(schema["exclusiveMaximum"]) - 1
+    return bounds
+
+
+def _text(longest: int = MAX_TEXT, shortest: int = 1) -> JsonSchema:
+    return {"type": "string", "minLength": shortest, "maxLength": longest}
 
 
 def closed_object(properties: JsonSchema) -> JsonSchema:

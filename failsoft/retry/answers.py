@@ -1,102 +1,24 @@
 """Parsing of model text into a valid proposal, plan or list of calls, or located errors."""
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
-from failsoft.json_values import pointer_of, pointer_parts
-from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
+from failsoft.events import Coercion, ParseErrorType, Repair, ValidationErrorItem
+from failsoft.json_values import pointer_parts
+from failsoft.parsing import RefusedAnswer, recover
 from failsoft.parsing.leniency import UNKNOWN_KEY
-from failsoft.plans.validation import validate_payload
-from failsoft.plans.violations import Violation
 from failsoft.retry import proposals
-from failsoft.retry.coercion import (
-    DECISIONS,
-    SoftenedValue,
-    soften_decision,
-    soften_plan,
-    soften_proposal,
+from failsoft.retry.judging import (
+    DECISION,
+    KEY_UNKNOWN,
+    NEXT_STEP,
+    PLAN,
+    AnswerJudge,
+    CallCheck,
+    JudgedAnswer,
+    any_call,
 )
-from failsoft.retry.proposals import PROPOSALS
-
-MAX_MESSAGE = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedAnswer:
-    """The softened value, its coercions and its errors; a valid answer has no errors."""
-
-    value: Any
-    coerced: tuple[Coercion, ...] = ()
-    errors: tuple[ValidationErrorItem, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerJudge:
-    """The softening and the validation of one kind of answer."""
-
-    soften: Callable[[Any], SoftenedValue]
-    check: Callable[[object], list[Violation]]
-
-    def judge(self, recovered: Recovered, *, is_lenient: bool = True) -> JudgedAnswer:
-        """Soften, unless `is_lenient` is False, and validate a recovered value; never raises."""
-        softened = self.soften(recovered.value) if is_lenient else SoftenedValue(recovered.value)
-        faults = self.check(softened.value)[:MAX_ERRORS]
-        if not faults and not softened.done:
-            return JudgedAnswer(softened.value)
-        places = TextPlaces(recovered.text)
-        coerced = [
-            places.coercion(item.path, item.kind, is_key=item.kind == UNKNOWN_KEY)
-            for item in softened.done[:MAX_ERRORS]
-        ]
-        errors = [
-            places.error(
-                item.path, item.code, item.message[:MAX_MESSAGE], softened.written(item.path)
-            )
-            for item in faults
-        ]
-        return JudgedAnswer(softened.value, tuple(coerced), tuple(errors))
-
-
-def check_proposal(value: object) -> list[Violation]:
-    """Return the violations of `NextStepProposal`."""
-    return [_proposal_fault(fault) for fault in _model_faults(value, PROPOSALS, "kind")]
-
-
-def check_decision(value: object) -> list[Violation]:
-    """Return the violations of the decision document."""
-    return _model_faults(value, DECISIONS, "decision")
-
-
-def _model_faults(value: object, adapter: TypeAdapter[Any], key: str) -> list[Violation]:
-    if not isinstance(value, dict):
-        return [Violation("", "object_type", f"expected one object with a `{key}`, not a list")]
-    try:
-        adapter.validate_python(value)
-    except ValidationError as error:
-        return [
-            Violation(pointer_of(item["loc"]), item["type"], item["msg"])
-            for item in error.errors(include_input=False, include_url=False)
-        ]
-    return []
-
-
-def _proposal_fault(fault: Violation) -> Violation:
-    if fault.code.startswith("union_tag"):
-        kinds = ", ".join(proposals.KINDS)
-        return Violation("/kind", fault.code, f"expected `kind` to be one of {kinds}")
-    # The first segment is the variant of the union, which is not a key of the document.
-    path = f"/{fault.path.split('/', 2)[2]}" if fault.path else ""
-    return Violation(path, fault.code, fault.message)
-
-
-PLAN = AnswerJudge(soften_plan, validate_payload)
-NEXT_STEP = AnswerJudge(soften_proposal, check_proposal)
-DECISION = AnswerJudge(soften_decision, check_decision)
 
 
 class PlannerSchema(StrEnum):
@@ -129,26 +51,35 @@ class Misunderstood:
     errors: tuple[ValidationErrorItem, ...]
     repairs: tuple[Repair, ...] = ()
     coerced: tuple[Coercion, ...] = ()
+    # The tools that it calls and that are not registered.
+    unknown_tools: tuple[str, ...] = ()
 
 
 def interpret(
-    text: str, finish_reason: str | None, schema: PlannerSchema
+    text: str, finish_reason: str | None, schema: PlannerSchema, check_call: CallCheck = any_call
 ) -> Understood | Misunderstood:
-    """Parse, soften and validate an answer; never raises, for any text."""
+    """Parse, soften and validate an answer; never raises, for any text.
+
+    `check_call` checks the tools that it calls, and their arguments.
+    """
     outcome = recover(text, finish_reason)
     if isinstance(outcome, RefusedAnswer):
         return Misunderstood(outcome.error_type, (outcome.reason,))
-    judged = _JUDGES[schema].judge(outcome)
+    judged = _JUDGES[schema].judge(outcome, check_call)
     if judged.errors:
         return Misunderstood(
-            ParseErrorType.SCHEMA_INVALID, judged.errors, outcome.repairs, judged.coerced
+            ParseErrorType.SCHEMA_INVALID,
+            judged.errors,
+            outcome.repairs,
+            judged.coerced,
+            judged.unknown_tools,
         )
     return Understood(judged.value, outcome.repairs, judged.coerced)
 
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """A softened answer, valid or not, and the keys that were dropped."""
+    """A softened answer, valid or not, and the keys that are not of its schema."""
 
     value: Any
     dropped: tuple[str, ...] = ()
@@ -161,20 +92,9 @@ def reread(text: str, schema: PlannerSchema) -> Reread:
     if judge is None or isinstance(outcome, RefusedAnswer):
         return Reread(None)
     softened = judge.soften(outcome.value)
-    dropped = (item.path for item in softened.done if item.kind == UNKNOWN_KEY)
-    return Reread(softened.value, tuple(dropped))
-
-
-def unknown_tools(
-    value: dict[str, Any], schema: PlannerSchema, registered: Collection[str]
-) -> list[str]:
-    """Return the tools of a valid answer that are not registered: not a parse failure."""
-    if schema is PlannerSchema.NEXT_STEP:
-        names = [value["tool"]] if value["kind"] == "call_tool" else []
-    else:
-        tools = [step["tool"] for step in value["steps"]]
-        names = [tool if isinstance(tool, str) else tool["name"] for tool in tools]
-    return sorted({name for name in names if name not in registered})
+    dropped = [item.path for item in softened.done if item.kind == UNKNOWN_KEY]
+    refused = [item.path for item in judge.check(softened.value) if item.code == KEY_UNKNOWN]
+    return Reread(softened.value, (*dropped, *refused))
 
 
 _JUDGES = {PlannerSchema.NEXT_STEP: NEXT_STEP, PlannerSchema.PLAN: PLAN}

@@ -1,6 +1,10 @@
-"""Leniency towards the answers of planners; every coercion is recorded."""
+"""Leniency towards the answers of planners; every coercion is recorded.
 
-from collections.abc import Callable
+Near names of keys are read as the keys that they stand for. Only remarks and nulls are dropped:
+any other unknown key may carry meaning, and is left for the validator to refuse.
+"""
+
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -9,9 +13,20 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from failsoft.json_values import escape_pointer
 from failsoft.parsing.leniency import UNKNOWN_KEY, Softened, is_plain_integer, read_object, soften
 from failsoft.plans.contract import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
-from failsoft.retry.proposals import PROPOSALS
+from failsoft.plans.near_names import key_meant, plain_name
+from failsoft.retry.proposals import PROPOSAL_KEYS, PROPOSALS
 
 ALIASES = {"pass": "complete", "fail": "incomplete"}
+NEAR_NAME = "near_name"
+# Keys for people, compared as near names are.
+REMARKS = frozenset((
+    "comment", "comments", "description", "explanation", "goal", "intent", "note", "notes",
+    "objective", "purpose", "rationale", "reason", "reasoning", "reasons", "remark", "remarks",
+    "summary", "thinking", "thought", "thoughts", "title", "why",
+))  # fmt: skip
+# Keys that announce what an answer would look like, which is no answer.
+SPECIMENS = frozenset({"example", "examples", "format", "sample", "schema", "template"})
+MAX_WRAPPERS = 4
 
 
 class CheckAnswer(BaseModel):
@@ -30,23 +45,60 @@ DECISIONS: TypeAdapter[CheckAnswer] = TypeAdapter(CheckAnswer)
 
 @dataclass(slots=True)
 class SoftenedValue:
-    """A softened value, its leniencies, and the mapping to positions in the original."""
+    """A softened value, its leniencies, and where its parts are in the document."""
 
     value: Any
     done: list[Softened] = field(default_factory=list)
-    # Maps a pointer into `value` to the pointer into the original document.
-    written: Callable[[str], str] = str
+    # Pointers into `value` that have another place in the document, and that place.
+    moved: dict[str, str] = field(default_factory=dict)
+
+    def written(self, pointer: str) -> str:
+        """Return the pointer into the document for a pointer into `value`."""
+        start = pointer
+        while start and start not in self.moved:
+            start = start.rpartition("/")[0]
+        return self.moved.get(start, start) + pointer[len(start) :]
 
     def note(self, pointer: str, kind: str) -> None:
         """Record one leniency at a pointer into `value`."""
         self.done.append(Softened(self.written(pointer), kind))
 
+    def read_keys(
+        self, holder: dict[str, Any], known_keys: Collection[str], path: str
+    ) -> dict[str, Any]:
+        """Return the object at a pointer with its near names read, without its remarks."""
+        read: dict[str, Any] = {}
+        for key, value in holder.items():
+            meant = key if key in known_keys else key_meant(key, known_keys)
+            place = f"{path}/{escape_pointer(key)}"
+            if meant is None and says_nothing(key, value):
+                self.note(place, UNKNOWN_KEY)
+            elif meant is None or meant in holder or meant in read:
+                read[key] = value
+            else:
+                self.note(place, NEAR_NAME)
+                self.moved[f"{path}/{meant}"] = self.written(place)
+                read[meant] = value
+        return read
+
+
+def says_nothing(key: str, value: object) -> bool:
+    """Whether an unknown key may be dropped: a null, or a remark of text or numbers."""
+    parts = value if isinstance(value, list) else [value]
+    is_plain = not any(isinstance(part, dict | list) for part in parts)
+    return value is None or (is_plain and plain_name(key) in REMARKS)
+
 
 def soften_proposal(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
-    """Soften one next step."""
+    """Soften one next step; a key of another kind of step is dropped if it is null."""
+    softened = SoftenedValue(value)
     if not isinstance(value, dict):
-        return SoftenedValue(value)
-    return SoftenedValue(*soften(value, PROPOSALS))
+        return softened
+    read = softened.read_keys(value, PROPOSAL_KEYS, "")
+    softened.value, leniencies = soften(read, PROPOSALS, says_nothing)
+    for item in leniencies:
+        softened.note(item.path, item.kind)
+    return softened
 
 
 def soften_decision(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
@@ -66,11 +118,9 @@ def soften_decision(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
 def soften_plan(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     """Unwrap a plan, accept a bare list as its steps, and soften each step."""
     softened = _unwrap(value)
-    plan = softened.value
-    if not isinstance(plan, dict):
+    if not isinstance(softened.value, dict):
         return softened
-    plan = softened.value = dict(plan)
-    _drop_unknown(plan, PLAN_KEYS, "", softened)
+    plan = softened.value = softened.read_keys(softened.value, PLAN_KEYS, "")
     if isinstance(plan.get("steps"), list):
         plan["steps"] = [
             _soften_step(step, f"/steps/{index}", softened)
@@ -80,52 +130,74 @@ def soften_plan(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
 
 
 def _unwrap(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
-    """Find the plan: as an object, as a bare list, or under the only key that holds either."""
-    if _is_steps(value):
-        return _bare_list(value, "")
-    if not isinstance(value, dict) or "steps" in value:
+    """Return the only plan or list of steps in a value, with what the wrappers say besides."""
+    ways = list(_ways_to_plans(value, MAX_WRAPPERS))
+    if len(ways) != 1:
         return SoftenedValue(value)
-    holders = [key for key, inner in value.items() if _is_plan(inner) or _is_steps(inner)]
-    if len(holders) != 1:
-        return SoftenedValue(value)
-    key = holders[0]
-    path = f"/{escape_pointer(key)}"
-    inner = value[key]
-    if _is_steps(inner):
-        softened = _bare_list(inner, path)
-    else:
-        softened = SoftenedValue(inner, written=lambda pointer: path + pointer)
-    softened.done.insert(0, Softened(path, "wrapper_key"))
-    others = (Softened(f"/{escape_pointer(name)}", UNKNOWN_KEY) for name in value if name != key)
-    softened.done += others
-    return softened
+    softened, path, besides = SoftenedValue(value), "", {}
+    for segment in ways[0]:
+        for key in softened.value if isinstance(softened.value, dict) else ():
+            if key != segment:
+                besides[f"{path}/{escape_pointer(key)}"] = key, softened.value[key]
+        softened.value = softened.value[segment]
+        path += f"/{escape_pointer(str(segment))}"
+        softened.done.append(Softened(path, "wrapper_key"))
+    softened.moved = {"": path} if path else {}
+    if isinstance(softened.value, list):
+        softened.note("", "bare_list")
+        softened.value, softened.moved = {"steps": softened.value}, {"": path, "/steps": path}
+    return softened if _add(besides, softened) else SoftenedValue(value)
 
 
-def _bare_list(steps: list[Any], path: str) -> SoftenedValue:
-    softened = SoftenedValue(
-        {"steps": steps}, written=lambda pointer: path + pointer.removeprefix("/steps")
-    )
-    softened.note("", "bare_list")
-    return softened
+def _add(besides: dict[str, tuple[str, Any]], softened: SoftenedValue) -> bool:
+    """Add the keys of wrappers to a plan; return whether each has a place of its own there."""
+    plan = softened.value = dict(softened.value)
+    for place, (key, value) in besides.items():
+        if says_nothing(key, value):
+            softened.done.append(Softened(place, UNKNOWN_KEY))
+        elif key in plan:
+            return False
+        else:
+            plan[key] = value
+            softened.moved[f"/{escape_pointer(key)}"] = place
+    return True
 
 
-def _is_plan(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("steps"), list)
+def _ways_to_plans(value: Any, depth: int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 - any JSON
+    """Yield the keys that lead to each plan or list of steps within some wrappers."""
+    items: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list) and len(value) == 1:
+        items = [(0, value[0])]
+    is_found = _is_steps(value) or (isinstance(value, dict) and _is_plan(value))
+    if is_found or not depth:
+        yield from [()] if is_found else []
+        return
+    for key, inner in items:
+        if plain_name(str(key)) not in SPECIMENS:
+            yield from ((key, *way) for way in _ways_to_plans(inner, depth - 1))
+
+
+def _is_plan(value: dict[str, Any]) -> bool:
+    """Whether an object has steps, which are not a plan in turn."""
+    steps = value.get("steps")
+    is_wrapper = isinstance(steps, list) and len(steps) == 1 and not _is_steps(steps)
+    return isinstance(steps, list) and not (is_wrapper and any(_ways_to_plans(steps, 1)))
 
 
 def _is_steps(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(step, dict) and ("tool" in step or "step_id" in step) for step in value)
-    )
+    return isinstance(value, list) and bool(value) and all(map(_is_step, value))
+
+
+def _is_step(value: object) -> bool:
+    return isinstance(value, dict) and any(key_meant(key, ("step_id", "tool")) for key in value)
 
 
 def _soften_step(step: Any, path: str, softened: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(step, dict):
         return step
-    new_step = dict(step)
-    _drop_unknown(new_step, STEP_KEYS, path, softened)
+    new_step = softened.read_keys(step, STEP_KEYS, path)
     if is_plain_integer(new_step.get("step_id")):
         # Kept as the name "1": the parser does not guess that it means step_1.
         new_step["step_id"] = str(new_step["step_id"])
@@ -135,8 +207,7 @@ def _soften_step(step: Any, path: str, softened: SoftenedValue) -> Any:  # noqa:
         new_step["dependencies"] = _soften_dependencies(new_step["dependencies"], at, softened)
     _read_arguments(new_step, path, softened)
     if isinstance(new_step.get("tool"), dict):
-        new_step["tool"] = dict(new_step["tool"])
-        _drop_unknown(new_step["tool"], TOOL_KEYS, f"{path}/tool", softened)
+        new_step["tool"] = softened.read_keys(new_step["tool"], TOOL_KEYS, f"{path}/tool")
         _read_arguments(new_step["tool"], f"{path}/tool", softened)
     return new_step
 
@@ -162,11 +233,3 @@ def _read_arguments(holder: dict[str, Any], path: str, softened: SoftenedValue) 
     if arguments is not None:
         holder["args"] = arguments
         softened.note(f"{path}/args", "json_string")
-
-
-def _drop_unknown(
-    holder: dict[str, Any], known_keys: frozenset[str], path: str, softened: SoftenedValue
-) -> None:
-    for key in [key for key in holder if key not in known_keys]:
-        del holder[key]
-        softened.note(f"{path}/{escape_pointer(key)}", UNKNOWN_KEY)

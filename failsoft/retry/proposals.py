@@ -52,6 +52,7 @@ NextStepProposal = Annotated[CallTool | AskUser | Finish, Field(discriminator="k
 Proposal = CallTool | AskUser | Finish
 PROPOSALS: TypeAdapter[Proposal] = TypeAdapter(NextStepProposal)
 KINDS: dict[str, type[_Proposal]] = {"call_tool": CallTool, "ask_user": AskUser, "finish": Finish}
+PROPOSAL_KEYS = frozenset(name for kind in KINDS.values() for name in kind.model_fields)
 
 
 def payload_of(decision: dict[str, Any]) -> dict[str, Any] | None:

@@ -2,20 +2,24 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 from django.db import connections
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from failsoft.expectations import expectation
 from failsoft.plans.execution import (
     CallContext,
     ToolArgumentsError,
     ToolRefusedError,
     ToolTimeoutError,
 )
+from failsoft.plans.shapes import explain_unknown_key
 from failsoft.plans.violations import quote
 from plans.tools.limits import holding_slot
 from plans.tools.server_settings import native_name
@@ -86,6 +90,14 @@ PYTHON = "python"
 _MAX_SHOWN_FAULTS = 5
 
 
+class ArgumentFault(NamedTuple):
+    """Why arguments do not match their schema: the place, a code and what was expected."""
+
+    place: tuple[str | int, ...]
+    code: str
+    message: str
+
+
 class Arguments(Protocol):
     """The arguments of a tool: their schema and validation."""
 
@@ -95,6 +107,10 @@ class Arguments(Protocol):
 
     def check(self, args: Mapping[str, JsonValue]) -> Any:  # noqa: ANN401 - what the tool takes
         """Return the arguments as the tool takes them, or raise ToolArgumentsError."""
+        ...
+
+    def faults(self, args: Mapping[str, JsonValue]) -> list[ArgumentFault]:
+        """Return what does not match, and the names that the tool would ignore."""
         ...
 
 
@@ -113,9 +129,47 @@ class ModelArguments:
         try:
             return self.model.model_validate(args)
         except ValidationError as error:
-            errors = error.errors(include_input=False, include_url=False, include_context=False)
-            faults = [(map(str, fault["loc"]), fault["msg"]) for fault in errors]
-            raise refuse_arguments(faults) from None
+            raise refuse_arguments(_faults_of(error, args)) from None
+
+    def faults(self, args: Mapping[str, JsonValue]) -> list[ArgumentFault]:
+        """Return what does not match, and the names that the tool would ignore.
+
+        A model that sets `extra` has decided about other names itself.
+        """
+        names = _names_of(self.model)
+        faults = [
+            ArgumentFault((name,), "extra_forbidden", explain_unknown_key(name, names))
+            for name in ([] if "extra" in self.model.model_config else args)
+            if name not in names
+        ]
+        try:
+            self.model.model_validate(args)
+        except ValidationError as error:
+            faults += _faults_of(error, args)
+        return faults
+
+
+@cache
+def _names_of(model: type[BaseModel]) -> frozenset[str]:
+    """Return the arguments of a model, by their names and aliases."""
+    names = model.model_json_schema().get("properties", {})
+    return frozenset(names) | frozenset(model.model_fields)
+
+
+def _faults_of(error: ValidationError, args: Mapping[str, JsonValue]) -> list[ArgumentFault]:
+    return [
+        ArgumentFault(fault["loc"], fault["type"], expectation(fault, value_at(args, fault["loc"])))
+        for fault in error.errors(include_input=False, include_url=False)
+    ]
+
+
+def value_at(value: object, place: Iterable[str | int]) -> object:
+    """Return the value at a place; parts that lead nowhere, as names of variants, are skipped."""
+    for part in place:
+        if isinstance(value, dict | list):
+            with suppress(KeyError, IndexError, TypeError):
+                value = value[part]  # type: ignore[index] # a part of the wrong type leads nowhere
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +229,11 @@ class Tool:
         )
 
 
-def refuse_arguments(faults: Sequence[tuple[Iterable[str], str]]) -> ToolArgumentsError:
+def refuse_arguments(faults: Sequence[ArgumentFault]) -> ToolArgumentsError:
     """Return an error that names the invalid arguments, without their values."""
     messages = [
-        f"{quote('.'.join(place) or 'args')}: {text}"
-        for place, text in faults[: _MAX_SHOWN_FAULTS + 1]
+        f"{quote('.'.join(map(str, fault.place)) or 'args')}: {fault.message}"
+        for fault in faults[: _MAX_SHOWN_FAULTS + 1]
     ]
     more = "; ..." if len(messages) > _MAX_SHOWN_FAULTS else ""
     shown = "; ".join(messages[:_MAX_SHOWN_FAULTS])

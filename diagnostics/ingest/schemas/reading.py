@@ -24,6 +24,7 @@ from diagnostics.ingest.schemas.assertions import (
     word_expectation,
 )
 from diagnostics.ingest.schemas.checking import Check, Rule, SchemaFault, SchemaNode, ValuePlace
+from failsoft.expectations import case_hint
 from failsoft.json_values import clean_json, pointer_of
 
 MAX_BYTES = 64 * 1024
@@ -230,8 +231,10 @@ def _assert(keyword: str, argument: object) -> Rule:
             check.spend(len(value))
         if (judges is not None and not judges(value)) or holds(value, operand):
             return []
-        actual = f", got {type_of(value)}" if keyword == "type" else ""
-        return [SchemaFault(place, code, expectation + actual)]
+        hint = f", got {type_of(value)}" if keyword == "type" else ""
+        if keyword in ("enum", "const"):
+            hint = case_hint(value, operand if keyword == "enum" else [operand])
+        return [SchemaFault(place, code, expectation + hint)]
 
     return rule
 

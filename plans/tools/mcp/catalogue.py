@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from diagnostics.ingest.schemas import OverBudgetError, SchemaFaultError, check, read_schema
 from failsoft.plans.execution import CallContext, ToolArgumentsError
 from plans.models.tool import McpTool
-from plans.tools.definition import Tool, refuse_arguments
+from plans.tools.definition import ArgumentFault, Tool, refuse_arguments
 from plans.tools.mcp.health import RemoteTool, configured_servers
 from plans.tools.server_settings import ServerSettings
 
@@ -30,16 +30,21 @@ class SchemaArguments:
 
     def check(self, args: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         """Return the arguments as they are, or raise ToolArgumentsError."""
+        if faults := self.faults(args):
+            raise refuse_arguments(faults)
+        return args
+
+    def faults(self, args: Mapping[str, JsonValue]) -> list[ArgumentFault]:
+        """Return what does not match; ToolArgumentsError if the schema cannot be resolved."""
         try:
             schema = read_schema(self.json_schema, is_ours=False)
             faults = check(schema.nodes, args)
         except (SchemaFaultError, OverBudgetError, RecursionError):
             raise ToolArgumentsError("the server's schema cannot be resolved") from None
-        if faults:
-            raise refuse_arguments(
-                [(map(str, fault.place.segments), fault.message) for fault in faults]
-            )
-        return args
+        return [
+            ArgumentFault(tuple(fault.place.segments), fault.code, fault.message)
+            for fault in faults
+        ]
 
 
 def mcp_tools() -> dict[str, Tool]:

@@ -184,17 +184,20 @@ def test_dropped_constraints_are_recorded(planner: Planner) -> None:
     assert "in English" in planner.prompts[1]
 
 
-def test_an_unknown_tool_is_no_parse_failure_and_advised_with_its_nearest(planner: Planner) -> None:
-    plan = PLAN.replace("echo", "ecko")
+def test_an_unknown_tool_is_an_invalid_attempt_and_advised_with_its_nearest(
+    planner: Planner,
+) -> None:
+    record = planner.run(PLAN.replace("echo", "ecko"), PLAN, mode="plan")
 
-    record = planner.run(plan, mode="plan", max_iterations=1)
-
-    assert planner.calls == 1
+    assert (record["status"], record["outcome"]) == ("completed", "repaired")
+    first, second = record["attempts"]
+    (error,) = first["errors"]
+    assert (error["code"], error["path"]) == ("tool_unknown", "/steps/0/tool")
+    assert 'got "ecko"; the nearest is "echo"' in second["feedback"]
     (event,) = events_named(record, "unknown_tool")
     assert (event["tool"], event["attributes"]) == ("ecko", {"nearest": "echo"})
-    assert record["results"][-1]["task_status"] == "FAILED"
-    assert record["status"] == "failed"
-    assert record["last_validation_error"] is None
+    (event,) = events_named(record, "parse_invalid")
+    assert event["parse_error_type"] == "schema_invalid"
     now = clock.now()
     evidence = evidence_of(planner.project.pk, None, now - timedelta(hours=1), now, "unknown_tool")
     (advice,) = advise("unknown_tool", None, evidence)
@@ -202,11 +205,13 @@ def test_an_unknown_tool_is_no_parse_failure_and_advised_with_its_nearest(planne
 
 
 def test_leniency_is_recorded_on_good_attempts_too(planner: Planner) -> None:
-    record = planner.run('```json\n{"KIND": 1, "kind": "FINISH"}\n```')
+    record = planner.run('```json\n{"note": 1, "Kind": "FINISH"}\n```')
 
     (attempt,) = record["attempts"]
     assert [item["kind"] for item in attempt["repairs"]] == ["fence"]
-    assert {item["kind"] for item in attempt["coerced"]} == {"letter_case", "unknown_key_dropped"}
+    assert [item["kind"] for item in attempt["coerced"]] == [
+        *("unknown_key_dropped", "near_name", "letter_case")
+    ]
     (event,) = events_named(record, "succeeded")
     assert event["repairs"] == attempt["repairs"]
     assert event["coerced"] == attempt["coerced"]

@@ -16,7 +16,7 @@ from plans.models.run import WorkingItem
 from tests.agents.conftest import ASK, CALL_ECHO, FINISH, PLAN, Planner, events_named, work_off
 from tests.plans.driving import let_marks_pass
 
-SLEEPY = PLAN.replace("echo", "no_such_tool")
+FAILING = PLAN.replace("echo", "fail")
 
 
 def pass_time(goal: Goal, seconds: float) -> None:
@@ -36,16 +36,16 @@ def test_a_plan_that_completes_completes_the_goal(planner: Planner) -> None:
 
 
 def test_the_next_cycle_is_told_what_the_last_one_did(planner: Planner) -> None:
-    record = planner.run(SLEEPY, PLAN, mode="plan")
+    record = planner.run(FAILING, PLAN, mode="plan")
 
     assert record["status"] == "completed"
     assert record["cycle"] == 2
-    assert "cycle 1, step_1 (no_such_tool): failed" in planner.prompts[1]
+    assert "cycle 1, step_1 (fail): failed" in planner.prompts[1]
 
 
 @pytest.mark.parametrize("cycles", [1, 2, 3])
 def test_the_cycles_are_bounded_and_the_text_says_failed(planner: Planner, cycles: int) -> None:
-    record = planner.run({"text": SLEEPY, "repeat": True}, mode="plan", max_iterations=cycles)
+    record = planner.run({"text": FAILING, "repeat": True}, mode="plan", max_iterations=cycles)
 
     assert planner.calls == cycles
     assert record["status"] == "failed"

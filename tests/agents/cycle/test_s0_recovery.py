@@ -101,7 +101,7 @@ def test_s0_8_the_first_prompt_holds_no_feedback(planner: Planner) -> None:
 def test_s0_9_the_second_prompt_holds_the_concrete_errors_of_the_first(planner: Planner) -> None:
     planner.run('{"kind": "call_tool",\n "tool": 7}', CALL_ECHO, FINISH)
 
-    assert "line 2 column 10: /tool: Input should be a valid string" in planner.prompts[1]
+    assert "line 2 column 10: /tool: expected a valid string" in planner.prompts[1]
 
 
 def test_s0_10_the_task_returns_normally_and_the_goal_is_degraded(planner: Planner) -> None:

@@ -7,7 +7,7 @@ import pytest
 from agents.lab.parse_lab import ParseTarget, Settings, read_answer
 from diagnostics.ingest.schemas import read_schema
 from failsoft.actions.entries import TOOLSETS
-from failsoft.retry.answers import PLAN
+from failsoft.retry.judging import PLAN
 
 ANYTHING = ParseTarget("anything")
 A_PLAN = ParseTarget("a plan", judge=PLAN)

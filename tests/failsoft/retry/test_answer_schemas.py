@@ -82,3 +82,48 @@ def test_arguments_are_of_one_plain_type_each() -> None:
 
 def test_no_schema_says_items_false() -> None:
     assert '"items": false' not in json.dumps(answer_schema(PlannerSchema.PLAN, TOOLS))
+
+
+def test_nested_arguments_keep_their_types_and_limits() -> None:
+    address = {
+        "type": "object",
+        "properties": {"street": {"type": "string", "minLength": 3}, "floor": {"type": "integer"}},
+        "required": ["street"],
+    }
+    parameters = {
+        "$defs": {"Address": address},
+        "properties": {
+            "to": {"$ref": "#/$defs/Address"},
+            "weights": {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}},
+            "fee": {"anyOf": [{"type": "integer", "exclusiveMaximum": 9}, {"type": "null"}]},
+            "codes": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "unit": {"const": "kg"},
+        },
+        "required": ["to", "weights", "fee", "codes", "unit"],
+    }
+
+    schema = arguments_schema(ToolOffer("ship", "", parameters))
+
+    good = {"to": {"street": "Elm"}, "weights": [1], "fee": 8, "codes": {"text": 1}, "unit": "kg"}
+    jsonschema_rs.validate(schema, good)
+    jsonschema_rs.validate(parameters, good)
+    for name, bad in {
+        "to": {},
+        "weights": [0],
+        "fee": 9,
+        "codes": {"text": "a"},
+        "unit": 1,
+    }.items():
+        assert not jsonschema_rs.is_valid(schema, good | {name: bad}), name
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    tree = {
+        "type": "object",
+        "properties": {"left": {"$ref": "#/$defs/Tree"}},
+        "required": ["left"],
+    }
+    parameters = {"$defs": {"Tree": tree}, "properties": {"root": {"$ref": "#/$defs/Tree"}},
+                  "required": ["root"]}  # fmt: skip
+
+    assert "$ref" not in json.dumps(arguments_schema(ToolOffer("grow", "", parameters)))

@@ -45,6 +45,57 @@ TAKEN: list[tuple[AnswerSchema, str, Any, list[tuple[str, str, int, int]]]] = [
      {"kind": "ask_user", "question": "Which?", "need": "input"},
      [("/need", "letter_case", 1, 52), ("/tool", "unknown_key_dropped", 1, 61)]),
     (NEXT_STEP, '{"kind": "finish", "answer": "ok"}', {"kind": "finish", "answer": "ok"}, []),
+    # other names of arguments, in a tool, beside its name, and in a next step
+    (PLAN, '{"steps": [{"step_id": "a", "tool": {"name": "t", "parameters": {"x": 1}}}]}',
+     {"steps": [{"step_id": "a", "tool": {"name": "t", "args": {"x": 1}}}]},
+     [("/steps/0/tool/parameters", "near_name", 1, 51)]),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "Tool-Input": {"x": 1}}]}',
+     {"steps": [{"step_id": "a", "tool": "t", "args": {"x": 1}}]},
+     [("/steps/0/Tool-Input", "near_name", 1, 42)]),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": {"name": "t", "ARGUMENTS": "{\\"x\\": 1}"}}]}',
+     {"steps": [{"step_id": "a", "tool": {"name": "t", "args": {"x": 1}}}]},
+     [("/steps/0/tool/ARGUMENTS", "near_name", 1, 51),
+      ("/steps/0/tool/ARGUMENTS", "json_string", 1, 64)]),
+    (NEXT_STEP, '{"kind": "call_tool", "tool": "t", "kwargs": {"x": 1}, "Thought": "so"}',
+     {"kind": "call_tool", "tool": "t", "args": {"x": 1}, "thought": "so"},
+     [("/kwargs", "near_name", 1, 36), ("/Thought", "near_name", 1, 56)]),
+    # other names of the order
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t"},\n'
+           '{"step_id": "b", "runAfter": "a", "tool": "t"},\n'
+           '{"step_id": "c", "wait for": ["a"], "tool": "t"},\n'
+           '{"step_id": "d", "Depends-On": null, "tool": "t"}]}',
+     {"steps": [{"step_id": "a", "tool": "t"},
+                {"step_id": "b", "dependencies": ["a"], "tool": "t"},
+                {"step_id": "c", "dependencies": ["a"], "tool": "t"},
+                {"step_id": "d", "dependencies": [], "tool": "t"}]},
+     [("/steps/1/runAfter", "near_name", 2, 18), ("/steps/1/runAfter", "scalar_for_list", 2, 30),
+      ("/steps/2/wait for", "near_name", 3, 18), ("/steps/3/Depends-On", "near_name", 4, 18),
+      ("/steps/3/Depends-On", "null_for_list", 4, 32)]),
+    # any key of ours in another spelling
+    (PLAN, '[{"stepId": 1, "Tool": {"Name": "t"}}]',
+     {"steps": [{"step_id": "1", "tool": {"name": "t"}}]},
+     [("", "bare_list", 1, 1), ("/0/stepId", "near_name", 1, 3), ("/0/Tool", "near_name", 1, 16),
+      ("/0/stepId", "integer_id", 1, 13), ("/0/Tool/Name", "near_name", 1, 25)]),
+    # remarks and nulls say nothing
+    (PLAN, '{"summary": "s", "steps": [{"step_id": "a", "notes": ["n", 1], "when": null,'
+           ' "tool": {"name": "t", "Reason": "r"}}]}',
+     {"steps": [{"step_id": "a", "tool": {"name": "t"}}]},
+     [("/summary", "unknown_key_dropped", 1, 2), ("/steps/0/notes", "unknown_key_dropped", 1, 45),
+      ("/steps/0/when", "unknown_key_dropped", 1, 64),
+      ("/steps/0/tool/Reason", "unknown_key_dropped", 1, 100)]),
+    # a plan within wrappers, and within a plan
+    (PLAN, '{"response": {"plan": {"steps": [{"step_id": "a", "tool": "t"}]}}}',
+     {"steps": [{"step_id": "a", "tool": "t"}]},
+     [("/response", "wrapper_key", 1, 14), ("/response/plan", "wrapper_key", 1, 23)]),
+    (PLAN, '{"steps": {"steps": [{"step_id": "a", "tool": "t"}]}}',
+     {"steps": [{"step_id": "a", "tool": "t"}]}, [("/steps", "wrapper_key", 1, 11)]),
+    (PLAN, '{"goal": "g", "steps": [{"title": "x", "steps": [{"step_id": "a", "tool": "t"}]}]}',
+     {"steps": [{"step_id": "a", "tool": "t"}]},
+     [("/steps", "wrapper_key", 1, 24), ("/steps/0", "wrapper_key", 1, 25),
+      ("/goal", "unknown_key_dropped", 1, 2), ("/steps/0/title", "unknown_key_dropped", 1, 26)]),
+    (PLAN, '{"contract_version": "1.0.0", "plan": [{"step_id": "a", "tool": "t"}]}',
+     {"steps": [{"step_id": "a", "tool": "t"}], "contract_version": "1.0.0"},
+     [("/plan", "wrapper_key", 1, 39), ("/plan", "bare_list", 1, 39)]),
     (DECISION, '{"decision": "PASS", "check_id": "c1"}',
      {"decision": "complete", "check_id": "c1"}, [("/decision", "pass_or_fail", 1, 14)]),
     (DECISION, '{"decision": "Fail"}', {"decision": "incomplete"},
@@ -86,6 +137,26 @@ REFUSED = [
            " {'step_id': 'a', 'tool': 't'},]}\n```", 3, 14),
     (PLAN, '"{\\"steps\\": [{\\"step_id\\": \\"a\\", \\"dependencies\\": [\\"b\\"], '
            '\\"tool\\": \\"t\\"}]}"', 1, 55),
+    # a key that may mean something: in the plan, a step, a tool, beside a wrapper, in a next step
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t"}], "dry_run": true}', 1, 44),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "if": "x > 1"}]}', 1, 42),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": {"name": "t", "timeout": 5}}]}', 1, 51),
+    (PLAN, '{"parallel": false, "plan": {"steps": [{"step_id": "a", "tool": "t"}]}}', 1, 2),
+    (PLAN, '{"dry_run": 1, "list": [{"step_id": "a", "tool": "t"}]}', 1, 2),
+    (NEXT_STEP, '{"kind": "call_tool", "tool": "t", "after": ["step_1"]}', 1, 36),
+    (NEXT_STEP, '{"kind": "finish", "answer": "ok", "tool": "t"}', 1, 36),
+    (NEXT_STEP, '{"KIND": "finish", "kind": "call_tool", "tool": "t"}', 1, 2),
+    # a remark holds text, not a plan
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t"}], "note": {"steps": []}}', 1, 44),
+    # two names of one key
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "args": {}, "params": {"x": 1}}]}', 1, 54),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "deps": [], "after": ["a"]}]}', 1, 54),
+    # an argument list that is no object, under another name
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "input": "hello"}]}', 1, 51),
+    # an example is no answer; of two plans none is the answer
+    (PLAN, '{"error": "no", "example": {"steps": [{"step_id": "a", "tool": "t"}]}}', 1, 1),
+    (PLAN, '{"plan": {"steps": [{"step_id": "a", "tool": "t"}]},'
+           ' "plan_b": {"steps": [{"step_id": "a", "tool": "t"}]}}', 1, 1),
     (NEXT_STEP, '{"kind": "dance"}', 1, 10),
     (NEXT_STEP, '{"tool": "echo"}', 1, 1),
     (NEXT_STEP, '{"kind": "call_tool"}', 1, 1),

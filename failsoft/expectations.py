@@ -1,0 +1,29 @@
+"""What a model of pydantic expects, worded for whoever wrote an invalid value."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_QUOTED = re.compile(r"'([^']*)'")
+_MISSING = "expected this key, which is required"
+
+
+def expectation(error: Mapping[str, Any], value: object = None) -> str:
+    """Return what was expected at the place of an error of pydantic.
+
+    Of the value only the letter case is mentioned, if that is all that differs.
+    """
+    if error["type"] == "missing":
+        return _MISSING
+    text = str(error["msg"]).replace("Input should be ", "expected ", 1)
+    options = _QUOTED.findall(str(error.get("ctx", {}).get("expected", "")))
+    return text + case_hint(value, options)
+
+
+def case_hint(value: object, options: Iterable[object]) -> str:
+    """Return a hint for a text that differs from an option in letter case only, else ""."""
+    if not isinstance(value, str):
+        return ""
+    texts = [option for option in options if isinstance(option, str)]
+    meant = next((text for text in texts if text.casefold() == value.casefold()), None)
+    return "" if meant is None else f'; only the letter case differs from "{meant}"'
