@@ -25,7 +25,7 @@ from diagnostics.queries.trends import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.wording import CAUSE_WORDS, sentence_of
+from diagnostics.verdict.wording import CAUSE_WORDS, onset_of, sentence_of
 
 SAMPLES = 3
 MOST_SLICES = 10
@@ -41,6 +41,7 @@ def facts_of(
     names = list(dict.fromkeys(slice_words(one.slice) for one in slices))
     verdict = incident.latest_verdict
     sentence = sentence_of(verdict)
+    _, low, high = onset_of(verdict) or (None, None, None)
     told = Facts(
         reason=reason,
         project=incident.project.name,
@@ -54,6 +55,8 @@ def facts_of(
         incident=incident.pk,
         path=reverse("incident", args=[incident.pk]),
         onset=incident.onset,
+        onset_low=low if low != high else None,
+        onset_high=high if low != high else None,
         fired_at=incident.fired_at,
         ended_at=incident.cleared_at,
         rate=rate_of(verdict) or _rate_of_slices(slices),

@@ -78,6 +78,9 @@ class Facts(Fact):
     incident: int | None = None
     path: str = ""
     onset: datetime | None = None
+    # Both ends of its 95 % interval, where it is known to no more than that.
+    onset_low: datetime | None = None
+    onset_high: datetime | None = None
     fired_at: datetime | None = None
     ended_at: datetime | None = None
     rate: FactRate | None = None

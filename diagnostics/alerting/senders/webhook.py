@@ -102,6 +102,7 @@ def payload_of(row: Notification) -> dict[str, Any]:
 
 
 _COPIED = (
-    *("project", "severity", "title", "sentence", "incident", "onset", "fired_at", "ended_at"),
+    *("project", "severity", "title", "sentence", "incident", "onset"),
+    *("onset_low", "onset_high", "fired_at", "ended_at"),
     *("rate", "cause", "advice", "rules", "slices", "more_slices"),
 )

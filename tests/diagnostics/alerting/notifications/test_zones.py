@@ -70,6 +70,18 @@ def test_a_mail_has_its_channels_zone_in_subject_text_and_page(incident: Inciden
         assert zones_of(part) == {BERLIN}
 
 
+def test_a_mail_has_the_interval_of_the_onset_in_its_channels_zone(incident: Incident) -> None:
+    ends = {"since_low": "2026-11-22T14:25:00Z", "since_high": "2026-11-22T14:40:00Z"}
+    incident.verdict = {**incident.verdict, "since": "2026-11-22T14:32:00Z", **ends}
+    incident.save()
+    prepare_mail(tell(incident))()
+    message = sent.outbox[-1]
+    assert isinstance(message, EmailMultiAlternatives)
+    for part in (str(message.body), plain(str(message.alternatives[0][0]))):
+        told = " ".join(part.split())
+        assert re.search(r"95 %:? 22 Nov 2026 15:25 Europe/Berlin to .*15:40 Europe/Berlin", told)
+
+
 def test_what_was_said_under_a_digest_is_in_the_zone_too(incident: Incident) -> None:
     make_channel(incident.project, zone=BERLIN, digest_above=0)
     (row,) = happen(incident)
