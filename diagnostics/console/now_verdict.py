@@ -23,7 +23,6 @@ from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.filter_bar import read_filters
 
-MOST_SERIES = 10
 VERSION_OF = {Cause.PROMPT: "prompt_version"}
 
 
@@ -67,7 +66,7 @@ def verdict_task(request: ConsoleRequest) -> HttpResponse:
         request.project,
         stored_form(verdict),
         hit,
-        [slice_words(one._asdict()) for one in series[:MOST_SERIES]],
+        [slice_words(one._asdict()) for one in series],
         now,
         links={"Verdict": back},
     )

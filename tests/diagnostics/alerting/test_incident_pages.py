@@ -249,7 +249,7 @@ def test_the_evidence_of_an_incident_is_a_text_to_copy(
     )
     text = client.get(address, headers={"Accept": "text/plain"})
     assert text["Content-Type"] == "text/plain; charset=utf-8"
-    assert text.content.decode().startswith("# ")
+    assert text.content.decode().startswith("> Code spans and blocks")
     assert f"/incidents/{incident.pk}/" in text.content.decode()
     # Without a script the same text stands on a page.
     assert "<pre" in client.get(address).content.decode()

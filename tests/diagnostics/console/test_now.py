@@ -315,9 +315,9 @@ def test_the_evidence_of_the_verdict_is_a_text_to_copy(
     assert 'href="/verdict/task/" data-copy-from' in page(client)
     answer = client.get("/verdict/task/", headers={"Accept": "text/plain"})
     text = answer.content.decode()
-    assert text.startswith("# Degrading since")
-    assert "- Affected: fake/fake-1" in text
-    assert "Truncated, node" in text
+    assert "\n# `Degrading since" in text
+    assert "- Affected: `fake/fake-1" in text
+    assert "Truncated`, node" in text
     assert "```text\n   not json" in text
     assert "api/v1/verdict?" in text
     assert "Raise the output token budget" in text
