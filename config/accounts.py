@@ -1,7 +1,7 @@
 """Sign-in and sessions; accounts require an invitation or an administrator."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, tzinfo
 from typing import Any
@@ -12,7 +12,8 @@ from allauth.account.internal.flows.login import (
     AUTHENTICATION_METHODS_SESSION_KEY,
     get_authentication_records,
 )
-from allauth.core.internal.ratelimit import Rate, get_cache_key
+from allauth.account.internal.userkit import filter_users_by_email, get_user_by_username
+from allauth.core.internal.ratelimit import Rate, RateLimitUsage, clear, consume, get_cache_key
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import messages
@@ -115,6 +116,8 @@ def _end(request: HttpRequest) -> HttpResponse:
 
 
 logger = structlog.get_logger(__name__)
+# Allauth's name for the limits of failed sign-ins.
+BAD_SIGN_INS = {"app": "allauth.account", "action": "login_failed"}
 
 
 class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # untyped base
@@ -141,13 +144,22 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         """Log the failure without the input: some users type their password as their name."""
         logger.info("sign_in_failed", address=self.get_client_ip(request))
 
-    def _get_login_attempts_cache_key(
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:  # noqa: ANN401
+        """Count a try for each person whose password is checked, whatever was typed for them."""
+        self._login_failed_rl_usage = RateLimitUsage([])
+        for key in attempts_keys(credentials):
+            counted = consume(request, **BAD_SIGN_INS, key=key)
+            if not counted:
+                raise self.validation_error("too_many_login_attempts")
+            self._login_failed_rl_usage.usage += counted.usage
+
+    def _delete_login_attempts_cached_email(
         self,
         request: HttpRequest,
         **credentials: Any,  # noqa: ANN401 - as allauth has it
-    ) -> str:
-        """Return the key by name only: another Host header must not reset the count."""
-        return attempts_key(credentials.get("email", credentials.get("username", "")))
+    ) -> None:
+        for key in attempts_keys(credentials):
+            clear(request, **BAD_SIGN_INS, key=key)
 
 
 def _count_as_confirmed(request: HttpRequest) -> None:
@@ -159,17 +171,28 @@ def _count_as_confirmed(request: HttpRequest) -> None:
     request.session[AUTHENTICATION_METHODS_SESSION_KEY] = records
 
 
-def attempts_key(login: str) -> str:
-    """Return the key that counts failed sign-ins of a name."""
-    return f"sign-in:{login.lower()}"
+def attempts_keys(credentials: Mapping[str, str]) -> list[str]:
+    """Return the keys that count failed sign-ins: of all people that these credentials may mean.
+
+    The same people as allauth asks for their passwords. A name that nobody has is counted by
+    itself, without case and blanks, so that it is locked like any other.
+    """
+    logins = [
+        login for name in ("username", "email") if (login := credentials.get(name, "").strip())
+    ]
+    people = {user.pk for login in logins for user in filter_users_by_email(login, for_login=True)}
+    people |= {user.pk for login in logins if (user := get_user_by_username(login))}
+    unknown = {f"sign-in:{login.casefold()}" for login in logins[:1]}
+    return sorted(map(attempts_key, people) if people else unknown)
+
+
+def attempts_key(person: int) -> str:
+    """Return the key that counts failed sign-ins of a person."""
+    return f"sign-in:#{person}"
 
 
 def attempts_cache_key(rate: Rate, key: str) -> str:
     """Return the cache key of allauth for such a count."""
     # A rate by key does not depend on the request.
     empty_request = HttpRequest()
-    return str(
-        get_cache_key(
-            empty_request, app="allauth.account", action="login_failed", rate=rate, key=key
-        )
-    )
+    return str(get_cache_key(empty_request, **BAD_SIGN_INS, rate=rate, key=key))

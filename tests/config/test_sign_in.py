@@ -3,8 +3,10 @@
 import time
 from io import StringIO
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
 from allauth.usersessions.models import UserSession
@@ -54,6 +56,57 @@ def test_s22_100_bad_sign_ins_lock_the_name_within_10(ada: Any) -> None:
     client = Client(REMOTE_ADDR="192.0.2.200")
     assert sign_in(client).status_code == 200
     assert "_auth_user_id" not in client.session
+
+
+NAMES = ["ada", "ada@example.org", " ADA\t", "Ada@Example.ORG", "\u00a0ada@example.org ", "aDa"]
+
+
+def test_s22_tries_by_name_and_by_address_count_for_the_same_person(ada: Any) -> None:
+    tried = [
+        sign_in(Client(REMOTE_ADDR=f"192.0.2.{at}"), f"wrong {at}", NAMES[at % len(NAMES)])
+        for at in range(12)
+    ]
+    assert ["Too many" in page.content.decode() for page in tried] == [False] * 8 + [True] * 4
+    for name in NAMES:
+        assert sign_in(Client(REMOTE_ADDR="192.0.2.99"), PASSWORD, name).status_code == 200
+    call_command("unlock_sign_in", "ada@example.org")
+    assert sign_in(Client(), PASSWORD, "ada").status_code == 302
+
+
+def test_s22_an_address_of_two_people_counts_for_both(ada: Any) -> None:
+    get_user_model().objects.create_user("bob", "ada@example.org", "another")
+    for at in range(8):
+        name = ("ada@example.org", "ada")[at % 2]
+        sign_in(Client(REMOTE_ADDR=f"192.0.2.{at}"), f"wrong {at}", name)
+    for at in range(4):
+        assert "Too many" not in sign_in(Client(), f"wrong {at}", "bob").content.decode()
+    assert "Too many" in sign_in(Client(), "another", "bob").content.decode()
+
+
+def test_s22_a_name_that_nobody_has_is_locked_alike(ada: Any) -> None:
+    tried = [
+        sign_in(Client(REMOTE_ADDR=f"192.0.2.{at}"), "x", ("eve", " EVE ")[at % 2])
+        for at in range(10)
+    ]
+    assert ["Too many" in page.content.decode() for page in tried] == [False] * 8 + [True] * 2
+
+
+def test_a_person_who_signs_in_is_not_locked_by_their_own_tries(ada: Any) -> None:
+    for at in range(30):
+        assert sign_in(Client(), PASSWORD, NAMES[at % len(NAMES)]).status_code == 302
+
+
+def test_a_new_password_by_mail_opens_the_lock(ada: Any) -> None:
+    EmailAddress.objects.create(user=ada, email=ada.email, verified=True, primary=True)
+    for at in range(20):
+        sign_in(Client(REMOTE_ADDR=f"192.0.2.{at}"), f"wrong {at}", NAMES[at % len(NAMES)])
+    client = Client()
+    client.post("/accounts/password/reset/", {"email": "ada@example.org"})
+    link = next(word for word in mail.outbox[-1].body.split() if "/password/reset/" in word)
+    page = client.get(urlsplit(link).path, follow=True)
+    fresh = "a fresh horse battery staple"
+    client.post(page.request["PATH_INFO"], {"password1": fresh, "password2": fresh})
+    assert sign_in(Client(), fresh, "ada").status_code == 302
 
 
 def test_a_lock_is_opened_by_the_command(ada: Any) -> None:

@@ -9,12 +9,12 @@ from django.core.cache import cache
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
-from config.accounts import attempts_cache_key, attempts_key
+from config.accounts import BAD_SIGN_INS, attempts_cache_key, attempts_key
 from diagnostics.accounts.audit_log import note
 
 
 class Command(BaseCommand):
-    """Reset the failed sign-ins of a name; they also expire after 15 minutes."""
+    """Reset the failed sign-ins of a person; they also expire after 15 minutes."""
 
     help = "Unlock a user after too many failed sign-ins."
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("name", help="user name or mail address")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Reset the counts of the user name and of the mail address."""
+        """Reset the count of a person."""
         name = options["name"]
         if not name:
             # Every user without a mail address would match.
@@ -32,9 +32,8 @@ class Command(BaseCommand):
         user = users.first()
         if user is None:
             raise CommandError(f"user {name!r} not found")
-        for rate in get_rates(app="allauth.account", action="login_failed"):
-            for login in filter(None, (user.username, user.email)):
-                if rate.per == "key":
-                    cache.delete(attempts_cache_key(rate, attempts_key(login)))
+        for rate in get_rates(**BAD_SIGN_INS):
+            if rate.per == "key":
+                cache.delete(attempts_cache_key(rate, attempts_key(user.pk)))
         note(None, "manage.py unlock_sign_in", "sign_in.unlocked", user.username)
         self.stdout.write(f"{user.username} can sign in again.")
