@@ -39,7 +39,13 @@ from failsoft.actions.verdicts import failure_items, judge_calls
 from failsoft.events import CallErrorType
 from failsoft.json_values import JSON, clean_text
 from failsoft.retry.answer_schemas import answer_schema
-from failsoft.retry.answers import Misunderstood, PlannerSchema, Understood, interpret
+from failsoft.retry.answers import (
+    Misunderstood,
+    PlannerSchema,
+    Understood,
+    explain_reasoning,
+    interpret,
+)
 from failsoft.retry.engine import (
     CallFailed,
     Ending,
@@ -136,6 +142,9 @@ class _Shell:
         if reply.completion is None:
             return self._store_failure(row, reply.error)
         parsed, written = self._read(reply.completion)
+        if isinstance(parsed, Misunderstood):
+            tokens = row.output_tokens, row.reasoning_tokens
+            parsed = explain_reasoning(parsed, written, *tokens)
         row.preview = redact(clean_text(written), PREVIEW_BYTES)
         row.repairs = [item.model_dump() for item in parsed.repairs]
         row.coerced = redact_json([item.model_dump() for item in parsed.coerced])

@@ -177,6 +177,8 @@ BY_FAULT: Mapping[str, str] = {
     "enum": "List the allowed values of {place} in the prompt, or allow the new value.",
     "extra": "State in the prompt that no other fields are allowed, or allow {place}.",
     "type": "Show the type of {place} in the prompt's example, or accept the other type.",
+    "tool_unknown": "Name the registered tools in the prompt, or register the missing ones.",
+    "argument_invalid": "Describe {place} in the schema of its tool: type, limits, allowed values.",
 }
 
 

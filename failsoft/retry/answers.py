@@ -1,6 +1,6 @@
 """Parsing of model text into a valid proposal, plan or list of calls, or located errors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ from failsoft.retry.judging import (
     JudgedAnswer,
     any_call,
 )
+from failsoft.retry.mistakes import ONLY_REASONING
 
 
 class PlannerSchema(StrEnum):
@@ -75,6 +76,23 @@ def interpret(
             judged.unknown_tools,
         )
     return Understood(judged.value, outcome.repairs, judged.coerced)
+
+
+def explain_reasoning(
+    answer: Misunderstood, text: str, output_tokens: int | None, reasoning_tokens: int | None
+) -> Misunderstood:
+    """Return an answer without text with reasoning as its cause, if that took tokens."""
+    is_blank = answer.error_type in (ParseErrorType.EMPTY_OUTPUT, ParseErrorType.TRUNCATED)
+    if text.strip() or not is_blank or not reasoning_tokens:
+        return answer
+    is_all = output_tokens is None or reasoning_tokens >= output_tokens
+    spent = f"all {reasoning_tokens:,}" if is_all else f"{reasoning_tokens:,} of {output_tokens:,}"
+    message = (
+        f"expected an answer; {spent} output tokens were reasoning: raise the token limit or"
+        " lower the reasoning effort"
+    )
+    error = ValidationErrorItem(path="", code=ONLY_REASONING, message=message, line=1, column=1)
+    return replace(answer, errors=(error,))
 
 
 @dataclass(frozen=True, slots=True)

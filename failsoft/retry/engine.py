@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
+from failsoft.retry.mistakes import ONLY_REASONING
 from failsoft.retry.policy import RetryConfig
 
 
@@ -191,7 +192,12 @@ def plan_attempt(policy: LadderPolicy, number: int, history: Sequence[Result]) -
 
 
 def _token_allowance(policy: LadderPolicy, invalid: Sequence[Feedback]) -> int:
-    """Return the output limit, doubled after each truncated answer, up to the ceiling."""
-    cuts = sum(item.error_type is ParseErrorType.TRUNCATED for item in invalid)
+    """Return the output limit, doubled after each answer that ran out of it, up to the ceiling."""
+    cuts = sum(map(_ran_out, invalid))
     ceiling = max(policy.max_output_tokens_ceiling, policy.max_output_tokens)
     return min(policy.max_output_tokens << cuts, ceiling)
+
+
+def _ran_out(feedback: Feedback) -> bool:
+    is_truncated = feedback.error_type is ParseErrorType.TRUNCATED
+    return is_truncated or any(error.code == ONLY_REASONING for error in feedback.errors)

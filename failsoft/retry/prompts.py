@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from failsoft.events import ValidationErrorItem
+from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.engine import Feedback, OutputMode, PlannedAttempt
+from failsoft.retry.mistakes import mistakes_in
 
 _TICKS = re.compile(r"`+")
 
@@ -67,7 +68,7 @@ class ToolOffer:
         return "url" in self.properties
 
 
-PROMPT_VERSION = "planner-v2"
+PROMPT_VERSION = "planner-v3"
 MAX_GOAL_CHARACTERS = 32_768
 MAX_CONTEXT_CHARACTERS = 4_000
 MAX_THINGS_CHARACTERS = 10_000
@@ -88,7 +89,8 @@ FORMS = {
     PlannerSchema.PLAN: (
         'The plan: {"steps": [{"step_id": "step_1", "title": "...", "dependencies": [], '
         '"tool": {"name": "...", "args": {...}}}]}',
-        "Ids are step_1, step_2, ... without gaps. A dependency is the id of an earlier step.",
+        "Ids are step_1, step_2, ... without gaps. A dependency is the id of an earlier step. "
+        "There are no other keys.",
     ),
     PlannerSchema.NEXT_STEP: (
         'To run a tool: {"kind": "call_tool", "tool": "...", "args": {...}}',
@@ -112,29 +114,6 @@ SIMPLE_FORMS = {
     ),
     PlannerSchema.ACTIONS: ("Call the tools that carry out the goal.",),
 }
-COMMON_MISTAKES = {
-    PlannerSchema.PLAN: (
-        "text or code fences around the JSON",
-        "comments, trailing commas or single quotes",
-        "a step without step_id or tool, or an id used twice",
-        "a dependency on a step that does not exist, or a circle of dependencies",
-        "leaving out steps with ... or stopping before the last bracket",
-    ),
-    PlannerSchema.NEXT_STEP: (
-        "text or code fences around the JSON",
-        "comments, trailing commas or single quotes",
-        "a kind other than call_tool, ask_user or finish",
-        "more than one JSON object",
-        "args that are not an object",
-    ),
-    PlannerSchema.ACTIONS: (
-        "text instead of calls of tools",
-        "a tool that is not listed",
-        "arguments that are not one JSON object, or without the list of entries",
-        "values that are not among those a field allows",
-        "an id that was made up",
-    ),
-}
 WRITTEN_CALLS = 'Write the calls as {"tool_calls": [{"name": "...", "arguments": {...}}]}'
 _JSON_ONLY = "Answer with the JSON object only."
 _JSON_CORRECTED = "Return only the corrected JSON object."
@@ -148,6 +127,11 @@ ASK_AGAIN = {
     PlannerSchema.NEXT_STEP: _JSON_CORRECTED,
     PlannerSchema.ACTIONS: "Return only the corrected calls of tools.",
 }
+# A model that declines has not used a wrong format: asking for one is futile.
+ASK_WITHOUT = (
+    "Leave out what you decline, and answer for the rest of the goal. "
+    "To decline all of it, say so in one sentence, without an example."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +242,13 @@ def describe_tool(tool: ToolOffer) -> str:
 
 
 def describe_feedback(schema: PlannerSchema, feedback: Feedback | None, *, simplified: bool) -> str:
-    """Return the invalid answer, its errors, common mistakes, and the request to correct it."""
+    """Return the invalid answer, its errors, their kinds, and what to do about them."""
     if feedback is None:
         return ""
     text_limit = MAX_BROKEN_CHARACTERS_SIMPLIFIED if simplified else MAX_BROKEN_CHARACTERS
     shown = feedback.errors[: MAX_ERRORS_SHOWN_SIMPLIFIED if simplified else MAX_ERRORS_SHOWN]
-    mistakes = COMMON_MISTAKES[schema][:2] if simplified else COMMON_MISTAKES[schema]
+    mistakes = mistakes_in(feedback.error_type, [error.code for error in shown])
+    is_refusal = feedback.error_type is ParseErrorType.REFUSAL
     return "\n".join(
         [
             f"Your last answer could not be used ({feedback.error_type.value}). It was:",
@@ -272,7 +257,7 @@ def describe_feedback(schema: PlannerSchema, feedback: Feedback | None, *, simpl
             *(f"- {describe_error(error)}" for error in shown),
             "Common mistakes to avoid:",
             *(f"- {mistake}" for mistake in mistakes),
-            ASK_AGAIN[schema],
+            ASK_WITHOUT if is_refusal else ASK_AGAIN[schema],
         ]
     )
 

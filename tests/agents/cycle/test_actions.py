@@ -143,7 +143,8 @@ def test_an_answer_without_a_usable_call_gets_feedback_and_another_attempt(
     assert event["name"] == "graph.actions.parse_invalid"
     assert event["parse_error_type"] == error_type
     assert planner.calls == 2
-    assert "corrected calls of tools" in planner.prompts[1]
+    asked = "Leave out what you decline" if error_type == "refusal" else "corrected calls of tools"
+    assert asked in planner.prompts[1]
 
 
 WRITTEN = (
