@@ -156,7 +156,8 @@ class _Shell:
         """Return the parsed answer, and its text as written."""
         text, finish_reason = completion.text, completion.finish_reason
         if self.request.schema is not PlannerSchema.ACTIONS:
-            return interpret(text, finish_reason, self.request.schema, call_check()), text
+            check = call_check(self.goal.tools)
+            return interpret(text, finish_reason, self.request.schema, check), text
         toolset = TOOLSETS[self.goal.toolset or ""]
         judged = judge_calls(completion.tool_calls, text, finish_reason, toolset)
         # Stored also when nothing can be applied: the goal then shows what failed.
@@ -204,7 +205,8 @@ class _Shell:
 
     def _store_invalid(self, row: Attempt, parsed: Misunderstood, text: str) -> Result:
         items: JSON = [item.model_dump() for item in parsed.errors]
-        unknown = [(name, nearest_tool(name)) for name in parsed.unknown_tools]
+        known = self.goal.tools
+        unknown = [(name, nearest_tool(name, known)) for name in parsed.unknown_tools]
         self.rows.fail(row, Attempt.State.INVALID, parsed.error_type, items, unknown)
         return Invalid(Feedback(clean_text(text), parsed.error_type, parsed.errors))
 

@@ -166,7 +166,7 @@ def explain_unknown_tool(name: str, known_tools: Collection[str]) -> str:
     """Return what was expected instead of an unknown tool, with the nearest known one."""
     nearest = difflib.get_close_matches(name[:100], known_tools, n=1)
     hint = f"; the nearest is {quote(nearest[0])}" if nearest else ""
-    return f"expected a registered tool, got {quote(name)}{hint}"
+    return f"expected a known tool, got {quote(name)}{hint}"
 
 
 def validate_payload(

@@ -4,7 +4,7 @@ References to steps and to secrets count as of any type: their values are known 
 where the arguments are checked again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -26,14 +26,18 @@ MISSING, UNKNOWN, INVALID = "argument_missing", "argument_unknown", "argument_in
 _CODES = {"missing": MISSING, "extra_forbidden": UNKNOWN}
 
 
-def call_check() -> CallCheck:
-    """Return a check of calls that looks up each tool once."""
+def call_check(only: Collection[str] | None = None) -> CallCheck:
+    """Return a check of calls that looks up each tool once.
+
+    Of the registered tools all are known, or `only` some by name.
+    """
     find = cache(find_tool)
 
     def check(name: str, args: Mapping[str, Any]) -> Sequence[Violation]:
         tool = find(name)
-        if tool is None:
-            return [Violation("", TOOL_UNKNOWN, explain_unknown_tool(name, registered_tools()))]
+        if tool is None or (only is not None and tool.name not in only):
+            known = registered_tools() if only is None else only
+            return [Violation("", TOOL_UNKNOWN, explain_unknown_tool(name, known))]
         return [
             Violation(pointer_of(fault.place), _CODES.get(fault.code, INVALID), fault.message)
             for fault in _faults(tool, args)

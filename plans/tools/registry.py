@@ -14,7 +14,7 @@ tool is a function that takes a pydantic model and, optionally, a CallContext:
 import difflib
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -125,9 +125,9 @@ def offered_tools(project_id: int | None = None) -> list[Tool]:
     return [tool for name, tool in tools if tool.offered and name not in denied]
 
 
-def nearest_tool(name: str) -> str | None:
-    """Return the registered name that is most similar to this one, if any is."""
-    names = registered_tools()
+def nearest_tool(name: str, among: Collection[str] | None = None) -> str | None:
+    """Return the registered name, or one of those given, that is most similar, if any is."""
+    names = registered_tools() if among is None else among
     return next(iter(difflib.get_close_matches(name[:100], names, n=1)), None)
 
 

@@ -103,7 +103,7 @@ def test_an_order_under_another_name_is_kept(planner: Planner, key: str) -> None
          "/steps/0/args/seconds: expected a valid number",
          "an argument of another type or value than its tool takes"),
         (plan(step(1, "slepe", args={"seconds": 1})),
-         '/steps/0/tool: expected a registered tool, got "slepe"; the nearest is "sleep"',
+         '/steps/0/tool: expected a known tool, got "slepe"; the nearest is "sleep"',
          "a tool that is not listed"),
     ],
 )  # fmt: skip
@@ -149,6 +149,15 @@ def test_a_submitted_plan_keeps_its_unknown_keys(planner: Planner) -> None:
     record = planner.finish(planner.submit(mode="plan", plan=given))
 
     assert (record["status"], planner.calls) == ("completed", 0)
+
+
+def test_a_tool_that_the_goal_may_not_use_is_refused(planner: Planner) -> None:
+    record = planner.run(plan(step(1, "sleep")), PLAN, mode="plan", tools=["echo", "template"])
+
+    assert record["outcome"] == "repaired"
+    assert outputs(record) == [{"text": "hi"}]
+    (event,) = events_named(record, "unknown_tool")
+    assert (event["tool"], event["attributes"]) == ("sleep", {})
 
 
 # After a refusal no format is asked for.

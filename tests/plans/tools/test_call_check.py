@@ -139,8 +139,19 @@ def test_a_value_that_differs_in_letter_case_only_is_told_so() -> None:
 def test_an_unknown_tool_is_named_with_the_nearest() -> None:
     assert faults_of("parsel", weight_kg=1) == [("", "tool_unknown")]
     assert (
-        message_of("parsel") == 'expected a registered tool, got "parsel"; the nearest is "parcel"'
+        message_of("parsel") == 'expected a known tool, got "parsel"; the nearest is "parcel"'
     )
+
+
+def test_only_the_tools_that_may_be_called_are_known() -> None:
+    check = call_check(["note", "sleep"])
+
+    assert check("note", {}) == []
+    (fault,) = check("parcel", {"weight_kg": 1})
+    assert (fault.code, fault.message) == (
+        "tool_unknown", 'expected a known tool, got "parcel"',
+    )  # fmt: skip
+    assert check("nots", {})[0].message.endswith('the nearest is "note"')
 
 
 @pytest.mark.parametrize("name", ["broken", "adrift"])
