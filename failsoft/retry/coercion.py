@@ -83,10 +83,10 @@ class SoftenedValue:
 
 
 def says_nothing(key: str, value: object) -> bool:
-    """Whether an unknown key may be dropped: a null, or a remark of text or numbers."""
-    parts = value if isinstance(value, list) else [value]
-    is_plain = not any(isinstance(part, dict | list) for part in parts)
-    return value is None or (is_plain and plain_name(key) in REMARKS)
+    """Whether an unknown key may be dropped: a null, or a remark that holds no plan."""
+    return value is None or (
+        plain_name(key) in REMARKS and not any(True for _ in _ways_to_plans(value, MAX_WRAPPERS))
+    )
 
 
 def soften_proposal(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON

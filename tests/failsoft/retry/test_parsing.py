@@ -83,6 +83,9 @@ TAKEN: list[tuple[AnswerSchema, str, Any, list[tuple[str, str, int, int]]]] = [
      [("/summary", "unknown_key_dropped", 1, 2), ("/steps/0/notes", "unknown_key_dropped", 1, 45),
       ("/steps/0/when", "unknown_key_dropped", 1, 64),
       ("/steps/0/tool/Reason", "unknown_key_dropped", 1, 100)]),
+    (PLAN, '{"reasoning": {"draft": "d", "doubts": ["x", {"y": 1}]},'
+           ' "steps": [{"step_id": "a", "tool": "t"}]}',
+     {"steps": [{"step_id": "a", "tool": "t"}]}, [("/reasoning", "unknown_key_dropped", 1, 2)]),
     # a plan within wrappers, and within a plan
     (PLAN, '{"response": {"plan": {"steps": [{"step_id": "a", "tool": "t"}]}}}',
      {"steps": [{"step_id": "a", "tool": "t"}]},
@@ -146,7 +149,9 @@ REFUSED = [
     (NEXT_STEP, '{"kind": "call_tool", "tool": "t", "after": ["step_1"]}', 1, 36),
     (NEXT_STEP, '{"kind": "finish", "answer": "ok", "tool": "t"}', 1, 36),
     (NEXT_STEP, '{"KIND": "finish", "kind": "call_tool", "tool": "t"}', 1, 2),
-    # a remark holds text, not a plan
+    # a remark holds no plan
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t"}], "notes": [{"also": [{"tool": "t"}]}]}',
+     1, 44),
     (PLAN, '{"steps": [{"step_id": "a", "tool": "t"}], "note": {"steps": []}}', 1, 44),
     # two names of one key
     (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "args": {}, "params": {"x": 1}}]}', 1, 54),

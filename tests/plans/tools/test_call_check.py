@@ -138,9 +138,7 @@ def test_a_value_that_differs_in_letter_case_only_is_told_so() -> None:
 
 def test_an_unknown_tool_is_named_with_the_nearest() -> None:
     assert faults_of("parsel", weight_kg=1) == [("", "tool_unknown")]
-    assert (
-        message_of("parsel") == 'expected a known tool, got "parsel"; the nearest is "parcel"'
-    )
+    assert message_of("parsel") == 'expected a known tool, got "parsel"; the nearest is "parcel"'
 
 
 def test_only_the_tools_that_may_be_called_are_known() -> None:
