@@ -26,6 +26,7 @@ OUTCOME: dict[str, Tone] = {
     "ok_first": "good",
     "recovered": "good",
     "repaired": "good",
+    "unchecked": "quiet",
     "degraded": "bad",
     "stubbed": "bad",
     "circuit_open": "bad",
@@ -42,6 +43,7 @@ WORDS = {
 ATTEMPT: dict[str, Tone] = {
     "calling": "live",
     "valid": "good",
+    "unchecked": "quiet",
     "invalid": "bad",
     "call_failed": "bad",
 }

@@ -29,7 +29,14 @@ from diagnostics.store.aggregation import waiting as deltas_waiting
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
 from diagnostics.store.retention import storage_sizes
-from diagnostics.store.rollups import CALL_ERRORS, INVALID, LATENCY, LATENCY_BOUNDS_MS, OUTCOMES
+from diagnostics.store.rollups import (
+    CALL_ERRORS,
+    INVALID,
+    LATENCY,
+    LATENCY_BOUNDS_MS,
+    OUTCOMES,
+    UNCHECKED,
+)
 from diagnostics.store.sql import statement
 from diagnostics.verdict.statuses import ProjectStatus, read_row
 from failsoft.events import EventKind
@@ -69,6 +76,11 @@ COUNTERS = (
     ),
     ("failsoft_repaired_answers", "json_repaired", "Answers whose JSON the parser repaired."),
     ("failsoft_coerced_answers", "coerced", "Answers with a value taken leniently."),
+    (
+        "failsoft_altered_answers",
+        "ok_altered",
+        "Answers valid at the first attempt whose reading changed a value.",
+    ),
     ("failsoft_simplified_answers", "simplified", "Good answers to a simplified prompt."),
     ("failsoft_retry_milliseconds", "retry_ms", "Time in calls beyond the first."),
 )
@@ -80,7 +92,18 @@ LABELLED = (
         {k.value: "degraded_events" if k is EventKind.DEGRADED else k.value for k in EventKind},
         "Events stored, by kind.",
     ),
-    ("failsoft_runs", "outcome", {name: name for name in OUTCOMES}, "Runs, by outcome."),
+    (
+        "failsoft_runs",
+        "outcome",
+        {**{name: name for name in OUTCOMES}, "unchecked": "unchecked_runs"},
+        "Runs, by outcome.",
+    ),
+    (
+        "failsoft_unchecked_answers",
+        "reason",
+        {name.removeprefix("unchecked_"): name for name in UNCHECKED},
+        "Answers that nothing checked, by reason.",
+    ),
     (
         "failsoft_invalid_answers",
         "type",
@@ -173,6 +196,7 @@ def _derive(row: Mapping[str, int]) -> Mapping[str, int]:
         "retries_recovered": sum(row[name] for name in good),
         "provider_error": errors,
         "parse_invalid": row["invalid"],
+        "unchecked_runs": row["runs"] - sum(row[name] for name in OUTCOMES),
         # Posted outcomes are runs, not events.
         "degraded_events": row["events"] - other_events,
     }

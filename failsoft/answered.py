@@ -52,7 +52,8 @@ class AnsweredCall(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
-    name: Short | None = None
+    # Whatever the model wrote: a broken call counts as a failure, it is not refused.
+    name: AnswerText | None = None
     arguments: AnswerText | dict[str, Any] | None = None
 
 
@@ -118,6 +119,12 @@ class PostedAnswer(BaseModel):
         if NAME.fullmatch(value) is None:
             raise PydanticCustomError("event_name", "answered, or graph.<node>.answered")
         return value
+
+    @field_validator("finish_reason", "served_model", "system_fingerprint", mode="before")
+    @classmethod
+    def _empty_is_null(cls, value: object) -> object:
+        """Take the empty fields of a response as missing."""
+        return None if value == "" else value
 
     @field_validator("tool_calls", "tools", mode="before")
     @classmethod

@@ -44,6 +44,14 @@ class ParseErrorType(StrEnum):
     OTHER = "other"
 
 
+class UncheckedReason(StrEnum):
+    """Why nothing checked the answer of a success: it is a call, but no first pass."""
+
+    NO_SCHEMA = "no_schema"
+    NO_ANSWER = "no_answer"
+    OVER_BUDGET = "over_budget"
+
+
 class CallErrorType(StrEnum):
     """Why a call returned no answer; never a parse failure."""
 
@@ -241,6 +249,7 @@ class PostedEvent(_Part):
     output_tokens: Count | None = None
     reasoning_tokens: Count | None = None
     attributes: Attributes = Field(default_factory=dict)
+    unchecked: UncheckedReason | None = None
 
     @property
     def kind(self) -> EventKind:
@@ -298,6 +307,8 @@ class PostedEvent(_Part):
         for field in REQUIRED_FIELDS[kind]:
             if getattr(self, field) is None:
                 raise field_error(field, "missing", f"{kind} events need {field}")
+        if self.unchecked is not None and kind is not EventKind.SUCCEEDED:
+            raise field_error("unchecked", "not_succeeded", f"a {kind} event was checked")
         if kind is EventKind.DEGRADED:
             reasons = {f"{node}_parse_failed", *DEGRADED_REASONS}
             if self.reason not in reasons:

@@ -78,6 +78,8 @@ def _ends(project_id: int, failures: Sequence[Event]) -> Mapping[tuple[str, int,
 
 
 def _outcome(end: Event) -> str:
+    if end.unchecked:
+        return "unchecked"
     if end.kind == "succeeded":
         return "ok_first" if end.attempt == 1 else "repaired"
     known = {"circuit_open", "provider_failed", "budget_exhausted"}

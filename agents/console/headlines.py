@@ -116,6 +116,8 @@ def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[
     if states[-1] == "valid":
         first = len(states) == 1
         return "good", "Valid at the first attempt" if first else f"Recovered after {attempted}"
+    if states[-1] == "unchecked":
+        return "quiet", f"Unchecked after {attempted}: nothing checked the answer"
     return "warn", f"{attempted.capitalize()}, none valid so far"
 
 

@@ -66,7 +66,7 @@ def _told(event: Event, payload: EventPayload | None) -> Attempt:
     fields["max_output_tokens"] = payload.max_output_tokens if payload else None
     attempt = Attempt(
         attempt=event.attempt or 1,
-        state=STATE_OF[event.kind],
+        state="unchecked" if event.unchecked else STATE_OF[event.kind],
         called_at=event.occurred_at,
         error_type=event.parse_error_type or event.call_error_type,
         simplified=bool(event.is_simplified),

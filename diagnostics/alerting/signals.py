@@ -70,8 +70,9 @@ _TOKENS = ("retry_input_tokens", "retry_output_tokens")
 MEASURED: Mapping[Signal, Measured] = {
     Signal.DEGRADED_RATIO: Measured(("degraded", "runs"), lambda row: (row[0], row[1])),
     Signal.DEGRADED_COUNT: Measured(("degraded", "runs"), lambda row: (row[0], row[1])),
+    # What nothing checked is no first pass, and no failure either.
     Signal.FIRST_PASS_FAILURE_RATIO: Measured(
-        ("ok_first", "runs"), lambda row: (row[1] - row[0], row[1])
+        ("repaired", "degraded", "runs"), lambda row: (row[0] + row[1], row[2])
     ),
     Signal.REPAIR_SUCCESS_RATIO: Measured(
         ("retries_failed", *_GOOD), lambda row: (row[0], sum(row))

@@ -25,7 +25,9 @@ class SeriesKey(NamedTuple):
 class RunCounts:
     """Counts of one series in one window.
 
-    A run ends in exactly one `succeeded` or `degraded` event.
+    A run ends in exactly one `succeeded` or `degraded` event. The answers that nothing checked
+    are in neither `first_pass` nor `repaired`, and `altered` counts the first passes whose
+    reading changed a value.
     """
 
     runs: int = 0
@@ -34,6 +36,13 @@ class RunCounts:
     repaired: int = 0
     retry_tokens: int = 0
     retry_milliseconds: int = 0
+    unchecked: int = 0
+    altered: int = 0
+
+    @property
+    def checked(self) -> int:
+        """The runs that did not end with an unchecked answer."""
+        return self.first_pass + self.repaired + self.degraded
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +54,25 @@ class Rates:
     degraded_high: float | None
     first_pass_rate: float | None
     repair_success_rate: float | None
+    unaltered_rate: float | None
 
 
 def rate_series(counts: RunCounts) -> Rates:
     """Turn the counts of a window into rates.
 
-    Repair success is repaired runs over the runs whose first attempt failed.
+    First passes are of the checked runs. Repair success is repaired runs over the runs whose
+    first attempt failed.
     """
     if counts.runs == 0:
-        return Rates(None, None, None, None, None)
+        return Rates(None, None, None, None, None, None)
     low, high = wilson_interval(counts.degraded, counts.runs)
     return Rates(
         degraded_rate=counts.degraded / counts.runs,
         degraded_low=low,
         degraded_high=high,
-        first_pass_rate=counts.first_pass / counts.runs,
-        repair_success_rate=_share(counts.repaired, counts.runs - counts.first_pass),
+        first_pass_rate=_share(counts.first_pass, counts.checked),
+        repair_success_rate=_share(counts.repaired, counts.repaired + counts.degraded),
+        unaltered_rate=_share(counts.first_pass - counts.altered, counts.checked),
     )
 
 

@@ -63,6 +63,10 @@ class SeriesItem(Resource):
     valid_but_worse_high: Share | None
     retry_tokens: int
     retry_seconds: Share
+    unaltered_rate: Annotated[
+        Share | None, Field(description="first passes whose reading changed no value")
+    ]
+    unchecked: Annotated[int, Field(description="answers that nothing checked")]
     counted: Annotated[Literal["runs", "calls"], Field(description="what `runs` counts")]
     since: datetime | None
     since_low: datetime | None
@@ -219,6 +223,7 @@ def describe_series(status: SeriesStatus, counts: RunCounts, worse: Side) -> dic
         valid_but_worse_high=high,
         retry_tokens=counts.retry_tokens,
         retry_seconds=counts.retry_milliseconds / 1000,
+        unchecked=counts.unchecked,
         counted=COUNTED[status.unit],
         since=status.since,
         since_low=onset.low if onset else None,

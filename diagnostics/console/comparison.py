@@ -27,8 +27,10 @@ LONGEST_NAME = 60
 RATES = (
     ("degraded", "Degraded", "runs", True),
     ("failed", "Failed calls", "calls", True),
-    ("first_pass", "First pass", "runs", False),
+    ("first_pass", "First pass", "checked runs", False),
+    ("unaltered", "First pass, unaltered", "checked runs", False),
     ("repaired", "Recovered", "failed first", False),
+    ("unchecked", "Unchecked", "calls", True),
 )
 
 
@@ -110,7 +112,7 @@ def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
     """Return the kinds, the clear differences first, each by its size."""
     differences = []
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
-        sides = Side(a.of_kind(kind), a.calls), Side(b.of_kind(kind), b.calls)
+        sides = a.side_of(kind), b.side_of(kind)
         differences.append(difference_of(kind_filter(kind), noun, *sides, kind=kind))
     differences.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
     return differences[:MOST_KINDS]

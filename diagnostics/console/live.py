@@ -41,6 +41,8 @@ class TailRow:
     @property
     def tone(self) -> Tone:
         """The tone of its kind."""
+        if self.event.unchecked:
+            return "quiet"
         return TONES.get(self.event.kind, "bad")
 
     @property
@@ -48,7 +50,7 @@ class TailRow:
         """Its kind, as it is typed in a filter."""
         event = self.event
         if event.kind == "succeeded":
-            return "valid"
+            return "unchecked" if event.unchecked else "valid"
         return event.parse_error_type or event.call_error_type or event.reason or event.kind
 
 

@@ -5,22 +5,25 @@
    its answer: the tool is named like the schema's title, or the two share a property.
 2. A text is checked against the schema of its node, else against the one in its request.
 3. Of several calls the first invalid one decides.
+4. Whatever was expected, an answer is invalid if there is nothing to use: no text and no call,
+   thinking alone, cut off, withheld, a tool that was not offered, a call written as text.
 """
 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from difflib import get_close_matches
+from functools import cached_property, lru_cache
 from time import thread_time
 from typing import Any, NamedTuple
 
 import jiter
 
 from diagnostics.ingest.agent_schemas import schemas_for
-from diagnostics.ingest.models import AgentSchema
+from diagnostics.ingest.models import AgentSchema, SpanVerdict
 from diagnostics.ingest.otlp.answers import CalledTool
 from diagnostics.ingest.otlp.attributes import slug
-from diagnostics.ingest.otlp.mapping import Draft
+from diagnostics.ingest.otlp.mapping import UNUSABLE, Draft
 from diagnostics.ingest.schemas import (
     CompiledSchema,
     OverBudgetError,
@@ -30,13 +33,22 @@ from diagnostics.ingest.schemas import (
     read_schema,
 )
 from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
-from failsoft.events import ParseErrorType
+from failsoft.events import ParseErrorType, UncheckedReason, ValidationErrorItem
 from failsoft.json_values import clean_json
-from failsoft.parsing.makers import CUT, ending_of
+from failsoft.parsing.faults import Lines
+from failsoft.parsing.makers import CUT, Ending, call_markup
 
-# Per request; further answers are stored unchecked.
+# Per request; further answers count as unchecked.
 JUDGING_SECONDS = 1.0
 NO_ARGUMENTS = "{}"
+LONGEST_NAME = 200
+# The types of an answer that may have no content.
+NOTHING = frozenset({ParseErrorType.EMPTY_OUTPUT, ParseErrorType.TRUNCATED})
+CUT_CALL = ValidationErrorItem(
+    path="",
+    code=ParseErrorType.TRUNCATED,
+    message="expected whole arguments; the answer was cut off",
+)
 
 
 class ExpectedAnswer(NamedTuple):
@@ -50,24 +62,30 @@ class ExpectedAnswer(NamedTuple):
 ANY_VALUE = ExpectedAnswer(None)
 
 
-class UncheckedError(Exception):
-    """an answer takes more time than its request has left"""
-
-
 class AnswerVerdicts:
     """Checks the answers of one request within a time budget."""
 
     def __init__(self, project_id: int, drafts: Iterable[Draft]) -> None:
         """Load the registered schemas of the nodes and tools of these drafts."""
+        self._project_id = project_id
         self._until = thread_time() + JUDGING_SECONDS
         nodes = {name for draft in drafts for name in _names_of(draft)}
         self._registered = schemas_for(project_id, nodes) if nodes else {}
 
     def judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
-        """Return the verdict on a draft's answer; None if nothing is expected of it.
+        """Return the verdict on a draft's answer.
 
-        Raises UncheckedError.
+        It is None if nothing checked the answer; then the draft says why.
         """
+        try:
+            draft, verdict = self._judge(draft)
+        except OverBudgetError:
+            return replace(draft, unchecked=UncheckedReason.OVER_BUDGET), None
+        if verdict is None and not draft.is_reported:
+            draft = replace(draft, unchecked=self._missing(draft))
+        return draft, verdict
+
+    def _judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
         if not draft.is_open:
             return draft, None
         if not draft.answer.calls:
@@ -79,19 +97,44 @@ class AnswerVerdicts:
         answer = draft.answer._replace(calls=(call,), text=None)
         return _with_schema_names(replace(draft, answer=answer), expected), verdict
 
-    def lacks_answer(self, draft: Draft) -> bool:
-        """Whether a successful call should have an answer and the telemetry has none."""
-        is_silent = draft.kind is None and not (draft.answer.is_known or draft.is_error)
-        is_silent = is_silent and "parse_error_type" not in draft.fields
-        return is_silent and self._text_expectation(draft) is not None
+    def _missing(self, draft: Draft) -> UncheckedReason | None:
+        """Return what is missing for a check: a schema, or the answer."""
+        is_expected = self._text_expectation(draft) is not None
+        # Calls of tools are checked without a schema, too.
+        if (is_expected or draft.ending is Ending.TOOL_CALLS) and self._are_in_log_records:
+            return None
+        return UncheckedReason.NO_ANSWER if is_expected else UncheckedReason.NO_SCHEMA
+
+    @cached_property
+    def _are_in_log_records(self) -> bool:
+        return has_log_verdicts(self._project_id)
 
     def _judge_text(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
         expected = self._text_expectation(draft)
-        if not draft.has_failed and (expected is None or not draft.answer.is_known):
+        if expected is None:
+            verdict = self._judge_free_text(draft)
+        elif draft.answer.is_known or draft.has_failed:
+            draft = _with_schema_names(draft, expected)
+            verdict = self._within_budget(draft.answer.text or "", draft, expected)
+        else:
             return draft, None
-        expected = expected or ANY_VALUE
-        verdict = self._within_budget(draft.answer.text or "", draft, expected)
-        return _with_schema_names(draft, expected), verdict
+        if draft.is_thinking_alone and verdict is not None and verdict.error_type in NOTHING:
+            return draft, replace(verdict, errors=(_thinking_alone(draft, verdict),))
+        is_right = verdict is not None and verdict.error_type is None
+        if is_right and expected is not None and expected.schema is not None:
+            return draft, verdict
+        return draft, _written_call(draft) or verdict
+
+    def _judge_free_text(self, draft: Draft) -> SchemaVerdict | None:
+        """Return why a text is unusable of which nothing is expected."""
+        text = draft.answer.text or ""
+        is_odd = draft.has_failed or draft.ending in CUT
+        if not (is_odd or _may_be_empty(text)):
+            return None
+        verdict = self._within_budget(text, draft, ANY_VALUE)
+        if is_odd:
+            return verdict if verdict.error_type else None
+        return verdict if verdict.error_type == ParseErrorType.EMPTY_OUTPUT else None
 
     def _text_expectation(self, draft: Draft) -> ExpectedAnswer | None:
         if (expected := self._registered_for(draft.node)) is not None:
@@ -102,16 +145,20 @@ class AnswerVerdicts:
 
     def _judge_call(self, draft: Draft, call: CalledTool) -> tuple[ExpectedAnswer, SchemaVerdict]:
         expected = self._call_expectation(draft, call)
+        if draft.ending not in UNUSABLE and not _is_offered(draft, call):
+            return expected, _unknown_tool(draft, call)
         text = call.arguments if call.arguments.strip() else NO_ARGUMENTS
         verdict = self._within_budget(text, draft, expected)
-        if verdict.error_type and ending_of(draft.finish_reason) in CUT:
-            # Arguments sent as an object parse even if they were cut off.
+        if draft.ending in CUT and verdict.error_type:
             verdict = replace(verdict, error_type=ParseErrorType.TRUNCATED)
+        elif draft.ending in CUT and call is draft.answer.calls[-1] and not call.is_text:
+            # It parses even if it was cut off.
+            verdict = SchemaVerdict(ParseErrorType.TRUNCATED, (CUT_CALL,))
         return expected, verdict
 
     def _call_expectation(self, draft: Draft, call: CalledTool) -> ExpectedAnswer:
-        if (schema := _compile_request_schema(draft.tools.get(call.name or ""))) is not None:
-            return ExpectedAnswer(schema, call.name)
+        if (schema := _compile_request_schema(draft.tools.get(call.name))) is not None:
+            return ExpectedAnswer(schema, (call.name or "")[:LONGEST_NAME] or None)
         if (registered := self._registered_for(slug(call.name) or "")) is not None:
             return registered
         expected = self._registered_for(draft.node)
@@ -125,12 +172,55 @@ class AnswerVerdicts:
         return ExpectedAnswer(schema, schema.title or row.node, row.version)
 
     def _within_budget(self, text: str, draft: Draft, expected: ExpectedAnswer) -> SchemaVerdict:
-        if thread_time() > self._until:
-            raise UncheckedError(UncheckedError.__doc__)
-        try:
-            return judge(text, draft.verdict_reason, expected.schema)
-        except OverBudgetError as error:
-            raise UncheckedError(UncheckedError.__doc__) from error
+        # What is empty or has failed anyhow takes no time.
+        if thread_time() > self._until and text.strip() and not draft.has_failed:
+            raise OverBudgetError(OverBudgetError.__doc__)
+        return judge(text, draft.verdict_reason, expected.schema)
+
+
+def _may_be_empty(text: str) -> bool:
+    """Whether a text is empty, or may be a block of thinking alone."""
+    inner = text.strip()
+    return not inner or inner[0] in "<[◁" or inner[-1] in ">]▷"
+
+
+def _thinking_alone(draft: Draft, verdict: SchemaVerdict) -> ValidationErrorItem:
+    message = f"expected an answer; all {draft.reasoning_tokens} output tokens were reasoning"
+    return ValidationErrorItem(path="", code=verdict.error_type, message=message)
+
+
+def _written_call(draft: Draft) -> SchemaVerdict | None:
+    """Return the fault of a tool call in the text of an answer to a request with tools."""
+    text = draft.answer.text or ""
+    at = call_markup(text) if draft.tools else None
+    if at is None or _reads_strictly(text) is not None:
+        return None
+    line, column = Lines(text).place(at)
+    code, message = ParseErrorType.NOT_JSON, "expected a tool call; this is one written as text"
+    fault = ValidationErrorItem(path="", code=code, message=message, line=line, column=column)
+    return SchemaVerdict(code, (fault,))
+
+
+def _is_offered(draft: Draft, call: CalledTool) -> bool:
+    """Whether the request offered a tool, as far as its tools are told."""
+    if not (call.name or "").strip():
+        return call.name is None and not draft.tools
+    return not draft.tools or call.name in draft.tools or None in draft.tools
+
+
+def _unknown_tool(draft: Draft, call: CalledTool) -> SchemaVerdict:
+    name = (call.name or "")[:LONGEST_NAME]
+    offered = [tool for tool in draft.tools if tool is not None]
+    nearest = get_close_matches(name, offered, 1)
+    hint = f"; the nearest is {nearest[0]}" if nearest else ""
+    message = f"expected a tool that was offered, got {name or 'no name'}{hint}"
+    fault = ValidationErrorItem(path="", code="tool_unknown", message=message)
+    return SchemaVerdict(ParseErrorType.SCHEMA_INVALID, (fault,))
+
+
+def has_log_verdicts(project_id: int) -> bool:
+    """Whether log records have recently carried answers, so that spans carry none."""
+    return SpanVerdict.objects.filter(project_id=project_id).exists()
 
 
 def _names_of(draft: Draft) -> Iterator[str]:
@@ -153,12 +243,17 @@ def _is_answer(call: CalledTool, expected: ExpectedAnswer) -> bool:
         return False
     if slug(call.name) == slug(expected.schema.title) is not None:
         return True
-    try:
-        value = jiter.from_json(call.arguments.encode("utf-8", "surrogatepass"))
-    except ValueError:
-        return False
+    value = _reads_strictly(call.arguments)
     keys = value if isinstance(value, dict) else ()
     return any(f"/properties/{key}" in expected.schema.nodes for key in keys)
+
+
+def _reads_strictly(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return the value of a JSON text; None for any other."""
+    try:
+        return jiter.from_json(text.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return None
 
 
 def _compile_request_schema(document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from diagnostics.rest.resources import Json, Paged, Resource
 from diagnostics.store.models import Event, EventPayload
-from failsoft.events import EventKind, ParseErrorType
+from failsoft.events import EventKind, ParseErrorType, UncheckedReason
 
 
 class EventResource(Resource):
@@ -52,6 +52,7 @@ class EventResource(Resource):
     output_tokens: int | None
     reasoning_tokens: int | None = Field(description="part of `output_tokens`")
     attributes: Json
+    unchecked: UncheckedReason | None = Field(description="why nothing checked the answer")
     sampled_out: bool = Field(description="the preview was not kept")
 
 

@@ -58,12 +58,12 @@ class ImportReport:
                     ("refused for another reason", receipt.rejected - len(receipt.refusals)),
                     ("names a model and is not a known call", receipt.not_understood),
                     ("an evaluation that says neither good nor bad", receipt.unclear),
-                    ("a call without the text of its answer", receipt.unanswered),
-                    ("an answer that was not checked", receipt.not_judged),
                 )
                 if count > 0
             }
         )
+        for row in receipt.said_unchecked:
+            self.reasons[f"an answer that was not checked: {row.problem}"] += row.count
 
 
 @dataclass(frozen=True, slots=True)

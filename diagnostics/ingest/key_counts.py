@@ -27,7 +27,7 @@ logger = structlog.get_logger(__name__)
 
 OUTCOMES = (
     *("stored", "duplicate", "conflict", "invalid", "rejected"),
-    *("unanswered", "unchecked", "not_understood"),
+    *("unchecked", "not_understood"),
 )
 # Statuses in responses that are counted under another name here.
 NAMES = {"created": "stored"}
@@ -50,8 +50,7 @@ class ItemCounts:
     conflict: int = 0
     invalid: int = 0
     rejected: int = 0
-    # In addition to the others: of stored calls, and of items without an event.
-    unanswered: int = 0
+    # In addition to the others: of stored answers, and of items without an event.
     unchecked: int = 0
     not_understood: int = 0
 

@@ -247,9 +247,8 @@ class KeyMinute(models.Model):
     conflict = models.BigIntegerField(default=0)
     invalid = models.BigIntegerField(default=0)
     rejected = models.BigIntegerField(default=0)
-    # Of OpenTelemetry items: calls without the expected answer, answers that were not checked,
-    # and items that name a model but are not a known kind of call.
-    unanswered = models.BigIntegerField(default=0, db_default=0)
+    # Of the stored ones: answers that nothing checked. Of OpenTelemetry items: those that name
+    # a model but are not a known kind of call.
     unchecked = models.BigIntegerField(default=0, db_default=0)
     not_understood = models.BigIntegerField(default=0, db_default=0)
 

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from diagnostics.ingest.answer_verdicts import AnswerVerdicts, UncheckedError
-from diagnostics.ingest.otlp.answers import read_message
-from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, known_answer, make_event
+from diagnostics.ingest.answer_verdicts import AnswerVerdicts
+from diagnostics.ingest.otlp.answers import Answer, read_message
+from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, make_event
 from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import Span
 from diagnostics.rest.batches import RefusedItem, read_item
@@ -31,7 +31,6 @@ class JudgedAnswers:
 
     events: list[PostedEvent | RefusedItem] = field(default_factory=list)
     unplaced: dict[UUID, Span] = field(default_factory=dict)
-    unchecked: int = 0
 
 
 def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAnswers:
@@ -45,7 +44,7 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
         if isinstance(answer, RefusedItem):
             judged.events.append(answer)
             continue
-        event = _judge(judged, verdicts, next(unjudged), project_id)
+        event = _judge(verdicts, next(unjudged), project_id)
         judged.events.append(event)
         if answer.attempt is None and isinstance(event, PostedEvent):
             judged.unplaced[event.event_id] = _span_of(answer)
@@ -58,6 +57,7 @@ def draft_answer(answer: PostedAnswer) -> Draft:
     left_out = {*ANSWER_PARTS, "event_id", "name", "error"}
     fields = answer.model_dump(by_alias=True, exclude_none=True, exclude=left_out)
     call = ModelCall(finish_reason=answer.finish_reason, answer=read_message(parts))
+    posted = call.answer or Answer()
     request_attributes = {
         key: parts[name] for name, key in ATTRIBUTE_NAMES.items() if parts.get(name)
     }
@@ -67,7 +67,8 @@ def draft_answer(answer: PostedAnswer) -> Draft:
         slot=CALL,
         kind=None,
         fields=fields,
-        answer=known_answer(call),
+        # Nothing is left out: what is not there is empty.
+        answer=posted if posted.calls else posted._replace(text=posted.text or ""),
         error=answer.error,
         is_error=answer.error is not None,
         stored_id=answer.event_id,
@@ -82,14 +83,8 @@ def _read(item: Mapping[str, JSON]) -> PostedAnswer | RefusedItem:
     return read_item(others, PostedAnswer, parts)
 
 
-def _judge(
-    judged: JudgedAnswers, verdicts: AnswerVerdicts, draft: Draft, project_id: int
-) -> PostedEvent | RefusedItem:
-    verdict = None
-    try:
-        draft, verdict = verdicts.judge(draft)
-    except UncheckedError:
-        judged.unchecked += 1
+def _judge(verdicts: AnswerVerdicts, draft: Draft, project_id: int) -> PostedEvent | RefusedItem:
+    draft, verdict = verdicts.judge(draft)
     try:
         return make_event(draft, project_id, verdict)
     except ValidationError as error:

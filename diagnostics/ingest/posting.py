@@ -12,13 +12,12 @@ from diagnostics.ingest.posted_answers import JudgedAnswers, judge_answers
 from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_shape, shape_item
 from diagnostics.ingest.recording import RecordStatus
 from diagnostics.ingest.span_runs import record_calls
+from diagnostics.ingest.unchecked import count_unchecked, rows_of
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_events
 from failsoft.answered import is_answered
 from failsoft.events import PostedEvent
 from failsoft.json_values import JSON
-
-UNCHECKED = "{} answers were stored unchecked: checking takes longer than one request may"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,6 @@ class PostedBatch:
 
     items: list[StoredItem | RefusedItem]
     warnings: list[dict[str, str]]
-    unchecked: int
 
 
 def post_items(
@@ -68,7 +66,7 @@ def post_items(
         else _without_derived_id(item, shaped.get(index))
         for index, item in enumerate(checked)
     ]
-    return PostedBatch(stored, _warnings(shaped, judged.unchecked), judged.unchecked)
+    return PostedBatch(stored, _warnings(shaped, judged.events))
 
 
 def _record(
@@ -117,9 +115,11 @@ def _without_derived_id(item: RefusedItem, shaped: ShapedItem | None) -> Refused
     return RefusedItem(None, item.errors)
 
 
-def _warnings(shaped: Mapping[int, ShapedItem], unchecked: int) -> list[dict[str, str]]:
-    warnings = describe_unknown(shaped)
-    if unchecked:
-        message = UNCHECKED.format(unchecked)
-        warnings.append({"path": "", "code": "unchecked", "message": message})
-    return warnings
+def _warnings(
+    shaped: Mapping[int, ShapedItem], answers: Sequence[PostedEvent | RefusedItem]
+) -> list[dict[str, str]]:
+    events = (answer for answer in answers if isinstance(answer, PostedEvent))
+    return describe_unknown(shaped) + [
+        {"path": "", "code": "unchecked", "message": row.sentence}
+        for row in rows_of(count_unchecked(events))
+    ]

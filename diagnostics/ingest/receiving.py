@@ -1,6 +1,7 @@
 """Telemetry as events: drafts, answer checks within a budget, storage, a receipt."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.answer_verdicts import AnswerVerdicts, UncheckedError
+from diagnostics.ingest.answer_verdicts import AnswerVerdicts, has_log_verdicts
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
 from diagnostics.ingest.joined_calls import (
     delete_success,
@@ -49,17 +50,16 @@ from diagnostics.ingest.span_runs import (
     record_calls,
     unplaced_of,
 )
+from diagnostics.ingest.unchecked import UncheckedAnswers, UncheckedCounts, count_unchecked, rows_of
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
-from failsoft.events import PostedEvent, describe_errors, event_name, split_name
+from failsoft.events import PostedEvent, UncheckedReason, describe_errors, event_name, split_name
 
 CHUNK = 1000
 MAX_REASONS = 3
 ITEM = "otlp_item"
-UNANSWERED = (
-    "{} calls without the text of their answer, which has a schema: switch content capture on"
-    " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY)"
-)
+# A node without a schema may be meant: exporters log the message with every batch.
+SAID = (UncheckedReason.NO_ANSWER, UncheckedReason.OVER_BUDGET)
 NOT_UNDERSTOOD = (
     "{} spans name a model but are not a known call: set gen_ai.operation.name to chat,"
     " or failsoft.kind"
@@ -102,9 +102,8 @@ class Receipt:
     waiting: int = 0
     ignored: int = 0
     rejected: int = 0
-    not_judged: int = 0
-    # Calls whose answer would have been checked, had the telemetry contained it.
-    unanswered: int = 0
+    # Calls whose answer nothing checked.
+    unchecked: UncheckedCounts = field(default_factory=Counter)
     # Items that name a model but are not a known kind of call.
     not_understood: int = 0
     # Evaluations whose label is neither good nor bad.
@@ -121,24 +120,21 @@ class Receipt:
             self.refusals.append(_describe_refusal(place, reason, item))
 
     @property
+    def said_unchecked(self) -> list[UncheckedAnswers]:
+        """The unchecked answers that the sender should know of, the largest number first."""
+        return [row for row in rows_of(self.unchecked) if row.reason in SAID]
+
+    @property
     def message(self) -> str:
         """Return what the sender should know; empty if nothing was wrong."""
         shown = self.refusals[:MAX_REASONS]
         sentences = [f"item {refusal.index}: {refusal.message}" for refusal in shown]
         if self.rejected > len(shown):
             sentences.append(f"and {self.rejected - len(shown)} more rejected")
-        if self.not_judged:
-            sentences.append(
-                f"{self.not_judged} answers were stored without being checked: "
-                "they take more time than one request has"
-            )
+        sentences += [row.sentence for row in self.said_unchecked]
         sentences += [
             sentence.format(number)
-            for number, sentence in (
-                (self.unanswered, UNANSWERED),
-                (self.not_understood, NOT_UNDERSTOOD),
-                (self.unclear, UNCLEAR),
-            )
+            for number, sentence in ((self.not_understood, NOT_UNDERSTOOD), (self.unclear, UNCLEAR))
             if number
         ]
         return "; ".join(sentences)
@@ -195,8 +191,6 @@ def store_spans(intake: Intake, spans: Iterable[Span | UnreadItem]) -> Receipt:
         keep_agent_calls(intake.project_id, agents)
         ended_runs = {item.correlation_id for item in drafts if item.draft.trace_id in ended}
         end_runs(intake.project_id, ended_runs | ended)
-    if receipt.unanswered and _has_log_verdicts(intake.project_id):
-        receipt.unanswered = 0
     return receipt
 
 
@@ -358,7 +352,7 @@ class _AnswerJudge:
 
     def make_event(self, drafted: _DraftedItem) -> tuple[PostedEvent | None, SchemaVerdict | None]:
         """Return the event of a draft; None if its fields are out of bounds."""
-        draft, verdict = self._judge(drafted.draft)
+        draft, verdict = self._verdicts.judge(drafted.draft)
         try:
             return make_event(draft, self.project_id, verdict), verdict
         except ValidationError as error:
@@ -367,14 +361,6 @@ class _AnswerJudge:
             reason = ", ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
             self.receipt.reject(drafted.place, reason, drafted.item)
             return None, verdict
-
-    def _judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
-        self.receipt.unanswered += draft.slot == CALL and self._verdicts.lacks_answer(draft)
-        try:
-            return self._verdicts.judge(draft)
-        except UncheckedError:
-            self.receipt.not_judged += 1
-            return draft, None
 
 
 def _store(
@@ -387,20 +373,17 @@ def _store(
         judge.receipt.runs.update(event.correlation_id for event in posted)
         unplaced = {event.event_id: span for item, event in chunk if (span := item.unplaced)}
         for recorded in record_calls(intake.project_id, posted, keep_share, unplaced):
-            _count(recorded, judge.receipt)
+            _count(recorded, posted[recorded.index], judge.receipt)
         if keep_share < 1.0:
             intake.note_sampled_out(count_sampled_out(posted, keep_share))
 
 
-def _count(recorded: Recorded, receipt: Receipt) -> None:
-    receipt.accepted += recorded.status is RecordStatus.CREATED
+def _count(recorded: Recorded, event: PostedEvent, receipt: Receipt) -> None:
+    if recorded.status is RecordStatus.CREATED:
+        receipt.accepted += 1
+        receipt.unchecked.update(count_unchecked([event]))
     receipt.duplicates += recorded.status is RecordStatus.DUPLICATE
     receipt.known += recorded.status is RecordStatus.CONFLICT
-
-
-def _has_log_verdicts(project_id: int) -> bool:
-    """Whether log records have recently carried answers, so that spans carry none."""
-    return SpanVerdict.objects.filter(project_id=project_id).exists()
 
 
 def _join_calls(
@@ -476,7 +459,7 @@ def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJu
             row = SpanVerdict(project_id=project_id, received_at=now, content=content)
             row.trace_id, row.span_id = _span_of(item.draft)
             rows.append(row)
-    if valid is not None and not rows and not _has_log_verdicts(project_id):
+    if valid is not None and not (rows or has_log_verdicts(project_id)):
         # One row marks for a day that log records carry the answers of this project.
         marker = SpanVerdict(project_id=project_id, received_at=now, content=TAKEN)
         marker.trace_id, marker.span_id = _span_of(valid)

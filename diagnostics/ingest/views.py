@@ -1,7 +1,7 @@
 """The ingestion page: sources, rejects and the state of the pipeline."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from diagnostics.ingest.models import Reject, Usage
 from diagnostics.ingest.recording import record
 from diagnostics.ingest.rejects import rejects_of
 from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of
+from diagnostics.ingest.unchecked import unchecked_of
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
@@ -58,6 +59,7 @@ REJECTS_SHOWN = 50
 SOURCES_SHOWN = 50
 KEYS_SHOWN = 50
 SCHEMAS_SHOWN = 50
+NODES_SHOWN = 50
 # Beat writes both heartbeats every two seconds.
 STALE = timedelta(seconds=30)
 OLD_QUEUE = timedelta(seconds=60)
@@ -66,33 +68,6 @@ TEST_NODE = "test"
 TEST_SOURCE = "console"
 TEST_RUN = "test-"
 """The beginning of the run ids of test events."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Telemetry that could not be used: a count, the problem and advice."""
-
-    count: int
-    what: str
-    advice: str
-
-
-LEFT_OUT = {
-    "unanswered": (
-        "calls without response text, although their node has a schema",
-        "Enable content capture: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
-        " for OpenTelemetry's own instrumentations.",
-    ),
-    "unchecked": (
-        "responses stored without validation: out of time for one request",
-        "Export smaller batches: OTEL_BSP_MAX_EXPORT_BATCH_SIZE=128.",
-    ),
-    "not_understood": (
-        "spans that name a model but are not a known call, and evaluations without a verdict",
-        "Set gen_ai.operation.name to chat, or failsoft.kind, on the span of a call, and"
-        " failsoft.verdict on an evaluation.",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +116,8 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
     sources, keys = _source_rows(project_id, now), _key_rows(project_id, now)
     rejects = rejects_of(project_id)
     context: Mapping[str, Any] = {
-        "left_out": _left_out(keys),
+        "unchecked": unchecked_of(project_id, now)[:NODES_SHOWN],
+        "not_understood": sum(row.day.not_understood for row in keys),
         "sources": sources[:SOURCES_SHOWN],
         "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
         "keys": keys[:KEYS_SHOWN],
@@ -213,16 +189,6 @@ def _usage(project_id: int, now: datetime) -> Usage:
     """Return what the project has sent today (UTC)."""
     usage = Usage.objects.filter(project_id=project_id, day=now.date()).first()
     return usage or Usage(project_id=project_id, day=now.date())
-
-
-def _left_out(keys: Sequence[KeyTraffic]) -> list[LeftOut]:
-    """Return what telemetry omitted today with advice, the most frequent first."""
-    rows = [
-        LeftOut(count, problem, advice)
-        for name, (problem, advice) in LEFT_OUT.items()
-        if (count := sum(getattr(row.day, name) for row in keys))
-    ]
-    return sorted(rows, key=lambda row: -row.count)
 
 
 def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:

@@ -14,7 +14,8 @@ from diagnostics.store.rollups import SERIES
 from diagnostics.store.run_models import AgentRun, AssessedAs, Assessment, RunOutcome
 from diagnostics.store.windows import TimeWindow
 
-VALID = (RunOutcome.OK_FIRST, RunOutcome.RECOVERED)
+# An unchecked answer is one that nobody but its judge looked at.
+VALID = (RunOutcome.OK_FIRST, RunOutcome.RECOVERED, RunOutcome.UNCHECKED)
 NOT_ASSESSED = Side(0, 0)
 COUNTED = {
     "assessed": Count("correlation_id"),

@@ -7,9 +7,11 @@ from diagnostics.analysis.statistics import AttemptTally
 from diagnostics.store.rollups import (
     CALL_ERRORS,
     FAILURE_KINDS,
+    FOUND_BY_CHECK,
     INVALID,
     LATENCY,
     LATENCY_BOUNDS_MS,
+    UNCHECKED,
 )
 
 UNSAID = "other_invalid"
@@ -24,11 +26,13 @@ CALLS: tuple[str, ...] = (
     "degraded",
     "ok_first",
     "repaired",
+    "ok_altered",
+    *UNCHECKED,
     *FAILURE_KINDS,
 )
 """The measures needed to compare calls."""
 FAILED = (*INVALID, *CALL_ERRORS)
-LADDERS: tuple[str, ...] = ("retries", "succeeded", *TRIED, *GOOD)
+LADDERS: tuple[str, ...] = ("succeeded", *TRIED, *GOOD)
 COSTS: tuple[str, ...] = (
     "input_tokens",
     "output_tokens",
@@ -80,6 +84,15 @@ class CallCounts:
     by_kind: Mapping[str, int] = field(default_factory=dict)
     noun: str = "call"
     """What `calls` counts: runs, if agents post outcomes and not every call."""
+    altered: int = 0
+    """First passes whose reading changed a value."""
+    unchecked: int = 0
+    """Answers that nothing checked; their runs are in no count but `runs`."""
+
+    def side_of(self, kind: str) -> Side:
+        """Return the failures of a kind, of the calls that could have failed in this way."""
+        calls = self.calls - self.unchecked if kind in FOUND_BY_CHECK else self.calls
+        return Side(self.of_kind(kind), calls)
 
     def of_kind(self, kind: str) -> int:
         """Return the number of failures of a kind."""
@@ -87,12 +100,16 @@ class CallCounts:
 
     @property
     def rates(self) -> Mapping[str, Side]:
-        """The four rates for comparisons."""
+        """The rates for comparisons."""
+        failed_first = self.repaired + self.degraded
+        checked = self.ok_first + failed_first
         return {
             "degraded": Side(self.degraded, self.runs),
             "failed": Side(self.failed, self.calls),
-            "first_pass": Side(self.ok_first, self.runs),
-            "repaired": Side(self.repaired, self.runs - self.ok_first),
+            "first_pass": Side(self.ok_first, checked),
+            "unaltered": Side(self.ok_first - self.altered, checked),
+            "repaired": Side(self.repaired, failed_first),
+            "unchecked": Side(self.unchecked, self.calls),
         }
 
 
@@ -106,8 +123,17 @@ def count_calls(sums: Mapping[str, int]) -> CallCounts:
         by_kind = {UNSAID: degraded} if degraded else {}
     noun = "run" if counts_runs(sums["attempts"], runs) else "call"
     ended = sums["ok_first"], sums["repaired"]
+    unchecked = sum(sums[name] for name in UNCHECKED)
     return CallCounts(
-        runs if noun == "run" else calls, failed, runs, degraded, *ended, by_kind, noun
+        runs if noun == "run" else calls,
+        failed,
+        runs,
+        degraded,
+        *ended,
+        by_kind,
+        noun,
+        sums["ok_altered"],
+        unchecked,
     )
 
 
@@ -128,17 +154,20 @@ def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
         sum(part.repaired for part in counts),
         {kind: sum(part.of_kind(kind) for part in counts) for kind in kinds},
         "run" if any(part.noun == "run" for part in counts) else "call",
+        sum(part.altered for part in counts),
+        sum(part.unchecked for part in counts),
     )
 
 
 def tallies_of(sums: Mapping[str, int]) -> list[AttemptTally]:
     """Return sums of `CALLS` and `LADDERS` as attempts 1, 2, ...; 5 includes all later ones.
 
-    Trailing attempts without calls are dropped.
+    Trailing attempts without calls are dropped. Unchecked answers count in none.
     """
-    attempts = [sums["attempts"] - sums["retries"], *(sums[name] for name in TRIED)]
-    later = [sums[name] for name in GOOD]
-    successes = [sums["succeeded"] - sum(later), *later]
+    unchecked = sum(sums[name] for name in UNCHECKED)
+    tried, later = [sums[name] for name in TRIED], [sums[name] for name in GOOD]
+    attempts = [sums["attempts"] - unchecked - sum(tried), *tried]
+    successes = [sums["succeeded"] - unchecked - sum(later), *later]
     tallies = [
         AttemptTally(made, min(max(succeeded, 0), made))
         for made, succeeded in zip(attempts, successes, strict=True)

@@ -21,7 +21,7 @@ from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
-from diagnostics.store.rollups import SERIES, VERSION
+from diagnostics.store.rollups import SERIES, UNCHECKED, VERSION
 from diagnostics.store.windows import Grain, TimeWindow, align
 
 BASELINE_SPAN = timedelta(days=7)
@@ -33,6 +33,8 @@ COUNTED = (
     "retry_input_tokens",
     "retry_output_tokens",
     "retry_ms",
+    "ok_altered",
+    *UNCHECKED,
 )
 Timed = TypeVar("Timed", Event, EventPayload)
 # Sorts before every other: a cursor with it is at the start of its instant.
@@ -57,10 +59,13 @@ class SeriesRow:
 
 
 def series_rows(project_id: int, window: TimeWindow, terms: Sequence[Term] = ()) -> list[SeriesRow]:
-    """Return every series that ended a run in the window; a term of None matches null."""
+    """Return every series that ended a run in the window, or has an unchecked answer.
+
+    A term of None matches null.
+    """
     question = Question(window, SERIES, COUNTED, terms)
     rows = (_read_series(row) for row in sum_rollups(project_id, question))
-    return [row for row in rows if row.counts.runs]
+    return [row for row in rows if row.counts.runs or row.counts.unchecked]
 
 
 def window_of(selection: Selection, now: datetime) -> TimeWindow:
@@ -140,9 +145,15 @@ def _matching_rows(model: type[Timed], rows: Sequence[Event | EventPayload]) -> 
 
 def _read_series(row: Row) -> SeriesRow:
     environment, node, provider, model, *counted = row
-    runs, degraded, ok_first, repaired, sent, answered, milliseconds = counted
-    counts = RunCounts(runs, degraded, ok_first, repaired, sent + answered, milliseconds)
+    counts = read_counts(counted)
     return SeriesRow(environment, node or "", provider, model, counts, rate_series(counts))
+
+
+def read_counts(counted: Sequence[int]) -> RunCounts:
+    """Read sums of `COUNTED`."""
+    runs, degraded, ok_first, repaired, sent, answered, took_ms, altered, *unchecked = counted
+    tokens = sent + answered
+    return RunCounts(runs, degraded, ok_first, repaired, tokens, took_ms, sum(unchecked), altered)
 
 
 RowT = TypeVar("RowT", bound=Model)

@@ -118,7 +118,7 @@ def build_matrix(
 
 def excess_of_kind(kind: str, now: CallCounts, before: CallCounts) -> Excess:
     """Compare one kind of failure with its baseline."""
-    return excess(Side(now.of_kind(kind), now.calls), Side(before.of_kind(kind), before.calls))
+    return excess(now.side_of(kind), before.side_of(kind))
 
 
 def _place(row: MatrixRow) -> tuple[bool, float, float]:

@@ -134,7 +134,7 @@ def _condition(term: Term, days: Days) -> Q:
         case "attempt", str(number):
             return Q(attempts__gte=int(number))
         case "kind", "succeeded":
-            return Q(ok_first__gt=0) | Q(recovered__gt=0)
+            return Q(ok_first__gt=0) | Q(recovered__gt=0) | Q(unchecked__gt=0)
         case "kind", value:
             return HAS_FAILED & Q(kinds__contains=[value])
         case "outcome", RunOutcome.DEGRADED:

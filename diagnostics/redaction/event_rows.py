@@ -28,7 +28,16 @@ PAYLOAD_FIELDS = (
 )
 # Texts from closed lists, which need no masking.
 CLOSED_FIELDS = frozenset(
-    {"event_id", "name", "node", "occurred_at", "output_mode", "parse_error_type", "status"}
+    {
+        "event_id",
+        "name",
+        "node",
+        "occurred_at",
+        "output_mode",
+        "parse_error_type",
+        "status",
+        "unchecked",
+    }
 )
 # Names of series and their dimensions, which are not secret by prefix or suffix alone.
 NAME_FIELDS = frozenset(
@@ -51,7 +60,9 @@ NAME_FIELDS = frozenset(
 )
 COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
 # Not hashed if missing, so that events stored before these fields keep their hash.
-LATER_FIELDS = frozenset({"served_model", "upstream", "system_fingerprint", "reasoning_tokens"})
+LATER_FIELDS = frozenset(
+    {"served_model", "upstream", "system_fingerprint", "reasoning_tokens", "unchecked"}
+)
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
 NESTED_FIELDS = (*RECORD_FIELDS, "attributes")
 SEPARATOR, NAME_SEPARATOR = "\n\n", ","

@@ -36,6 +36,8 @@ class ModelFigures(ReportFigures):
     degraded: int
     ok_first: int = 0
     repaired: int = 0
+    # Answers that nothing checked.
+    unchecked: int = 0
     retry_tokens: int = 0
     retry_ms: int = 0
     runs_before: int = 0
@@ -52,6 +54,11 @@ class ModelFigures(ReportFigures):
     since: datetime | None = None
     # (runs, degraded) in equal slots, oldest first.
     curve: list[tuple[int, int]] = []
+
+    @property
+    def checked(self) -> int:
+        """The runs that did not end with an unchecked answer."""
+        return self.ok_first + self.repaired + self.degraded
 
 
 class Degradation(ReportFigures):

@@ -22,7 +22,13 @@ from diagnostics.failures.groups import newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.prices.prices import prices_of, retry_spend
-from diagnostics.queries.events import BASELINE_COUNTED, BASELINE_SPAN, COUNTED, window_for
+from diagnostics.queries.events import (
+    BASELINE_COUNTED,
+    BASELINE_SPAN,
+    COUNTED,
+    read_counts,
+    window_for,
+)
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import BY_MODEL
 from diagnostics.queries.sums import Question, Slots, sum_rollups
@@ -226,9 +232,7 @@ def _read_models(
     states = {(status.key.provider, status.key.model): status.state for status in worst_last}
     figures = {}
     for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0])[:MOST_MODELS]:
-        runs, degraded, ok_first, repaired, tokens_sent, tokens_received, retry_ms = sums.get(
-            key, NOTHING
-        )
+        counts = read_counts(sums.get(key, NOTHING))
         runs_before, degraded_before = before.get(key, (0, 0))
         runs_usual, degraded_usual = baseline.get(key, (0, 0))
         provider, model = key
@@ -236,12 +240,13 @@ def _read_models(
         figures[key] = ModelFigures(
             name=_model_name(key),
             url=f"{reverse('now')}?{query}",
-            runs=runs,
-            degraded=degraded,
-            ok_first=ok_first,
-            repaired=repaired,
-            retry_tokens=tokens_sent + tokens_received,
-            retry_ms=retry_ms,
+            runs=counts.runs,
+            degraded=counts.degraded,
+            ok_first=counts.first_pass,
+            repaired=counts.repaired,
+            unchecked=counts.unchecked,
+            retry_tokens=counts.retry_tokens,
+            retry_ms=counts.retry_milliseconds,
             retry_usd=spent[key].money_usd if key in spent else None,
             runs_before=runs_before,
             degraded_before=degraded_before,

@@ -238,7 +238,7 @@ def write_letter(document: ReportDocument) -> Letter:
         if incidents
         else [],
         incident_figures=_incident_figures(incidents),
-        quality=_quality(document.quality),
+        quality=_quality(document.quality, document.total.unchecked),
     )
 
 
@@ -314,7 +314,7 @@ def _model_entry(model: ModelFigures, name: str = "") -> ModelEntry:
             count(model.runs),
             percent(share_of(model.degraded, model.runs)),
             points(change_of(model)),
-            percent(share_of(model.ok_first, model.runs)),
+            percent(share_of(model.ok_first, model.checked)),
             _money(model) or f"{short_count(model.retry_tokens)} tok",
         ),
         url=model.url,
@@ -346,8 +346,7 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
     buckets = [RunBucket(*pair) for pair in model.curve]
     baseline = share_of(model.degraded_usual, model.runs_usual)
     low, high = wilson_interval(model.degraded, model.runs)
-    failed_first = model.runs - model.ok_first
-    repaired = share_of(model.repaired, failed_first)
+    repaired = share_of(model.repaired, model.checked - model.ok_first)
     slot = duration(timedelta(seconds=document.slot_seconds))
     return Curve(
         cid=f"curve-{place}@failsoft",
@@ -438,11 +437,14 @@ def _incident_figures(figures: IncidentFigures | None) -> list[str]:
     return sentences
 
 
-def _quality(quality: QualityFigures) -> list[str]:
+def _quality(quality: QualityFigures, unchecked: int) -> list[str]:
     sentences = [
         f"{plural(quality.events, 'event')}, {count(quality.rejected)} rejected, "
         f"{plural(quality.duplicates, 'duplicate')}."
     ]
+    if unchecked:
+        were = "was" if unchecked == 1 else "were"
+        sentences.append(f"{plural(unchecked, 'answer')} {were} not checked: no first passes.")
     if quality.silent:
         silent = listed(quality.silent, MOST_NAMED)
         sentences.append(f"Silent sources: {silent}, nothing on the last day.")

@@ -7,7 +7,7 @@ from drf_spectacular.openapi import AutoSchema
 from pydantic import Field
 
 from diagnostics.rest.resources import Resource
-from failsoft.events import ParseErrorType
+from failsoft.events import ParseErrorType, UncheckedReason
 
 
 class Fault(Resource):
@@ -27,6 +27,9 @@ class ItemResultResource(Resource):
     errors: list[Fault] = []
     name: str | None = Field(default=None, description="of the event that an answer became")
     parse_error_type: ParseErrorType | None = Field(default=None, description="of an answer")
+    unchecked: UncheckedReason | None = Field(
+        default=None, description="why nothing checked an answer"
+    )
 
 
 class BatchResultResource(Resource):
@@ -40,7 +43,7 @@ class BatchResultResource(Resource):
     )
     results: list[ItemResultResource]
     warnings: list[Fault] = Field(
-        default=[], description="unknown fields, taken as attributes; where there are any"
+        default=[], description="unknown fields, taken as attributes, and unchecked answers"
     )
 
 

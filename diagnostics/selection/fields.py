@@ -64,13 +64,14 @@ SHORTEST: Mapping[str, str] = {field.name: field.short for field in DIMENSIONS i
 _TYPED = {key: f.name for f in DIMENSIONS for key in (f.name, f.short, f.other) if key}
 
 OUTCOMES: Mapping[str, Mapping[str, object]] = {
-    "ok_first": {"kind": "succeeded", "attempt": 1},
-    "repaired": {"kind": "succeeded", "attempt__gt": 1},
+    "ok_first": {"kind": "succeeded", "attempt": 1, "unchecked": None},
+    "repaired": {"kind": "succeeded", "attempt__gt": 1, "unchecked": None},
     "degraded": {"kind": "degraded", "status": "failed"},
     "stubbed": {"kind": "degraded", "status": "stubbed"},
     "circuit_open": {"kind": "degraded", "reason": "circuit_open"},
     "provider_failed": {"kind": "degraded", "reason": "provider_failed"},
     "budget_exhausted": {"kind": "degraded", "reason": "budget_exhausted"},
+    "unchecked": {"kind": "succeeded", "unchecked__isnull": False},
 }
 """The outcomes of a run, each with the conditions on its last event."""
 LONGEST_VALUE = 200

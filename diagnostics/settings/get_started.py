@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
@@ -15,6 +15,7 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key, place_of_key
 from diagnostics.ingest.key_counts import KEEP
 from diagnostics.ingest.models import KeyMinute
+from diagnostics.ingest.unchecked import unchecked_of
 from diagnostics.ingest.views import TEST_RUN, TEST_SOURCE
 from diagnostics.settings.frame import keep_once, require_proof, take_once, unkept
 from diagnostics.store.models import Version
@@ -73,16 +74,27 @@ def steps_of(project_id: int) -> list[SetupStep]:
         SetupStep(
             "Create a key", "An agent sends it with each request.", "#key", is_done=keys.exists()
         ),
-        SetupStep("Send an event", "With any client below.", "#send", is_done=has_sent),
+        SetupStep("Send an event", _sent_so_far(project_id, has_sent), "#send", is_done=has_sent),
         SetupStep(
             "See it", "It is counted on Now.", reverse("now"), is_done=has_sent and counted.exists()
         ),
     ]
 
 
+def _sent_so_far(project_id: int, has_sent: bool) -> str:
+    """Say how to send an event, or why those that came do not count."""
+    unchecked = () if has_sent else unchecked_of(project_id, clock.now())
+    return f"{unchecked[0].sentence}." if unchecked else "With any client below."
+
+
 def _has_sent(project_id: int) -> bool:
-    """Whether an event was sent with a key, or as the test event of these pages."""
-    by_key = KeyMinute.objects.filter(Q(stored__gt=0) | Q(duplicate__gt=0), project=project_id)
+    """Whether an event was sent with a key, or as the test event of these pages.
+
+    An answer that nothing checked says nothing yet.
+    """
+    by_key = KeyMinute.objects.filter(
+        Q(stored__gt=F("unchecked")) | Q(duplicate__gt=0), project=project_id
+    )
     # Minutes are kept for a week; the last use of a key is kept forever.
     used_before = ApiKey.objects.filter(
         project=project_id, scopes__contains=[Scope.INGEST], last_used_at__lt=clock.now() - KEEP

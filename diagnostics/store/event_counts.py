@@ -1,7 +1,7 @@
 """The columns that the ingest statement needs to count and group an event.
 
 An event counts once in some of the measures of a rollup. These are packed, six to a word with
-ten bits each, so that the statement sums ten numbers instead of sixty conditions; a batch of
+ten bits each, so that the statement sums eleven numbers instead of sixty conditions; a batch of
 up to 1,000 events cannot overflow.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 from diagnostics.store.fingerprints import VERSION, kind_of
 from diagnostics.store.rollups import COUNTS, PLAIN, latency_bucket
 from failsoft.events import EventKind, PostedEvent
+from failsoft.parsing.faults import AROUND
 
 Row = Mapping[str, Any]
 
@@ -37,7 +38,8 @@ def count_columns(event: PostedEvent, row: Row) -> dict[str, Any]:
     """Return the counted columns without a field of their own, if they are true or known.
 
     The attribute `call_error_type` says why a call gave no answer, `simplified` that its
-    prompt was simplified. `w0`, `w1`, ... are the words of the measures.
+    prompt was simplified. An answer is altered if reading it changed a value. `w0`, `w1`, ...
+    are the words of the measures.
     """
     columns: dict[str, Any] = {}
     if event.kind is EventKind.PROVIDER_ERROR:
@@ -46,10 +48,17 @@ def count_columns(event: PostedEvent, row: Row) -> dict[str, Any]:
             columns["call_error_type"] = error[:200]
     if event.attributes.get("simplified") is True:
         columns["is_simplified"] = True
-    return columns | _pack(event, columns.get("call_error_type"), "is_simplified" in columns)
+    if event.kind is EventKind.SUCCEEDED and event.unchecked is None and _is_altered(event):
+        columns["is_altered"] = True
+    return columns | _pack(event, columns)
 
 
-def _pack(event: PostedEvent, call_error: str | None, is_simplified: bool) -> dict[str, int]:
+def _is_altered(event: PostedEvent) -> bool:
+    lossy = (repair.kind for repair in event.repairs if not repair.lossless)
+    return bool(event.coerced) or any(kind not in AROUND for kind in lossy)
+
+
+def _pack(event: PostedEvent, columns: Row) -> dict[str, int]:
     kind, latency = event.kind.value, event.latency_ms
     lenient = bool(event.repairs), bool(event.coerced)
     if kind == "degraded":
@@ -60,9 +69,11 @@ def _pack(event: PostedEvent, call_error: str | None, is_simplified: bool) -> di
     return _words(
         kind,
         min(event.attempt or 0, MOST_TOLD),
-        _error_of(event, call_error),
+        event.unchecked,
+        _error_of(event, columns.get("call_error_type")),
         None if latency is None else latency_bucket(latency),
-        is_simplified,
+        "is_simplified" in columns,
+        "is_altered" in columns,
         *lenient,
     )
 
@@ -89,20 +100,22 @@ def _words_of_end(
 def _words(
     kind: str,
     attempt: int,
+    unchecked: str | None,
     error: str,
     bucket: int | None,
     is_simplified: bool,
+    is_altered: bool,
     is_repaired: bool,
     is_coerced: bool,
 ) -> dict[str, int]:
     names = _any_names(is_repaired, is_coerced)
     if kind == "unknown_tool":
         return _packed_names([*names, kind])
-    names += _attempt_names(kind, attempt)
+    names += _attempt_names(kind, attempt, unchecked)
     if kind != "succeeded":
         names += [error, *(["invalid"] if kind == "parse_invalid" else [])]
-    elif is_simplified:
-        names += ["simplified"]
+    names += ["simplified"] if kind == "succeeded" and is_simplified else []
+    names += ["ok_altered"] if attempt == 1 and is_altered else []
     if bucket is not None:
         names += ["latency_count", f"latency_{bucket:02}"]
         names += ["invalid_latency_count"] if kind == "parse_invalid" else []
@@ -114,16 +127,19 @@ def _any_names(is_repaired: bool, is_coerced: bool) -> list[str]:
     return [*names, *(["coerced"] if is_coerced else [])]
 
 
-def _attempt_names(kind: str, attempt: int) -> Iterator[str]:
+def _attempt_names(kind: str, attempt: int, unchecked: str | None) -> Iterator[str]:
     yield "attempts"
     if attempt > 1:
         yield "retries"
-        yield f"tried_{attempt}"
-    if kind == "succeeded":
-        yield "succeeded"
     # The attempt of a span may be known only later; place_calls.sql counts it then.
+    if kind == "succeeded":
+        yield from ("succeeded", "runs") if attempt else ("succeeded",)
+    if unchecked is not None:
+        yield f"unchecked_{unchecked}"
+        return
+    if attempt > 1:
+        yield f"tried_{attempt}"
     if kind == "succeeded" and attempt:
-        yield "runs"
         yield "ok_first" if attempt == 1 else "repaired"
         if attempt > 1:
             yield f"good_{attempt}"

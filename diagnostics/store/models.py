@@ -50,6 +50,9 @@ class Event(models.Model):
     upstream = models.TextField(null=True)
     system_fingerprint = models.TextField(null=True)
     reasoning_tokens = models.IntegerField(null=True)
+    # Why nothing checked the answer; and whether reading it changed a value.
+    unchecked = models.TextField(null=True)
+    is_altered = models.BooleanField(null=True)
 
     class Meta:
         managed = False

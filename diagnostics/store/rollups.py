@@ -24,7 +24,7 @@ PLAIN: tuple[str, ...] = (
 """Counts that are never null: runs by outcome, attempts, invalid answers."""
 
 OUTCOMES: tuple[str, ...] = PLAIN[3:11]
-"""How a run ended: every run is in exactly one; `degraded` is the sum of all but two."""
+"""How a run ended: in one of these, or with an unchecked answer; `degraded` sums all but two."""
 
 INVALID: tuple[str, ...] = (
     "not_json",
@@ -38,6 +38,9 @@ INVALID: tuple[str, ...] = (
 )
 """Invalid answers by error type."""
 
+FOUND_BY_CHECK = frozenset({"not_json", "schema_invalid", "multiple_objects", "duplicate_key"})
+"""The types that only a check finds: their share is of the checked answers."""
+
 CALL_ERRORS: tuple[str, ...] = (
     "call_timeout",
     "call_provider_error",
@@ -48,6 +51,9 @@ CALL_ERRORS: tuple[str, ...] = (
 
 FAILURE_KINDS: tuple[str, ...] = (*INVALID, *CALL_ERRORS, "unknown_tool")
 """Every failing event, apart from ends of runs, is in exactly one of these."""
+
+UNCHECKED: tuple[str, ...] = ("unchecked_no_schema", "unchecked_no_answer", "unchecked_over_budget")
+"""Answers that nothing checked, by reason: calls, in none of the counts of valid answers."""
 
 LATENCY_BOUNDS_MS: tuple[int, ...] = tuple(round(100 * 1.6**k) for k in range(15))
 """Upper bounds of the latency buckets; the sixteenth bucket has none."""
@@ -75,6 +81,8 @@ COUNTS: tuple[str, ...] = (
     "good_5",
     "latency_count",
     "invalid_latency_count",
+    *UNCHECKED,
+    "ok_altered",
     *LATENCY,
 )
 """Counts that are null where there is none (integer)."""

@@ -12,6 +12,7 @@ class RunOutcome(models.TextChoices):
 
     OK_FIRST = "ok_first"
     RECOVERED = "recovered"
+    UNCHECKED = "unchecked"
     DEGRADED = "degraded"
     OPEN = "open"
 
@@ -40,9 +41,10 @@ class AgentRun(models.Model):
     calls = models.IntegerField(db_default=0)
     # The largest number for one answer.
     attempts = models.IntegerField(db_default=0)
-    # Requested answers: good at the first attempt, at a later one, never.
+    # Requested answers: good at the first attempt, at a later one, not checked, never good.
     ok_first = models.IntegerField(db_default=0)
     recovered = models.IntegerField(db_default=0)
+    unchecked = models.IntegerField(db_default=0)
     degraded = models.IntegerField(db_default=0)
     input_tokens = models.BigIntegerField(db_default=0)
     output_tokens = models.BigIntegerField(db_default=0)
@@ -67,6 +69,7 @@ class AgentRun(models.Model):
         expression=Case(
             When(degraded__gt=0, then=Value(RunOutcome.DEGRADED.value)),
             When(recovered__gt=0, then=Value(RunOutcome.RECOVERED.value)),
+            When(unchecked__gt=0, then=Value(RunOutcome.UNCHECKED.value)),
             When(ok_first__gt=0, then=Value(RunOutcome.OK_FIRST.value)),
             default=Value(RunOutcome.OPEN.value),
         ),

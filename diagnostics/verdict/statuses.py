@@ -31,7 +31,7 @@ from diagnostics.verdict.verdicts import Verdict, calm_verdict, verdict_of
 
 logger = structlog.get_logger(__name__)
 Statuses = Mapping[SeriesKey, SeriesStatus]
-NOTHING = RunBucket(0, 0)
+NOTHING, NO_RUNS = RunBucket(0, 0), RunCounts()
 FRESH = timedelta(minutes=3)
 """How long a stored row is used: two evaluations may fail or be late."""
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
@@ -239,7 +239,9 @@ def counts_between(
     if by_call:
         calls = _sum(project_id, window, terms, COUNTING["call"])
         counts |= {
-            key: RunCounts(status.runs, status.degraded)
+            key: RunCounts(
+                status.runs, status.degraded, unchecked=counts.get(key, NO_RUNS).unchecked
+            )
             for key, status in calls.items()
             if key in by_call and status.runs
         }

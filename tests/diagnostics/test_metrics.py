@@ -18,7 +18,7 @@ from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
 LABELS = {
-    *("provider", "model", "kind", "part", "outcome", "type", "direction"),
+    *("provider", "model", "kind", "part", "outcome", "reason", "type", "direction"),
     *("le", "table", "state", "severity", "acknowledged", "what", "counted", "bound"),
 }
 Samples = Mapping[tuple[str, str, str], float]

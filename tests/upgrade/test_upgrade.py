@@ -136,3 +136,11 @@ def test_every_page_opens_on_upgraded_data(upgraded: Upgraded) -> None:
     # One of each kind of row is opened, not only the lists.
     for begin in ("/goals/", "/failures/", "/incidents/", "/reports/", "/models/"):
         assert [page for page in pages if page.startswith(begin) and page != begin], begin
+
+
+def test_unchecked_answers_raise_no_alarm_after_an_upgrade(upgraded: Upgraded) -> None:
+    series, alarms = map(int, run(upgraded[0], "-m", "tests.upgrade.go_on", "unchecked").split())
+    assert series > 3
+    assert alarms == 0
+    # Failures of the same agents do.
+    assert int(run(upgraded[0], "-m", "tests.upgrade.go_on", "parse_invalid").split()[1]) > 0

@@ -30,8 +30,6 @@ class StoredBatch:
 
     results: list[Result]
     warnings: Sequence[Mapping[str, str]] = ()
-    # Answers stored unchecked.
-    unchecked: int = 0
 
 
 NOT_UTF_8 = {
@@ -103,10 +101,15 @@ class BatchView(KeyedView):
 
 
 def _count(batch: Batch, stored: StoredBatch) -> Counts:
-    """Count the results of the items by source."""
-    sources = (item.get("source") if isinstance(item, dict) else None for item in batch.items)
-    counts = count_items(sources, (result["status"] for result in stored.results))
-    return {**counts, ("", "unchecked"): stored.unchecked} if stored.unchecked else counts
+    """Count the results of the items by source; a new answer may count as unchecked, too."""
+    sources = [item.get("source") if isinstance(item, dict) else None for item in batch.items]
+    words = [result["status"] for result in stored.results]
+    unchecked = [
+        source
+        for source, result in zip(sources, stored.results, strict=True)
+        if result["status"] == "created" and result.get("unchecked")
+    ]
+    return count_items([*sources, *unchecked], [*words, *("unchecked" for _ in unchecked)])
 
 
 @contextmanager

@@ -167,7 +167,7 @@ def store_events(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
         refused_result(index, item) if isinstance(item, RefusedItem) else _result_of(index, item)
         for index, item in enumerate(posted.items)
     ]
-    return StoredBatch(results, posted.warnings, posted.unchecked)
+    return StoredBatch(results, posted.warnings)
 
 
 def _result_of(index: int, item: StoredItem) -> Result:
@@ -175,4 +175,5 @@ def _result_of(index: int, item: StoredItem) -> Result:
     if item.was_answer:
         result["name"] = item.event.name
         result["parse_error_type"] = item.event.parse_error_type
+        result["unchecked"] = item.event.unchecked
     return result

@@ -206,8 +206,7 @@ def _counts_of(receipt: Receipt) -> Counts:
         "duplicate": receipt.duplicates,
         "conflict": receipt.known,
         "invalid": receipt.rejected,
-        "unanswered": receipt.unanswered,
-        "unchecked": receipt.not_judged,
+        "unchecked": receipt.unchecked.total(),
         "not_understood": receipt.not_understood + receipt.unclear,
     }
     return {("", word): number for word, number in counted.items() if number}
@@ -245,7 +244,7 @@ def _detail_of(body: object) -> str:
 
 
 def _note(request: Request, receipt: Receipt) -> None:
-    is_odd = receipt.rejected or receipt.not_judged
+    is_odd = bool(receipt.rejected)
     (logger.info if is_odd else logger.debug)(
         "telemetry_received",
         path=request.path,
@@ -258,8 +257,7 @@ def _note(request: Request, receipt: Receipt) -> None:
         ignored=receipt.ignored,
         rejected=receipt.rejected,
         joined=receipt.joined,
-        not_judged=receipt.not_judged,
-        unanswered=receipt.unanswered,
+        unchecked=receipt.unchecked.total(),
         not_understood=receipt.not_understood,
         unclear=receipt.unclear,
         dropped_attributes=receipt.dropped_attributes,

@@ -19,10 +19,14 @@ REFUSAL = "refusal"
 
 
 class CalledTool(NamedTuple):
-    """One call of a tool: its name, and its arguments as the text of an object."""
+    """One call of a tool: its name, and its arguments as the text of an object.
+
+    An object that was sent as one is closed, whether the model closed it or not.
+    """
 
     name: str | None
     arguments: str
+    is_text: bool = True
 
 
 class Answer(NamedTuple):
@@ -77,7 +81,7 @@ def read_message(message: object) -> Answer:
 def tool_call(name: object, arguments: object) -> CalledTool:
     """Return a tool call; arguments sent as an object become a text."""
     text = arguments if isinstance(arguments, str) else to_json(arguments or {}).decode()
-    return CalledTool(name if isinstance(name, str) else None, text)
+    return CalledTool(name if isinstance(name, str) else None, text, isinstance(arguments, str))
 
 
 def shown(text: str) -> str | None:
@@ -155,7 +159,7 @@ def _answer_of(message: Mapping[str, Any]) -> Answer:
 
 def _of_parts(parts: Iterable[object]) -> Answer:
     """Join parts; one without its content leaves the text unknown."""
-    texts, calls, is_refusal = list[str | None](), list[CalledTool](), False
+    texts, calls, is_refusal, is_called = list[str | None](), list[CalledTool](), False, False
     for part in parts:
         kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
         if isinstance(part, str):
@@ -164,13 +168,14 @@ def _of_parts(parts: Iterable[object]) -> Answer:
             continue
         elif kind in TOOL_PARTS:
             calls.extend(_calls_of([part]))
+            is_called = True
         else:
             is_refusal |= kind == REFUSAL
             text = part.get("content", part.get("text", part.get(REFUSAL)))
             is_text = kind in TEXT_PARTS or kind == REFUSAL
             texts.append(shown(text) if is_text and isinstance(text, str) else None)
     known = [text for text in texts if text is not None]
-    is_known = bool(known) or not (texts or calls)
+    is_known = bool(known) or not (texts or is_called)
     return Answer("".join(known) if is_known else None, tuple(calls), None, is_refusal)
 
 

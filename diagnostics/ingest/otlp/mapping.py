@@ -22,7 +22,12 @@ from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openin
 from diagnostics.ingest.otlp.answers import REFUSAL, Answer
 from diagnostics.ingest.otlp.attributes import AttributeMap, count, short, slug
 from diagnostics.ingest.otlp.model_call import ModelCall
-from diagnostics.ingest.otlp.request_schemas import answer_schema_of, is_structured, tools_of
+from diagnostics.ingest.otlp.request_schemas import (
+    answer_schema_of,
+    is_structured,
+    offers_tools,
+    tools_of,
+)
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, SpanEvent
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import (
@@ -32,10 +37,11 @@ from failsoft.events import (
     EventKind,
     ParseErrorType,
     PostedEvent,
+    UncheckedReason,
     event_name,
 )
 from failsoft.identifiers import EPOCH, uuid7
-from failsoft.parsing.makers import CUT, Ending, ending_of
+from failsoft.parsing.makers import CUT, Ending, call_markup, ending_of
 
 OTHER = "_OTHER"
 # Errors of clients after the model has answered.
@@ -106,6 +112,8 @@ def parse_error(name: str | None) -> ParseErrorType | None:
     return PARSE_ERRORS.get((name or "").rpartition(".")[2])
 
 
+# The endings whose answer is unusable, whatever it says.
+UNUSABLE = frozenset({Ending.BLOCK, Ending.MALFORMED})
 DEFAULT_NODE = "chat"
 CALL = "call"
 ANSWER = "answer"
@@ -151,10 +159,12 @@ class Draft:
     is_error: bool = False
     # Where the call stands in its trace; None for a draft beside a call.
     place: CallPlace | None = None
-    # Schemas in the request: of its tools by name, and of the answer.
-    tools: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    # Schemas in the request: of its tools by name (`tools_of`), and of the answer.
+    tools: Mapping[str | None, Any] = field(default_factory=dict, repr=False)
     answer_schema: Any = field(default=None, repr=False)
     is_structured: bool = False
+    # Why nothing checked the answer.
+    unchecked: UncheckedReason | None = None
     # The event that this one replaces.
     stored_id: UUID | None = None
 
@@ -179,20 +189,43 @@ class Draft:
         return REFUSAL if self.answer.is_refusal else self.finish_reason
 
     @property
+    def is_reported(self) -> bool:
+        """Whether the agent, or a log record checked before, says what the answer is."""
+        is_judged = not self.fields.keys().isdisjoint(("parse_error_type", "repairs"))
+        return self.kind is not None or is_judged
+
+    @property
     def is_open(self) -> bool:
         """Whether checking the answer can change the event."""
-        is_reported = "parse_error_type" in self.fields or self.kind is not None
-        if is_reported or (self.is_error and not (self.answer.text or self.answer.calls)):
+        if self.is_reported or (self.is_error and not (self.answer.text or self.answer.calls)):
             return False
         return self.answer.is_known or self.has_failed
 
     @property
+    def ending(self) -> Ending | None:
+        """The class of the reason why the model stopped."""
+        return ending_of(self.verdict_reason)
+
+    @property
+    def is_thinking_alone(self) -> bool:
+        """Whether all tokens of an answer without content were reasoning."""
+        tokens = self.fields.get("output_tokens")
+        return self._has_no_content and bool(tokens) and tokens == self.reasoning_tokens
+
+    @property
+    def reasoning_tokens(self) -> int | None:
+        """The tokens of its reasoning."""
+        return self.fields.get("reasoning_tokens")
+
+    @property
     def has_failed(self) -> bool:
-        """Whether it failed by the reason it ended for, whatever was expected of it."""
-        ending = ending_of(self.verdict_reason)
-        if ending in CUT:
-            return not (self.answer.calls or (self.answer.text or "").strip())
-        return ending is Ending.BLOCK
+        """Whether it failed by the reason it ended for, even if the answer is not known."""
+        is_cut = self.ending in CUT and self._has_no_content
+        return is_cut or self.is_thinking_alone or self.ending in UNUSABLE
+
+    @property
+    def _has_no_content(self) -> bool:
+        return not (self.answer.calls or (self.answer.text or "").strip())
 
 
 def draft_span(span: Span) -> list[Draft]:
@@ -258,8 +291,13 @@ def _place_of(span: Span, call: ModelCall) -> CallPlace:
 
 def expectations_of(call: ModelCall, attributes: AttributeMap) -> dict[str, Any]:
     """Return what the request says about the expected answer; schemas only for an answer."""
+    answer = call.answer or Answer()
+    # Looking for a call in a text takes longer than anything else here.
+    needs_tools = offers_tools(attributes) and (
+        answer.calls or call_markup(answer.text or "") is not None
+    )
     return {
-        "tools": tools_of(attributes) if call.answer is not None and call.answer.calls else {},
+        "tools": tools_of(attributes) if needs_tools else {},
         "answer_schema": answer_schema_of(attributes) if call.answer is not None else None,
         "is_structured": is_structured(attributes),
     }
@@ -333,7 +371,7 @@ def draft_log(record: LogRecord) -> list[Draft]:
         return [_draft_beside(record.trace_id, record.span_id, kind, fields)]
     slot = CALL if kind or not record.span_id else ANSWER
     draft = Draft(record.trace_id, record.span_id, slot, kind, fields, answer)
-    return [replace(draft, **expectations_of(call, attributes))]
+    return [replace(draft, **expectations_of(replace(call, answer=answer), attributes))]
 
 
 def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> PostedEvent:
@@ -347,6 +385,8 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
             wire["validation_errors"] = verdict.errors
         else:
             wire.setdefault("parse_error_type", parse_error(draft.error))
+    if kind is EventKind.SUCCEEDED:
+        wire["unchecked"] = draft.unchecked
     if kind is EventKind.PROVIDER_ERROR:
         wire["attributes"] = {
             **wire["attributes"],

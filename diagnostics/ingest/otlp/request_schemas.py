@@ -6,23 +6,41 @@ from typing import Any
 from diagnostics.ingest.otlp.attributes import AttributeMap, decoded
 
 SCHEMAS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")
+# Of OpenAI, Google and Bedrock.
+WRAPPERS = ("function", "functionDeclarations", "function_declarations", "toolSpec")
 MAX_TOOLS = 200
 STRUCTURED = ("gen_ai.request.structured_output_schema", "llm.request.structured_output_schema")
 PARAMETERS = "model_request_parameters"
+TOOL_KEYS = (
+    "gen_ai.tool.definitions",
+    PARAMETERS,
+    "llm.tools.0.tool.json_schema",
+    "llm.request.functions.0.name",
+    "gen_ai.request.functions.0.name",
+)
 OUTPUT_MODES = frozenset({"tool", "native", "prompted"})
 
 
-def tools_of(attributes: AttributeMap) -> dict[str, Any]:
-    """Return the schemas of the tools a request offered, by the name of the tool."""
-    schemas: dict[str, Any] = {}
-    for tool in _definitions(attributes):
-        function = tool.get("function")
-        definition = function if isinstance(function, Mapping) else tool
+def tools_of(attributes: AttributeMap) -> dict[str | None, Any]:
+    """Return the tools that a request offered, by name, each with its schema or None.
+
+    The key None stands for tools whose names are not told.
+    """
+    schemas: dict[str | None, Any] = {}
+    for definition in _definitions(attributes):
         name = definition.get("name")
         schema = decoded(next((definition[key] for key in SCHEMAS if key in definition), None))
-        if isinstance(name, str) and isinstance(schema, dict):
-            schemas.setdefault(name, schema)
+        if isinstance(schema, dict) and isinstance(schema.get("json"), dict):
+            schema = schema["json"]
+        schemas.setdefault(
+            name if isinstance(name, str) else None, schema if isinstance(schema, dict) else None
+        )
     return schemas
+
+
+def offers_tools(attributes: AttributeMap) -> bool:
+    """Whether a request seems to offer tools, without reading them."""
+    return any(key in attributes for key in TOOL_KEYS)
 
 
 def answer_schema_of(attributes: AttributeMap) -> Any:  # noqa: ANN401 - any JSON
@@ -60,6 +78,14 @@ def _parameters(attributes: AttributeMap) -> Mapping[str, Any]:
 
 
 def _definitions(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
+    """Yield the definitions of tools, without what providers wrap around them."""
+    for tool in _listed_tools(attributes):
+        inner = next((tool[key] for key in WRAPPERS if key in tool), tool)
+        for definition in inner if isinstance(inner, list) else [inner]:
+            yield definition if isinstance(definition, Mapping) else {}
+
+
+def _listed_tools(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
     lists = [decoded(attributes.get("gen_ai.tool.definitions")), *_parameters_tools(attributes)]
     for definitions in lists:
         yield from (tool for tool in definitions or () if isinstance(tool, Mapping))

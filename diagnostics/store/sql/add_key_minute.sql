@@ -5,21 +5,20 @@ WITH hasty AS (
 )
 INSERT INTO diagnostics_keyminute AS kept (
     project_id, api_key_id, source, minute, slot,
-    stored, duplicate, conflict, invalid, rejected, unanswered, unchecked, not_understood
+    stored, duplicate, conflict, invalid, rejected, unchecked, not_understood
 )
 SELECT
     %(project)s, %(key)s, given.source, date_trunc('minute', failsoft_now()), %(slot)s,
     given.stored, given.duplicate, given.conflict, given.invalid, given.rejected,
-    given.unanswered, given.unchecked, given.not_understood
+    given.unchecked, given.not_understood
 FROM
     hasty,
     unnest(
         %(sources)s::text[], %(stored)s::bigint[], %(duplicate)s::bigint[],
         %(conflict)s::bigint[], %(invalid)s::bigint[], %(rejected)s::bigint[],
-        %(unanswered)s::bigint[], %(unchecked)s::bigint[], %(not_understood)s::bigint[]
+        %(unchecked)s::bigint[], %(not_understood)s::bigint[]
     ) AS given (
-        source, stored, duplicate, conflict, invalid, rejected,
-        unanswered, unchecked, not_understood
+        source, stored, duplicate, conflict, invalid, rejected, unchecked, not_understood
     )
 ORDER BY given.source
 ON CONFLICT (project_id, minute, api_key_id, source, slot) DO UPDATE SET
@@ -28,6 +27,5 @@ ON CONFLICT (project_id, minute, api_key_id, source, slot) DO UPDATE SET
     conflict = kept.conflict + excluded.conflict,
     invalid = kept.invalid + excluded.invalid,
     rejected = kept.rejected + excluded.rejected,
-    unanswered = kept.unanswered + excluded.unanswered,
     unchecked = kept.unchecked + excluded.unchecked,
     not_understood = kept.not_understood + excluded.not_understood

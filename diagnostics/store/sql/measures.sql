@@ -1,8 +1,8 @@
 true
 kind = 'degraded' OR kind = 'succeeded' AND attempt IS NOT NULL
 kind = 'degraded'
-kind = 'succeeded' AND attempt = 1
-kind = 'succeeded' AND attempt > 1
+kind = 'succeeded' AND attempt = 1 AND unchecked IS NULL
+kind = 'succeeded' AND attempt > 1 AND unchecked IS NULL
 kind = 'degraded' AND status = 'failed'
     AND reason NOT IN ('circuit_open', 'provider_failed', 'budget_exhausted', 'timeout')
 kind = 'degraded' AND status = 'stubbed'
@@ -32,13 +32,17 @@ kind = 'degraded' AND reason = node || '_parse_failed' AND attempts > 1
 kind = 'succeeded' AND is_simplified
 is_repaired
 is_coerced
-is_call AND attempt = 2
-is_call AND attempt = 3
-is_call AND attempt = 4
-is_call AND attempt > 4
-kind = 'succeeded' AND attempt = 2
-kind = 'succeeded' AND attempt = 3
-kind = 'succeeded' AND attempt = 4
-kind = 'succeeded' AND attempt > 4
+is_call AND attempt = 2 AND unchecked IS NULL
+is_call AND attempt = 3 AND unchecked IS NULL
+is_call AND attempt = 4 AND unchecked IS NULL
+is_call AND attempt > 4 AND unchecked IS NULL
+kind = 'succeeded' AND attempt = 2 AND unchecked IS NULL
+kind = 'succeeded' AND attempt = 3 AND unchecked IS NULL
+kind = 'succeeded' AND attempt = 4 AND unchecked IS NULL
+kind = 'succeeded' AND attempt > 4 AND unchecked IS NULL
 is_call AND latency_ms IS NOT NULL
 kind = 'parse_invalid' AND latency_ms IS NOT NULL
+unchecked = 'no_schema'
+unchecked = 'no_answer'
+unchecked = 'over_budget'
+kind = 'succeeded' AND attempt = 1 AND is_altered

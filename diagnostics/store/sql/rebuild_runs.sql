@@ -20,11 +20,12 @@ deciding AS (
 made AS (
     UPDATE diagnostics_agentrun AS kept
     SET (
-        began_at, ended_at, calls, attempts, ok_first, recovered, degraded, input_tokens,
-        output_tokens, nodes, called_models, kinds, decided_at, decided_by, <<run_names>>
+        began_at, ended_at, calls, attempts, ok_first, recovered, unchecked, degraded,
+        input_tokens, output_tokens, nodes, called_models, kinds, decided_at, decided_by, <<run_names>>
     ) = ROW (
         summed.began_at, summed.ended_at, summed.calls, summed.attempts, summed.ok_first,
-        summed.recovered, summed.degraded, summed.input_tokens, summed.output_tokens,
+        summed.recovered, summed.unchecked, summed.degraded, summed.input_tokens,
+        summed.output_tokens,
         summed.nodes, summed.called_models, summed.kinds, deciding.occurred_at, deciding.event_id,
         <<deciding_names>>
     )

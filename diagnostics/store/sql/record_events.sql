@@ -16,7 +16,7 @@ incoming AS (
         output_mode text, latency_ms integer, input_tokens integer,
         output_tokens integer, reasoning_tokens integer, served text, upstream text,
         system_fingerprint text, payload json, call_error_type text,
-        is_simplified boolean, <<words>>,
+        is_simplified boolean, unchecked text, is_altered boolean, <<words>>,
         fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
         detail text, rank integer, is_unplaced boolean
     )
@@ -59,14 +59,16 @@ stored AS (
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified, served, upstream, system_fingerprint, reasoning_tokens
+        is_simplified, served, upstream, system_fingerprint, reasoning_tokens, unchecked,
+        is_altered
     )
     SELECT
         %(project)s, event_id, occurred_at, now, node, kind, correlation_id,
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified, served, upstream, system_fingerprint, reasoning_tokens
+        is_simplified, served, upstream, system_fingerprint, reasoning_tokens, unchecked,
+        is_altered
     FROM speaking JOIN claimed USING (event_id)
     WHERE claimed.is_new
     -- An identity is forgotten after 8 days, the event is not.

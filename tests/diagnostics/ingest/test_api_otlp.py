@@ -249,7 +249,7 @@ def test_json_that_was_asked_for_is_parsed_without_a_schema(post: Post) -> None:
 
 def test_without_a_schema_an_answer_is_not_looked_at_nor_kept(post: Post) -> None:
     post(traces(span(output("no JSON at all"))))
-    assert Event.objects.get().kind == "succeeded"
+    assert (Event.objects.get().kind, Event.objects.get().unchecked) == ("succeeded", "no_schema")
     assert not EventPayload.objects.exists()
 
 
@@ -261,8 +261,9 @@ def test_an_answer_that_takes_too_long_is_stored_unchecked_and_said(
     answer = post(traces(span(output(text))))
     read = ExportTraceServiceResponse.FromString(answer.content).partial_success
     assert read.rejected_spans == 0
-    assert "1 answers were stored without being checked" in read.error_message
-    assert (Event.objects.get().kind, Event.objects.get().schema_version) == ("succeeded", None)
+    assert "1 answer of node chat was not checked" in read.error_message
+    event = Event.objects.get()
+    assert (event.kind, event.unchecked, event.schema_version) == ("succeeded", "over_budget", None)
 
 
 def choice(text: str, **changes: Any) -> Any:
@@ -325,12 +326,14 @@ def test_calls_without_the_answer_that_has_a_schema_are_said(post: Post, project
     register_schema(project, "chat", STEPS, "3")
     told = partial(post(traces(span(span_id="ab" * 8))))
     assert told.rejected_spans == 0
-    assert "1 calls without the text of their answer" in told.error_message
+    assert "the telemetry has no text of the answer" in told.error_message
     assert "SPAN_ONLY" in told.error_message
     # One that failed, or tells its answer, lacks nothing.
     failed = span({"error.type": "timeout"}, span_id="ac" * 8)
     assert post(traces(failed, span(output('{"steps": []}'), span_id="ad" * 8))).content == b""
-    assert counts_of(project).unanswered == 1
+    reasons = Event.objects.filter(kind="succeeded").values_list("unchecked", flat=True)
+    assert sorted(reasons, key=str) == [None, "no_answer", "no_schema"]
+    assert counts_of(project).unchecked == 2
 
 
 def test_where_log_records_tell_answers_spans_lack_none(post: Post, project: Project) -> None:

@@ -1,5 +1,6 @@
 """Runs told by spans are judged like runs that were posted."""
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -31,10 +32,17 @@ from tests.diagnostics.store.test_folding import counted, recount
 pytestmark = pytest.mark.django_db
 GRAINS = ("minute", "hour", "day", "hour_by_version", "day_by_version")
 SECOND_NS = 1000 * MILLISECOND_NS
-# What became of the calls of 14 runs: good, not JSON, or no answer for want of time.
+# What became of the calls of 14 runs: good, not JSON, or no answer for want of time. Of a
+# silent one (s) nobody says anything.
 RUNS = (*("g", "g", "g", "g", "g", "g"), *("xg", "xg", "xxg", "tg"), *("xxx", "xxx", "xt", "t"))
 DEGRADED = {"x": "planner_parse_failed", "t": "timeout"}
-TOLD = {"g": {}, "x": {"failsoft.parse_error_type": "not_json"}, "t": {"error.type": "timeout"}}
+MESSAGES = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "{}"}]}])
+TOLD = {
+    "g": {"gen_ai.output.type": "json", "gen_ai.output.messages": MESSAGES},
+    "x": {"failsoft.parse_error_type": "not_json"},
+    "t": {"error.type": "timeout"},
+    "s": {},
+}
 
 
 @pytest.fixture
@@ -235,17 +243,18 @@ def test_a_late_span_corrects_a_run_once(key: ApiKey) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "corrected"), [("g", RunOutcome.DEGRADED), ("gg", RunOutcome.RECOVERED)]
+    ("outcomes", "corrected"), [("s", RunOutcome.DEGRADED), ("sg", RunOutcome.RECOVERED)]
 )
 def test_a_log_record_that_comes_after_a_run_was_judged_corrects_it(
     key: ApiKey, outcomes: str, corrected: RunOutcome
 ) -> None:
-    register_schema(key.project, "planner", {"type": "object", "required": ["steps"]}, "3")
+    schema = {"type": "object", "properties": {"steps": {"type": "array"}}}
+    register_schema(key.project, "planner", schema, "3")
     run = Trace(outcomes)
     send(key, *run.calls, run.root)
     settle()
-    assert AgentRun.objects.get().outcome == RunOutcome.OK_FIRST
-    answer = {"index": 0, "finish_reason": "stop", "message": {"content": "{}"}}
+    assert AgentRun.objects.get().outcome == RunOutcome.UNCHECKED
+    answer = {"index": 0, "finish_reason": "stop", "message": {"content": '{"steps": 1}'}}
     told = {"failsoft.node": "planner"}
     bad = log_record("gen_ai.choice", told, answer, run.trace_id, f"{1:016x}")
     receive_logs(key, read_logs(logs(bad).SerializeToString()))

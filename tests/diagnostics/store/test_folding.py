@@ -16,9 +16,9 @@ from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from diagnostics.store.models import Series, Version
-from diagnostics.store.rollups import MEASURES, OUTCOMES
+from diagnostics.store.rollups import MEASURES, OUTCOMES, UNCHECKED
 from diagnostics.store.sql import statement
-from failsoft.events import CallErrorType, ParseErrorType, PostedEvent
+from failsoft.events import CallErrorType, ParseErrorType, PostedEvent, UncheckedReason
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +52,14 @@ def chance_event(chance: random.Random, now: datetime, days: float) -> dict[str,
         "output_tokens": chance.choice([None, 0, 512]),
     }
     lenient = {
-        "repairs": chance.choice([None, [{"kind": "trailing_comma"}]]),
+        "repairs": chance.choice(
+            [
+                None,
+                [{"kind": "trailing_comma"}],
+                [{"kind": "prose", "lossless": False}],
+                [{"kind": "comment", "lossless": False}],
+            ]
+        ),
         "coerced": chance.choice([None, [{"path": "/a", "kind": "case"}]]),
     }
     simplified = {"simplified": True} if chance.random() < 0.3 else {}
@@ -60,6 +67,7 @@ def chance_event(chance: random.Random, now: datetime, days: float) -> dict[str,
     made: list[Callable[[], dict[str, Any]]] = [
         lambda: succeeded(**common, **attempt, **lenient, attributes=simplified),
         lambda: succeeded(**{**common, "latency_ms": 700, "attempt": 1}),
+        lambda: succeeded(**common, **attempt, unchecked=chance.choice([*UncheckedReason])),
         lambda: wire_event(
             **{**common, **attempt, **lenient},
             parse_error_type=chance.choice([*ParseErrorType, "strange"]),
@@ -132,9 +140,40 @@ def test_every_grain_equals_a_full_recount(project: Project, seed: int) -> None:
 def test_runs_are_the_sum_of_their_outcomes(project: Project) -> None:
     record(project.pk, chance_events(9, 400))
     total = counted("delta")
-    assert sum(total[name] for name in OUTCOMES) == total["runs"]
+    unchecked = sum(total[name] for name in UNCHECKED)
+    assert unchecked > 0
+    assert sum(total[name] for name in OUTCOMES) + unchecked == total["runs"]
     good = total["ok_first"] + total["repaired"]
-    assert total["degraded"] == total["runs"] - good
+    assert total["degraded"] == total["runs"] - good - unchecked
+
+
+def test_an_unchecked_answer_is_a_call_and_in_no_count_of_valid_ones(project: Project) -> None:
+    told = {"unchecked": "no_schema", "latency_ms": 100, "output_tokens": 3}
+    wire = [succeeded(**told), succeeded(**told, attempt=2, coerced=[{"path": "", "kind": "case"}])]
+    record(project.pk, [PostedEvent.model_validate(item) for item in wire])
+    assert {name: value for name, value in counted("delta").items() if value} == {
+        "events": 2, "runs": 2, "attempts": 2, "succeeded": 2, "retries": 1, "coerced": 1,
+        "unchecked_no_schema": 2, "latency_count": 2, "latency_00": 2, "latency_ms": 200,
+        "output_tokens": 6, "retry_output_tokens": 3, "retry_ms": 100,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lenient", "is_altered"),
+    [
+        ({"repairs": [{"kind": "trailing_comma"}, {"kind": "prose", "lossless": False}]}, False),
+        ({"repairs": [{"kind": "comment", "lossless": False}]}, True),
+        ({"coerced": [{"path": "/category", "kind": "fallback"}]}, True),
+    ],
+)
+def test_a_first_pass_is_altered_where_reading_it_changed_a_value(
+    project: Project, lenient: dict[str, Any], is_altered: bool
+) -> None:
+    events = [succeeded(**lenient), succeeded(**lenient, attempt=2), wire_event(**lenient)]
+    record(project.pk, [PostedEvent.model_validate(event) for event in events])
+    total = counted("delta")
+    assert (total["ok_first"], total["ok_altered"]) == (1, int(is_altered))
+    assert total == recount()
 
 
 def test_m_5_counted_by_hand(project: Project) -> None:

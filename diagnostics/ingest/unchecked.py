@@ -1,0 +1,87 @@
+"""Answers that nothing checked: how many, at which node, why, and what to do about it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from diagnostics.figures import plural
+from diagnostics.queries.sums import Question, sum_rollups
+from diagnostics.store.rollups import UNCHECKED
+from diagnostics.store.windows import align
+from failsoft.events import PostedEvent, UncheckedReason
+
+DAY = timedelta(days=1)
+UncheckedCounts = Counter[tuple[str, UncheckedReason]]
+"""The number of answers by node and reason."""
+
+PROBLEMS: Mapping[UncheckedReason, tuple[str, str]] = {
+    UncheckedReason.NO_SCHEMA: (
+        "no schema, and JSON was not asked for",
+        "register a schema (PUT /api/v1/schemas/{node}), or send output_mode json"
+        " (gen_ai.output.type) if any JSON will do",
+    ),
+    UncheckedReason.NO_ANSWER: (
+        "the telemetry has no text of the answer",
+        "enable content capture"
+        " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY for OpenTelemetry's own"
+        " instrumentations)",
+    ),
+    UncheckedReason.OVER_BUDGET: (
+        "checking takes more than an answer or a request may",
+        "send smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE=128); one answer may take"
+        " 100,000 steps",
+    ),
+}
+"""What is missing, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedAnswers:
+    """The unchecked answers of one node with one reason."""
+
+    node: str
+    reason: UncheckedReason
+    count: int
+
+    @property
+    def problem(self) -> str:
+        """What is missing."""
+        return PROBLEMS[self.reason][0]
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return PROBLEMS[self.reason][1].format(node=self.node)
+
+    @property
+    def sentence(self) -> str:
+        """All of it for the sender."""
+        were = "was" if self.count == 1 else "were"
+        return (
+            f"{plural(self.count, 'answer')} of node {self.node} {were} not checked:"
+            f" {self.problem}; {self.advice}"
+        )
+
+
+def count_unchecked(events: Iterable[PostedEvent]) -> UncheckedCounts:
+    """Count the unchecked answers among events."""
+    return Counter((event.node, event.unchecked) for event in events if event.unchecked)
+
+
+def rows_of(counts: Mapping[tuple[str, UncheckedReason], int]) -> list[UncheckedAnswers]:
+    """Return the counts as rows, the largest first."""
+    rows = [UncheckedAnswers(node, reason, count) for (node, reason), count in counts.items()]
+    return sorted(rows, key=lambda row: (-row.count, row.node))
+
+
+def unchecked_of(project_id: int, now: datetime) -> list[UncheckedAnswers]:
+    """Return the unchecked answers of the last 24 hours, the largest count first."""
+    question = Question(align(now - DAY, now, now), ("node",), UNCHECKED)
+    counts = {
+        (node, reason): count
+        for node, *numbers in sum_rollups(project_id, question)
+        for reason, count in zip(UncheckedReason, numbers, strict=True)
+        if count
+    }
+    return rows_of(counts)
