@@ -4,7 +4,13 @@ import pytest
 
 from agents.fix_patterns.kinds import CODES
 from failsoft.events import ParseErrorType
-from failsoft.retry.answers import Misunderstood, PlannerSchema, explain_reasoning, interpret
+from failsoft.retry.answers import (
+    Misunderstood,
+    PlannerSchema,
+    Understood,
+    explain_reasoning,
+    interpret,
+)
 from failsoft.retry.engine import Feedback
 from failsoft.retry.mistakes import mistakes_in
 from failsoft.retry.prompts import describe_feedback
@@ -46,12 +52,24 @@ def mistakes_of(text: str, schema: PlannerSchema = PLAN, reason: str = "stop") -
         ('{"kind": "finish", "answer": "so', NEXT_STEP,
          ["stopping before the last bracket: give fewer steps and shorter texts"]),
         (" ", NEXT_STEP, ["an answer without text"]),
+        ('{"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}',
+         PLAN, ["the JSON Schema in place of an answer that fits it"]),
+        ('{"name": "step", "schema": {"$schema": "https://json-schema.org/draft/2020-12/schema",'
+         ' "properties": {"kind": {}}}}',
+         NEXT_STEP, ["the JSON Schema in place of an answer that fits it"]),
     ],
 )  # fmt: skip
 def test_s1_9_the_mistakes_are_those_that_were_made(
     text: str, schema: PlannerSchema, mistakes: list[str]
 ) -> None:
     assert mistakes_of(text, schema) == mistakes
+
+
+def test_arguments_that_are_a_schema_are_an_answer() -> None:
+    schema = '{"type": "object", "properties": {"a": {}}}'
+    text = f'{{"kind": "call_tool", "tool": "save", "args": {{"schema": {schema}}}}}'
+
+    assert isinstance(interpret(text, "stop", NEXT_STEP), Understood)
 
 
 @pytest.mark.parametrize("error_type", list(ParseErrorType))
