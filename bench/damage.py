@@ -630,12 +630,14 @@ def cut(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
 def value_at(rng: Rng, tokens: Tokens, new: str, *, kinds: str, role: str) -> str | None:
     """Put `new` in the place of one value."""
     fit = [i for i in places(tokens, *kinds.split()) if not role or tokens[i].role == role]
-    return drop(tokens, rng.choice(fit), MARK + new) if fit else None
+    return drop(tokens, rng.choice(fit), new) if fit else None
 
 
 def bad_values(pool: str, *, role: str = "", kinds: str = "string number literal") -> Damage:
     def apply(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-        text = value_at(rng, tokens, rng.choice(_POOLS[pool]), kinds=kinds, role=role)
+        written = rng.choice(_POOLS[pool])
+        marked = written.replace("{fault}", MARK) if "{fault}" in written else MARK + written
+        text = value_at(rng, tokens, marked, kinds=kinds, role=role)
         return None if text is None else (text, "not_json")
 
     return apply
@@ -712,6 +714,8 @@ def strings_beside(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] |
         if tokens[i].role == "element"
         and tokens[i - 1].kind == "string"
         and tokens[next_token(tokens, i)].kind == "string"
+        # Two names are two strings; prose may go on in the next one.
+        and " " in tokens[i - 1].text
     ]
     if not fit:
         return None

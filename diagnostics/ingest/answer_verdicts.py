@@ -35,8 +35,9 @@ from diagnostics.ingest.schemas import (
 from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from failsoft.events import ParseErrorType, UncheckedReason, ValidationErrorItem
 from failsoft.json_values import clean_json
+from failsoft.parsing.calls import call_markup
 from failsoft.parsing.faults import Lines
-from failsoft.parsing.makers import CUT, Ending, call_markup
+from failsoft.parsing.makers import CUT, Ending
 
 # Per request; further answers count as unchecked.
 JUDGING_SECONDS = 1.0

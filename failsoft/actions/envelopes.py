@@ -1,9 +1,10 @@
-"""The envelope of a tool call, in the format of OpenAI's chat completions."""
+"""The envelope of a tool call: OpenAI's, and calls written as JSON with the keys of any maker."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from failsoft.actions.policies import kind_of
+from failsoft.parsing.makers import MAKERS
 
 MAX_NAME_CHARACTERS = 200
 
@@ -51,6 +52,7 @@ def _short_text(value: object) -> str | None:
 
 
 LIST_KEY = "tool_calls"
+_CALL_KEYS = [(row["name"], row["arguments"]) for row in MAKERS["call_keys"]]
 
 
 def written_calls(value: dict[str, Any] | list[Any]) -> list[object] | None:
@@ -67,17 +69,22 @@ def written_calls(value: dict[str, Any] | list[Any]) -> list[object] | None:
 
 
 def _is_call(item: object) -> bool:
-    return isinstance(item, Mapping) and (
-        "function" in item or ("name" in item and "arguments" in item)
-    )
+    return isinstance(item, Mapping) and ("function" in item or _keys_of(item) is not None)
+
+
+def _keys_of(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the keys of the name and of the arguments, if one maker's fit."""
+    keys = [pair for pair in _CALL_KEYS if pair[0] in item and pair[1] in item]
+    return keys[0] if len(keys) == 1 else None
 
 
 def _envelope(item: object, number: int) -> object:
     """Return a bare call as an envelope; other values unchanged, for decoding to refuse."""
-    if not isinstance(item, Mapping) or "function" in item or "name" not in item:
+    if not isinstance(item, Mapping) or "function" in item:
         return item
+    keys = _keys_of(item)
     identity = item.get("id")
     call_id = identity if isinstance(identity, str) else f"call_{number}"
-    if "arguments" not in item:
-        return {"id": call_id, "function": {"name": item["name"]}}
-    return wrap_call(call_id, item["name"], item["arguments"])
+    if keys is not None:
+        return wrap_call(call_id, item[keys[0]], item[keys[1]])
+    return {"id": call_id, "function": {"name": item["name"]}} if "name" in item else item

@@ -19,8 +19,8 @@ from failsoft.completion.verdicts import (
     undecidable,
 )
 from failsoft.parsing import Recovered, RefusedAnswer, recover
-from failsoft.parsing.faults import ParseFault, RepairLedger
-from failsoft.parsing.surroundings import drop_thinking
+from failsoft.parsing.faults import ParseFault
+from failsoft.parsing.thinking import drop_thinking
 from failsoft.parsing.tracing import MAX_BYTES
 
 _STRUCTURED = re.compile(
@@ -90,7 +90,7 @@ def _judge_output(output: str, expected: str | None) -> CheckVerdict:
     if len(output) > MAX_BYTES:
         return undecidable(DecisionSource.NONE, UndecidedCause.TOO_LARGE)
     try:
-        text = drop_thinking(output, RepairLedger())
+        text = drop_thinking(output)
     except ParseFault:
         # The output ends inside a thinking block, which is no decision.
         return undecidable(DecisionSource.NONE, UndecidedCause.TRUNCATED)

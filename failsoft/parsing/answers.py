@@ -14,21 +14,23 @@ from typing import Any, NamedTuple
 import jiter
 
 from failsoft.events import Coercion, ParseErrorType, Repair, ValidationErrorItem
-from failsoft.parsing.candidates import NOTHING, Candidate, find_answer
+from failsoft.parsing.candidates import Candidate
+from failsoft.parsing.escapes import doubtful_in_valid, has_doubtful_escapes
 from failsoft.parsing.faults import (
+    Cause,
     Lines,
     ParseFault,
     RepairLedger,
-    ambiguous,
+    caused,
     cut_off,
     excerpt,
     line_and_column,
     unreadable,
 )
+from failsoft.parsing.finding import NOTHING, find_answer
 from failsoft.parsing.grammar import Grammar
-from failsoft.parsing.makers import CUT, Ending, declines, ending_of
-from failsoft.parsing.surroundings import drop_thinking
-from failsoft.parsing.tracing import MAX_BYTES, Trace, is_within
+from failsoft.parsing.makers import CUT, Ending, ending_of
+from failsoft.parsing.tracing import MAX_BYTES, Trace, read_valid
 
 _QUOTED_LINES = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _MARK = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)
@@ -50,7 +52,6 @@ def drop_block_quotes(text: str, ledger: RepairLedger) -> str:
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
-_NOTHING = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
 _USUAL = frozenset({None, Ending.STOP, Ending.TOOL_CALLS, Ending.OTHER})
 MAX_PATH = 1_000
@@ -74,6 +75,8 @@ class RefusedAnswer:
     column: int
     expected: str
     excerpt: str
+    # What is wrong there, more exactly than the type; the type where nothing more is known.
+    cause: str
 
     @property
     def message(self) -> str:
@@ -85,7 +88,7 @@ class RefusedAnswer:
         """The refusal for storage, without the excerpt, which could split a secret."""
         return ValidationErrorItem(
             path="",
-            code=self.error_type.value,
+            code=self.cause,
             message=f"expected {self.expected}",
             line=self.line,
             column=self.column,
@@ -98,7 +101,7 @@ def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedA
     if ending in _USUAL:
         # The fast path: most answers are strict JSON.
         value = _read_strict(text)
-        if value is not None:
+        if value is not None and not has_doubtful_escapes(text):
             return Recovered(value, text)
     try:
         value, ledger = _read(text, ending)
@@ -157,13 +160,15 @@ class TextPlaces:
 
 def _read(text: str, ending: Ending | None) -> tuple[Any, RepairLedger]:
     if ending is Ending.MALFORMED:
-        raise unreadable(0, "an answer; the server could not read the model's tool call")
+        raise caused(0, Cause.MALFORMED_CALL)
     if ending is Ending.BLOCK:
         raise ParseFault(0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL)
     ledger = RepairLedger()
     value = _read_strict(text)
     if value is None:
         value = _read_bounded(text, ledger)
+    elif (doubtful := doubtful_in_valid(text)) is not None:
+        ledger.note(doubtful, "doubtful_escape")
     if ending in CUT:
         _note_cut(text, ledger)
     return value, ledger
@@ -171,15 +176,8 @@ def _read(text: str, ending: Ending | None) -> tuple[Any, RepairLedger]:
 
 def _read_strict(text: str) -> Any:  # noqa: ANN401 - any JSON
     """Return a strict JSON object or array within the bounds; None for anything else."""
-    try:
-        encoded = text.encode()
-        value = jiter.from_json(
-            encoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
-        )
-    except ValueError:
-        return None
-    is_container = type(value) is dict or type(value) is list
-    return value if is_container and is_within(encoded, value) else None
+    is_valid, value = read_valid(text)
+    return value if is_valid and (type(value) is dict or type(value) is list) else None
 
 
 def _read_bounded(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN401 - any JSON
@@ -200,15 +198,8 @@ def _read_damaged(text: str, ledger: RepairLedger, places: Trace | None) -> Cand
         raise cut_off(0, "more than opening brackets")
     if stripped[0] == '"' and _is_bare_string(stripped):
         raise unreadable(0, NOTHING)
-    answer_text = drop_block_quotes(drop_thinking(text, ledger), ledger)
-    if _NOTHING.fullmatch(answer_text):
-        raise ParseFault(0, "an answer; there is none", ParseErrorType.EMPTY_OUTPUT)
-    try:
-        answer = find_answer(answer_text, ledger, places)
-    except ParseFault as fault:
-        if fault.expected == NOTHING and declines(answer_text):
-            raise ParseFault(0, "an answer; the model declined", ParseErrorType.REFUSAL) from None
-        raise
+    answer_text = drop_block_quotes(text, ledger)
+    answer = find_answer(answer_text, ledger, places)
     _refuse_broken_quotes(answer_text, ledger)
     return answer
 
@@ -217,7 +208,7 @@ def _refuse_broken_quotes(text: str, ledger: RepairLedger) -> None:
     """Refuse strings that span quoted lines: they contain the markers of the lines."""
     broken = ledger.first("raw_newline", "line_continuation")
     if broken is not None and ledger.has("block_quote"):
-        raise ambiguous(max(text.rfind(quote, 0, broken) for quote in "\"'"))
+        raise unreadable(broken, "the end of this string, which spans quoted lines")
 
 
 def _is_bare_string(text: str) -> bool:
@@ -237,7 +228,7 @@ def _read_with_surrogates(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN4
     answer = _read_damaged(text, ledger, offsets)
     surrogate = _SURROGATE.search(text, answer.start, answer.end)
     if surrogate is not None:
-        raise ambiguous(offsets.last_before(surrogate.start()))
+        raise caused(offsets.last_before(surrogate.start()), Cause.HALF_CHARACTER)
     return answer.value
 
 
@@ -251,4 +242,5 @@ def _note_cut(text: str, ledger: RepairLedger) -> None:
 def _refuse(text: str, fault: ParseFault) -> RefusedAnswer:
     line, column = line_and_column(text, fault.offset)
     shown_line = excerpt(text, fault.offset)
-    return RefusedAnswer(fault.error_type, line, column, fault.expected, shown_line)
+    cause = fault.cause or fault.error_type
+    return RefusedAnswer(fault.error_type, line, column, fault.expected, shown_line, cause.value)

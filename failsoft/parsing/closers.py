@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 from failsoft.events import ParseErrorType
-from failsoft.parsing.faults import ParseFault, ambiguous, cut_off, unreadable
+from failsoft.parsing.faults import Cause, ParseFault, caused, cut_off, unreadable
 from failsoft.parsing.keys import Bare
 from failsoft.parsing.scalars import QUOTES
 
 MAX_DEPTH = 64
 _CLOSERS = re.compile(r"[\s\]}]{0,400}")
+_NAME = re.compile(r"\w[\w./:@#-]*")
 
 
 class Closers(Bare):
@@ -62,19 +63,16 @@ class Closers(Bare):
         at, char = self._after(end, "}")
         if char in (",", "}"):
             return at, char
-        if char == "" and self.is_outermost():
+        if char == "":
             self._insert_at_end(at, value)
             return at, "}"
-        if char == "":
-            raise cut_off(at, "`,` or `}`")
         if char == "]" and self._around() == "]":
             self.insert(at, at, value)
             return at, "}"
         if char not in "]})" and self.begins_key(at):
             self.ledger.note(at, "missing_comma")
             return at, ","
-        opening = self.opening_before(at)
-        raise unreadable(at, "`,` or `}`") if opening < 0 else ambiguous(opening)
+        raise self._after_string(at) or unreadable(at, "`,` or `}`")
 
     def after_element(
         self, end: int, value: object, closer: str, commas: list[int]
@@ -92,13 +90,18 @@ class Closers(Bare):
             return at, "]"
         if closer == "}" and char == ":" and commas:
             raise unreadable(commas[0], "`:` after the key")
-        opening = self.opening_before(at)
-        if opening >= 0:
-            raise ambiguous(opening)
+        doubt = self._after_string(at)
+        if doubt is not None:
+            raise doubt
         if closer == "]" and self._may_miss_comma(end, at, char, value):
             self.ledger.note(at, "missing_comma")
             return at, ","
         raise unreadable(at, f"`,` or `{closer}`")
+
+    def _after_string(self, at: int) -> ParseFault | None:
+        """Return the fault of a string that may continue behind the closers before `at`."""
+        quote = self.quote_before(at)
+        return None if quote < 0 else caused(quote, Cause.UNESCAPED_QUOTE)
 
     def _after(self, end: int, closer: str) -> tuple[int, str]:
         """Skip a comma, a semicolon or the matching closer."""
@@ -127,8 +130,16 @@ class Closers(Bare):
         return self.opened[-2] if len(self.opened) > 1 else ""
 
     def _insert_at_end(self, at: int, last: object) -> None:
+        """Insert a brace that is missing at the end of the text.
+
+        More than one only if nothing but braces is open and the text ends among them.
+        """
+        ends_in_brace = self.text[max(0, at - 400) : at].rstrip().endswith("}")
+        is_among_braces = ends_in_brace and set(self.opened) == {"}"}
+        if not (self.is_outermost() or is_among_braces):
+            raise cut_off(at, "`,` or `}`")
         if (
-            self.ledger.blame is not None
+            self.ledger.blame not in (None, at)
             or self.ended_in_comment
             or _could_close_earlier(last, "}")
         ):
@@ -137,18 +148,27 @@ class Closers(Bare):
         self.ledger.note(at, "missing_closer")
 
     def _may_miss_comma(self, end: int, at: int, char: str, value: Any) -> bool:  # noqa: ANN401 - any JSON
-        """Whether a value may follow without a comma; adjacent strings may be one string."""
+        """Whether a value may follow without a comma.
+
+        Adjacent strings may be parts of one, as in Python, unless both are names without spaces.
+        """
         if char in ("{", "["):
             return True
         if char in QUOTES:
             if isinstance(value, str):
-                return False
+                return self._are_names(value, at, char)
         elif not (char.isalnum() or char in "+-."):
             return False
         if isinstance(value, dict | list) or "\n" in self.text[end:at]:
             return True
         self._same_line_commas += 1
         return self._same_line_commas == 1
+
+    def _are_names(self, value: str, at: int, quote: str) -> bool:
+        """Whether a string and the next one are names, such as ids and paths."""
+        close = self.next_quote(at + 1, quote)
+        following = self.text[at + 1 : close]
+        return close >= 0 and all(_NAME.fullmatch(text) for text in (value, following))
 
 
 def _could_close_earlier(last: object, closer: str) -> bool:

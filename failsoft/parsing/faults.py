@@ -1,30 +1,92 @@
-"""Parse faults with their line and column, and the ledger of repairs."""
+"""Parse faults with their cause and place, and the ledger of repairs."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from enum import StrEnum
 from functools import cached_property
 
 from pydantic import TypeAdapter
 
 from failsoft.events import MAX_ERRORS, ParseErrorType, Repair
 
-AMBIGUOUS_STRING = "one string with one reading; its inner quotes or backslashes are not escaped"
+
+class Cause(StrEnum):
+    """What is wrong at the place of a refusal, more exactly than the error type says.
+
+    The values are the codes of stored errors; EXPECTED words them for models and people.
+    """
+
+    UNESCAPED_QUOTE = "unescaped_quote"
+    UNCLOSED_STRING = "unclosed_string"
+    BACKSLASH = "backslash"
+    HALF_CHARACTER = "half_character"
+    NOT_FINITE = "not_finite"
+    NUMBER_TOO_LARGE = "number_too_large"
+    TOO_MANY_DIGITS = "too_many_digits"
+    LEADING_ZEROS = "leading_zeros"
+    NUMBER_SEPARATORS = "number_separators"
+    MISSING_QUOTES = "missing_quotes"
+    LEFT_OUT = "left_out"
+    CALL_MARKUP = "call_markup"
+    MALFORMED_CALL = "malformed_call"
+    PROGRAM = "program"
+    EXAMPLE = "example"
+    MARKDOWN_LIST = "markdown_list"
+    PROSE = "prose"
+    ONLY_THINKING = "only_thinking"
+    OPEN_THINKING = "open_thinking"
+
+
+EXPECTED = {
+    Cause.UNESCAPED_QUOTE: (
+        'one string with one reading; a quote inside a string is written `\\"`, and this one is not'
+    ),
+    Cause.UNCLOSED_STRING: (
+        "one string with one reading; its closing quote is missing, or a quote inside of it "
+        'is not written `\\"`'
+    ),
+    Cause.BACKSLASH: (
+        "one string with one reading; a backslash inside a string is written `\\\\`, and this "
+        "one is not"
+    ),
+    Cause.HALF_CHARACTER: "whole characters in this string; it contains half of one",
+    Cause.NOT_FINITE: "a finite number, a string or null; JSON has no NaN and no Infinity",
+    Cause.NUMBER_TOO_LARGE: "a number up to 1.8e308; this one is too large",
+    Cause.TOO_MANY_DIGITS: "a number of at most 4,300 digits; a longer one is written as a string",
+    Cause.LEADING_ZEROS: "a number without leading zeros, or a string",
+    Cause.NUMBER_SEPARATORS: "a number without separators",
+    Cause.MISSING_QUOTES: "quotes around this text",
+    Cause.LEFT_OUT: "every part written out; this stands for something left out",
+    Cause.CALL_MARKUP: (
+        "one JSON object or array; this is a tool call as markup, and a part of it is no answer"
+    ),
+    Cause.MALFORMED_CALL: "an answer; the server could not read the model's tool call",
+    Cause.PROGRAM: "one JSON object or array; this is a statement of a program",
+    Cause.EXAMPLE: "an answer; this text announces an example, a format or a template",
+    Cause.MARKDOWN_LIST: "one JSON object or array; this is a Markdown list",
+    Cause.PROSE: "one JSON object or array; this is prose",
+    Cause.ONLY_THINKING: "an answer; there is only thinking",
+    Cause.OPEN_THINKING: "every think block closed before the answer",
+}
 
 
 class ParseFault(Exception):  # noqa: N818 - a finding about the text, not a program error
     """A text is unreadable at `offset` (code points from 0)."""
 
-    def __init__(self, offset: int, expected: str, error_type: ParseErrorType) -> None:
-        """Set what was `expected` at `offset`."""
+    def __init__(
+        self, offset: int, expected: str, error_type: ParseErrorType, cause: Cause | None = None
+    ) -> None:
+        """Set what was `expected` at `offset`, and the cause if it is a known one."""
         super().__init__(expected)
         self.offset = offset
         self.expected = expected
         self.error_type = error_type
+        self.cause = cause
 
     def moved_to(self, offset: int) -> "ParseFault":
         """Return the same fault at another offset."""
-        return ParseFault(offset, self.expected, self.error_type)
+        return ParseFault(offset, self.expected, self.error_type, self.cause)
 
 
 def unreadable(offset: int, expected: str) -> ParseFault:
@@ -37,9 +99,11 @@ def cut_off(offset: int, expected: str) -> ParseFault:
     return ParseFault(offset, expected, ParseErrorType.TRUNCATED)
 
 
-def ambiguous(offset: int) -> ParseFault:
-    """Return the fault of a string without a single reading; `offset` is its opening."""
-    return ParseFault(offset, AMBIGUOUS_STRING, ParseErrorType.NOT_JSON)
+def caused(
+    offset: int, cause: Cause, error_type: ParseErrorType = ParseErrorType.NOT_JSON
+) -> ParseFault:
+    """Return the fault of a known cause, at the first character that is doubtful."""
+    return ParseFault(offset, EXPECTED[cause], error_type, cause)
 
 
 CONTEXT_WIDTH = 60

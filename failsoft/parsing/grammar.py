@@ -5,7 +5,7 @@ from typing import Any
 
 from failsoft.events import ParseErrorType
 from failsoft.parsing.closers import Closers
-from failsoft.parsing.faults import ParseFault, RepairLedger, ambiguous, unreadable
+from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, unreadable
 from failsoft.parsing.scalars import (
     JSON_LITERALS,
     LITERALS,
@@ -46,9 +46,9 @@ class Grammar(Closers):
 
     def _refuse_open_quote(self, at: int, end: int) -> None:
         """Refuse `"press "}" to close"`: the closer may be inside the last string."""
-        opening = self.opening_before(end)
-        if opening > at and self.text[at - 1 : at] != self.text[end : end + 1]:
-            raise ambiguous(opening)
+        quote = self.quote_before(end)
+        if quote > at and self.text[at - 1 : at] != self.text[end : end + 1]:
+            raise caused(quote, Cause.UNESCAPED_QUOTE)
 
     def _read_container(self, at: int, char: str) -> tuple[Any, int]:
         if char != "{":

@@ -1,4 +1,4 @@
-"""What makers of models write around answers: finish reasons, refusals and calls as markup.
+"""What makers of models write around answers: finish reasons, refusals, thinking, tool calls.
 
 The rows are in `makers.toml`; a new maker or language is a new row.
 """
@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-MAKERS: dict[str, list[dict[str, Any]]] = tomllib.loads(
+MAKERS: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("makers.toml").read_text(encoding="utf-8")
 )
 
@@ -33,14 +33,15 @@ class Ending(StrEnum):
 
 # The answer may end too early.
 CUT = frozenset({Ending.LENGTH, Ending.INTERRUPTED})
-
 # An interrupted stream reports this reason.
 STREAM_CUT = "stream_cut"
 _ENUM_PREFIX = re.compile(r"(?:finish|stop)_?reason[._]")
 _ENDINGS = {
-    reason: ending for row in MAKERS["finish_reasons"] for ending in Ending for reason in
-    row.get(ending.value, ())
-}  # fmt: skip
+    reason: ending
+    for row in MAKERS["finish_reasons"]
+    for ending in Ending
+    for reason in row.get(ending.value, ())
+}
 
 
 def ending_of(reason: str | None) -> Ending | None:
@@ -51,28 +52,21 @@ def ending_of(reason: str | None) -> Ending | None:
     return _ENDINGS.get(name) or _ENDINGS.get(_ENUM_PREFIX.sub("", name, count=1), Ending.OTHER)
 
 
-def _phrases(column: str) -> str:
-    return "|".join(phrase for row in MAKERS["refusals"] for phrase in row[column])
+def phrases(column: str, *, instead: str = "") -> str:
+    """Return the phrases of all languages, as one pattern of text in lower case.
+
+    A language without the column is represented by the column `instead`.
+    """
+    rows = (row.get(column, row.get(instead, ())) for row in MAKERS["refusals"])
+    return "|".join(phrase for row in rows for phrase in row)
 
 
-_FIRST_SENTENCES = 400
-_DECLINES = re.compile(_phrases("declines"))
-_OPENS = re.compile(rf"\W*(?:{_phrases('opens')})")
-_CALL_OPENINGS = re.compile(
-    "|".join(f"(?:{row['opening']})" for row in MAKERS["call_openings"]), re.MULTILINE
-)
+FIRST_SENTENCES = 400
+_DECLINES = re.compile(phrases("declines"))
+_OPENS = re.compile(rf"\W*(?:{phrases('opens')})")
 
 
 def declines(text: str) -> bool:
     """Whether a text that holds no answer is a refusal, by its first sentences."""
-    start = text.lstrip()[:_FIRST_SENTENCES].lower()
+    start = text.lstrip()[:FIRST_SENTENCES].lower()
     return _OPENS.match(start) is not None or _DECLINES.search(start) is not None
-
-
-def call_markup(text: str) -> int | None:
-    """Return the offset of a tool call written as markup; None without one.
-
-    A mention of a mark in a sentence is none.
-    """
-    opening = _CALL_OPENINGS.search(text)
-    return None if opening is None else opening.start()

@@ -2,8 +2,9 @@
 
 import re
 
-from failsoft.parsing.faults import RepairLedger, cut_off, unreadable
+from failsoft.parsing.faults import Cause, RepairLedger, caused, cut_off, unreadable
 from failsoft.parsing.scalars import FULL_WIDTH, ODD_SPACES, SPACE
+from failsoft.parsing.thinking import block_at
 
 # Comments that stand for omitted parts of an answer.
 _ELISION = re.compile(
@@ -101,6 +102,9 @@ class Scanner:
         """Return the end of a comment; -1 when it is not closed, None without a comment."""
         if char not in ("/", "#", "<"):
             return None
+        block = block_at(self.text, at) if char == "<" else None
+        if block is not None:
+            return block
         for opening, closing in _COMMENTS:
             if self.text.startswith(opening, at):
                 end = self._find(closing, at + len(opening))
@@ -112,8 +116,11 @@ class Scanner:
     def _take_comment(self, at: int, end: int) -> None:
         if end < 0:
             raise cut_off(at, "the end of this comment")
+        if self.text[at] == "<" and not self.text.startswith("<!--", at):
+            self.ledger.note(at, "think_block")
+            return
         if is_elision(self.text[at:end]):
-            raise unreadable(at, "every part written out; a comment stands for what was left out")
+            raise caused(at, Cause.LEFT_OUT)
         if self.text.count('"', at, end) % 2 and _ENDS_STRING.search(self.text, at, end):
             raise unreadable(at, "a value; this comment may be a string without its opening quote")
         self.ledger.note(at, "comment")

@@ -3,7 +3,8 @@
 import re
 from enum import Enum
 
-from failsoft.parsing.faults import ParseFault, ambiguous, cut_off, unreadable
+from failsoft.parsing.escapes import Escapes
+from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, cut_off, unreadable
 from failsoft.parsing.scalars import (
     BARE,
     BARE_KEY,
@@ -16,83 +17,6 @@ from failsoft.parsing.scalars import (
     read_scalar,
 )
 from failsoft.parsing.scanning import Scanner
-
-_ESCAPE = re.compile(
-    r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r?\n)|(.)|\Z)|([\x00-\x1f])", re.DOTALL
-)
-_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", '"': '"'}
-_LETTERS = frozenset("bfnrt")
-_HEX = frozenset("0123456789abcdefABCDEF")
-# `\\u{1F600}` is a character to JavaScript only.
-_CODE_POINT = re.compile(r"\{[0-9a-fA-F]{1,6}\}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
-
-
-class _Decoding:
-    """The raw text between two quotes, decoded; its repairs as kind and offset.
-
-    A backslash that begins no escape is kept, unless the string also has real escapes. Such a
-    string may be a path (`C:\\Users\\new`) and is not certain.
-    """
-
-    def __init__(self, raw: str) -> None:
-        self.repairs: dict[str, int] = {}
-        self._escapes = self._kept = 0
-        self._is_odd = False
-        self.text = _PAIR.sub(_join_pair, _ESCAPE.sub(self._decode, raw))
-
-    @property
-    def is_certain(self) -> bool:
-        is_mixed = self._kept and self._escapes
-        return not (self._is_odd or is_mixed or _SURROGATE.search(self.text))
-
-    def _note(self, offset: int, kind: str) -> None:
-        self.repairs.setdefault(kind, offset)
-
-    def _decode(self, match: re.Match[str]) -> str:
-        unicode, hexadecimal, line_break, char, control = match.groups()
-        at = match.start()
-        if control is not None:
-            self._note(at, "raw_newline" if control in "\r\n" else "control_character")
-            return control
-        if line_break is not None:
-            self._note(at, "line_continuation")
-            return ""
-        if unicode is not None or hexadecimal is not None:
-            self._escapes += 1
-            if hexadecimal is not None:
-                self._note(at, "hex_escape")
-            return chr(int(unicode or hexadecimal, 16))
-        return self._decode_short(char or "", match)
-
-    def _decode_short(self, char: str, match: re.Match[str]) -> str:
-        if char in _SHORT and char:
-            self._escapes += char in _LETTERS or char == "\\"
-            return _SHORT[char]
-        if char and char in "'`“”„‘’‚":
-            self._note(match.start(), "escaped_quote")
-            return char
-        following = match.string[match.end() : match.end() + 1]
-        if char == "u" and _CODE_POINT.match(match.string, match.end()):
-            self._is_odd = True
-        if char in ("u", "U") and following in _HEX and following and _is_broken(match, char):
-            self._is_odd = True
-        self._kept += 1
-        self._note(match.start(), "kept_backslash")
-        return "\\" + char
-
-
-def _is_broken(match: re.Match[str], char: str) -> bool:
-    """Whether `\\u` looks like an incomplete escape, or like an eight-digit one of Python."""
-    digits = match.string[match.end() : match.end() + (3 if char == "u" else 8)]
-    return char == "u" or (len(digits) == 8 and all(digit in _HEX for digit in digits))
-
-
-def _join_pair(match: re.Match[str]) -> str:
-    high, low = ord(match[1]), ord(match[2])
-    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-
 
 _CLOSING = {closers: re.compile(f"[{closers}]") for closers in set(CLOSERS.values())}
 _CLOSING_TRIPLE = {quote: re.compile(quote * 3) for quote in "\"'"}
@@ -118,6 +42,11 @@ class Role(Enum):
 
 class Strings(Scanner):
     """Reads string tokens and the strings joined to them."""
+
+    def __init__(self, text: str, ledger: RepairLedger) -> None:
+        """Read strings of `text`; repairs go to `ledger`."""
+        super().__init__(text, ledger)
+        self._escapes = Escapes()
 
     def read_text(self, at: int, role: Role) -> tuple[str, int]:
         """Return a string with the strings joined to it, by `+` or, in an object, by adjacency."""
@@ -158,7 +87,7 @@ class Strings(Scanner):
             self.ledger.note(at, kind)
         raw = self.text[at + 1 : close]
         if self.text[at] == "`" and "${" in raw:
-            raise ambiguous(at)
+            raise unreadable(at + 1 + raw.index("${"), "a string without placeholders")
         return self._decode(raw, at, at + 1)
 
     def next_quote(self, at: int, quote: str) -> int:
@@ -201,17 +130,17 @@ class Strings(Scanner):
         self.ledger.note(inner[0], "inner_quotes")
         return close
 
-    def opening_before(self, at: int) -> int:
-        """Return the opening of the string before the closers before `at`, if it may continue.
+    def quote_before(self, at: int) -> int:
+        """Return the closing quote of the string before the closers before `at`.
 
-        -1 unless a quote of the same kind follows the closers.
+        -1 unless a quote of the same kind follows the closers: the string may continue there.
         """
         quote, close = self.text[at : at + 1], at
         while close and self.text[close - 1] in "]}":
             close -= 1
         if quote not in QUOTES or close == at or self.text[close - 1] != quote:
             return -1
-        return self.text.rfind(quote, 0, close - 1)
+        return close - 1 if self.text.rfind(quote, 0, close - 1) >= 0 else -1
 
     def inside_parentheses(self) -> bool:
         """Whether a tuple is open, so that `)` may end one of its strings."""
@@ -229,7 +158,9 @@ class Strings(Scanner):
         is_half = self.text.count(self.text[close], close + 1, next_at) % 2 > 0
         is_inner = next_at == close + 1 or self.text[close - 1].isspace()
         if is_half or is_inner or char == ":":
-            return ambiguous(at)
+            if _SWALLOWED.search(self.text, max(at + 1, close - 200), close):
+                return caused(at, Cause.UNCLOSED_STRING)
+            return caused(close, Cause.UNESCAPED_QUOTE)
         return unreadable(next_at, "a comma or a closing bracket behind this string")
 
     def _plain_next(self, at: int) -> str:
@@ -288,10 +219,9 @@ class Strings(Scanner):
             return True
         if len(inner) % 2:
             return False
-        return all(self._opens_inside(at, i) for i in inner[::2]) and all(
-            not text[i - 1].isspace() and text[i - 1] not in ",:{[" and not text[i + 1].isalnum()
-            for i in inner[1::2]
-        )
+        opens = [self._opens_inside(at, i) for i in inner]
+        closes = [self._closes_inside(i) for i in inner]
+        return (all(opens[::2]) and all(closes[1::2])) or _are_nested(opens, closes)
 
     def _opens_inside(self, at: int, inner: int) -> bool:
         """Whether an inner quote may begin a quotation; not if it is doubled."""
@@ -300,6 +230,11 @@ class Strings(Scanner):
         is_doubled = behind == self.text[inner]
         return is_start and not (is_doubled or behind.isspace() or behind in "{}[],:")
 
+    def _closes_inside(self, inner: int) -> bool:
+        """Whether an inner quote may end a quotation."""
+        before, behind = self.text[inner - 1], self.text[inner + 1]
+        return not (before.isspace() or before in ",:{[" or behind.isalnum())
+
     def _refuse_mixed(self, at: int, close: int) -> None:
         """Refuse a curly string closed by a straight quote while a curly one closes it later."""
         if self.text[close] not in "\"'":
@@ -307,23 +242,31 @@ class Strings(Scanner):
         marks = _SMART if self.text[at] in "“„" else _SMART_SINGLE
         later = marks.search(self.text, close + 1)
         if later is not None and later[0] in "”’":
-            raise ambiguous(at)
+            raise caused(close, Cause.UNESCAPED_QUOTE)
 
     def _read_triple(self, at: int, quote: str, role: Role) -> tuple[str, int]:
         close = find_unescaped(_CLOSING_TRIPLE[quote], self.text, at + 3)
         if close < 0:
             raise cut_off(at, "the closing quotes of this string")
         if self.glance(close + 3)[1] not in role.value:
-            raise ambiguous(at)
+            raise caused(close, Cause.UNESCAPED_QUOTE)
         self.ledger.note(at, "triple_quotes")
         return self._decode(self.text[at + 3 : close], at, at + 3), close + 3
 
     def _decode(self, raw: str, at: int, start: int) -> str:
         if "\\" not in raw and raw.isprintable():
             return raw
-        decoding = _Decoding(raw)
-        if not decoding.is_certain:
-            raise ambiguous(at)
-        for kind, offset in decoding.repairs.items():
+        decoded = self._escapes.decode(raw, at, start)
+        for kind, offset in decoded.repairs.items():
             self.ledger.note(start + offset, kind)
-        return decoding.text
+        return decoded.text
+
+
+def _are_nested(opens: list[bool], closes: list[bool]) -> bool:
+    """Whether inner quotes are balanced, each of them either an opening or a closing one."""
+    depth = 0
+    for is_opening, is_closing in zip(opens, closes, strict=True):
+        depth += is_opening - is_closing
+        if depth < 0 or is_opening == is_closing:
+            return False
+    return depth == 0

@@ -5,9 +5,8 @@ then it is refused.
 """
 
 import re
-from collections.abc import Iterator
 
-from failsoft.parsing.faults import AROUND, RepairLedger, cut_off, unreadable
+from failsoft.parsing.faults import AROUND, RepairLedger, unreadable
 
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
 _TAG = re.compile(
@@ -38,6 +37,8 @@ _MORE_DATA = re.compile(
     r"\s*(?:[,，;]\s*(?:[\"'“‘]|`(?!``)|[-+]?[\d.]|(?:true|false|null)\b"
     r"|[A-Za-z_$][\w$]*\s*[:=](?!/))"
     r"|[:：]\s*[\"'\d\[{]|([\"'])[\w .-]{1,100}\1\s*[:=])"
+    # an operator and another value, or a method: an expression
+    r"|[ \t]*[|&+*%][ \t]*[\[{(\"'\d]|\.[A-Za-z_]\w{0,80}\("
 )
 _LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
 _AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
@@ -51,6 +52,7 @@ _GLUED = re.compile(r"[\w$%/.-]")
 _BOX = re.compile(r"[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[ \]\Z")
 _QUOTE_MARKS = frozenset("'\"`")
 _SPACE_OR_QUOTE = " \t'\"`"
+_EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
 _IN_SENTENCE = re.compile(r"\w,?[ \t]+\Z")
 _GOES_ON = re.compile(r"[ \t]+(?!(?:or|and|then)\b)\w")
 _SCALARS = re.compile(
@@ -69,7 +71,7 @@ def is_mentioned(text: str, start: int, end: int) -> bool:
     before, after = text[line_start:start], text[end : line_end if line_end >= 0 else len(text)]
     if _BOX.match(text, line_start, end) and text[end : end + 1] == " ":
         return True
-    if any(mark in before + after for mark in "{["):
+    if any(mark in _EMPTY.sub("", before + after) for mark in "{["):
         return False
     if before[-1:] in _QUOTE_MARKS and before[-1:] == after[:1]:
         return before[:-1].strip(_SPACE_OR_QUOTE) != ""
@@ -81,8 +83,10 @@ def is_list_of_scalars(text: str, start: int, end: int) -> bool:
     return _SCALARS.fullmatch(text, start, end) is not None
 
 
-def step_over_end(text: str, start: int, end: int, ledger: RepairLedger) -> int:
+def step_over_end(text: str, begin: int, start: int, end: int, ledger: RepairLedger) -> int:
     """Return the offset after a surplus comma or surplus closers after the answer.
+
+    The answer spans `start` to `end`; what stands before `begin` does not belong to its text.
 
     Raises ParseFault at the next token when the document continues after the answer.
     """
@@ -92,7 +96,7 @@ def step_over_end(text: str, start: int, end: int, ledger: RepairLedger) -> int:
     surplus = _SURPLUS.match(text, end)
     if surplus is not None:
         first = _skip(text, end)
-        _refuse_lost_opener(text, start)
+        _refuse_lost_opener(text, begin, start)
         rest = text[surplus.end() :]
         is_data = rest[:1] in (",", ":") or any(mark in rest for mark in '{}[]"')
         if is_data and _AFTER_SURPLUS.match(rest) is None:
@@ -106,20 +110,20 @@ def step_over_end(text: str, start: int, end: int, ledger: RepairLedger) -> int:
     return end
 
 
-def _refuse_lost_opener(text: str, start: int) -> None:
+def _refuse_lost_opener(text: str, begin: int, start: int) -> None:
     """Refuse surplus closers when an element or a key precedes the answer."""
-    head = _TAG.sub("", text[max(0, start - 400) : start]).rstrip()
-    line = text[text.rfind("\n", 0, start) + 1 : start]
+    head = _TAG.sub("", text[max(begin, start - 400) : start]).rstrip()
+    line = text[max(begin, text.rfind("\n", 0, start) + 1) : start]
     if '"' in line[:-1] or head[-1:] in _ENDS_ELEMENT or _ELEMENT.search(head):
         raise unreadable(_skip(text, 0), "an opening bracket before the first value")
 
 
-def check_before(text: str, start: int) -> None:
+def check_before(text: str, begin: int, start: int) -> None:
     """Refuse constructor calls, and keys before the answer whose opening brace is missing."""
-    call = _CALL.search(text, max(0, start - 400), start)
+    call = _CALL.search(text, max(begin, start - 400), start)
     if call is not None and _makes_a_value(call):
         raise unreadable(call.start(), "an object or array; this call makes another value")
-    key = _KEY_BEFORE.search(text, max(0, start - 200), start)
+    key = _KEY_BEFORE.search(text, max(begin, start - 200), start)
     if key is not None:
         raise unreadable(key.start(), "`{` before the first key")
 
@@ -199,78 +203,3 @@ def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at].isspace():
         at += 1
     return at
-
-
-_NAMES = "think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|rationale|antthinking"
-_NAMES += "|inner_thoughts?|inner_monologue|monologue|chain_of_thought|cot"
-_THINK_TAG = re.compile(
-    rf"<(?P<close>/?)(?:{_NAMES})(?:\s[^<>\n]{{0,200}})?(?<!/)>|\[(?P<close2>/?)THINK\]|◁(?P<close3>/?)think▷"
-    r"|<\|(?P<mark>begin|end)_of_thought\|>",
-    re.IGNORECASE,
-)
-_ANALYSIS = re.compile(r"<\|channel\|>\s*analysis\b[^<]{0,200}<\|message\|>")
-_CHANNEL_END = re.compile(r"<\|(?:end|start|channel|return)\|>")
-_OPEN = "every think block closed before the answer"
-
-
-def drop_thinking(text: str, ledger: RepairLedger) -> str:
-    """Return the text with think blocks blanked out, keeping offsets.
-
-    Text before a closing tag without an opening one is thinking, too. An unclosed block
-    raises ParseFault at offset 0.
-    """
-    if "<" not in text and "THINK]" not in text.upper() and "◁" not in text:
-        return text
-    parts: list[str] = []
-    at = 0
-    for start, end in sorted([*_analysis_spans(text), *_think_spans(text)]):
-        if end > at:
-            start = max(start, at)
-            ledger.note(start, "think_block")
-            parts += (text[at:start], " " * (end - start))
-            at = end
-    return "".join([*parts, text[at:]])
-
-
-def _analysis_spans(text: str) -> Iterator[tuple[int, int]]:
-    at = 0
-    while (opened := _ANALYSIS.search(text, at)) is not None:
-        closed = _CHANNEL_END.search(text, opened.end())
-        if closed is None:
-            raise cut_off(0, _OPEN)
-        at = closed.start()
-        yield opened.start(), at
-
-
-def _think_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of think blocks, in order and without overlaps."""
-    spans: list[tuple[int, int]] = []
-    opened = -1
-    for tag, is_quoted in _tags(text):
-        is_closing = bool(tag["close"] or tag["close2"] or tag["close3"]) or tag["mark"] == "end"
-        if opened >= 0:
-            if is_closing:
-                spans.append((opened, tag.end()))
-                opened = -1
-        elif is_quoted:
-            continue
-        elif is_closing:
-            spans = [(0, tag.end())]
-        else:
-            opened = tag.start()
-    if opened >= 0:
-        raise cut_off(0, _OPEN)
-    return spans
-
-
-def _tags(text: str) -> Iterator[tuple[re.Match[str], bool]]:
-    """Yield think tags, each with whether it is inside a string of its line."""
-    counted_to, quotes = 0, 0
-    for tag in _THINK_TAG.finditer(text):
-        line = text.rfind("\n", counted_to, tag.start())
-        if line >= 0:
-            counted_to, quotes = line + 1, 0
-        quotes += text.count('"', counted_to, tag.start())
-        quotes -= text.count('\\"', counted_to, tag.start())
-        counted_to = tag.start()
-        yield tag, quotes % 2 == 1

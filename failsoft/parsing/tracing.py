@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jiter
+
 from failsoft.json_values import pointer_parts
 
 
@@ -73,6 +75,18 @@ _NOT_BRACKETS = b",0e"
 # Only these digits may exceed a float: a long exponent, or many digits with a short one.
 _LONG_EXPONENT = b"0e000"
 _MANY_DIGITS = b"0" * 200
+
+
+def read_valid(text: str) -> tuple[bool, Any]:
+    """Return whether a text is valid JSON within the bounds, and its value."""
+    try:
+        encoded = text.encode()
+        value = jiter.from_json(
+            encoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
+        )
+    except ValueError:
+        return False, None
+    return is_within(encoded, value), value
 
 
 def is_within(encoded: bytes, value: Any) -> bool:  # noqa: ANN401 - any JSON

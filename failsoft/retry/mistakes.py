@@ -22,7 +22,10 @@ _LINES: Sequence[tuple[str, str]] = (
     (ONLY_REASONING, "reasoning until no tokens are left: reason less, then answer"),
     (ParseErrorType.EMPTY_OUTPUT, "an answer without text"),
     # how it is written
-    ("unescaped_quote", 'a quote inside a string without a backslash before it: write \\"'),
+    (
+        "unescaped_quote|unclosed_string",
+        'a quote inside a string without a backslash before it: write \\"',
+    ),
     ("backslash", "a single backslash inside a string: write two"),
     ("half_character", "an escape of half a character, such as \\ud83d alone"),
     ("(number_)?not_finite", "NaN or Infinity: write a number, a string or null"),

@@ -41,7 +41,8 @@ from failsoft.events import (
     event_name,
 )
 from failsoft.identifiers import EPOCH, uuid7
-from failsoft.parsing.makers import CUT, Ending, call_markup, ending_of
+from failsoft.parsing.calls import call_markup
+from failsoft.parsing.makers import CUT, Ending, ending_of
 
 OTHER = "_OTHER"
 # Errors of clients after the model has answered.

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from failsoft.parsing import Recovered, RefusedAnswer, recover
+from failsoft.parsing.escapes import has_doubtful_escapes
 from failsoft.parsing.scalars import QUOTES
 from failsoft.parsing.tracing import MAX_BYTES, same
 
@@ -168,7 +169,8 @@ def test_valid_objects_are_read_as_they_are(value: dict[str, Any]) -> None:
     outcome = recover(text)
     assert isinstance(outcome, Recovered)
     assert same(outcome.value, json.loads(text))
-    assert outcome.repairs == ()
+    # A backspace or a form feed before a letter is read as written, and marked.
+    assert {repair.kind for repair in outcome.repairs} <= {"doubtful_escape"}
 
 
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4))
@@ -177,6 +179,8 @@ def test_the_slow_path_reads_what_the_fast_one_does(value: dict[str, Any]) -> No
     # Such a key may be two whose quotes are mixed up.
     assume(not any(set(key) & QUOTES and set(key) & {":", "="} for key in value))
     text = json.dumps(value)
+    # In damaged text they are refused.
+    assume(not has_doubtful_escapes(text))
     outcome = recover(text + ",")
     assert isinstance(outcome, Recovered), outcome
     assert same(outcome.value, json.loads(text))

@@ -4,7 +4,8 @@ import pytest
 
 from failsoft.events import ParseErrorType
 from failsoft.parsing import Recovered, RefusedAnswer, recover
-from failsoft.parsing.makers import MAKERS, Ending, call_markup, declines, ending_of
+from failsoft.parsing.calls import call_markup
+from failsoft.parsing.makers import MAKERS, Ending, declines, ending_of
 
 DOCUMENT = '{"city": "Bergen"}'
 

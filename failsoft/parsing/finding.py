@@ -1,0 +1,239 @@
+"""Finding the only answer in a text.
+
+1. Go through the text that no value has claimed: drop thinking, read calls written as markup,
+   skip brackets of prose, read every object and array as a candidate.
+2. One candidate, or equal ones under equal labels, is the answer; so are one or more calls.
+3. Refuse it when the rest of the text belongs to the same document, record or program, or says
+   that it is no answer.
+"""
+
+import re
+from typing import Any
+
+from failsoft.events import ParseErrorType
+from failsoft.parsing import calls, thinking
+from failsoft.parsing.asides import OPENER, Span, aside_end, is_answer, read_asides
+from failsoft.parsing.candidates import Candidate, read_candidate
+from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, unreadable
+from failsoft.parsing.makers import declines
+from failsoft.parsing.prose import check_elements, check_program, check_prose, label, refusal
+from failsoft.parsing.surroundings import (
+    check_before,
+    check_outside,
+    looks_like_yaml,
+    note_surroundings,
+)
+from failsoft.parsing.tracing import Trace, same
+
+MAX_COPIES = 4
+NOTHING = "one JSON object or array"
+_MARK = re.compile(f"{thinking.MARKS}|(?P<call>{calls.MARKS})", re.MULTILINE)
+_HINTS = (*thinking.HINTS, *calls.HINTS)
+# The longest mark, and how far to look for one at most.
+_LONGEST_MARK, _FURTHEST = 600, 20_000
+_BLANK = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
+_LIST_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+•]|\d{1,3}[.)])[ \t]+\S", re.MULTILINE)
+_WORDS = re.compile(r"[^\W\d_]{2}[^\W_]*\W{0,3}\s\W{0,3}[^\W\d_]")
+
+
+def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> Candidate:
+    """Return the only answer in a text; repairs go to `ledger`, offsets to `trace`.
+
+    Raises ParseFault when there is none, when there are different ones, when it has no single
+    reading, or when the surrounding text is the rest of a document or says it is no answer.
+    """
+    search = _Search(text, trace)
+    search.run()
+    outside = thinking.blank(text, search.thinking) if search.thinking else text
+    for start, _ in search.thinking:
+        ledger.note(start, "think_block")
+    answers = search.calls or search.candidates
+    if search.calls and search.candidates:
+        raise caused(search.calls[0].start, Cause.CALL_MARKUP)
+    if not answers:
+        answers = _bracketed(search, outside)
+    first, last = answers[0], answers[-1]
+    spans = sorted([(item.start, item.end) for item in answers] + search.asides)
+    check_outside(outside, [span for span in spans if span[0] < span[1]])
+    if not search.calls:
+        check_program(outside, first.start, last.end)
+        check_elements(outside, first.start, last.end)
+    if looks_like_yaml(outside, first.start, first.end):
+        raise unreadable(0, NOTHING)
+    check_prose(outside, first.start, last.end)
+    answer = _called(answers, ledger, trace) if search.calls else _repeated(answers, ledger)
+    note_surroundings(outside, first.start, last.end, ledger)
+    return answer
+
+
+def _repeated(candidates: list[Candidate], ledger: RepairLedger) -> Candidate:
+    ledger.take_over(candidates[0].ledger, lambda offset: offset)
+    for copy in candidates[1:]:
+        ledger.note(copy.start, "repeated_answer")
+    return candidates[0]
+
+
+def _called(found: list[Candidate], ledger: RepairLedger, trace: Trace | None) -> Candidate:
+    """Return the calls as one value: the only call, or the list of them."""
+    for call in found:
+        ledger.take_over(call.ledger, lambda offset: offset)
+        ledger.note(call.start, "tool_call")
+    values: list[Any] = [call.value for call in found]
+    value = values[0] if len(values) == 1 else values
+    if trace is not None:
+        trace.root = value
+        places = {number: (call.start, call.start) for number, call in enumerate(found)}
+        trace.remember(value, found[0].start, places if len(values) > 1 else {})
+    return Candidate(value, found[0].start, found[-1].end, ledger)
+
+
+def _bracketed(search: "_Search", outside: str) -> list[Candidate]:
+    """Return the only brackets of a text without another answer."""
+    if search.deferred is not None:
+        raise search.deferred
+    candidates = read_asides(outside, search.asides, search.trace)
+    if not candidates:
+        raise _nothing(outside, has_thinking=bool(search.thinking))
+    check_before(outside, 0, candidates[0].start)
+    for candidate in candidates[1:]:
+        if not same(candidate.value, candidates[0].value):
+            raise _second_answer(outside, candidate.start, candidates[0])
+    search.asides[:] = [span for span in search.asides if span[0] != candidates[0].start]
+    return candidates[:1]
+
+
+def _nothing(outside: str, *, has_thinking: bool) -> ParseFault:
+    """Return the fault of a text without any object or array: what it is instead."""
+    if _BLANK.fullmatch(outside):
+        if has_thinking:
+            return caused(0, Cause.ONLY_THINKING, ParseErrorType.EMPTY_OUTPUT)
+        return ParseFault(0, "an answer; there is none", ParseErrorType.EMPTY_OUTPUT)
+    if declines(outside):
+        return refusal()
+    markup = calls.call_markup(outside)
+    if markup is not None:
+        return caused(markup, Cause.CALL_MARKUP)
+    if len(_LIST_ITEM.findall(outside)) > 1:
+        return caused(0, Cause.MARKDOWN_LIST)
+    return caused(0, Cause.PROSE) if _WORDS.search(outside) else unreadable(0, NOTHING)
+
+
+def _second_answer(text: str, at: int, first: Candidate) -> ParseFault:
+    if looks_like_yaml(text[:at], first.start, first.end):
+        return unreadable(0, NOTHING)
+    return ParseFault(at, "one answer; this is a second one", ParseErrorType.MULTIPLE_OBJECTS)
+
+
+class _Search:
+    """Goes through a text from value to value."""
+
+    def __init__(self, text: str, trace: Trace | None) -> None:
+        self.text = text
+        self.trace = trace
+        self.candidates: list[Candidate] = []
+        self.calls: list[Candidate] = []
+        self.asides: list[Span] = []
+        self.thinking: list[Span] = []
+        # The first fault in what a lone closing mark showed to be thinking.
+        self.deferred: ParseFault | None = None
+        # Where the text behind the last block of thinking begins.
+        self._begin = 0
+        self._has_marks = any(hint in text for hint in _HINTS)
+        # The next mark, if it is known, and the offset before which there is none.
+        self._mark: re.Match[str] | None = None
+        self._clear = 0
+        self._reach = _LONGEST_MARK
+
+    def run(self) -> None:
+        """Collect candidates, calls, asides and blocks of thinking."""
+        at, opener = 0, OPENER.search(self.text)
+        while True:
+            if opener is not None and opener.start() < at:
+                opener = OPENER.search(self.text, at)
+            stop = opener.start() if opener is not None else len(self.text)
+            mark = self._next_mark(at, stop) if self._has_marks else None
+            if mark is None and opener is None:
+                return
+            try:
+                at = self._take_mark(mark) if mark is not None else self._take_opener(stop)
+            except ParseFault as fault:
+                at = self._defer(fault, mark.start() if mark is not None else stop)
+
+    def _next_mark(self, at: int, stop: int) -> re.Match[str] | None:
+        """Return the next mark that begins at `stop` or before, looking at no text twice."""
+        if self._mark is not None and self._mark.start() < at:
+            self._mark = None
+        if self._mark is None and self._clear <= stop:
+            begin, end = max(at, self._clear), stop + self._reach
+            self._mark = _MARK.search(self.text, begin, end)
+            self._clear = self._mark.start() if self._mark is not None else end - _LONGEST_MARK + 1
+            self._reach = min(2 * self._reach, _FURTHEST)
+        return self._mark if self._mark is not None and self._mark.start() <= stop else None
+
+    def _take_mark(self, mark: re.Match[str]) -> int:
+        """Take a call or a block of thinking; return the offset behind it."""
+        start, end = mark.span()
+        if mark.lastgroup == "call":
+            return self._take_call(start)
+        if thinking.is_quoted(self.text, start, self._begin):
+            return end
+        if thinking.is_closing(mark):
+            self._forget(end)
+            return end
+        end = thinking.block_end(self.text, mark)
+        self.thinking.append((start, end))
+        self._begin = end
+        return end
+
+    def _take_call(self, start: int) -> int:
+        call = calls.read_call(self.text, start, self._read_object)
+        self.calls.append(Candidate(call.value, start, call.end, call.ledger))
+        return call.end
+
+    def _read_object(self, at: int) -> tuple[Any, int, RepairLedger]:
+        read = read_candidate(self.text, at, None, self._begin)
+        return read.value, read.end, read.ledger
+
+    def _take_opener(self, at: int) -> int:
+        """Take brackets of prose or a candidate; return the offset behind it."""
+        end = aside_end(self.text, at)
+        last_end = self.candidates[-1].end if self.candidates else 0
+        if end is not None and not is_answer(self.text, at, end, last_end):
+            self.asides.append((at, end))
+            return end
+        if self.candidates:
+            self.candidates.append(self._read_copy(at))
+        else:
+            check_before(self.text, self._begin, at)
+            self.candidates.append(read_candidate(self.text, at, self.trace, self._begin))
+        return self.candidates[-1].end
+
+    def _read_copy(self, at: int) -> Candidate:
+        """Read a further candidate, which must be equal to the first, under an equal label."""
+        first, last_end = self.candidates[0], self.candidates[-1].end
+        is_row = self.text[last_end - 1] == "," or self.text[last_end:at].strip() == ","
+        second = _second_answer(self.text, at, first)
+        try:
+            copy = read_candidate(self.text, at, None, self._begin)
+        except ParseFault:
+            raise second from None
+        first_label = label(self.text, self._begin, first.start)
+        is_copy = same(first.value, copy.value) and first_label.fits(label(self.text, last_end, at))
+        if not is_copy or is_row or len(self.candidates) >= MAX_COPIES:
+            raise second
+        return copy
+
+    def _defer(self, fault: ParseFault, at: int) -> int:
+        """Return the end of a lone closing mark behind a fault: the text before is thinking."""
+        closing = thinking.lone_closing(self.text, at) if self._has_marks else None
+        if closing is None or fault.cause is Cause.OPEN_THINKING:
+            raise fault
+        self.deferred = self.deferred or fault
+        self._forget(closing)
+        return closing
+
+    def _forget(self, end: int) -> None:
+        """Take everything before `end` as thinking."""
+        self.candidates, self.calls, self.asides = [], [], []
+        self.thinking = [(0, end)]
+        self._begin = end

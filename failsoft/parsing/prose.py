@@ -1,0 +1,135 @@
+"""What the text around an answer says about it: an example, a refusal, a program, a call.
+
+A reading may drop prose only if it neither declines nor announces an example, and nothing
+around the answer is another part of the same record or program.
+"""
+
+import re
+from typing import NamedTuple
+
+from failsoft.events import ParseErrorType
+from failsoft.parsing.faults import Cause, ParseFault, caused
+from failsoft.parsing.makers import FIRST_SENTENCES, MAKERS, phrases
+
+_DECLINES = re.compile(phrases("declines"))
+_REFUSES = re.compile(phrases("refuses", instead="declines"))
+_DELIVERS = re.compile(phrases("delivers"))
+_EXAMPLES = re.compile(phrases("examples"))
+_DISCLAIMS = re.compile(phrases("disclaims"))
+_MARKUP = re.compile(r"</?[A-Za-z_][^<>\n]{0,200}>|<\|[^|\n]{0,200}\|>|(?:`{3,}|~{3,})[\w+.-]*")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)|\n\s*\n(?=\s*\S)")
+_REST = 2_000
+
+
+def check_prose(text: str, start: int, end: int) -> None:
+    """Refuse an answer that the text around it declines or calls an example."""
+    head, tail = _spoken(text[:start]), _spoken(text[end : end + FIRST_SENTENCES])
+    sentence = max((gap.end() for gap in _SENTENCE_END.finditer(head.rstrip())), default=0)
+    example = _EXAMPLES.search(head, sentence)
+    declined = (_REFUSES if example is None else _DECLINES).search(head[:FIRST_SENTENCES])
+    if declined is not None and (example or not _DELIVERS.search(head, declined.end())):
+        raise refusal()
+    if example is not None:
+        raise caused(start - len(head) + example.start(), Cause.EXAMPLE)
+    if _REFUSES.search(tail):
+        raise refusal()
+    disclaimed = _DISCLAIMS.search(tail)
+    if disclaimed is not None:
+        raise caused(end + disclaimed.start(), Cause.EXAMPLE)
+
+
+def refusal() -> ParseFault:
+    """Return the fault of an answer that the model declined to give."""
+    return ParseFault(0, "an answer; the model declined", ParseErrorType.REFUSAL)
+
+
+def _spoken(text: str) -> str:
+    """Return the beginning and the end of a text in lower case, without markup."""
+    if len(text) > 2 * _REST:
+        text = text[:_REST] + " " + text[-_REST:]
+    spoken = _MARKUP.sub(lambda mark: " " * len(mark[0]), text).lower()
+    return spoken if len(spoken) == len(text) else text
+
+
+# A statement that is a whole line: an assignment, a call.
+_STATEMENT = re.compile(
+    r"^[ \t]{0,40}(?:(?:const|let|var)[ \t]+)?[A-Za-z_$][\w.$]{0,80}"
+    r"(?:(?:\[[^\]\n]{0,80}\]){0,4}[ \t]*(?:[-+*/|&%]|\*\*|//)?=(?![=>])[ \t]*[^\s=]"
+    r"|(?:\.[A-Za-z_]\w*)?\([^\n]{0,200}\)[ \t]*;?[ \t]*$)",
+    re.MULTILINE,
+)
+_IN_FENCE = re.compile(
+    r"^[ \t]{0,40}"
+    r"(?:(?:for|while|if|elif|else|with|try|def|class|function)\b[^\n]{0,200}[:{][ \t]*$"
+    r"|(?:del|assert|raise|throw|return|yield)\b[ \t]+\S)",
+    re.MULTILINE,
+)
+_FENCE = re.compile(r"`{3}|~{3}")
+
+
+def check_program(text: str, start: int, end: int) -> None:
+    """Refuse an answer that is the first literal of a program."""
+    line = text.rfind("\n", 0, start) + 1
+    fence = _FENCE.search(text, end)
+    is_fenced = fence is not None and _FENCE.search(text, 0, start) is not None
+    statements = [_STATEMENT.search(text, 0, line), _STATEMENT.search(text, end)]
+    if fence is not None and is_fenced:
+        statements.append(_IN_FENCE.search(text, end, fence.start()))
+    places = [statement.start() for statement in statements if statement is not None]
+    if places:
+        raise caused(min(places), Cause.PROGRAM)
+
+
+_ELEMENT = re.compile(
+    r"<([A-Za-z_][\w:.-]{0,80})(=[^<>\n]{0,200}|\s[^<>\n]{0,200})?>\s*(?:(?:`{3,}|~{3,})\w*\s*)?\Z"
+)
+_LEAF = re.compile(
+    r"<([A-Za-z_][\w:.-]{0,80})(?:[\s=][^<>\n]{0,200})?>(?=[^<]*?[^\s<])[^<]*</\1\s*>"
+)
+_PARAMETERS = frozenset({"parameter", "param", "argument", "arg", "arg_value", "arg_key"})
+_REMARKS = frozenset(MAKERS["remarks"]["elements"])
+
+
+def check_elements(text: str, start: int, end: int) -> None:
+    """Refuse an answer that is one element of a record: the others carry meaning, too."""
+    element = _ELEMENT.search(text, max(0, start - 500), start)
+    if element is None:
+        return
+    name, attributes = element[1].lower(), element[2] or ""
+    if name in _PARAMETERS or attributes.startswith("=") or "name=" in attributes:
+        raise caused(element.start(), Cause.CALL_MARKUP)
+    for window in ((0, start), (end, len(text))):
+        for leaf in _LEAF.finditer(text, *window):
+            if leaf[1].lower() not in _REMARKS:
+                raise caused(leaf.start(), Cause.CALL_MARKUP)
+
+
+_CALLED = re.compile(r"([\w$.]{1,80})\s*\(\s*\Z")
+_WORD = re.compile(r"[^\W\d_]\w*")
+_NEUTRAL = frozenset(MAKERS["remarks"]["neutral_words"])
+
+
+class Label(NamedTuple):
+    """What stands before a value: the function it is passed to, its element, its words."""
+
+    called: str
+    element: str
+    words: frozenset[str]
+
+    def fits(self, other: "Label") -> bool:
+        """Whether two equal values under these labels are one answer."""
+        return (
+            self.called == other.called
+            and self.element == other.element
+            and (not self.words or not other.words or self.words == other.words)
+        )
+
+
+def label(text: str, begin: int, start: int) -> Label:
+    """Return the label of the value at `start`; the text before it begins at `begin`."""
+    head = text[max(begin, start - 300) : start]
+    called, element = _CALLED.search(head), _ELEMENT.search(head)
+    spoken = _MARKUP.sub(" ", head).strip()
+    line = re.split(r"[\n.;!?]", spoken.rstrip(":` \t\n"))[-1]
+    words = frozenset(_WORD.findall(line.lower())) - _NEUTRAL
+    return Label(called[1] if called else "", element[1] if element else "", words)

@@ -1,0 +1,93 @@
+"""Blocks of thinking, in the marks of every maker."""
+
+import re
+
+from failsoft.events import ParseErrorType
+from failsoft.parsing.faults import Cause, ParseFault, caused
+from failsoft.parsing.makers import MAKERS
+
+_ROWS = MAKERS["thinking"]
+_OPENINGS = [f"(?P<o{number}>{row['open']})" for number, row in enumerate(_ROWS)]
+_CLOSINGS = [f"(?P<c{number}>{row['close']})" for number, row in enumerate(_ROWS) if "close" in row]
+_OPENING = re.compile("|".join(_OPENINGS))
+_CLOSING = re.compile("|".join(_CLOSINGS))
+_ENDS = {
+    f"o{number}": re.compile(row.get("close") or f"(?={row['end']})")
+    for number, row in enumerate(_ROWS)
+}
+MARKS = "|".join([*_OPENINGS, *_CLOSINGS])
+_MARK = re.compile(MARKS)
+# A text without any of these has no mark.
+HINTS = ("<", "[THINK", "[/THINK", "◁")
+_LINE = 400
+
+
+def is_quoted(text: str, at: int, begin: int = 0) -> bool:
+    """Whether a mark is named in a quotation or in code, by the quotes on its line."""
+    begin = max(begin, at - _LINE)
+    line = text[max(begin, text.rfind("\n", begin, at) + 1) : at]
+    return (line.count('"') - line.count('\\"')) % 2 == 1 or line.count("`") % 2 == 1
+
+
+def block_end(text: str, opening: re.Match[str]) -> int:
+    """Return the end of the block that a mark opens; ParseFault if nothing closes it."""
+    closing = _ENDS[opening.lastgroup or ""].search(text, opening.end())
+    if closing is None:
+        raise unclosed()
+    return closing.end()
+
+
+def block_at(text: str, at: int) -> int | None:
+    """Return the end of the block at `at`; None without one."""
+    opening = _OPENING.match(text, at)
+    return None if opening is None else block_end(text, opening)
+
+
+def unclosed() -> ParseFault:
+    """Return the fault of an answer that ends inside a block of thinking."""
+    return caused(0, Cause.OPEN_THINKING, ParseErrorType.TRUNCATED)
+
+
+def lone_closing(text: str, at: int) -> int | None:
+    """Return the end of the next mark after `at` if it closes what no mark opened."""
+    mark = _MARK.search(text, at)
+    while mark is not None and is_quoted(text, mark.start(), at):
+        mark = _MARK.search(text, mark.end())
+    return mark.end() if mark is not None and is_closing(mark) else None
+
+
+def is_closing(mark: re.Match[str]) -> bool:
+    """Whether a match of `MARKS` closes a block."""
+    return (mark.lastgroup or "").startswith("c")
+
+
+def blank(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return a text with spans, in order, replaced by spaces; offsets stay."""
+    parts: list[str] = []
+    at = 0
+    for start, end in spans:
+        parts += (text[at:start], " " * (end - start))
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def drop_thinking(text: str) -> str:
+    """Return plain lines of text with blocks of thinking blanked out; offsets stay.
+
+    Text before a closing mark without an opening one is thinking, too. An unclosed block
+    raises ParseFault. In a text with JSON, a mark may be part of a string: see `find_answer`.
+    """
+    if not any(hint in text for hint in HINTS):
+        return text
+    spans: list[tuple[int, int]] = []
+    at = 0
+    while (mark := _MARK.search(text, at)) is not None:
+        at = mark.end()
+        if is_quoted(text, mark.start()):
+            continue
+        if is_closing(mark):
+            spans = [(0, at)]
+        else:
+            at = block_end(text, mark)
+            spans.append((mark.start(), at))
+    return blank(text, spans)
