@@ -5,7 +5,7 @@ with door.database(now) as url:          # a disposable server; its clock shows 
     project.post("events", items)        # by REST, as an agent does
     door.aggregate()
     project.get("verdict", range="24h")
-door.judge({"text": "{}", "answer_schema": {...}})   # one answer, no database
+door.judge_answer({"text": "{}", "answer_schema": {...}})  # no database
 feed = door.SeriesFeed(48)
 feed.minute(0, at, calls, failed, first_calls, first_failed)
 feed.alarms[0]                           # [Alarm(fired, onset, cleared)]
@@ -27,9 +27,11 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project as ProjectRow
 from diagnostics.accounts.projects import issue_key
 from diagnostics.analysis.detectors.replay import Pool
+from diagnostics.ingest.posted_answers import judge_answer
 from diagnostics.store.aggregation import fold
 from diagnostics.store.partitions import ensure_partitions
 
+__all__ = ["Alarm", "Project", "SeriesFeed", "aggregate", "database", "judge_answer", "set_clock"]
 Json = dict[str, Any]
 MOST_BATCHES = 100_000
 QUOTAS = (

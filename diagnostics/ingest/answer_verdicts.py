@@ -10,7 +10,7 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -66,12 +66,17 @@ ANY_VALUE = ExpectedAnswer(None)
 class AnswerVerdicts:
     """Checks the answers of one request within a time budget."""
 
-    def __init__(self, project_id: int, drafts: Iterable[Draft]) -> None:
-        """Load the registered schemas of the nodes and tools of these drafts."""
+    def __init__(self, project_id: int | None, drafts: Iterable[Draft]) -> None:
+        """Load the registered schemas of the nodes and tools of these drafts.
+
+        Without a project nothing is registered, and no database is needed.
+        """
         self._project_id = project_id
         self._until = thread_time() + JUDGING_SECONDS
-        nodes = {name for draft in drafts for name in _names_of(draft)}
-        self._registered = schemas_for(project_id, nodes) if nodes else {}
+        self._registered: Mapping[str, tuple[AgentSchema, CompiledSchema]] = {}
+        if project_id is not None:
+            nodes = {name for draft in drafts for name in _names_of(draft)}
+            self._registered = schemas_for(project_id, nodes) if nodes else {}
 
     def judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
         """Return the verdict on a draft's answer.
@@ -108,7 +113,7 @@ class AnswerVerdicts:
 
     @cached_property
     def _are_in_log_records(self) -> bool:
-        return has_log_verdicts(self._project_id)
+        return self._project_id is not None and has_log_verdicts(self._project_id)
 
     def _judge_text(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
         expected = self._text_expectation(draft)

@@ -12,6 +12,7 @@ from diagnostics.ingest.otlp.answers import Answer, read_message
 from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, make_event
 from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import Span
+from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.rest.batches import RefusedItem, read_item
 from failsoft.answered import ANSWER_PARTS, PostedAnswer
 from failsoft.events import PostedEvent, describe_errors
@@ -23,6 +24,18 @@ ATTRIBUTE_NAMES = {
     "tools": "gen_ai.tool.definitions",
     "answer_schema": "gen_ai.request.structured_output_schema",
 }
+# What an answer of no run and no project has in the place of both.
+NOBODYS: dict[str, JSON] = {
+    "event_id": str(UUID(int=0)),
+    "name": "graph.answer.answered",
+    "occurred_at": "2026-01-01T00:00:00Z",
+    "correlation_id": "none",
+    "attempt": 1,
+}
+
+
+class NoAnswerError(ValueError):
+    """The parts are not those of an answer; the message names them."""
 
 
 @dataclass(slots=True)
@@ -49,6 +62,27 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
         if answer.attempt is None and isinstance(event, PostedEvent):
             judged.unplaced[event.event_id] = _span_of(answer)
     return judged
+
+
+def judge_answer(parts: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return the verdict on one answer, as an `answered` item without a project gets it.
+
+    Keys: `ok` (null if nothing checked it), `type`, `errors`, `repairs` and `unchecked` (why
+    nothing did). Raises NoAnswerError.
+    """
+    answer = _read({**NOBODYS, **parts})
+    if not isinstance(answer, PostedAnswer):
+        raise NoAnswerError("; ".join(f"{one['path']}: {one['message']}" for one in answer.errors))
+    draft = draft_answer(answer)
+    draft, verdict = AnswerVerdicts(None, [draft]).judge(draft)
+    found = verdict or SchemaVerdict(None)
+    return {
+        "ok": None if draft.unchecked else found.error_type is None,
+        "type": found.error_type,
+        "errors": [error.model_dump() for error in found.errors],
+        "repairs": [repair.model_dump() for repair in found.repairs],
+        "unchecked": draft.unchecked,
+    }
 
 
 def draft_answer(answer: PostedAnswer) -> Draft:

@@ -57,6 +57,30 @@ def test_a_line_names_its_own_schema_and_finish_reason() -> None:
     assert cut["error"]["type"] == "truncated"
 
 
+def test_a_line_with_a_schema_or_tools_of_its_own_is_judged_as_a_posted_answer() -> None:
+    schema = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+    tools = [{"name": "weather", "parameters": schema}]
+    call = {"name": "weather", "arguments": '{"city": 1}'}
+    good, wrong, cut, strange, free = run_lines(
+        {"id": 1, "raw": '{"city": "Oslo",}', "answer_schema": schema},
+        {"id": 2, "tools": tools, "tool_calls": [call]},
+        {"id": 3, "raw": '{"city": "Os', "answer_schema": schema, "finish_reason": "length"},
+        {"id": 4, "tools": tools, "tool_calls": [{"name": "sun", "arguments": "{}"}]},
+        {"id": 5, "raw": "Mild today.", "tools": tools},
+    )
+    assert (good["ok"], good["repairs"][0]["kind"]) == (True, "trailing_comma")
+    assert (wrong["ok"], wrong["errors"][0]["path"]) == (False, "/city")
+    assert (cut["id"], cut["type"]) == (3, "truncated")
+    assert strange["errors"][0]["code"] == "tool_unknown"
+    assert (free["ok"], free["unchecked"]) == (None, "no_schema")
+
+
+def test_a_line_that_is_no_answer_is_refused_with_its_place() -> None:
+    (line,) = run_lines({"id": 1, "tools": "weather", "raw": "x"})
+    assert (line["error"]["type"], line["error"]["line"]) == ("bad_input", 1)
+    assert "/tools" in line["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("line", "given_id"),
     [

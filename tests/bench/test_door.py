@@ -9,6 +9,7 @@ import pytest
 
 from bench import door
 from diagnostics import clock
+from failsoft.json_values import JSON
 from tests.checking import ROOT
 from tests.diagnostics.builders import wire_event
 
@@ -38,6 +39,12 @@ def test_what_is_posted_is_counted_once_it_is_aggregated() -> None:
 def test_a_refused_item_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="events: 207"):
         door.Project.create("p").post("events", [{"name": "graph.plan.succeeded"}])
+
+
+def test_one_answer_is_judged_without_a_database() -> None:
+    schema: JSON = {"type": "object", "required": ["a"]}
+    judged = door.judge_answer({"text": '{"b": 1}', "answer_schema": schema})
+    assert (judged["ok"], judged["type"]) == (False, "schema_invalid")
 
 
 def test_a_series_that_gets_worse_fires_once_and_clears() -> None:

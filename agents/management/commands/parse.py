@@ -8,9 +8,12 @@ from typing import IO, Any
 
 from django.core.management.base import BaseCommand
 
+from diagnostics.ingest.posted_answers import NoAnswerError, judge_answer
 from failsoft.json_lines import Line, LineError, answer_lines, write_line
 from failsoft.retry.answers import AnswerSchema, parse_answer
 
+# With one of these a line is judged as a posted answer is.
+REQUEST_KEYS = frozenset({"tools", "tool_calls", "answer_schema"})
 _NOTHING: Line = {"ok": False, "value": None, "repairs": [], "coerced": []}
 
 
@@ -19,7 +22,8 @@ class Command(BaseCommand):
 
     help = (
         "Parse model answers from standard input, one JSON object per line: "
-        '{"id": ..., "raw": "...", "schema": "...", "finish_reason": "..."}.'
+        '{"id": ..., "raw": "...", "schema": "...", "finish_reason": "..."}. A line with "tools", '
+        '"tool_calls" or "answer_schema" is judged as a posted answer is.'
     )
     requires_system_checks = []
 
@@ -46,9 +50,19 @@ def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:
 
 
 def _parse(schema: AnswerSchema, line: Line) -> Line:
+    if not REQUEST_KEYS.isdisjoint(line):
+        return _judge(line)
     _check(line)
     expected = AnswerSchema(line.get("schema") or schema)
     return parse_answer(line["raw"], expected, line.get("finish_reason"))
+
+
+def _judge(line: Line) -> Line:
+    parts = {key: line[key] for key in (*REQUEST_KEYS, "finish_reason") if key in line}
+    try:
+        return judge_answer({"text": line.get("raw"), **parts})
+    except NoAnswerError as error:
+        raise LineError(str(error)) from None
 
 
 def _check(line: Line) -> None:
