@@ -36,8 +36,10 @@ from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from failsoft.events import ParseErrorType, UncheckedReason, ValidationErrorItem
 from failsoft.json_values import clean_json
 from failsoft.parsing.calls import call_markup
-from failsoft.parsing.faults import Lines
+from failsoft.parsing.faults import Cause, Lines, ParseFault
 from failsoft.parsing.makers import CUT, Ending
+from failsoft.parsing.thinking import block_at
+from failsoft.retry.answers import reasoning_fault
 
 # Per request; further answers count as unchecked.
 JUDGING_SECONDS = 1.0
@@ -124,8 +126,10 @@ class AnswerVerdicts:
             verdict = self._within_budget(draft.answer.text or "", draft, expected)
         else:
             return draft, None
-        if draft.is_thinking_alone and verdict is not None and verdict.error_type in NOTHING:
-            return draft, replace(verdict, errors=(_thinking_alone(draft, verdict),))
+        spent = draft.fields.get("reasoning_tokens")
+        if spent and draft.has_no_content and verdict and verdict.error_type in NOTHING:
+            fault = reasoning_fault(draft.fields.get("output_tokens"), spent)
+            return draft, replace(verdict, errors=(fault,))
         is_right = verdict is not None and verdict.error_type is None
         if is_right and expected is not None and expected.schema is not None:
             return draft, verdict
@@ -138,9 +142,8 @@ class AnswerVerdicts:
         if not (is_odd or _may_be_empty(text)):
             return None
         verdict = self._within_budget(text, draft, ANY_VALUE)
-        if is_odd:
-            return verdict if verdict.error_type else None
-        return verdict if verdict.error_type == ParseErrorType.EMPTY_OUTPUT else None
+        is_empty = verdict.error_type == ParseErrorType.EMPTY_OUTPUT or _is_open_thinking(text)
+        return verdict if verdict.error_type and (is_odd or is_empty) else None
 
     def _text_expectation(self, draft: Draft) -> ExpectedAnswer | None:
         if (expected := self._registered_for(draft.node)) is not None:
@@ -190,9 +193,13 @@ def _may_be_empty(text: str) -> bool:
     return not inner or inner[0] in "<[◁" or inner[-1] in ">]▷"
 
 
-def _thinking_alone(draft: Draft, verdict: SchemaVerdict) -> ValidationErrorItem:
-    message = f"expected an answer; all {draft.reasoning_tokens} output tokens were reasoning"
-    return ValidationErrorItem(path="", code=verdict.error_type, message=message)
+def _is_open_thinking(text: str) -> bool:
+    """Whether a text begins with a block of thinking that nothing closes."""
+    try:
+        block_at(text, len(text) - len(text.lstrip()))
+    except ParseFault:
+        return True
+    return False
 
 
 def _written_call(draft: Draft) -> SchemaVerdict | None:
@@ -202,9 +209,14 @@ def _written_call(draft: Draft) -> SchemaVerdict | None:
     if at is None or _reads_strictly(text) is not None:
         return None
     line, column = Lines(text).place(at)
-    code, message = ParseErrorType.NOT_JSON, "expected a tool call; this is one written as text"
-    fault = ValidationErrorItem(path="", code=code, message=message, line=line, column=column)
-    return SchemaVerdict(code, (fault,))
+    fault = ValidationErrorItem(
+        path="",
+        code=Cause.CALL_MARKUP,
+        message="expected a tool call; this is one written as text",
+        line=line,
+        column=column,
+    )
+    return SchemaVerdict(ParseErrorType.NOT_JSON, (fault,))
 
 
 def _is_offered(draft: Draft, call: CalledTool) -> bool:

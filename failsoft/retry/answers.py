@@ -85,14 +85,18 @@ def explain_reasoning(
     is_blank = answer.error_type in (ParseErrorType.EMPTY_OUTPUT, ParseErrorType.TRUNCATED)
     if text.strip() or not is_blank or not reasoning_tokens:
         return answer
+    return replace(answer, errors=(reasoning_fault(output_tokens, reasoning_tokens),))
+
+
+def reasoning_fault(output_tokens: int | None, reasoning_tokens: int) -> ValidationErrorItem:
+    """Return the error of an answer without text whose tokens went into reasoning."""
     is_all = output_tokens is None or reasoning_tokens >= output_tokens
     spent = f"all {reasoning_tokens:,}" if is_all else f"{reasoning_tokens:,} of {output_tokens:,}"
     message = (
         f"expected an answer; {spent} output tokens were reasoning: raise the token limit or"
         " lower the reasoning effort"
     )
-    error = ValidationErrorItem(path="", code=ONLY_REASONING, message=message, line=1, column=1)
-    return replace(answer, errors=(error,))
+    return ValidationErrorItem(path="", code=ONLY_REASONING, message=message, line=1, column=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,21 +211,18 @@ class Draft:
     def is_thinking_alone(self) -> bool:
         """Whether all tokens of an answer without content were reasoning."""
         tokens = self.fields.get("output_tokens")
-        return self._has_no_content and bool(tokens) and tokens == self.reasoning_tokens
-
-    @property
-    def reasoning_tokens(self) -> int | None:
-        """The tokens of its reasoning."""
-        return self.fields.get("reasoning_tokens")
+        is_all = bool(tokens) and tokens == self.fields.get("reasoning_tokens")
+        return is_all and self.has_no_content
 
     @property
     def has_failed(self) -> bool:
         """Whether it failed by the reason it ended for, even if the answer is not known."""
-        is_cut = self.ending in CUT and self._has_no_content
+        is_cut = self.ending in CUT and self.has_no_content
         return is_cut or self.is_thinking_alone or self.ending in UNUSABLE
 
     @property
-    def _has_no_content(self) -> bool:
+    def has_no_content(self) -> bool:
+        """Whether there is no text and no call, known or not."""
         return not (self.answer.calls or (self.answer.text or "").strip())
 
 

@@ -67,6 +67,10 @@ UNUSABLE: dict[str, list[Answer]] = {
         {"text": '{"legs": [{"from": "Os', "finish_reason": "model_length"},
         {"text": "", "finish_reason": "length", "output_tokens": 9, "reasoning_tokens": 9},
         {"text": "Take the", "finish_reason": "stream_cut"},
+        # Thinking alone that never ended.
+        {"text": "<think>Two legs, or three", "finish_reason": "stop"},
+        {"text": "[THINK]Oslo first", "finish_reason": "stop"},
+        {"text": "<|channel|>analysis<|message|>Night trains only", "finish_reason": "stop"},
         called("find_route", '{"from": "Os', finish_reason="tool_calls"),
         called("find_route", '{"from": "Os', finish_reason="max_tokens"),
         called("book_seat", '{"seats": [1, 2', finish_reason="stop"),
@@ -101,6 +105,9 @@ USABLE: list[Answer] = [
     {"text": "Take the night train.", "finish_reason": "stop"},
     {"text": "The server parses <tool_call> tags by itself.", "tools": TOOLS},
     {"text": "[1] Oslo\n[2] Bergen"},
+    {"text": "[1 of 2] Oslo"},
+    {"text": "Some models write <think> first."},
+    {"text": "<p>Some models write <think> first.</p>"},
     {"text": "<p>Take the <b>night</b> train.</p>", "finish_reason": "end_turn"},
     {"text": '{"note": "<tool_call>\\n{}"}', "tools": TOOLS},
     {"text": "Oslo.", "output_tokens": 9, "reasoning_tokens": 9, "finish_reason": "stop"},
@@ -236,6 +243,7 @@ def test_a_failure_says_what_is_wrong() -> None:
     assert "no name" in message(called("", "{}"))
     reasoned = {"text": "", "output_tokens": 64, "reasoning_tokens": 64}
     assert "all 64 output tokens were reasoning" in message(reasoned)
+    assert "64 of 70 output tokens were" in message({**reasoned, "output_tokens": 70})
     assert "written as text" in message(written('[TOOL_CALLS]book_seat[ARGS]{"seat": 4}'))
 
 
