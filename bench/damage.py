@@ -714,8 +714,9 @@ def strings_beside(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] |
         if tokens[i].role == "element"
         and tokens[i - 1].kind == "string"
         and tokens[next_token(tokens, i)].kind == "string"
-        # Two names are two strings; prose may go on in the next one.
+        # Two names, or two lines, are two strings; prose may go on in the next one.
         and " " in tokens[i - 1].text
+        and "\n" not in tokens[i + 1].text
     ]
     if not fit:
         return None

@@ -24,7 +24,18 @@ _JSON = "json"
 _ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", row["mark"]) for row in _ROWS), re.MULTILINE)
 MARKS = "|".join(re.sub(r"\?P<\w+>", "?:", row["mark"]) for row in _ROWS if row["grammar"] != _JSON)
 # A text without any of these has no mark.
-HINTS = ("<", "[ARGS]", "[TOOL_CALLS]", "Action", "default_api", "tool_code", "to=", "(")
+HINTS = (
+    "<",
+    ">>>",
+    "functions.",
+    "[ARGS]",
+    "[TOOL_CALLS]",
+    "Action",
+    "default_api",
+    "tool_code",
+    "to=",
+    "(",
+)
 _NAMESPACE = r"(?:[｜|]\s?DSML\s?[｜|]\s?|\w{1,40}:)?"
 _PARAMETER = re.compile(
     rf"\s*<{_NAMESPACE}(?:parameter|param|argument|arg)(?:\s+name)?=[\"']?"

@@ -150,13 +150,14 @@ class Closers(Bare):
     def _may_miss_comma(self, end: int, at: int, char: str, value: Any) -> bool:  # noqa: ANN401 - any JSON
         """Whether a value may follow without a comma.
 
-        Adjacent strings may be parts of one, as in Python, unless both are names without spaces.
+        Adjacent strings may be parts of one, as in Python, unless both are names without spaces,
+        or stand on lines of their own without a space to join them.
         """
         if char in ("{", "["):
             return True
         if char in QUOTES:
             if isinstance(value, str):
-                return self._are_names(value, at, char)
+                return self._are_apart(value, end, at)
         elif not (char.isalnum() or char in "+-."):
             return False
         if isinstance(value, dict | list) or "\n" in self.text[end:at]:
@@ -164,11 +165,13 @@ class Closers(Bare):
         self._same_line_commas += 1
         return self._same_line_commas == 1
 
-    def _are_names(self, value: str, at: int, quote: str) -> bool:
-        """Whether a string and the next one are names, such as ids and paths."""
-        close = self.next_quote(at + 1, quote)
-        following = self.text[at + 1 : close]
-        return close >= 0 and all(_NAME.fullmatch(text) for text in (value, following))
+    def _are_apart(self, value: str, end: int, at: int) -> bool:
+        """Whether a string that ends at `end` and the next one are two."""
+        close = self.next_quote(at + 1, self.text[at])
+        strings = (value, self.text[at + 1 : close])
+        if close < 0 or all(_NAME.fullmatch(string) for string in strings):
+            return close >= 0
+        return "\n" in self.text[end:at] and all(string == string.strip() for string in strings)
 
 
 def _could_close_earlier(last: object, closer: str) -> bool:

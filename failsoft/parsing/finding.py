@@ -16,7 +16,15 @@ from failsoft.parsing.asides import OPENER, Span, aside_end, is_answer, read_asi
 from failsoft.parsing.candidates import Candidate, read_candidate
 from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, unreadable
 from failsoft.parsing.makers import declines
-from failsoft.parsing.prose import check_elements, check_program, check_prose, label, refusal
+from failsoft.parsing.prose import (
+    announcement,
+    check_elements,
+    check_program,
+    check_prose,
+    label,
+    refusal,
+)
+from failsoft.parsing.scalars import ODD_SPACES
 from failsoft.parsing.surroundings import (
     check_before,
     check_outside,
@@ -31,7 +39,9 @@ _MARK = re.compile(f"{thinking.MARKS}|(?P<call>{calls.MARKS})", re.MULTILINE)
 _HINTS = (*thinking.HINTS, *calls.HINTS)
 # The longest mark, and how far to look for one at most.
 _LONGEST_MARK, _FURTHEST = 600, 20_000
-_BLANK = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
+# Marks of turns and channels, which hold no text.
+_TURN = r"<\|[^|\n]{0,200}\|>|<｜[^<>\n]{0,80}｜>|</?s>|<(?:end_of_turn|start_of_turn|eos|bos|pad)>"
+_BLANK = re.compile(rf"(?:[\s{''.join(ODD_SPACES)}]|(?:`{{3,}}|~{{3,}})\w*|{_TURN})*")
 _LIST_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+•]|\d{1,3}[.)])[ \t]+\S", re.MULTILINE)
 _WORDS = re.compile(r"[^\W\d_]{2}[^\W_]*\W{0,3}\s\W{0,3}[^\W\d_]")
 
@@ -60,7 +70,7 @@ def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> 
         check_elements(outside, first.start, last.end)
     if looks_like_yaml(outside, first.start, first.end):
         raise unreadable(0, NOTHING)
-    check_prose(outside, first.start, last.end)
+    check_prose(outside, first.start, last.end, is_empty=_is_empty(first.value))
     answer = _called(answers, ledger, trace) if search.calls else _repeated(answers, ledger)
     note_surroundings(outside, first.start, last.end, ledger)
     return answer
@@ -116,6 +126,13 @@ def _nothing(outside: str, *, has_thinking: bool) -> ParseFault:
     if len(_LIST_ITEM.findall(outside)) > 1:
         return caused(0, Cause.MARKDOWN_LIST)
     return caused(0, Cause.PROSE) if _WORDS.search(outside) else unreadable(0, NOTHING)
+
+
+def _is_empty(value: object) -> bool:
+    """Whether a value holds nothing but empty objects and arrays."""
+    if not isinstance(value, dict | list):
+        return False
+    return all(map(_is_empty, value.values() if isinstance(value, dict) else value))
 
 
 def _second_answer(text: str, at: int, first: Candidate) -> ParseFault:
@@ -198,7 +215,8 @@ class _Search:
         """Take brackets of prose or a candidate; return the offset behind it."""
         end = aside_end(self.text, at)
         last_end = self.candidates[-1].end if self.candidates else 0
-        if end is not None and not is_answer(self.text, at, end, last_end):
+        is_glued = bool(self.candidates) and at == last_end
+        if end is not None and not (is_glued or is_answer(self.text, at, end, last_end)):
             self.asides.append((at, end))
             return end
         if self.candidates:
@@ -227,10 +245,17 @@ class _Search:
         """Return the end of a lone closing mark behind a fault: the text before is thinking."""
         closing = thinking.lone_closing(self.text, at) if self._has_marks else None
         if closing is None or fault.cause is Cause.OPEN_THINKING:
-            raise fault
+            raise self._declined_before(at) or fault
         self.deferred = self.deferred or fault
         self._forget(closing)
         return closing
+
+    def _declined_before(self, at: int) -> ParseFault | None:
+        """Return a refusal before the first value, or before `at`: it need not be readable."""
+        first = min([item.start for item in (*self.candidates, *self.calls)] + [at])
+        announced = announcement(self.text, self._begin, first)
+        is_refusal = announced is not None and announced.error_type is ParseErrorType.REFUSAL
+        return announced if is_refusal else None
 
     def _forget(self, end: int) -> None:
         """Take everything before `end` as thinking."""

@@ -13,6 +13,7 @@ from failsoft.parsing.makers import FIRST_SENTENCES, MAKERS, phrases
 
 _DECLINES = re.compile(phrases("declines"))
 _REFUSES = re.compile(phrases("refuses", instead="declines"))
+_REFUSES_BEHIND = re.compile(phrases("refuses_behind"))
 _DELIVERS = re.compile(phrases("delivers"))
 _EXAMPLES = re.compile(phrases("examples"))
 _DISCLAIMS = re.compile(phrases("disclaims"))
@@ -21,21 +22,33 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)|\n\s*\n(?=\s*\S)")
 _REST = 2_000
 
 
-def check_prose(text: str, start: int, end: int) -> None:
+def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
     """Refuse an answer that the text around it declines or calls an example."""
-    head, tail = _spoken(text[:start]), _spoken(text[end : end + FIRST_SENTENCES])
-    sentence = max((gap.end() for gap in _SENTENCE_END.finditer(head.rstrip())), default=0)
-    example = _EXAMPLES.search(head, sentence)
-    declined = (_REFUSES if example is None else _DECLINES).search(head[:FIRST_SENTENCES])
-    if declined is not None and (example or not _DELIVERS.search(head, declined.end())):
-        raise refusal()
-    if example is not None:
-        raise caused(start - len(head) + example.start(), Cause.EXAMPLE)
-    if _REFUSES.search(tail):
+    announced = announcement(text, 0, start)
+    if announced is not None:
+        raise announced
+    tail = _spoken(text[end : end + FIRST_SENTENCES])
+    if (_DECLINES if is_empty else _REFUSES_BEHIND).search(tail):
         raise refusal()
     disclaimed = _DISCLAIMS.search(tail)
     if disclaimed is not None:
         raise caused(end + disclaimed.start(), Cause.EXAMPLE)
+
+
+def announcement(text: str, begin: int, start: int) -> ParseFault | None:
+    """Return why what begins at `start` is no answer, if the text from `begin` says so.
+
+    It declines, or it announces an example.
+    """
+    head = _spoken(text[begin:start])
+    sentence = max((gap.end() for gap in _SENTENCE_END.finditer(head.rstrip())), default=0)
+    example = _EXAMPLES.search(head, sentence)
+    declined = (_REFUSES if example is None else _DECLINES).search(head[:FIRST_SENTENCES])
+    if declined is not None and (example or not _DELIVERS.search(head, declined.end())):
+        return refusal()
+    if example is not None:
+        return caused(start - len(head) + example.start(), Cause.EXAMPLE)
+    return None
 
 
 def refusal() -> ParseFault:
