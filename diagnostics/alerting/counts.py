@@ -16,10 +16,9 @@ from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import MEASURES, SERIES
 from diagnostics.store.sql import change, fetch, statement
-from diagnostics.store.windows import WIDTHS, Grain, floor
+from diagnostics.store.windows import LATE, WIDTHS, Grain, floor
 
 MINUTE = WIDTHS[Grain.MINUTE]
-LATE = timedelta(minutes=15)
 MINUTES_REACH = timedelta(hours=6)
 COUNTS_KEPT = MINUTES_REACH + timedelta(hours=1)
 # Of advisory locks: the first number says what for, the second which project.

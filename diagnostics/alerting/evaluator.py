@@ -14,7 +14,7 @@ from django.db.models import Max
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.counts import COUNTS_KEPT, LATE, MINUTE, MINUTES_REACH, freeze, try_hold
+from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, MINUTES_REACH, freeze, try_hold
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot
@@ -26,7 +26,7 @@ from diagnostics.store.aggregation import fold
 from diagnostics.store.models import EVALUATOR, Heartbeat, Series
 from diagnostics.store.retention import delete_before
 from diagnostics.store.sql import change
-from diagnostics.store.windows import floor
+from diagnostics.store.windows import LATE, floor
 from diagnostics.verdict.ratings import JUDGED_SPAN
 from diagnostics.verdict.statuses import ProjectStatus, store_statuses
 from diagnostics.verdict.wording import since_of

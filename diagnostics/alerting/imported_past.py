@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from diagnostics import clock
-from diagnostics.alerting.counts import LATE, MINUTE, freeze, hold
+from diagnostics.alerting.counts import MINUTE, freeze, hold
 from diagnostics.alerting.evaluator import claim
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import SliceEvaluation, save_new, save_states, standing_of
 from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.alerting.states import ON, AlertPhase, DetectorSignal, held
-from diagnostics.store.windows import floor
+from diagnostics.store.windows import LATE, floor
 
 PAUSE = timedelta(minutes=3)
 """An import that was killed keeps nobody from looking for longer."""

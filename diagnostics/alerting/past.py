@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
 
-from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_REACH
+from diagnostics.alerting.counts import MINUTE, MINUTES_REACH
 from diagnostics.alerting.evaluation import feed
 from diagnostics.alerting.raw_counts import EventsAsked, EventsUncountableError, count_events
 from diagnostics.alerting.rules import RuleDefinition
@@ -16,7 +16,7 @@ from diagnostics.analysis.detectors.baseline import HISTORY_SECONDS
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.store.rollups import SERIES
-from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
+from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeWindow, floor
 
 HISTORY = timedelta(seconds=HISTORY_SECONDS)
 HOUR = WIDTHS[Grain.HOUR]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,6 +16,7 @@ from diagnostics.alerting.notification_facts import AdviceLine, advice_of, rate_
 from diagnostics.alerting.severity import rank
 from diagnostics.alerting.wording import STATES, name_slices
 from diagnostics.figures import listed, plural
+from diagnostics.ingest.key_counts import count_late
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.verdicts import Verdict
@@ -25,6 +26,7 @@ from diagnostics.web.charts.series import SeriesChart
 
 MOST_CARDS, MOST_OPEN, MOST_NAMED = 3, 50, 3
 SILENCE_HOURS = (1, 4, 8, 24)
+LATE_SPAN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def causes_of(
 ) -> Mapping[str, Any]:
     """Return the cards of the open incidents that a selection touches, the gravest first.
 
-    With them the causes of the verdict that have no incident yet; at most seven queries.
+    With them the causes of the verdict that have no incident yet; at most eight queries.
     """
     rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
     latest = rows.select_related("acknowledged_by", "assignee").prefetch_related("slices")
@@ -80,6 +82,11 @@ def causes_of(
     shown = kept[:MOST_CARDS]
     charts = small_charts(project_id, shown, now)
     quiet = quiet_stretches(project_id, now) if shown else []
+    suspected = [
+        one
+        for one in ((verdict, *verdict.others) if verdict.since else ())
+        if not any(_is_about(known_one, one, selection) for known_one in known)
+    ]
     return {
         "cards": [
             CauseCard(one, *headline_of(one), began(one), charts[one.pk], is_quiet(one, now, quiet))
@@ -87,11 +94,9 @@ def causes_of(
         ],
         "open_count": len(kept),
         "more": len(kept) - len(shown),
-        "suspected": [
-            one
-            for one in ((verdict, *verdict.others) if verdict.since else ())
-            if not any(_is_about(known_one, one, selection) for known_one in known)
-        ],
+        "suspected": suspected,
+        # Why no alert may have fired.
+        "late": count_late(project_id, now - LATE_SPAN) if suspected else 0,
         "hours": SILENCE_HOURS,
     }
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from diagnostics.store.windows import AHEAD
+
 KEPT_EXACT_TO = timedelta(hours=1)
 """A stretch is extended at most this often, so its end is known to an hour."""
 RETURN = timedelta(days=1)
 """A value that returns within this time is no change: gateways alternate."""
 MOST_VALUES = 50
 """Per model, so that a sender with a new answerer for every call cannot fill the table."""
-SKEW = timedelta(minutes=5)
-"""A time further ahead comes from a wrong clock, and would make all later ones late."""
 
 
 class SeenStretch(NamedTuple):
@@ -24,11 +24,12 @@ class SeenStretch(NamedTuple):
         """Return the stretch that holds both."""
         return SeenStretch(min(self.first, other.first), max(self.last, other.last))
 
-    def until(self, latest: datetime) -> "SeenStretch | None":
-        """Return the part up to `latest`; None if it begins later."""
-        if self.first > latest:
-            return None
-        return self if self.last <= latest else SeenStretch(self.first, self.first)
+    def counted(self, now: datetime) -> "SeenStretch":
+        """Return the stretch as it counts: what a wrong clock dates ahead, when it arrives.
+
+        Otherwise all later ones would be late.
+        """
+        return SeenStretch(*sorted(now if at > now + AHEAD else at for at in self))
 
 
 class Placed(NamedTuple):

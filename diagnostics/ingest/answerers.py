@@ -18,7 +18,7 @@ from pydantic_core import to_json
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.ingest.answerer_rules import MOST_VALUES, RETURN, SKEW, SeenStretch, place
+from diagnostics.ingest.answerer_rules import MOST_VALUES, RETURN, SeenStretch, place
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.ingest.models import Answerer, Deploy
 from diagnostics.redaction.event_rows import Row
@@ -149,11 +149,9 @@ def _save_sightings(
     project_id: int, sightings: Mapping[AnswererSighting, SeenStretch], known: KnownStretches
 ) -> Iterator[tuple[AnswererSighting, datetime, str]]:
     """Store what was seen, the earliest first; yield each change, its time and previous value."""
-    latest = clock.now() + SKEW
-    plausible = [
-        (sighting, cut) for sighting, stretch in sightings.items() if (cut := stretch.until(latest))
-    ]
-    for sighting, stretch in sorted(plausible, key=_sort_key):
+    now = clock.now()
+    counted = [(sighting, stretch.counted(now)) for sighting, stretch in sightings.items()]
+    for sighting, stretch in sorted(counted, key=_sort_key):
         stretches = known.setdefault(sighting.slot, {})
         placed = place(sighting.value, stretch, stretches)
         if placed.stretch is not None:

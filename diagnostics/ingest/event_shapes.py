@@ -7,6 +7,7 @@ from pydantic import Field
 
 from diagnostics.rest.resources import Json, Paged, Resource
 from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.windows import TimeMark
 from failsoft.events import EventKind, ParseErrorType, UncheckedReason
 
 
@@ -18,6 +19,9 @@ class EventResource(Resource):
     kind: EventKind
     occurred_at: datetime
     received_at: datetime
+    time_mark: TimeMark | None = Field(
+        description="`ahead` of the clock: it counts when received; `late`: not in alert rules"
+    )
     correlation_id: str
     node: str
     cycle: int
@@ -64,6 +68,8 @@ class EventPage(Paged[EventResource]):
 
 # In the order of the document.
 ITEM_FIELDS = [field.alias or name for name, field in EventResource.model_fields.items()]
+# Attributes of an event under other names.
+COLUMNS = {"occurred_at": "sent_time", "time_mark": "clock_mark"}
 NO_DETAIL: Json = {
     "raw_output_preview": None,
     "validation_errors": [],
@@ -84,6 +90,6 @@ def describe_event(event: Event, payload: EventPayload | None) -> Json:
     return {
         name: (getattr(payload, name) if payload else NO_DETAIL[name])
         if name in NO_DETAIL
-        else getattr(event, name)
+        else getattr(event, COLUMNS.get(name, name))
         for name in ITEM_FIELDS
     }

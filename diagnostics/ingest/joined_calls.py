@@ -31,7 +31,7 @@ STORED_FIELDS = (
     *("correlation_id", "node", "cycle", "attempt", "provider", "model", "environment"),
     *("source", "release", "schema", "schema_version", "prompt_version", "finish_reason"),
     *("output_mode", "latency_ms", "input_tokens", "output_tokens", "reasoning_tokens"),
-    *("served_model", "upstream", "system_fingerprint", "occurred_at"),
+    *("served_model", "upstream", "system_fingerprint"),
 )
 # At most this many calls with about the same start are compared with a span.
 MOST_NEAR = 64
@@ -236,6 +236,7 @@ def _delete_stored(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
     if not forget_batch(project_id, OF_IDS, [stored_id], with_identities=True):
         return None
     fields = {name: getattr(event, name) for name in STORED_FIELDS}
+    fields["occurred_at"] = event.sent_time
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -27,7 +27,7 @@ logger = structlog.get_logger(__name__)
 
 OUTCOMES = (
     *("stored", "duplicate", "conflict", "invalid", "rejected"),
-    *("unchecked", "not_understood"),
+    *("unchecked", "not_understood", "ahead", "late"),
 )
 # Statuses in responses that are counted under another name here.
 NAMES = {"created": "stored"}
@@ -53,6 +53,8 @@ class ItemCounts:
     # In addition to the others: of stored answers, and of items without an event.
     unchecked: int = 0
     not_understood: int = 0
+    ahead: int = 0
+    late: int = 0
 
 
 def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:
@@ -121,6 +123,12 @@ def tallies_of(project_id: int, field: str, since: datetime) -> dict[object, Ite
     minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
     sums = minutes.order_by().values_list(field).annotate(*map(Sum, OUTCOMES))
     return {row[0]: ItemCounts(*row[1:]) for row in sums}
+
+
+def count_late(project_id: int, since: datetime) -> int:
+    """Count the items since a time that came too late for alert rules."""
+    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
+    return minutes.aggregate(late=Sum("late"))["late"] or 0
 
 
 def forget_old_counts() -> int:

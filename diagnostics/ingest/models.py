@@ -251,6 +251,9 @@ class KeyMinute(models.Model):
     # a model but are not a known kind of call.
     unchecked = models.BigIntegerField(default=0, db_default=0)
     not_understood = models.BigIntegerField(default=0, db_default=0)
+    # New events ahead of the clock, and those that came too late for alerts.
+    ahead = models.BigIntegerField(default=0, db_default=0)
+    late = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [

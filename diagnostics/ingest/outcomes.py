@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.store.sql import execute
+from diagnostics.store.windows import TimeMark
 from failsoft.events import PlausibleTime, Whole
 
 MOST_RUNS = 10_000_000
@@ -96,11 +97,13 @@ def texts_of(outcome: PostedOutcome) -> dict[str, str | None]:
     return {name: fields[name] for name in TEXTS}
 
 
-def record_outcomes(project_id: int, outcomes: Sequence[PostedOutcome]) -> list[str]:
-    """Store outcomes in one statement; return a status each: created, duplicate or conflict.
+def record_outcomes(
+    project_id: int, outcomes: Sequence[PostedOutcome]
+) -> list[tuple[str, TimeMark | None]]:
+    """Store outcomes in one statement; return the status and time mark of each.
 
-    The same (source, minute, sequence) with the same counts is a duplicate; with other
-    counts it is a conflict that changes nothing.
+    A new (source, minute, sequence) is created. With the same counts again it is a duplicate;
+    with other counts it is a conflict that changes nothing.
     """
     if not outcomes:
         return []
@@ -109,7 +112,8 @@ def record_outcomes(project_id: int, outcomes: Sequence[PostedOutcome]) -> list[
         for index, outcome in enumerate(outcomes)
     ]
     params = {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)}
-    return [status for _, status in execute("record_outcomes", params)]
+    recorded = execute("record_outcomes", params)
+    return [(status, mark and TimeMark(mark)) for _, status, mark in recorded]
 
 
 def _redacted(outcome: PostedOutcome) -> dict[str, str | None]:

@@ -1,7 +1,7 @@
 """Posted items as events: normalised, answers checked, each stored once."""
 
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -10,11 +10,12 @@ from django.db import transaction
 
 from diagnostics.ingest.posted_answers import JudgedAnswers, judge_answers
 from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_shape, shape_item
-from diagnostics.ingest.recording import RecordStatus
+from diagnostics.ingest.recording import Recorded, RecordStatus
 from diagnostics.ingest.span_runs import record_calls
 from diagnostics.ingest.unchecked import count_unchecked, rows_of
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_events
+from diagnostics.store.windows import TimeMark
 from failsoft.answered import is_answered
 from failsoft.events import PostedEvent
 from failsoft.json_values import JSON
@@ -27,6 +28,7 @@ class StoredItem:
     event: PostedEvent
     status: RecordStatus
     was_answer: bool
+    time_mark: TimeMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,9 @@ def post_items(
         classified[index] if index in classified else next(others)
         for index in range(len(wire_items))
     ]
-    statuses = _record(project_id, checked, keep_share, judged)
+    recorded = iter(_record(project_id, checked, keep_share, judged))
     stored = [
-        StoredItem(item, _final_status(next(statuses), shaped.get(index)), index in answers)
+        _stored_item(item, next(recorded), shaped.get(index), index in answers)
         if isinstance(item, PostedEvent)
         else _without_derived_id(item, shaped.get(index))
         for index, item in enumerate(checked)
@@ -69,18 +71,24 @@ def post_items(
     return PostedBatch(stored, _warnings(shaped, judged.events))
 
 
+def _stored_item(
+    event: PostedEvent, recorded: Recorded, shaped: ShapedItem | None, was_answer: bool
+) -> StoredItem:
+    status = _final_status(recorded.status, shaped)
+    return StoredItem(event, status, was_answer, recorded.time_mark)
+
+
 def _record(
     project_id: int,
     checked: Sequence[PostedEvent | RefusedItem],
     keep_share: float,
     judged: JudgedAnswers,
-) -> Iterator[RecordStatus]:
-    """Store the events; return the status of each, in order."""
+) -> list[Recorded]:
+    """Store the events; return what became of each, in order."""
     events = [item for item in checked if isinstance(item, PostedEvent)]
     # One statement is a transaction of its own: its result is committed.
     with transaction.atomic() if judged.unplaced else nullcontext():
-        recorded = record_calls(project_id, events, keep_share, judged.unplaced)
-    return (item.status for item in recorded)
+        return record_calls(project_id, events, keep_share, judged.unplaced)
 
 
 def _shape(project_id: int, items: Sequence[BatchItem]) -> dict[int, ShapedItem]:

@@ -50,6 +50,7 @@ from diagnostics.ingest.span_runs import (
     record_calls,
     unplaced_of,
 )
+from diagnostics.ingest.time_marks import sentences_of
 from diagnostics.ingest.unchecked import UncheckedAnswers, UncheckedCounts, count_unchecked, rows_of
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
@@ -109,6 +110,7 @@ class Receipt:
     # Evaluations whose label is neither good nor bad.
     unclear: int = 0
     dropped_attributes: int = 0
+    time_marks: Counter[str] = field(default_factory=Counter)
     # Runs of the events, whether new or known.
     runs: set[str] = field(default_factory=set)
     refusals: list[Refusal] = field(default_factory=list)
@@ -137,7 +139,7 @@ class Receipt:
             for number, sentence in ((self.not_understood, NOT_UNDERSTOOD), (self.unclear, UNCLEAR))
             if number
         ]
-        return "; ".join(sentences)
+        return "; ".join([*sentences, *sentences_of(self.time_marks).values()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +386,7 @@ def _count(recorded: Recorded, event: PostedEvent, receipt: Receipt) -> None:
         receipt.unchecked.update(count_unchecked([event]))
     receipt.duplicates += recorded.status is RecordStatus.DUPLICATE
     receipt.known += recorded.status is RecordStatus.CONFLICT
+    receipt.time_marks.update([recorded.time_mark] if recorded.time_mark else [])
 
 
 def _join_calls(

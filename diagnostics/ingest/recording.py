@@ -14,6 +14,7 @@ from diagnostics.redaction.event_rows import Row, make_row
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.event_counts import MOST_EVENTS, count_columns, group_columns
 from diagnostics.store.sql import FAILURES, execute
+from diagnostics.store.windows import TimeMark
 from failsoft.events import PostedEvent
 from failsoft.redaction import Redact
 
@@ -33,6 +34,7 @@ class Recorded:
     index: int
     event_id: UUID
     status: RecordStatus
+    time_mark: TimeMark | None = None
 
 
 def record(
@@ -68,8 +70,8 @@ def record(
     # Each part of the statement has a fixed cost, even if it matches no rows.
     left_out = "" if any("payload" in row for row in rows) else FAILURES
     recorded = [
-        Recorded(index, events[index].event_id, RecordStatus(status))
-        for index, status in execute("record_events", params, left_out)
+        Recorded(index, events[index].event_id, RecordStatus(status), mark and TimeMark(mark))
+        for index, status, mark in execute("record_events", params, left_out)
     ]
     if not is_demo:
         created = (item.index for item in recorded if item.status is RecordStatus.CREATED)
@@ -109,6 +111,7 @@ def _row_of(
     if not is_placed:
         event = event.model_copy(update={"attempt": None})
         row |= {"attempt": None, "is_unplaced": True}
+    row["claimed_at"] = row.pop("occurred_at")
     row |= count_columns(event, row)
     row |= group_columns(row)
     # Omitted columns are null: most are, and each one sent costs server time.

@@ -85,26 +85,30 @@ def record_calls(
 
     In the caller's transaction; outcomes in order.
     """
+    # Before the events: none of those that count when they arrive arrived earlier.
+    at = clock.now() if unplaced else None
     recorded = record(project_id, events, keep_share, unplaced=unplaced)
-    if unplaced:
+    if at is not None:
         created = [events[item.index] for item in recorded if item.status is RecordStatus.CREATED]
         # A span sent twice in a request is one call.
         calls = {event.event_id: event for event in reversed(created)}
         new_calls = [(event, unplaced[key]) for key, event in calls.items() if key in unplaced]
-        keep_calls(project_id, new_calls)
+        keep_calls(project_id, new_calls, at)
     return recorded
 
 
-def keep_calls(project_id: int, calls: Iterable[tuple[PostedEvent, Span]]) -> None:
-    """Store the time and place of new calls without an attempt number."""
-    now, redact = clock.now(), redactor_of(project_id)
+def keep_calls(
+    project_id: int, calls: Iterable[tuple[PostedEvent, Span]], received_at: datetime
+) -> None:
+    """Store the time and place of new calls without an attempt number, on the sender's clock."""
+    redact = redactor_of(project_id)
     rows = [
         UnplacedCall(
             project_id=project_id,
             correlation_id=redact(clean_text(event.correlation_id), None, is_name=True).text,
             event_id=event.event_id,
             occurred_at=event.occurred_at,
-            received_at=now,
+            received_at=received_at,
             started_at=_moment(span.started_ns) if span.started_ns else event.occurred_at,
             trace_id=span.trace_id,
             parent_id=span.parent_id,
@@ -173,7 +177,8 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     events = _events_of(project_id, known)
     calls = [row for row in known if not row.is_end and row.event_id in events]
     answers = list(group_attempts(_timed_calls(calls, events), _agents_of(project_id, calls)))
-    execute("place_calls", {"project": project_id, "rows": to_json(_places(answers)).decode()})
+    rows = to_json(_places(answers, events)).decode()
+    execute("place_calls", {"project": project_id, "rows": rows})
     ends = {row.event_id for row in known if row.is_end}
     reported = _runs_with_end(project_id, ids, ends)
     ends_needed = {
@@ -186,11 +191,11 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     rebuild_runs(project_id, ids)
 
 
-def _places(answers: Iterable[AnswerAttempts]) -> list[dict[str, object]]:
+def _places(answers: Iterable[AnswerAttempts], events: Events) -> list[dict[str, object]]:
     return [
         {
             "event_id": call.event_id,
-            "occurred_at": call.ended_at,
+            "occurred_at": events[call.event_id].occurred_at,
             "cycle": answer.cycle,
             "attempt": attempt,
         }
@@ -200,13 +205,14 @@ def _places(answers: Iterable[AnswerAttempts]) -> list[dict[str, object]]:
 
 
 def _events_of(project_id: int, calls: Sequence[UnplacedCall]) -> Events:
-    times = [row.occurred_at for row in calls]
-    if not times:
+    if not calls:
         return {}
+    # An event ahead of the clock counts when it arrived.
+    earliest = min(min(row.occurred_at, row.received_at) for row in calls)
     events = Event.objects.filter(
         project_id=project_id,
         event_id__in=[row.event_id for row in calls],
-        occurred_at__range=(min(times), max(times)),
+        occurred_at__range=(earliest, max(row.occurred_at for row in calls)),
     )
     return {event.event_id: event for event in events}
 

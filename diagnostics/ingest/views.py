@@ -118,6 +118,8 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
     context: Mapping[str, Any] = {
         "unchecked": unchecked_of(project_id, now)[:NODES_SHOWN],
         "not_understood": sum(row.day.not_understood for row in keys),
+        "ahead": sum(row.day.ahead for row in keys),
+        "late": sum(row.day.late for row in keys),
         "sources": sources[:SOURCES_SHOWN],
         "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
         "keys": keys[:KEYS_SHOWN],

@@ -7,6 +7,7 @@ from drf_spectacular.openapi import AutoSchema
 from pydantic import Field
 
 from diagnostics.rest.resources import Resource
+from diagnostics.store.windows import TimeMark
 from failsoft.events import ParseErrorType, UncheckedReason
 
 
@@ -29,6 +30,9 @@ class ItemResultResource(Resource):
     parse_error_type: ParseErrorType | None = Field(default=None, description="of an answer")
     unchecked: UncheckedReason | None = Field(
         default=None, description="why nothing checked an answer"
+    )
+    time_mark: TimeMark | None = Field(
+        default=None, description="of a new item that is ahead of the clock, or too late for alerts"
     )
 
 

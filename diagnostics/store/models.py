@@ -1,11 +1,14 @@
 """Rows of events, rollups, outcomes, the outbox and heartbeats."""
 
+from datetime import datetime
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.constraints import index, unique
+from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeMark, floor
 from failsoft.events import EventKind, event_name
 
 
@@ -39,8 +42,10 @@ class Event(models.Model):
     latency_ms = models.IntegerField(null=True)
     input_tokens = models.IntegerField(null=True)
     output_tokens = models.IntegerField(null=True)
-    # `late` or `future` if the time was implausible on arrival: such events affect no alert.
+    # `late` if more than 30 days old on arrival: such events count in no minute.
     time_mark = models.TextField(null=True)
+    # The time as sent, if it was ahead of this clock; `occurred_at` is when the event arrived.
+    claimed_at = models.DateTimeField(null=True)
     # Why a call gave no answer; and whether the prompt of an attempt was simplified.
     call_error_type = models.TextField(null=True)
     is_simplified = models.BooleanField(null=True)
@@ -65,6 +70,19 @@ class Event(models.Model):
     def name(self) -> str:
         """The documented name, `graph.<node>.<kind>`."""
         return event_name(self.node, EventKind(self.kind))
+
+    @property
+    def sent_time(self) -> datetime:
+        """The time that the sender gave."""
+        return self.claimed_at or self.occurred_at
+
+    @property
+    def clock_mark(self) -> TimeMark | None:
+        """Whether the sender's clock was ahead, or the event came too late for alerts."""
+        if self.claimed_at is not None:
+            return TimeMark.AHEAD
+        is_late = floor(self.occurred_at, WIDTHS[Grain.MINUTE]) + LATE <= self.received_at
+        return TimeMark.LATE if is_late else None
 
     @property
     def served_model(self) -> str | None:

@@ -13,6 +13,17 @@ from enum import StrEnum
 # Older minutes are in hours and days only: alerts use the last two days at most.
 MINUTES_KEPT = timedelta(hours=48)
 HOURS_KEPT = timedelta(days=395)
+# A time further ahead of the database's clock is a wrong one: the event counts when it arrives.
+AHEAD = timedelta(minutes=5)
+# What arrives later after its minute affects no alert.
+LATE = timedelta(minutes=15)
+
+
+class TimeMark(StrEnum):
+    """Why an event affects alerts when it arrives, or not at all."""
+
+    AHEAD = "ahead"
+    LATE = "late"
 
 
 class Grain(StrEnum):

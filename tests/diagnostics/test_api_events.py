@@ -48,6 +48,11 @@ def post(key: str) -> Post:
     return send
 
 
+def fresh(**changes: object) -> dict[str, Any]:
+    """Give an event that happens now."""
+    return wire_event(occurred_at=datetime.now(UTC).isoformat(), **changes)
+
+
 def get(key: str, **asked: str) -> dict[str, Any]:
     answer = Client().get(URL, asked, headers={"Authorization": f"Bearer {key}"})
     assert answer.status_code == 200, answer.content
@@ -87,7 +92,7 @@ def test_verbose_lists_created_items_too(post: Post) -> None:
 
 
 def test_an_unknown_key_becomes_an_attribute_and_the_answer_says_so(post: Post) -> None:
-    told = post([wire_event(temprature=1), wire_event(temprature=2), wire_event(pod="a-1")]).json()
+    told = post([fresh(temprature=1), fresh(temprature=2), fresh(pod="a-1")]).json()
     assert (told["accepted"], told["rejected"]) == (3, 0)
     misspelt, unknown = told["warnings"]
     assert (misspelt["path"], misspelt["code"]) == ("/temprature", "unknown_field")
@@ -201,8 +206,8 @@ def test_a_number_that_is_none_costs_its_item_only(post: Post, content_type: str
 def test_bytes_that_are_not_utf_8_are_replaced_and_the_answer_says_so(
     post: Post, content_type: str
 ) -> None:
-    items = json.dumps(wire_event(raw_output_preview="X")).encode().replace(b"X", b"M\xfcller")
-    told = post(lines_of(items, wire_event()), content_type=content_type).json()
+    item = json.dumps(fresh(raw_output_preview="X")).encode().replace(b"X", b"M\xfcller")
+    told = post(lines_of(item, fresh()), content_type=content_type).json()
     assert (told["accepted"], told["rejected"]) == (2, 0)
     (warning,) = told["warnings"]
     assert (warning["path"], warning["code"]) == ("", "not_utf_8")
@@ -211,7 +216,7 @@ def test_bytes_that_are_not_utf_8_are_replaced_and_the_answer_says_so(
 
 
 def test_an_array_with_a_byte_that_is_not_utf_8_is_read(post: Post) -> None:
-    body = json.dumps([wire_event(raw_output_preview="X"), wire_event()]).encode()
+    body = json.dumps([fresh(raw_output_preview="X"), fresh()]).encode()
     told = post(body.replace(b"X", b"\xff")).json()
     assert (told["accepted"], len(told["warnings"])) == (2, 1)
 

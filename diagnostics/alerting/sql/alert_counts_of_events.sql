@@ -1,6 +1,6 @@
 -- Counts of single events and posted outcomes, by series and by the cut of time they lie in.
--- What arrived when its minute was older than `known_within` is left out, as is what carries an
--- implausible time.
+-- What arrived when its minute was older than `known_within` is left out; a posted minute ahead
+-- of the clock counts when it arrived, as events do.
 -- Parameters: project, since, until, bounds (times, ascending), known_within, and the terms.
 SELECT environment, node, provider, model, cut, <<sums>>
 FROM (
@@ -26,18 +26,22 @@ FROM (
     UNION ALL
     SELECT
         environment, node, provider, model,
-        width_bucket(minute, %(bounds)s::timestamptz[]),
+        width_bucket(counted_at, %(bounds)s::timestamptz[]),
         <<of_outcomes>>
     FROM (
-        SELECT *, degraded + stubbed + circuit_open + provider_failed + budget_exhausted AS bad
+        SELECT
+            *,
+            CASE
+                WHEN minute > received_at + <<ahead>> THEN date_trunc('minute', received_at)
+                ELSE minute
+            END AS counted_at,
+            degraded + stubbed + circuit_open + provider_failed + budget_exhausted AS bad
         FROM diagnostics_outcome
-        WHERE project_id = %(project)s
-            AND minute >= %(since)s
-            AND minute < %(until)s
-            AND minute <= received_at + interval '5 minutes'
-            AND received_at < minute + %(known_within)s
-            <<terms>>
+        WHERE project_id = %(project)s AND minute >= %(since)s <<terms>>
     ) AS outcome
+    WHERE counted_at >= %(since)s
+        AND counted_at < %(until)s
+        AND received_at < counted_at + %(known_within)s
     GROUP BY 1, 2, 3, 4, 5
 ) AS counted
 GROUP BY 1, 2, 3, 4, 5

@@ -1,5 +1,6 @@
 """What every batch endpoint does: admit, store, respond, record what was refused."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,9 +18,11 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.key_counts import Counts, count_items, note_items
 from diagnostics.ingest.quotas import QuotaExceededError, admit, refuse_blocked
 from diagnostics.ingest.rejects import note_refusals, refuse_body, refuse_items
+from diagnostics.ingest.time_marks import time_warnings
 from diagnostics.rest.batches import RefusedItem
 from diagnostics.rest.bodies import Batch, read_batch
 from diagnostics.rest.faults import QuotaReachedError
+from diagnostics.store.windows import TimeMark
 
 Result = dict[str, Any]
 
@@ -30,6 +33,11 @@ class StoredBatch:
 
     results: list[Result]
     warnings: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def time_marks(self) -> Mapping[str, int]:
+        """The number of new items with each mark."""
+        return Counter(mark for result in self.results if (mark := result.get("time_mark")))
 
 
 NOT_UTF_8 = {
@@ -69,8 +77,8 @@ class BatchView(KeyedView):
             keep_share = admit(key, max(len(batch.items), 1))
         stored = store(key, batch, keep_share)
         note_items(key, _count(batch, stored))
-        if batch.is_mended:
-            stored = replace(stored, warnings=[NOT_UTF_8, *stored.warnings])
+        warnings = [*stored.warnings, *time_warnings(stored.time_marks)]
+        stored = replace(stored, warnings=[NOT_UTF_8, *warnings] if batch.is_mended else warnings)
         answer = answer_batch(stored, is_verbose(request), keep_share)
         if answer.status_code == status.HTTP_207_MULTI_STATUS:
             refused = refuse_items(batch.items, stored.results)
@@ -101,15 +109,22 @@ class BatchView(KeyedView):
 
 
 def _count(batch: Batch, stored: StoredBatch) -> Counts:
-    """Count the results of the items by source; a new answer may count as unchecked, too."""
+    """Count the results of the items by source; a new one may also be unchecked, ahead or late."""
     sources = [item.get("source") if isinstance(item, dict) else None for item in batch.items]
-    words = [result["status"] for result in stored.results]
-    unchecked = [
-        source
+    pairs = [
+        (source, word)
         for source, result in zip(sources, stored.results, strict=True)
-        if result["status"] == "created" and result.get("unchecked")
+        for word in _words_of(result)
     ]
-    return count_items([*sources, *unchecked], [*words, *("unchecked" for _ in unchecked)])
+    return count_items(*zip(*pairs, strict=True)) if pairs else {}
+
+
+def _words_of(result: Result) -> Iterator[str]:
+    yield result["status"]
+    if result["status"] == "created" and result.get("unchecked"):
+        yield "unchecked"
+    if mark := result.get("time_mark"):
+        yield mark
 
 
 @contextmanager
@@ -133,9 +148,13 @@ def refused_result(index: int, item: RefusedItem) -> Result:
     return {**result, "errors": item.errors}
 
 
-def stored_result(index: int, event_id: str | None, status: str) -> Result:
+def stored_result(
+    index: int, event_id: str | None, status: str, time_mark: TimeMark | None
+) -> Result:
     """Return the result of an item that reached the database."""
     result: Result = {"index": index, "event_id": event_id, "status": status}
+    if time_mark is not None:
+        result["time_mark"] = time_mark.value
     return {**result, "errors": CONFLICT} if status == "conflict" else result
 
 

@@ -171,7 +171,8 @@ def store_events(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
 
 
 def _result_of(index: int, item: StoredItem) -> Result:
-    result = stored_result(index, str(item.event.event_id), item.status.value)
+    identity = str(item.event.event_id)
+    result = stored_result(index, identity, item.status.value, item.time_mark)
     if item.was_answer:
         result["name"] = item.event.name
         result["parse_error_type"] = item.event.parse_error_type

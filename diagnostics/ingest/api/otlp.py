@@ -201,13 +201,14 @@ class LogsView(OtlpView):
 
 def _counts_of(receipt: Receipt) -> Counts:
     """Return counts of events and of items without one; exporters name their source per item."""
-    counted = {
+    counted: dict[str, int] = {
         "stored": receipt.accepted,
         "duplicate": receipt.duplicates,
         "conflict": receipt.known,
         "invalid": receipt.rejected,
         "unchecked": receipt.unchecked.total(),
         "not_understood": receipt.not_understood + receipt.unclear,
+        **receipt.time_marks,
     }
     return {("", word): number for word, number in counted.items() if number}
 

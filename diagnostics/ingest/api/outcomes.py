@@ -48,15 +48,16 @@ def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
     counted = [item for item in checked if isinstance(item, PostedOutcome)]
     assessed = [item for item in checked if isinstance(item, PostedAssessment)]
     with transaction.atomic():
-        outcome_statuses = iter(record_outcomes(key.project_id, counted))
-        assessment_statuses = iter(record_assessments(key.project_id, assessed))
+        outcome_results = iter(record_outcomes(key.project_id, counted))
+        statuses = record_assessments(key.project_id, assessed)
+    assessment_results = iter([(status, None) for status in statuses])
     results = [
         refused_result(index, item)
         if isinstance(item, RefusedItem)
         else stored_result(
             index,
             None,
-            next(outcome_statuses if isinstance(item, PostedOutcome) else assessment_statuses),
+            *next(outcome_results if isinstance(item, PostedOutcome) else assessment_results),
         )
         for index, item in enumerate(checked)
     ]

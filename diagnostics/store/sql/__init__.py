@@ -15,6 +15,7 @@ from psycopg.sql import Composable
 
 from diagnostics.store.event_counts import BITS, PACKED, PLACES, WORDS
 from diagnostics.store.rollups import LATENCY_BOUNDS_MS, MEASURES, PLAIN, SUMS
+from diagnostics.store.windows import AHEAD, LATE
 
 # Each feature has its statements in a folder of its own; names are unique.
 FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.sql")}
@@ -123,6 +124,8 @@ def _decided() -> str:
 
 
 MARKS: Mapping[str, Callable[[], str]] = {
+    "<<ahead>>": lambda: f"interval '{AHEAD}'",
+    "<<late>>": lambda: f"interval '{LATE}'",
     FAILURES: lambda: _read("record_failures"),
     "<<runs>>": lambda: _read("record_runs"),
     "<<run_sums>>": lambda: _read("run_sums"),

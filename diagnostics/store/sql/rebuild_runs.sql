@@ -13,9 +13,10 @@ summed AS (
     GROUP BY id
 ),
 deciding AS (
-    SELECT DISTINCT ON (id) id, occurred_at, event_id, <<run_names>>
+    SELECT DISTINCT ON (id)
+        id, coalesce(claimed_at, occurred_at) AS claimed_at, event_id, <<run_names>>
     FROM told
-    ORDER BY id, model IS NOT NULL DESC, occurred_at DESC, event_id DESC
+    ORDER BY id, model IS NOT NULL DESC, coalesce(claimed_at, occurred_at) DESC, event_id DESC
 ),
 made AS (
     UPDATE diagnostics_agentrun AS kept
@@ -26,7 +27,7 @@ made AS (
         summed.began_at, summed.ended_at, summed.calls, summed.attempts, summed.ok_first,
         summed.recovered, summed.unchecked, summed.degraded, summed.input_tokens,
         summed.output_tokens,
-        summed.nodes, summed.called_models, summed.kinds, deciding.occurred_at, deciding.event_id,
+        summed.nodes, summed.called_models, summed.kinds, deciding.claimed_at, deciding.event_id,
         <<deciding_names>>
     )
     FROM summed JOIN deciding USING (id)

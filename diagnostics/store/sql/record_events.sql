@@ -1,14 +1,15 @@
--- Store a batch of events exactly once, and say of each what became of it.
+-- Store a batch of events exactly once, and say of each what became of it. One whose sender
+-- claims a time ahead of this clock happened, for all that counts, when it arrived.
 -- What is new is counted in delta rows, by minute, series and version, and failures by
 -- their fingerprint; the fold consumes both. It is added to the rows of its runs.
--- Parameters: rows (JSON array), project, is_demo. Returns (index, status) in order.
+-- Parameters: rows (JSON array), project, is_demo. Returns (index, status, time_mark) in order.
 WITH moment AS MATERIALIZED (
     SELECT failsoft_now() AS now
 ),
 incoming AS (
     SELECT *
     FROM json_to_recordset(%(rows)s::json) AS row (
-        index integer, event_id uuid, content_hash text, occurred_at timestamptz,
+        index integer, event_id uuid, content_hash text, claimed_at timestamptz,
         node text, kind text, correlation_id text, cycle integer, attempt integer,
         attempts integer, provider text, model text, environment text, source text,
         release text, schema text, schema_version text, prompt_version text,
@@ -33,10 +34,9 @@ speaking AS (
             WHERE identity.project_id = %(project)s
                 AND identity.event_id = incoming.event_id
         ) AS seen_hash,
-        CASE
-            WHEN occurred_at < moment.now - interval '30 days' THEN 'late'
-            WHEN occurred_at > moment.now + interval '5 minutes' THEN 'future'
-        END AS time_mark
+        CASE WHEN claimed_at > moment.now + <<ahead>> THEN moment.now ELSE claimed_at END
+            AS occurred_at,
+        CASE WHEN claimed_at < moment.now - interval '30 days' THEN 'late' END AS time_mark
     FROM incoming CROSS JOIN moment
     ORDER BY event_id, index
 ),
@@ -60,7 +60,7 @@ stored AS (
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
         is_simplified, served, upstream, system_fingerprint, reasoning_tokens, unchecked,
-        is_altered
+        is_altered, claimed_at
     )
     SELECT
         %(project)s, event_id, occurred_at, now, node, kind, correlation_id,
@@ -68,7 +68,7 @@ stored AS (
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
         is_simplified, served, upstream, system_fingerprint, reasoning_tokens, unchecked,
-        is_altered
+        is_altered, nullif(claimed_at, occurred_at)
     FROM speaking JOIN claimed USING (event_id)
     WHERE claimed.is_new
     -- An identity is forgotten after 8 days, the event is not.
@@ -109,7 +109,12 @@ SELECT
             <> incoming.content_hash THEN 'conflict'
         WHEN stored.event_id IS NOT NULL AND incoming.index = speaking.index THEN 'created'
         ELSE 'duplicate'
-    END AS status
+    END AS status,
+    CASE
+        WHEN stored.event_id IS NULL OR incoming.index <> speaking.index THEN NULL
+        WHEN speaking.claimed_at > occurred_at THEN 'ahead'
+        WHEN date_trunc('minute', occurred_at) <= now - <<late>> THEN 'late'
+    END AS time_mark
 FROM incoming
 JOIN speaking USING (event_id)
 LEFT JOIN claimed USING (event_id)

@@ -1,6 +1,6 @@
 -- Store pre-counted runs once a (project, source, minute, sequence), and count what is new
--- in delta rows of the same statement. Parameters: rows (JSON array), project.
--- Returns (index, status) in order.
+-- in delta rows of the same statement, a minute ahead of this clock in that of its arrival.
+-- Parameters: rows (JSON array), project. Returns (index, status, time_mark) in order.
 WITH moment AS MATERIALIZED (
     SELECT failsoft_now() AS now
 ),
@@ -47,9 +47,11 @@ counted AS (
         budget_exhausted
     )
     SELECT
-        %(project)s, minute,
-        minute < moment.now - interval '30 days'
-            OR minute > moment.now + interval '5 minutes',
+        %(project)s,
+        CASE
+            WHEN minute > moment.now + <<ahead>> THEN date_trunc('minute', moment.now) ELSE minute
+        END,
+        minute < moment.now - interval '30 days',
         environment, node, provider, model, prompt_version, schema, schema_version,
         source, release, runs, runs - ok_first - repaired, ok_first, repaired, degraded,
         stubbed, circuit_open, provider_failed, budget_exhausted
@@ -64,8 +66,14 @@ SELECT
         WHEN encode(stored.content_hash, 'hex') <> incoming.content_hash THEN 'conflict'
         WHEN stored.is_new AND incoming.index = speaking.index THEN 'created'
         ELSE 'duplicate'
-    END AS status
+    END AS status,
+    CASE
+        WHEN NOT stored.is_new OR incoming.index <> speaking.index THEN NULL
+        WHEN minute > now + <<ahead>> THEN 'ahead'
+        WHEN minute <= now - <<late>> THEN 'late'
+    END AS time_mark
 FROM incoming
+CROSS JOIN moment
 JOIN speaking USING (source, minute, sequence)
 JOIN stored USING (source, minute, sequence)
 ORDER BY incoming.index

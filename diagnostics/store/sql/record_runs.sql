@@ -23,7 +23,7 @@ ran AS (
     SELECT
         %(project)s, summed.correlation_id, began_at, ended_at, calls, summed.attempts,
         ok_first, recovered, summed.unchecked, degraded, summed.input_tokens, summed.output_tokens, nodes,
-        called_models, kinds, settles_at, occurred_at, event_id, <<run_names>>
+        called_models, kinds, settles_at, claimed_at, event_id, <<run_names>>
     FROM summed JOIN speaking USING (rank)
     ORDER BY summed.correlation_id COLLATE "C"
     ON CONFLICT (project_id, correlation_id) DO UPDATE SET

@@ -14,8 +14,11 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting.incident_models import IncidentSlice
+from diagnostics.ingest.key_counts import note_items
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
@@ -544,3 +547,13 @@ def test_a_series_without_a_cause_yet_is_one_quiet_line(
     html = page(client)
     assert "No incident yet" in html
     assert '<article class="cause' not in html
+    assert "minutes late" not in html
+
+
+def test_events_that_come_too_late_for_alerts_are_named_where_no_alert_fired(
+    client: Client, project: Project, at: datetime
+) -> None:
+    incident(project, at)
+    key = issue_key(project, "k", [Scope.INGEST]).row
+    note_items(key, {("", "late"): 1_200})
+    assert "1,200 items of the last hour arrived more than 15 minutes late" in page(client)

@@ -68,6 +68,6 @@ def test_a_sender_that_names_each_call_anew_fills_no_table() -> None:
 
 
 def test_a_wrong_clock_makes_nothing_late() -> None:
-    assert hours(1, 2).until(AT) is None
-    assert hours(-1, 2).until(AT) == hours(-1, -1)
-    assert hours(-2, -1).until(AT) == hours(-2, -1)
+    assert hours(1, 2).counted(AT) == hours(0, 0)
+    assert hours(-1, 2).counted(AT) == hours(-1, 0)
+    assert hours(-2, -1).counted(AT) == hours(-2, -1)

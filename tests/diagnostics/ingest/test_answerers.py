@@ -123,10 +123,19 @@ def test_late_events_invent_no_change(poster: Poster) -> None:
 
 def test_a_clock_that_runs_ahead_makes_nothing_late(poster: Poster) -> None:
     poster.post(told(upstream="one"))
-    ahead = clock.now() + DAY - AT
-    poster.post(told(ahead, upstream="one"))
-    poster.post(told(MINUTE, upstream="two"))
-    assert len(poster.marks) == 1
+    arrives = clock.now() - AT
+    poster.post(told(arrives + DAY, upstream="one"))
+    poster.post(told(arrives + MINUTE, upstream="two"))
+    assert poster.marks == [("observed_upstream", "one", "two", AT + arrives + MINUTE)]
+
+
+def test_what_a_clock_that_runs_ahead_tells_changes_when_it_arrives(poster: Poster) -> None:
+    poster.post(told(upstream="one"))
+    before = clock.now()
+    poster.post(told(before - AT + DAY, upstream="two"))
+    ((_, previous, version, at),) = poster.marks
+    assert (previous, version) == ("one", "two")
+    assert before <= at <= clock.now()
 
 
 def test_a_gateway_that_goes_to_and_fro_is_one_mark(poster: Poster) -> None:

@@ -30,6 +30,7 @@ from diagnostics.ingest.rejects import allowance, rejects_of
 from diagnostics.store.models import Event, EventPayload
 from tests.diagnostics.otlp_bodies import as_json, key_values, log_record, logs, span, traces
 from tests.failsoft.redaction.made_up import make
+from tests.shifted_clock import SPANS_ENDED, shift_clock
 
 pytestmark = pytest.mark.django_db
 PROTOBUF = "application/x-protobuf"
@@ -37,6 +38,11 @@ JSON = "application/json"
 Post = Callable[..., Any]
 # A schema under which `{}` is wrong.
 STEPS: dict[str, Any] = {"type": "object", "required": ["steps"]}
+
+
+@pytest.fixture(autouse=True)
+def _at_the_time_of_the_spans(db: None) -> None:
+    shift_clock(SPANS_ENDED)
 
 
 @pytest.fixture(autouse=True)

@@ -29,6 +29,7 @@ from tests.console import Role, make_member
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 from tests.diagnostics.otlp_bodies import span, traces
 from tests.diagnostics.store.test_folding import counted, recount
+from tests.shifted_clock import SPANS_ENDED, shift_clock
 
 pytestmark = pytest.mark.django_db
 PLAN = {"title": "Plan", "type": "object", "required": ["steps"]}
@@ -279,6 +280,7 @@ def test_setting_up_is_not_done_by_an_answer_that_nothing_checked(
 def test_setting_up_is_not_done_by_an_unchecked_span(
     key: ApiKey, project: Project, attributes: dict[str, Any]
 ) -> None:
+    shift_clock(SPANS_ENDED)
     agent = Agent(project)
     answer = Client().post(
         "/v1/traces",

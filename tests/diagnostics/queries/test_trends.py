@@ -159,17 +159,16 @@ def test_what_lies_beyond_the_slots_counts_in_the_nearest(
     assert sorted(found) == [("next_step", 0, 2), ("next_step", 1, 1), ("next_step", 2, 2)]
 
 
-def test_an_implausible_time_is_told_by_hours_and_never_by_minutes(
+def test_a_time_ahead_of_the_clock_is_told_in_the_minute_of_its_arrival(
     project: Project, now: datetime, settle: Any
 ) -> None:
-    post(project, succeeded(occurred_at=(now + timedelta(minutes=9)).isoformat()))
+    post(project, succeeded(occurred_at=(now + 3 * HOUR).isoformat()))
     settle()
-    by_minutes = align_to(Grain.MINUTE, now, now + timedelta(minutes=10))
-    by_hours = align_to(Grain.HOUR, now, now + HOUR)
     wanted = (("node",), ("runs",))
-    if len(by_minutes.segments) == 1:
-        assert sum_rollups(project.pk, Question(by_minutes, *wanted)) in ([], [("next_step", 0)])
-    assert sum_rollups(project.pk, Question(by_hours, *wanted)) == [("next_step", 1)]
+    arrived = align_to(Grain.MINUTE, now, now + timedelta(minutes=3))
+    ahead = align_to(Grain.HOUR, now + 2 * HOUR, now + 4 * HOUR)
+    assert sum_rollups(project.pk, Question(arrived, *wanted)) == [("next_step", 1)]
+    assert sum_rollups(project.pk, Question(ahead, *wanted)) == []
 
 
 @pytest.mark.parametrize(

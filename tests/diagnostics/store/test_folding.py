@@ -15,9 +15,10 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
-from diagnostics.store.models import Series, Version
+from diagnostics.store.models import Event, Series, Version
 from diagnostics.store.rollups import MEASURES, OUTCOMES, UNCHECKED
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
+from diagnostics.store.windows import WIDTHS, Grain, floor
 from failsoft.events import CallErrorType, ParseErrorType, PostedEvent, UncheckedReason
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
@@ -214,17 +215,21 @@ def test_a_batch_of_one_minute_and_series_is_one_delta_row(project: Project) -> 
     assert aggregation.waiting() == 1
 
 
-def test_s9_an_implausible_time_is_marked_and_moves_no_minute(project: Project) -> None:
+def test_s9_an_old_time_moves_no_minute_and_one_ahead_that_of_its_arrival(project: Project) -> None:
     now = clock.now()
     times = (timedelta(days=-31), timedelta(minutes=6), timedelta(minutes=4))
     wire = [succeeded(occurred_at=(now + away).isoformat()) for away in times]
-    record(project.pk, [PostedEvent.model_validate(item) for item in wire])
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT time_mark FROM diagnostics_event ORDER BY occurred_at")
-        assert [mark for (mark,) in cursor.fetchall()] == ["late", None, "future"]
+    recorded = record(project.pk, [PostedEvent.model_validate(item) for item in wire])
+    assert [item.time_mark for item in recorded] == ["late", "ahead", None]
+    old, ahead, soon = Event.objects.order_by("occurred_at")
+    assert (old.time_mark, ahead.time_mark, soon.time_mark) == ("late", None, None)
+    assert (ahead.occurred_at, ahead.claimed_at) == (ahead.received_at, now + times[1])
+    assert soon.claimed_at is None
     aggregation.fold()
-    assert counted("minute")["events"] == 1
+    assert counted("minute")["events"] == 2
     assert counted("hour")["events"] == counted("day")["events"] == 3
+    minutes = fetch("SELECT bucket FROM diagnostics_rollup_minute ORDER BY bucket")
+    assert minutes[0] == (floor(ahead.received_at, WIDTHS[Grain.MINUTE]),)
 
 
 def test_old_minutes_are_only_in_hours_and_days(project: Project) -> None:

@@ -68,6 +68,16 @@ def some_runs(seed: int, count: int, runs: int = 9) -> list[PostedEvent]:
     ]
 
 
+def test_runs_with_events_ahead_of_the_clock_are_rebuilt_as_they_were(project: Project) -> None:
+    chance, now = Random(5), clock.now()
+    for event in some_runs(5, 60):
+        ahead = now + timedelta(minutes=chance.randrange(400))
+        record(project.pk, [event.model_copy(update={"occurred_at": ahead})])
+    expected = rows(project)
+    assert rebuilt(project) == expected
+    assert all(row["ended_at"] < now + timedelta(minutes=6) for row in expected)
+
+
 def one(project: Project, *events: PostedEvent) -> AgentRun:
     record(project.pk, events)
     return AgentRun.objects.get(project=project)
