@@ -32,7 +32,7 @@ from tests.diagnostics.store.test_folding import counted, recount
 from tests.shifted_clock import SPANS_ENDED, shift_clock
 
 pytestmark = pytest.mark.django_db
-PLAN = {"title": "Plan", "type": "object", "required": ["steps"]}
+PLAN: dict[str, Any] = {"title": "Plan", "type": "object", "required": ["steps"]}
 Get = Callable[..., Any]
 
 
