@@ -17,13 +17,19 @@ def expectation(error: Mapping[str, Any], value: object = None) -> str:
         return _MISSING
     text = str(error["msg"]).replace("Input should be ", "expected ", 1)
     options = _QUOTED.findall(str(error.get("ctx", {}).get("expected", "")))
-    return text + case_hint(value, options)
+    return text + case_hint(value, fold_case(options))
 
 
-def case_hint(value: object, options: Iterable[object]) -> str:
+def fold_case(options: Iterable[object]) -> dict[str, str]:
+    """Return the texts among options by their form without letter case; the first counts."""
+    folded: dict[str, str] = {}
+    for option in options:
+        if isinstance(option, str):
+            folded.setdefault(option.casefold(), option)
+    return folded
+
+
+def case_hint(value: object, folded: Mapping[str, str]) -> str:
     """Return a hint for a text that differs from an option in letter case only, else ""."""
-    if not isinstance(value, str):
-        return ""
-    texts = [option for option in options if isinstance(option, str)]
-    meant = next((text for text in texts if text.casefold() == value.casefold()), None)
+    meant = folded.get(value.casefold()) if isinstance(value, str) else None
     return "" if meant is None else f'; only the letter case differs from "{meant}"'

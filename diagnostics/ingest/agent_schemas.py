@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection
-from functools import lru_cache
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -12,12 +11,14 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.figures import read_number
 from diagnostics.ingest.models import AgentSchema
-from diagnostics.ingest.schemas import CompiledSchema, SchemaFaultError, read_schema
+from diagnostics.ingest.schemas import CompiledSchema, SchemaCache, SchemaFaultError, read_schema
 from diagnostics.redaction.redactor import redact_found
 from failsoft.json_values import JSON
 
 MAX_NODES = 200
 MAX_VERSIONS = 100
+# Registered schemas, and those in requests.
+COMPILED = SchemaCache()
 SECRET = "holds what looks like a secret; schemas are stored and shown as they are"  # noqa: S105
 
 
@@ -68,18 +69,10 @@ def versions_of(project_id: int, node: str) -> QuerySet[AgentSchema]:
     return rows.order_by("-created_at", "-pk")
 
 
-def schemas_for(
-    project_id: int, nodes: Collection[str]
-) -> dict[str, tuple[AgentSchema, CompiledSchema]]:
-    """Return the current schemas of some nodes, compiled."""
+def schemas_for(project_id: int, nodes: Collection[str]) -> dict[str, AgentSchema]:
+    """Return the current schemas of some nodes."""
     rows = current_schemas(project_id).filter(node__in=nodes)
-    return {row.node: (row, _compile_schema(json.dumps(row.json_schema))) for row in rows}
-
-
-@lru_cache(maxsize=64)
-def _compile_schema(json_schema: str) -> CompiledSchema:
-    """Read a stored schema once: a version never changes."""
-    return read_schema(json.loads(json_schema))
+    return {row.node: row for row in rows}
 
 
 def _store(project: Project, node: str, json_schema: JSON, version: str | None) -> AgentSchema:

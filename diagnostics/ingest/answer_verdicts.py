@@ -13,25 +13,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cached_property
 from time import thread_time
 from typing import Any, NamedTuple
 
 import jiter
 
-from diagnostics.ingest.agent_schemas import schemas_for
+from diagnostics.ingest.agent_schemas import COMPILED, schemas_for
 from diagnostics.ingest.models import AgentSchema, SpanVerdict
 from diagnostics.ingest.otlp.answers import CalledTool
 from diagnostics.ingest.otlp.attributes import slug
 from diagnostics.ingest.otlp.mapping import UNUSABLE, Draft
-from diagnostics.ingest.schemas import (
-    CompiledSchema,
-    OverBudgetError,
-    SchemaFaultError,
-    SchemaVerdict,
-    judge,
-    read_schema,
-)
+from diagnostics.ingest.schemas import CompiledSchema, OverBudgetError, SchemaVerdict, judge
 from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from failsoft.events import ParseErrorType, UncheckedReason, ValidationErrorItem
 from failsoft.json_values import clean_json
@@ -75,7 +68,8 @@ class AnswerVerdicts:
         """
         self._project_id = project_id
         self._until = thread_time() + JUDGING_SECONDS
-        self._registered: Mapping[str, tuple[AgentSchema, CompiledSchema]] = {}
+        self._registered: Mapping[str, AgentSchema] = {}
+        self._expected: dict[str, ExpectedAnswer | None] = {}
         if project_id is not None:
             nodes = {name for draft in drafts for name in _names_of(draft)}
             self._registered = schemas_for(project_id, nodes) if nodes else {}
@@ -87,10 +81,10 @@ class AnswerVerdicts:
         """
         try:
             draft, verdict = self._judge(draft)
+            if verdict is None and not draft.is_reported:
+                draft = replace(draft, unchecked=self._missing(draft))
         except OverBudgetError:
             return replace(draft, unchecked=UncheckedReason.OVER_BUDGET), None
-        if verdict is None and not draft.is_reported:
-            draft = replace(draft, unchecked=self._missing(draft))
         return draft, verdict
 
     def _judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
@@ -148,11 +142,13 @@ class AnswerVerdicts:
     def _text_expectation(self, draft: Draft) -> ExpectedAnswer | None:
         if (expected := self._registered_for(draft.node)) is not None:
             return expected
-        if (schema := _compile_request_schema(draft.answer_schema)) is not None:
+        if (schema := self._compile(draft.answer_schema)) is not None:
             return ExpectedAnswer(schema, schema.title)
         return ANY_VALUE if draft.expects_json else None
 
     def _judge_call(self, draft: Draft, call: CalledTool) -> tuple[ExpectedAnswer, SchemaVerdict]:
+        if self._is_late():
+            raise OverBudgetError(OverBudgetError.__doc__)
         expected = self._call_expectation(draft, call)
         if draft.ending not in UNUSABLE and not _is_offered(draft, call):
             return expected, _unknown_tool(draft, call)
@@ -166,7 +162,7 @@ class AnswerVerdicts:
         return expected, verdict
 
     def _call_expectation(self, draft: Draft, call: CalledTool) -> ExpectedAnswer:
-        if (schema := _compile_request_schema(draft.tools.get(call.name))) is not None:
+        if (schema := self._compile(draft.tools.get(call.name))) is not None:
             return ExpectedAnswer(schema, (call.name or "")[:LONGEST_NAME] or None)
         if (registered := self._registered_for(slug(call.name) or "")) is not None:
             return registered
@@ -174,17 +170,36 @@ class AnswerVerdicts:
         return expected if expected is not None and _is_answer(call, expected) else ANY_VALUE
 
     def _registered_for(self, name: str) -> ExpectedAnswer | None:
-        registered: tuple[AgentSchema, CompiledSchema] | None = self._registered.get(name)
-        if registered is None:
+        if name not in self._registered:
             return None
-        row, schema = registered
-        return ExpectedAnswer(schema, schema.title or row.node, row.version)
+        if name not in self._expected:
+            row = self._registered[name]
+            schema = COMPILED.read(json.dumps(row.json_schema), is_ours=True, is_late=self._is_late)
+            self._expected[name] = (
+                None
+                if schema is None
+                else ExpectedAnswer(schema, schema.title or row.node, row.version)
+            )
+        return self._expected[name]
+
+    def _compile(self, document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON
+        """Compile a schema from a request; None if it cannot be checked."""
+        if not isinstance(document, dict):
+            return None
+        _, fault = clean_json(document, MAX_NODES, MAX_DEPTH)
+        text = json.dumps(document) if fault is None else ""
+        if not 0 < len(text) <= MAX_BYTES:
+            return None
+        return COMPILED.read(text, is_ours=False, is_late=self._is_late)
 
     def _within_budget(self, text: str, draft: Draft, expected: ExpectedAnswer) -> SchemaVerdict:
         # What is empty or has failed anyhow takes no time.
-        if thread_time() > self._until and text.strip() and not draft.has_failed:
+        if self._is_late() and text.strip() and not draft.has_failed:
             raise OverBudgetError(OverBudgetError.__doc__)
-        return judge(text, draft.verdict_reason, expected.schema)
+        return judge(text, draft.verdict_reason, expected.schema, is_late=self._is_late)
+
+    def _is_late(self) -> bool:
+        return thread_time() > self._until
 
 
 def _may_be_empty(text: str) -> bool:
@@ -271,22 +286,4 @@ def _reads_strictly(text: str) -> Any:  # noqa: ANN401 - any JSON
     try:
         return jiter.from_json(text.encode("utf-8", "surrogatepass"))
     except ValueError:
-        return None
-
-
-def _compile_request_schema(document: Any) -> CompiledSchema | None:  # noqa: ANN401 - any JSON
-    """Compile a schema from a request; None if it cannot be checked."""
-    if not isinstance(document, dict):
-        return None
-    _, fault = clean_json(document, MAX_NODES, MAX_DEPTH)
-    return _compile_or_none(json.dumps(document)) if fault is None else None
-
-
-@lru_cache(maxsize=256)
-def _compile_or_none(text: str) -> CompiledSchema | None:
-    if len(text) > MAX_BYTES:
-        return None
-    try:
-        return read_schema(json.loads(text), is_ours=False)
-    except SchemaFaultError:
         return None

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +12,8 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.store.models import Event, EventIdentity
 from tests.diagnostics.builders import wire_event
+from tests.diagnostics.ingest.schemas.bombs import Bomb, all_bombs
+from tests.diagnostics.otlp_bodies import as_json, span, traces
 from tests.security.hostile import JSON_TYPE, Hostile, all_hostile
 from tests.security.web import Web, running_web
 
@@ -65,6 +67,38 @@ def test_hostile_bodies_are_refused_and_cost_no_memory(web: Web, key: str) -> No
     assert Event.objects.count() == stored
     assert web.peak_megabytes() - before <= MORE_MEGABYTES
     assert web.ask("GET", "/healthz", None, {})[0] == 200
+
+
+def posted_answers(bombs: list[Bomb]) -> bytes:
+    return json.dumps([bomb.answer for bomb in bombs]).encode()
+
+
+def reported_spans(bombs: list[Bomb]) -> bytes:
+    spans = [span(bomb.attributes, span_id=f"{n:016x}") for n, bomb in enumerate(bombs, 1)]
+    return as_json(traces(*spans))
+
+
+@pytest.mark.parametrize(
+    ("path", "write"),
+    [(URL, posted_answers), ("/v1/traces", reported_spans)],
+    ids=["posted", "in spans"],
+)
+def test_answers_and_schemas_that_are_dear_to_check_are_stored_in_time(
+    web: Web, key: str, path: str, write: Callable[[list[Bomb]], bytes]
+) -> None:
+    """Each by itself, and many in one body."""
+    told = {"Authorization": f"Bearer {key}", "Content-Type": JSON_TYPE}
+    bombs = list(all_bombs())
+    small = [bomb for bomb in bombs if len(bomb.text) < 200_000]
+    bodies = {bomb.name: write([bomb]) for bomb in bombs} | {"many": write(small)}
+    wrong, slow = {}, {}
+    for name, body in bodies.items():
+        begun = web.cpu_seconds()
+        if (code := web.ask("POST", path, body, told)[0]) != 200:
+            wrong[name] = code
+        if (taken := web.cpu_seconds() - begun) > MOST_SECONDS:
+            slow[name] = taken
+    assert (wrong, slow) == ({}, {})
 
 
 def big_batch(count: int) -> bytes:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from diagnostics.ingest.schemas.assertions import pattern_steps
 from diagnostics.ingest.schemas.checking import Check, SchemaFault, SchemaNode, ValuePlace
 
 Faults = Iterable[SchemaFault]
@@ -17,13 +18,15 @@ def never(_check: Check, _value: object, place: ValuePlace) -> Faults:
 
 
 def _properties(check: Check, node: SchemaNode, value: Object, place: ValuePlace) -> Faults:
-    for name, inner in node.arguments["properties"].items():
-        if name in value:
-            yield from check.faults(inner, value[name], ValuePlace(place, name))
+    known: Mapping[str, SchemaNode] = node.arguments["properties"]
+    check.spend(len(value))
+    for name, item in value.items():
+        if name in known:
+            yield from check.faults(known[name], item, ValuePlace(place, name))
 
 
 def _pattern_properties(check: Check, node: SchemaNode, value: Object, place: ValuePlace) -> Faults:
-    check.spend(len(value) * len(node.patterns))
+    _spend_searches(check, node, value)
     for name, item in value.items():
         for expression, inner in node.patterns:
             if expression.search(name):
@@ -31,9 +34,10 @@ def _pattern_properties(check: Check, node: SchemaNode, value: Object, place: Va
 
 
 def _additional(check: Check, node: SchemaNode, value: Object, place: ValuePlace) -> Faults:
-    check.spend(len(value) * (1 + len(node.patterns)))
+    _spend_searches(check, node, value)
     inner: SchemaNode = node.arguments["additionalProperties"]
-    for name in sorted(value.keys() - node.arguments.get("properties", {}).keys()):
+    known = node.arguments.get("properties", {})
+    for name in sorted(name for name in value if name not in known):
         if any(expression.search(name) for expression, _ in node.patterns):
             continue
         if inner.rules == [never]:
@@ -41,6 +45,13 @@ def _additional(check: Check, node: SchemaNode, value: Object, place: ValuePlace
             yield SchemaFault(ValuePlace(place, name), EXTRA, message)
         else:
             yield from check.faults(inner, value[name], ValuePlace(place, name))
+
+
+def _spend_searches(check: Check, node: SchemaNode, value: Object) -> None:
+    """Spend the search of every name for every pattern."""
+    check.spend(len(value))
+    for expression, _ in node.patterns:
+        check.spend(sum(pattern_steps(expression, name) for name in value))
 
 
 def _property_names(check: Check, node: SchemaNode, value: Object, place: ValuePlace) -> Faults:
@@ -55,10 +66,10 @@ def _required(check: Check, node: SchemaNode, value: Object, place: ValuePlace) 
 
 
 def _dependent_required(check: Check, node: SchemaNode, value: Object, place: ValuePlace) -> Faults:
-    for name, names in node.arguments["dependentRequired"].items():
-        check.spend(1)
-        if name in value:
-            yield from _missing(check, names, value, place)
+    dependent: Mapping[str, list[str]] = node.arguments["dependentRequired"]
+    check.spend(len(value))
+    for name in value:
+        yield from _missing(check, dependent.get(name, []), value, place)
 
 
 def _missing(
@@ -71,9 +82,11 @@ def _missing(
 
 
 def _dependent_schemas(check: Check, node: SchemaNode, value: Object, place: ValuePlace) -> Faults:
-    for name, inner in node.arguments["dependentSchemas"].items():
-        if name in value:
-            yield from check.faults(inner, value, place)
+    dependent: Mapping[str, SchemaNode] = node.arguments["dependentSchemas"]
+    check.spend(len(value))
+    for name in value:
+        if name in dependent:
+            yield from check.faults(dependent[name], value, place)
 
 
 def _prefix_items(check: Check, node: SchemaNode, value: list[Any], place: ValuePlace) -> Faults:

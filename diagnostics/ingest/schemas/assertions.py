@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 
 import re2
 
+from diagnostics.ingest.schemas.checking import MAX_STEPS
+from failsoft.expectations import case_hint, fold_case
+
 MAX_PATTERN = 1000
+PATTERN_BYTES = 1 << 18
+# What is done in the time of one step: characters compared or copied, and instructions of a
+# pattern's program over characters, at worst.
+STEP_CHARACTERS = 256
+STEP_INSTRUCTIONS = 250
+# Dividing exact fractions.
+DIVISION_STEPS = 20
 MAX_SHOWN = 200
 
 
@@ -19,22 +29,28 @@ class BadArgumentError(ValueError):
     """the value of a keyword is not what it must be; the text says what it must be"""
 
 
-def same(first: Any, second: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Return whether two values are equal by JSON Schema."""
-    if isinstance(first, bool) or isinstance(second, bool):
-        return first is second
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(
-            same(value, second[key]) for key, value in first.items()
-        )
-    return bool(first == second)
+def identity(value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return a text that is the same for values that are equal by JSON Schema."""
+    return json.dumps(_comparable(value), sort_keys=True)
 
 
-def are_unique(items: list[Any]) -> bool:
-    """Whether no two items are the same, in linear time."""
-    return len({json.dumps(_comparable(item), sort_keys=True) for item in items}) == len(items)
+def parts_of(value: Any, limit: int = MAX_STEPS) -> int:  # noqa: ANN401 - any JSON
+    """Return the steps of comparing a value: its parts and the length of its texts.
+
+    It counts no further than a little beyond `limit`.
+    """
+    steps, remaining = 0, [value]
+    while remaining and steps <= limit:
+        part = remaining.pop()
+        steps += 1
+        if isinstance(part, str):
+            steps += len(part) // STEP_CHARACTERS
+        elif isinstance(part, list):
+            remaining += part
+        elif isinstance(part, dict):
+            remaining += part.values()
+            steps += len(part) + sum(map(len, part)) // STEP_CHARACTERS
+    return steps
 
 
 def _comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -82,7 +98,7 @@ def compile_pattern(pattern: object) -> Any:  # noqa: ANN401 - re2 has no types
         raise BadArgumentError(f"a pattern of at most {MAX_PATTERN} characters")
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = 1 << 20
+    options.max_mem = PATTERN_BYTES
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
@@ -104,13 +120,28 @@ def _type_names(argument: object) -> list[str]:
         raise BadArgumentError("a type or a list of types")
     if not all(isinstance(name, str) and name in TYPES for name in names):
         raise BadArgumentError(f"one of {', '.join(TYPES)}")
-    return names
+    return list(dict.fromkeys(names))
 
 
-def _options(argument: object) -> list[Any]:
+class Options:
+    """The values of `enum`, or the one of `const`."""
+
+    def __init__(self, options: list[Any]) -> None:
+        self._identities = frozenset(map(identity, options))
+        self._folded = fold_case(options)
+
+    def __contains__(self, value: object) -> bool:
+        return identity(value) in self._identities
+
+    def hint(self, value: object) -> str:
+        """Return which option a text probably means."""
+        return case_hint(value, self._folded)
+
+
+def _options(argument: object) -> Options:
     if not isinstance(argument, list) or not argument:
         raise BadArgumentError("a list with at least one value")
-    return argument
+    return Options(argument)
 
 
 def _number(argument: Any) -> float:  # noqa: ANN401 - any JSON
@@ -139,6 +170,11 @@ def _exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
+def pattern_steps(pattern: Any, text: str) -> int:  # noqa: ANN401 - re2 has no types
+    """Return the steps of searching a text for a compiled pattern, at worst."""
+    return 1 + len(text) * int(pattern.programsize) // STEP_INSTRUCTIONS
+
+
 class Assertion(NamedTuple):
     """How to read its argument, the type of value it applies to (None: all), and its check."""
 
@@ -146,6 +182,25 @@ class Assertion(NamedTuple):
     judges: str | None
     holds: Callable[[Any, Any], bool]
     expectation: str
+    # The steps of checking a value, beyond the one of every rule.
+    cost: Callable[[Any, Any], int] = lambda _value, _operand: 0
+    # What a fault adds to the expectation.
+    hint: Callable[[Any, Any], str] = lambda _value, _operand: ""
+
+
+def _comparing(value: Any, _operand: object) -> int:  # noqa: ANN401 - any JSON
+    return parts_of(value)
+
+
+def _among(read: Callable[[Any], Options], expectation: str) -> Assertion:
+    return Assertion(
+        read,
+        None,
+        lambda value, options: value in options,
+        expectation,
+        _comparing,
+        lambda value, options: options.hint(value),
+    )
 
 
 def _size(judges: str, holds: Callable[[int, int], bool], expectation: str) -> Assertion:
@@ -154,17 +209,21 @@ def _size(judges: str, holds: Callable[[int, int], bool], expectation: str) -> A
 
 ASSERTIONS: Mapping[str, Assertion] = {
     "type": Assertion(
-        _type_names, None, lambda value, names: any(TYPES[name](value) for name in names), "{}"
+        _type_names,
+        None,
+        lambda value, names: any(TYPES[name](value) for name in names),
+        "{}",
+        hint=lambda value, _names: f", got {type_of(value)}",
     ),
-    "enum": Assertion(
-        _options, None, lambda value, options: any(same(it, value) for it in options), "one of {}"
-    ),
-    "const": Assertion(lambda argument: argument, None, same, "{}"),
+    "enum": _among(_options, "one of {}"),
+    "const": _among(lambda argument: Options([argument]), "{}"),
     "minimum": Assertion(_number, "number", operator.ge, "at least {}"),
     "maximum": Assertion(_number, "number", operator.le, "at most {}"),
     "exclusiveMinimum": Assertion(_number, "number", operator.gt, "more than {}"),
     "exclusiveMaximum": Assertion(_number, "number", operator.lt, "less than {}"),
-    "multipleOf": Assertion(_positive, "number", _is_multiple, "a multiple of {}"),
+    "multipleOf": Assertion(
+        _positive, "number", _is_multiple, "a multiple of {}", lambda _value, _step: DIVISION_STEPS
+    ),
     "minLength": _size("string", operator.ge, "at least {} characters"),
     "maxLength": _size("string", operator.le, "at most {} characters"),
     "minItems": _size("array", operator.ge, "at least {} items"),
@@ -176,12 +235,14 @@ ASSERTIONS: Mapping[str, Assertion] = {
         "string",
         lambda text, pattern: pattern.search(text) is not None,
         "text that matches {}",
+        lambda text, pattern: pattern_steps(pattern, text),
     ),
     "uniqueItems": Assertion(
         _boolean,
         "array",
-        lambda items, is_wanted: not is_wanted or are_unique(items),
+        lambda items, is_wanted: not is_wanted or len(set(map(identity, items))) == len(items),
         "items that differ from each other",
+        _comparing,
     ),
 }
 

@@ -6,10 +6,18 @@ from typing import Any, NamedTuple
 
 from failsoft.json_values import pointer_of
 
-MAX_STEPS = 100_000
+MAX_STEPS = 150_000
 MAX_LEVELS = 150
+# Between two looks at the clock.
+LOOK_STEPS = 2_000
 
 Rule = Callable[["Check", Any, "ValuePlace"], Iterable["SchemaFault"]]
+IsLate = Callable[[], bool]
+
+
+def never_late() -> bool:
+    """Return False: only steps bound the work."""
+    return False
 
 
 class OverBudgetError(Exception):
@@ -65,18 +73,26 @@ class SchemaNode:
 
 
 class Check:
-    """One pass over one value; raises OverBudgetError when it takes too long."""
+    """One pass over one value; raises OverBudgetError when it takes too long.
 
-    def __init__(self, max_steps: int) -> None:
+    A step is about a microsecond. Whatever costs more than a few of them is spent before it
+    is done, so that nothing between two looks at the clock takes long.
+    """
+
+    def __init__(self, max_steps: int, is_late: IsLate = never_late) -> None:
         """Start with the full budget."""
         self.remaining = max_steps
         self.level = 0
+        self._is_late = is_late
+        self._next_look = max_steps
 
     def spend(self, steps: int) -> None:
         """Deduct from the budget."""
         self.remaining -= steps
-        if self.remaining < 0:
-            raise OverBudgetError(OverBudgetError.__doc__)
+        if self.remaining < self._next_look:
+            if self.remaining < 0 or self._is_late():
+                raise OverBudgetError(OverBudgetError.__doc__)
+            self._next_look = max(self.remaining - LOOK_STEPS, 0)
 
     def faults(self, node: SchemaNode, value: object, place: ValuePlace) -> list[SchemaFault]:
         """List what does not fit, in the order of the schema's keywords."""
@@ -91,6 +107,8 @@ class Check:
             for rule in node.rules:
                 faults += rule(self, value, place)
         self.level -= 1
+        # The form around it copies and weighs them.
+        self.spend(len(faults))
         return faults
 
     def holds(self, node: SchemaNode, value: object) -> bool:
@@ -99,7 +117,13 @@ class Check:
 
 
 def check(
-    nodes: Mapping[str, SchemaNode], value: object, max_steps: int = MAX_STEPS
+    nodes: Mapping[str, SchemaNode],
+    value: object,
+    max_steps: int = MAX_STEPS,
+    is_late: IsLate = never_late,
 ) -> list[SchemaFault]:
-    """List every fault of a value against the schema's nodes (by pointer, root at "")."""
-    return Check(max_steps).faults(nodes[""], value, ROOT)
+    """List every fault of a value against the schema's nodes (by pointer, root at "").
+
+    Raises OverBudgetError after `max_steps`, or when it is late.
+    """
+    return Check(max_steps, is_late).faults(nodes[""], value, ROOT)

@@ -16,21 +16,25 @@ from urllib.parse import unquote
 from diagnostics.ingest.schemas.applicators import APPLICATORS, never
 from diagnostics.ingest.schemas.assertions import (
     ASSERTIONS,
+    PATTERN_BYTES,
     TYPES,
     BadArgumentError,
     compile_pattern,
     natural,
-    type_of,
     word_expectation,
 )
 from diagnostics.ingest.schemas.checking import Check, Rule, SchemaFault, SchemaNode, ValuePlace
-from failsoft.expectations import case_hint
 from failsoft.json_values import clean_json, pointer_of
 
 MAX_BYTES = 64 * 1024
 MAX_NODES = 10_000
 MAX_DEPTH = 32
 MAX_IGNORED = 20
+MAX_PATTERNS = 500
+# Of all patterns together: a short one can have tens of thousands.
+MAX_INSTRUCTIONS = 100_000
+# A compiled node, without its pointer.
+NODE_BYTES = 400
 DIALECT = re.compile(r"https?://json-schema\.org/draft/2020-12/schema#?")
 # Keywords that hold one schema, a list of schemas, or an object of schemas.
 ONE = frozenset(
@@ -73,19 +77,23 @@ class SchemaFaultError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """A compiled schema; `ignored` are pointers to keywords that check nothing."""
+    """A compiled schema; `ignored` are pointers to keywords that check nothing.
+
+    `size` is about the number of bytes in memory.
+    """
 
     nodes: Mapping[str, SchemaNode]
     title: str | None
     ignored: tuple[str, ...]
+    size: int
 
 
 def read_schema(document: Any, is_ours: bool = True) -> CompiledSchema:  # noqa: ANN401 - any JSON
     """Read a schema, or raise SchemaFaultError with the first thing that is wrong.
 
-    At most 64 KiB, 10,000 values, 32 levels; references only inside the document. In a schema
-    from a request (`is_ours` false) anything unsupported (patterns, anchors, other drafts) is
-    ignored, and the caller bounds its size.
+    At most 64 KiB, 10,000 values, 32 levels, 500 patterns; references only inside the document.
+    In a schema from a request (`is_ours` false) anything unsupported (patterns, anchors, other
+    drafts) is ignored, and the caller bounds its size.
     """
     if is_ours:
         _check_bounds(document)
@@ -94,7 +102,8 @@ def read_schema(document: Any, is_ours: bool = True) -> CompiledSchema:  # noqa:
     reader.check_references()
     title = document.get("title") if isinstance(document, dict) else None
     stripped = title.strip()[:200] if isinstance(title, str) else ""
-    return CompiledSchema(reader.nodes, stripped or None, tuple(reader.ignored[:MAX_IGNORED]))
+    ignored = tuple(reader.ignored[:MAX_IGNORED])
+    return CompiledSchema(reader.nodes, stripped or None, ignored, reader.size)
 
 
 def _check_bounds(document: Any) -> None:  # noqa: ANN401 - any JSON
@@ -116,6 +125,8 @@ class _Reader:
         self.is_ours = is_ours
         self.nodes: dict[str, SchemaNode] = {}
         self.ignored: list[str] = []
+        self._patterns = 0
+        self._instructions = 0
         # Pairs of a schema's pointer and the pointer that it refers to.
         self._references: list[tuple[str, str]] = []
         # From a schema to those applied to the same value.
@@ -135,6 +146,11 @@ class _Reader:
             except BadArgumentError as error:
                 raise SchemaFaultError(at, "argument", f"expected {error}") from error
         return node
+
+    @property
+    def size(self) -> int:
+        nodes = sum(map(len, self.nodes)) + NODE_BYTES * len(self.nodes)
+        return nodes + PATTERN_BYTES * self._patterns
 
     def check_references(self) -> None:
         for pointer, target in self._references:
@@ -159,7 +175,10 @@ class _Reader:
         if keyword in ASSERTIONS:
             if self.is_ours or keyword != "pattern":
                 rules = node.first if keyword == "type" else node.rules
-                rules.append(_assert(keyword, argument))
+                operand = ASSERTIONS[keyword].read(argument)
+                if keyword == "pattern":
+                    self._count(operand)
+                rules.append(_assert(keyword, operand, word_expectation(keyword, argument)))
         elif keyword == "$ref":
             self._read_reference(node, argument, pointer)
         elif keyword in ONE | LISTS | MAPS | NAMES:
@@ -172,9 +191,19 @@ class _Reader:
                 node.rules.append(_apply(keyword, node))
             if keyword == "patternProperties" and is_checked:
                 inner = node.arguments[keyword]
-                node.patterns = [(compile_pattern(text), inner[text]) for text in inner]
+                node.patterns = [
+                    (self._count(compile_pattern(text)), inner[text]) for text in inner
+                ]
         elif keyword not in ANNOTATIONS:
             self.ignored.append(at)
+
+    def _count(self, pattern: Any) -> Any:  # noqa: ANN401 - re2 has no types
+        """Return a compiled pattern, unless the schema has too many or too large ones."""
+        self._patterns += 1
+        self._instructions += pattern.programsize
+        if self._patterns > MAX_PATTERNS or self._instructions > MAX_INSTRUCTIONS:
+            raise BadArgumentError("fewer or simpler patterns in the whole schema")
+        return pattern
 
     def _read_argument(self, keyword: str, schema: dict[str, Any], pointer: str, at: str) -> Any:  # noqa: ANN401 - as the applicator takes it
         argument = schema[keyword]
@@ -219,22 +248,19 @@ class _Reader:
             node.rules.append(_apply("$ref", node))
 
 
-def _assert(keyword: str, argument: object) -> Rule:
+def _assert(keyword: str, operand: object, expectation: str) -> Rule:
     assertion = ASSERTIONS[keyword]
-    operand, holds = assertion.read(argument), assertion.holds
+    holds, cost = assertion.holds, assertion.cost
     judges = TYPES[assertion.judges] if assertion.judges else None
-    expectation = word_expectation(keyword, argument)
     code = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", keyword)
 
     def rule(check: Check, value: Any, place: ValuePlace) -> list[SchemaFault]:  # noqa: ANN401
-        if isinstance(value, list):
-            check.spend(len(value))
-        if (judges is not None and not judges(value)) or holds(value, operand):
+        if judges is not None and not judges(value):
             return []
-        hint = f", got {type_of(value)}" if keyword == "type" else ""
-        if keyword in ("enum", "const"):
-            hint = case_hint(value, operand if keyword == "enum" else [operand])
-        return [SchemaFault(place, code, expectation + hint)]
+        check.spend(cost(value, operand))
+        if holds(value, operand):
+            return []
+        return [SchemaFault(place, code, expectation + assertion.hint(value, operand))]
 
     return rule
 
