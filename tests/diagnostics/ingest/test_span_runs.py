@@ -248,7 +248,7 @@ def test_a_late_span_corrects_a_run_once(key: ApiKey) -> None:
 def test_a_log_record_that_comes_after_a_run_was_judged_corrects_it(
     key: ApiKey, outcomes: str, corrected: RunOutcome
 ) -> None:
-    schema = {"type": "object", "properties": {"steps": {"type": "array"}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}}
     register_schema(key.project, "planner", schema, "3")
     run = Trace(outcomes)
     send(key, *run.calls, run.root)
