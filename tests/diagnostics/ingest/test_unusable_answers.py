@@ -26,7 +26,7 @@ TOOLS = [
     {"type": "function", "function": {"name": "find_route", "parameters": ROUTE}},
     {"name": "book_seat", "input_schema": {"type": "object"}},
 ]
-ITINERARY = {"title": "Itinerary", "type": "object", "required": ["legs"]}
+ITINERARY: dict[str, Any] = {"title": "Itinerary", "type": "object", "required": ["legs"]}
 
 
 def called(name: object, arguments: object, **fields: Any) -> Answer:
@@ -116,7 +116,7 @@ USABLE: list[Answer] = [
 
 
 def by_post(key: ApiKey, answer: Answer) -> None:
-    item = {
+    item: Answer = {
         "name": "answered",
         "node": "trips",
         "correlation_id": "trip-1",
