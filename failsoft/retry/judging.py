@@ -28,7 +28,7 @@ from failsoft.retry.proposals import PROPOSALS
 MAX_MESSAGE = 1000
 
 
-KEY_UNKNOWN, SCHEMA_ECHO = "key_unknown", "schema_echo"
+KEY_UNKNOWN = "key_unknown"
 _AT_KEYS = frozenset({UNKNOWN_KEY, NEAR_NAME})
 # Returns why a tool cannot be called: `tool_unknown` alone, or faults with pointers into its
 # arguments.
@@ -83,22 +83,23 @@ class AnswerJudge:
                 faults.append(_placed(fault, call))
                 if fault.code == TOOL_UNKNOWN:
                     unknown_tools.add(call.tool)
-        if faults and is_json_schema(recovered.value):
-            faults = [Violation("", SCHEMA_ECHO, "expected an answer; this is its JSON Schema")]
+        if faults and (instead := sent_instead(recovered.value)):
+            faults = [Violation("", *instead)]
         if not faults and not softened.done:
             return JudgedAnswer(softened.value)
         errors, coerced = _located(recovered.text, softened, faults)
         return JudgedAnswer(softened.value, coerced, errors, tuple(sorted(unknown_tools)))
 
 
-def is_json_schema(value: object) -> bool:
-    """Whether a value is the JSON Schema of an object, which some models send back."""
-    schema = value.get("schema", value) if isinstance(value, dict) else None
-    return (
-        isinstance(schema, dict)
-        and isinstance(schema.get("properties"), dict)
-        and ("$schema" in schema or schema.get("type") == "object")
-    )
+def sent_instead(value: object) -> tuple[str, str] | None:
+    """Return a code and what was expected for what some models send instead of an answer."""
+    match value:
+        case {"name": str(), "arguments": dict(), **rest} if not rest:
+            return "tool_call", "expected an answer; this is a tool call"
+        case {"schema": dict(schema)} | dict(schema) if isinstance(schema.get("properties"), dict):
+            if "$schema" in schema or schema.get("type") == "object":
+                return "schema_echo", "expected an answer; this is its JSON Schema"
+    return None
 
 
 def _placed(fault: Violation, call: PlacedCall) -> Violation:

@@ -15,7 +15,7 @@ _LINES: Sequence[tuple[str, str]] = (
     ("prose", "sentences in place of the JSON"),
     ("markdown_list", "a Markdown list in place of JSON"),
     ("example", "an example, a format or a template in place of the answer"),
-    ("call_markup|malformed_call", "a tool call in markup in place of the JSON"),
+    ("call_markup|malformed_call|tool_call", "a tool call in place of the answer"),
     ("schema_echo", "the JSON Schema in place of an answer that fits it"),
     ("program", "a program that builds the answer in place of the finished JSON"),
     ("only_thinking|open_thinking", "thinking that no answer follows"),

@@ -182,6 +182,75 @@ def test_a_refusal_is_answered_with_what_to_leave_out(
     assert "declined" in page_of(planner, record, client)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"I won't draw up a plan for this. As an illustration, one could look so:\n\n{PLAN}",
+        f"I'm not able to do that.\n\nFor reference, the usual format:\n```json\n{PLAN}\n```",
+        f"Das kann ich leider nicht tun. Ein Plan sähe zum Beispiel so aus: {PLAN}",
+        f"Lo siento, pero no puedo ayudar con eso. Un ejemplo de plan: {PLAN}",
+        f"I have to decline. Template:\n{PLAN}",
+    ],
+)
+def test_a_refusal_with_an_example_runs_nothing(planner: Planner, answer: str) -> None:
+    record = planner.run({"text": answer, "repeat": True}, mode="plan")
+
+    assert (record["status"], record["outcome"]) == ("failed", "degraded")
+    assert record["runs"] == []
+    first, second = record["attempts"]
+    assert first["error_type"] == "refusal"
+    assert "Leave out what you decline" in second["feedback"]
+
+
+def test_an_apology_for_the_last_answer_is_no_refusal(planner: Planner) -> None:
+    record = planner.run("{", f"Sorry for the confusion! The corrected plan:\n{PLAN}", mode="plan")
+
+    assert (record["status"], record["outcome"]) == ("completed", "repaired")
+
+
+# A part of a tool call that leaked into the text is not the answer.
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f'<invoke name="make_plan">\n<parameter name="steps">{json.dumps([ECHO])}</parameter>\n'
+        '<parameter name="mode">check only</parameter>\n</invoke>',
+        '<\uff5cDSML\uff5cinvoke name="make_plan">\n'
+        '<\uff5cDSML\uff5cparameter name="dry" string="true">yes'
+        '</\uff5cDSML\uff5cparameter>\n<\uff5cDSML\uff5cparameter name="plan" string="false">'
+        f"{PLAN}</\uff5cDSML\uff5cparameter>\n</\uff5cDSML\uff5cinvoke>",
+        f"<tool_call>make_plan\n<arg_key>when</arg_key>\n<arg_value>never</arg_value>\n"
+        f"<arg_key>plan</arg_key>\n<arg_value>{PLAN}</arg_value>\n</tool_call>",
+        f"<function=make_plan>\n<parameter=owner>\nnobody\n</parameter>\n<parameter=plan>\n{PLAN}"
+        "\n</parameter>\n</function>",
+        f"<tool_use><name>make_plan</name><parameters><dry>1</dry><plan>{PLAN}</plan></parameters>"
+        "</tool_use>",
+    ],
+)
+def test_a_parameter_of_a_leaked_call_is_not_the_plan(planner: Planner, answer: str) -> None:
+    record = planner.run(answer, PLAN, mode="plan")
+
+    assert record["outcome"] == "repaired"
+    assert [run["attempt"] for run in record["attempts"] if run["state"] == "invalid"] == [1]
+    assert "Common mistakes to avoid:\n- " in record["attempts"][1]["feedback"]
+
+
+# What looks like thinking inside of a string is the string.
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a <think> b", "x </think> y", "<think>all</think>", "[THINK] it [/THINK]", "end </thought>"],
+)
+def test_marks_of_thinking_inside_a_string_stay(planner: Planner, text: str) -> None:
+    call = f"{{'name': 'echo', 'args': {{'text': '{text}', 'n': 3, 'after': 'c </think> d'}}}}"
+    answer = f"{{'steps': [{{'step_id': 'step_1', 'tool': {call}}}]}}"
+    record = planner.run(answer, mode="plan")
+
+    assert outputs(record) == [{"text": text, "n": 3, "after": "c </think> d"}]
+
+
 # Reasoning that took every token is named, and the next attempt may use more.
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from agents.fix_patterns.kinds import CODES
 from failsoft.events import ParseErrorType
+from failsoft.parsing.faults import Cause
 from failsoft.retry.answers import (
     Misunderstood,
     PlannerSchema,
@@ -65,6 +66,30 @@ def test_s1_9_the_mistakes_are_those_that_were_made(
     assert mistakes_of(text, schema) == mistakes
 
 
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ('{"kind": "finish", "answer": "she said "no", and left"}', "a quote inside a string"),
+        ('{"kind": "finish", "answer": "D:\\new\\users"}', "a single backslash"),
+        ('{"kind": "finish", "answer": NaN}', "NaN or Infinity"),
+        ('{"kind": "finish", "answer": 1e999}', "a number beyond the usual range"),
+        ('{"kind": "finish", "answer": 0042}', "a number such as 007"),
+        ('{"kind": "call_tool", "tool": "a", "args": {"x": [1, ...]}}', "leaving out parts"),
+        ("- first call echo\n- then finish", "a Markdown list"),
+        ("First I would call echo, and then I would stop.", "sentences in place"),
+        ("<think>What to do? I would finish.</think>", "thinking that no answer follows"),
+        ('<invoke name="go"><parameter name="x">{"kind": "finish"}</parameter></invoke>',
+         "a tool call in place of the answer"),
+        ('<parameter=next>\n{"kind": "finish"}\n</parameter>', "a tool call in place"),
+        ('An answer could look like this: {"kind": "finish", "answer": "ok"}', "an example"),
+    ],
+)  # fmt: skip
+def test_s1_9_the_cause_that_the_parser_found_is_the_mistake(text: str, mistake: str) -> None:
+    (line,) = mistakes_of(text, NEXT_STEP)
+
+    assert line.startswith(mistake)
+
+
 def test_arguments_that_are_a_schema_are_an_answer() -> None:
     schema = '{"type": "object", "properties": {"a": {}}}'
     text = f'{{"kind": "call_tool", "tool": "save", "args": {{"schema": {schema}}}}}'
@@ -82,7 +107,7 @@ def test_s1_9_there_is_always_a_mistake_to_avoid(
 
 def test_s1_9_every_code_of_ours_has_a_line_of_its_own() -> None:
     others = mistakes_in(ParseErrorType.OTHER, ["a_code_of_tomorrow"])
-    for code in CODES:
+    for code in (*CODES, *Cause):
         assert mistakes_in(ParseErrorType.SCHEMA_INVALID, [code]) != others, code
 
 
