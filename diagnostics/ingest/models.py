@@ -286,7 +286,9 @@ class Usage(models.Model):
     pk = models.CompositePrimaryKey("project", "day")
     project = models.ForeignKey(Project, models.CASCADE, related_name="usage")
     day = models.DateField()
+    # Reserved by processes, for the limits; `sent` is what has arrived.
     events = models.BigIntegerField(default=0)
+    sent = models.BigIntegerField(default=0, db_default=0)
     sampled_out = models.BigIntegerField(default=0)
     refused = models.BigIntegerField(default=0)
     minute_at = models.DateTimeField(null=True)
@@ -297,7 +299,7 @@ class Usage(models.Model):
         verbose_name_plural = "usage"
 
     def __str__(self) -> str:
-        return f"{self.project} on {self.day}: {self.events}"
+        return f"{self.project} on {self.day}: {self.sent}"
 
 
 class KeyBucket(models.Model):

@@ -117,7 +117,7 @@ def quota_status(key: ApiKey) -> dict[str, Any]:
     return {
         "limits": limits,
         "today": usage,
-        "events_this_month": usage.events + _month_before(key, today),
+        "events_this_month": usage.sent + _month_before(key, today, "sent"),
         "last_minute_events": events_last_minute(_day_of(usage), now),
         "preview_share": round(keep_share(limits, _day_of(usage), now), 4),
     }
@@ -202,11 +202,11 @@ def _day_of(usage: Usage, month_before: int = 0) -> Day:
     )
 
 
-def _month_before(key: ApiKey, today: date) -> int:
+def _month_before(key: ApiKey, today: date, column: str = "events") -> int:
     days = Usage.objects.filter(
         project_id=key.project_id, day__gte=first_of_month(today), day__lt=today
     )
-    return days.aggregate(sent=Sum("events"))["sent"] or 0
+    return days.aggregate(total=Sum(column))["total"] or 0
 
 
 def _write(key: ApiKey, today: date, grant: Grant, lease: _Lease, wanted: int) -> None:

@@ -52,10 +52,10 @@ class LimitsResource(Resource):
 
 
 class SentResource(Resource):
-    """What a project has sent on one day (UTC), up to the last slice of each process."""
+    """What a project has sent on one day (UTC)."""
 
     day: date
-    events: int
+    events: int = Field(validation_alias="sent")
     sampled_out: int = Field(description="previews that were not kept")
     refused: int = Field(description="events refused with 429")
 

@@ -15,6 +15,7 @@ from diagnostics.ingest import quotas
 from diagnostics.ingest.models import KeyBucket, Quota
 from diagnostics.ingest.models import Usage as UsageRow
 from diagnostics.store.models import Event, EventPayload
+from tests.console import Role, make_member
 from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db
@@ -107,12 +108,35 @@ def test_above_the_spike_bound_every_event_counts_and_a_share_of_previews_is_kep
     assert status["today"]["events"] >= 501
 
 
+def test_the_events_of_today_are_those_that_were_sent_not_those_reserved(
+    client: Client, project: Project, post: Post, key: str
+) -> None:
+    Quota.objects.create(project=project, key_events_per_second=1000, key_burst_events=8000)
+    for count in (3, 4):
+        post(count)
+        forget()
+    assert UsageRow.objects.get().events > 7
+    status = Client().get("/api/v1/ingest", headers={"Authorization": f"Bearer {key}"}).json()
+    assert (status["today"]["events"], status["events_this_month"]) == (7, 7)
+    client.force_login(make_member(project, role=Role.ADMIN))
+    page = client.get("/settings/quotas/").content.decode()
+    assert '· today</th><td class="num">7</td>' in page
+
+
+def test_items_that_were_not_new_count_as_sent_too(project: Project, key: str) -> None:
+    event = wire_event()
+    body = json.dumps([event, event, {**event, "attempt": 2}, {"name": "nothing"}])
+    headers = {"Authorization": f"Bearer {key}"}
+    Client().post(URL, body, content_type="application/json", headers=headers)
+    assert UsageRow.objects.get().sent == 4
+
+
 def test_no_limit_asks_nobody(project: Project, post: Post, settings: Any) -> None:
     settings.FAILSOFT_KEY_EVENTS_PER_SECOND = 0
     settings.FAILSOFT_SPIKE_EVENTS_PER_MINUTE = 0
     assert post().status_code == 200
     assert not KeyBucket.objects.exists()
-    assert not UsageRow.objects.exists()
+    assert (UsageRow.objects.get().events, UsageRow.objects.get().sent) == (0, 1)
 
 
 def test_most_requests_do_not_touch_the_shared_rows(project: Project, post: Post) -> None:
