@@ -405,8 +405,8 @@ def negative(draw: Draw) -> Document:
 MAKERS: dict[str, Maker] = {
     make.__name__: make
     for make in (
-        token, provider, header, address, named_value, key_value, prose, pem, wrapped, truncated, halved,
-        limited, disguised, sprinkled, card, known, known_twice, known_cut, written,
+        token, provider, header, address, named_value, key_value, prose, pem, wrapped, truncated,
+        halved, limited, disguised, sprinkled, card, known, known_twice, known_cut, written,
         cut_and_wrapped, beside, wraps, joins, negative,
     )
 }  # fmt: skip

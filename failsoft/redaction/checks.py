@@ -112,8 +112,12 @@ def is_worded(part: bytes) -> bool:
     """Whether letters are words in camel case, like type names."""
     if part.islower() or part.isupper() or part.istitle():
         return True
-    words = [word for word in HUMPS.findall(part) if _is_word(word)]
-    return sum(map(len, words)) >= len(part) - 1
+    return worded(part) >= len(part) - 1
+
+
+def worded(part: bytes) -> int:
+    """Return how many letters of a name in camel case are of words."""
+    return sum(len(word) for word in HUMPS.findall(part) if _is_word(word))
 
 
 def _is_word(hump: bytes) -> bool:

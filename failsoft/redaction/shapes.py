@@ -14,6 +14,7 @@ from failsoft.redaction.checks import (
     is_random,
     is_reference,
     strip,
+    worded,
 )
 from failsoft.redaction.prose_secrets import Match, is_stated_secret, trimmed
 from failsoft.redaction.re2_search import Span
@@ -157,7 +158,39 @@ def before_hex(match: Match) -> Span | None:
 def signed_key(match: Match) -> Span | None:
     """Return a key with the mark of its vendor near the end, and random text before it."""
     before = _search_before(match, KEY_RUN, LONGEST_SIGNED)
-    return (before.start(), match.end()) if before and is_mixed(before.group()) else None
+    return (before.start(), match.end()) if before and is_random(before.group()) else None
+
+
+def headed(match: Match) -> Span | None:
+    """Return a token of a provider that no rule names: random characters behind a short head.
+
+    What is called a digest, an id or a place in data is none. Tokens are longer than ids, and
+    mix letters of both cases with digits, unlike digests.
+    """
+    before = match.string[max(0, match.start() - LONGEST_HEAD) : match.start() + 1]
+    head = before[len(before.rstrip(HEAD_BYTES)) :]
+    if HEAD.fullmatch(head) is None or NO_TOKEN.search(head) or not _is_jumbled(match[1]):
+        return None
+    return match.start() + 1 - len(head), match.end()
+
+
+def _is_jumbled(run: bytes) -> bool:
+    """Whether letters of both cases and digits follow each other by chance, not as words."""
+    if not has_digit(run) or run.islower() or run.isupper():
+        return False
+    letters = run.translate(None, b"0123456789")
+    return len(NUMBERS.findall(run)) >= MANY_NUMBERS or 4 * worded(letters) < 3 * len(letters)
+
+
+MANY_NUMBERS = 3
+NUMBERS = re.compile(rb"[0-9]+")
+LONGEST_HEAD = 40
+HEAD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+HEAD = re.compile(rb"(?:[a-z]{2,12}|[A-Z]{2,12})[0-9]{0,2}(?:[_-][a-z0-9]{1,10}){0,3}")
+NO_TOKEN = re.compile(
+    rb"(?i)(?:sha[0-9]*|md[0-9]|hash|digest|checksum|crc|etag|integrity|id|uuid|cursor|page|offset"
+    rb"|trace|span|blob|chunk|layer|image|img|file|object|commit|rev|build|nonce|h1|asset|upload)$"
+)
 
 
 def before_mark(match: Match) -> Span | None:
@@ -167,10 +200,12 @@ def before_mark(match: Match) -> Span | None:
 
 
 LONGEST_SIGNED = 88
-KEY_RUN = re.compile(rb"[A-Za-z0-9+/]{28,}$")
+KEY_RUN = re.compile(rb"[A-Za-z0-9+/_-]{28,}$")
 WORD_RUN = re.compile(rb"[A-Za-z0-9]{2,10}_[A-Za-z0-9]{29}$")
 NEAR = 2_048
-HEX_KEY = re.compile(rb"(?:[0-9a-f]{36}|(?<![0-9a-f])[0-9a-f]{32})$")
+HEX_KEY = re.compile(
+    rb"(?:[0-9a-f]{32}[0-9A-Fa-f]{4}|eu01xx[0-9a-f]{30}|(?<![0-9a-f])[0-9a-f]{32})$"
+)
 TELEGRAM_ID = re.compile(rb"[0-9]{6,11}$")
 DISCORD_ID = re.compile(rb"[MNO][A-Za-z0-9_-]{22,27}$")
 
@@ -246,7 +281,7 @@ CHECKS: dict[str, Callable[[Match], Span | None]] = {
     "not_placeholder": plain, "url_password": url_password, "cut_password": cut_password,
     "leading_pair": leading_pair, "telegram": telegram, "discord": discord, "azure": azure,
     "jwk": jwk, "rsa_xml": rsa_xml, "before_hex": before_hex, "random": _spanning(is_random),
-    "signed_key": signed_key, "before_mark": before_mark, "setting": setting,
+    "signed_key": signed_key, "headed": headed, "before_mark": before_mark, "setting": setting,
     "option": option, "said_before": said_before, "command": command,
 }  # fmt: skip
 EACH: dict[str, Callable[[Match], Iterator[Span]]] = {"cookies": cookies, "pem": pem}

@@ -262,6 +262,8 @@ def _parted(_head: bytes, tail: bytes) -> bool:
 LONG_PART = 18
 HEX_DIGITS = 40
 SOME_PART, LONG_TAIL = 8, 28
+# Of a token of the vaults that came before 1.10.
+SERVICE = 24
 # These prefixes are always keys, even before a hash.
 SURE_HEADS = (b"_live_", b"live_", b"_sk_", b"_pat_", b"_oat_", b"_uat_", b"_secret_")
 LONGEST_CAPITAL = 40
@@ -277,4 +279,5 @@ EXTRA = {
     "airtable": _airtable,
     "failsoft": lambda _head, tail: re.match(rb"[0-9a-f]{8,}(?:_|$)", tail) is not None,
     "identity": _identity,
+    "service": lambda _head, tail: len(tail) == SERVICE and has_digit(tail) and _is_wild(tail),
 }
