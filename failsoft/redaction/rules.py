@@ -47,6 +47,8 @@ class SecretRule:
     trigger: str
     find: Find
     rank: int
+    # Whether it is only searched for where no rule before it has found anything.
+    is_rest: bool = False
     # Literal prefixes of tokens that may be split.
     heads: tuple[str, ...] = ()
     # The finder for names, where only whole tokens are secrets; None for no secrets.
@@ -114,11 +116,13 @@ class RuleSet:
         for index in sorted(hits):
             if index < self.hint:
                 rule = self.rules[index]
+                # The rest is searched again after masking.
+                if rule.is_rest and findings:
+                    continue
                 for start, end in rule.find(body, low):
                     if start < end:
                         findings.append((start, end, rule.kind, rule.rank))
             elif index in self._wrappings and depth < MOST_WRAPPINGS and self.rules:
-                # The rest is searched again after masking.
                 is_last = index == self.run and depth == 0
                 if is_last and findings and _are_isolated(body, findings):
                     continue
@@ -182,10 +186,10 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> SecretRule:
         token_trigger(table, alphabets),
         token_finder(table, alphabets),
         TOKEN,
-        () if "before" in table else tuple(filter(_is_distinct, table["heads"])),
-        token_finder(table, alphabets, whole=True),
-        tuple(table["positive"]),
-        tuple(table["negative"]),
+        heads=() if "before" in table else tuple(filter(_is_distinct, table["heads"])),
+        find_in_name=token_finder(table, alphabets, whole=True),
+        positive=tuple(table["positive"]),
+        negative=tuple(table["negative"]),
     )
 
 
@@ -215,10 +219,10 @@ def _shape_rule(table: dict[str, Any]) -> SecretRule:
         table["trigger"],
         find,
         rank,
-        (),
-        find if table.get("whole") else None,
-        tuple(table["positive"]),
-        tuple(table["negative"]),
+        is_rest=table.get("rest", False),
+        find_in_name=find if table.get("whole") else None,
+        positive=tuple(table["positive"]),
+        negative=tuple(table["negative"]),
     )
 
 
@@ -297,6 +301,6 @@ def _find_emails(body: bytes, _low: bytes) -> Iterator[Span]:
 
 EMAILS = re.compile(EMAIL)
 EMAIL_RULE = SecretRule(
-    "email", r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+\.[A-Za-z]{2}", _find_emails, CARD, (), None,
-    ("write to {word:8}@{word:6}.test",), ("at @ a time", "@decorator.name"),
+    "email", r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+\.[A-Za-z]{2}", _find_emails, CARD,
+    positive=("write to {word:8}@{word:6}.test",), negative=("at @ a time", "@decorator.name"),
 )  # fmt: skip

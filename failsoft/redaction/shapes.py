@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from failsoft.redaction.checks import (
+    PART,
     PLACEHOLDERS,
     case_changes,
     has_digit,
@@ -151,7 +152,7 @@ def rsa_xml(match: Match) -> Span | None:
 
 def before_hex(match: Match) -> Span | None:
     """Return a key in hex that ends with the mark of its vendor."""
-    digits = _search_before(match, HEX_KEY, 36)
+    digits = _search_before(match, HEX_KEY, 48)
     return (digits.start(), match.end()) if digits else None
 
 
@@ -168,10 +169,34 @@ def headed(match: Match) -> Span | None:
     mix letters of both cases with digits, unlike digests.
     """
     before = match.string[max(0, match.start() - LONGEST_HEAD) : match.start() + 1]
-    head = before[len(before.rstrip(HEAD_BYTES)) :]
-    if HEAD.fullmatch(head) is None or NO_TOKEN.search(head) or not _is_jumbled(match[1]):
+    start = match.start() + 1 - len(before) + len(before.rstrip(HEAD_BYTES))
+    head = HEAD.match(match.string, start, match.end())
+    if head is None or NO_TOKEN.search(head.group()):
         return None
-    return match.start() + 1 - len(head), match.end()
+    if NO_TOKEN.search(match.string[max(0, start - LONGEST_HEAD) : start]):
+        return None
+    tail = match.string[head.end() : match.end()]
+    wild = sum(len(part) for part in PART.findall(tail) if _is_jumbled(part))
+    return (start, match.end()) if len(tail) >= LEAST_TAIL and wild >= LEAST_WILD else None
+
+
+LONGEST_HEAD = 40
+LEAST_TAIL, LEAST_WILD = 30, 24
+HEAD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+HEAD = re.compile(rb"(?:[a-z]{2,12}|[A-Z]{2,12})[0-9]{0,2}[_-](?:[a-z0-9]{1,10}[_-]){0,3}")
+# What is called so is no token, whether by its own head or by the name that it is given to.
+NO_TOKEN = re.compile(
+    rb"(?i)(?:sha[0-9]*|md[0-9]|hash|digest|checksum|crc|etag|integrity|id|uuid|cursor|page|offset"
+    rb"|trace|span|blob|chunk|layer|image|img|file|object|commit|rev|build|nonce|h1|asset|upload)"
+    rb"(?:[_-]|[\"']?[ \t]?[=:][ \t]?[\"']?)$"
+)
+
+
+def sized(match: Match) -> Span | None:
+    """Return a token without a head, known by its length, that is part of nothing else."""
+    is_inside = match.string[max(0, match.start() - 1) : match.start()].strip(HEAD_BYTES + b"+/.")
+    at_start = match.start() == 0 or is_inside
+    return match.span(1) if at_start and _is_jumbled(match[1]) else None
 
 
 def _is_jumbled(run: bytes) -> bool:
@@ -184,13 +209,6 @@ def _is_jumbled(run: bytes) -> bool:
 
 MANY_NUMBERS = 3
 NUMBERS = re.compile(rb"[0-9]+")
-LONGEST_HEAD = 40
-HEAD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-HEAD = re.compile(rb"(?:[a-z]{2,12}|[A-Z]{2,12})[0-9]{0,2}(?:[_-][a-z0-9]{1,10}){0,3}")
-NO_TOKEN = re.compile(
-    rb"(?i)(?:sha[0-9]*|md[0-9]|hash|digest|checksum|crc|etag|integrity|id|uuid|cursor|page|offset"
-    rb"|trace|span|blob|chunk|layer|image|img|file|object|commit|rev|build|nonce|h1|asset|upload)$"
-)
 
 
 def before_mark(match: Match) -> Span | None:
@@ -204,7 +222,7 @@ KEY_RUN = re.compile(rb"[A-Za-z0-9+/_-]{28,}$")
 WORD_RUN = re.compile(rb"[A-Za-z0-9]{2,10}_[A-Za-z0-9]{29}$")
 NEAR = 2_048
 HEX_KEY = re.compile(
-    rb"(?:[0-9a-f]{32}[0-9A-Fa-f]{4}|eu01xx[0-9a-f]{30}|(?<![0-9a-f])[0-9a-f]{32})$"
+    rb"(?:(?:AA|eu01xx)[0-9a-f]{30,40}|[0-9a-f]{32}[0-9A-Fa-f]{4}|(?<![0-9a-f])[0-9a-f]{32})$"
 )
 TELEGRAM_ID = re.compile(rb"[0-9]{6,11}$")
 DISCORD_ID = re.compile(rb"[MNO][A-Za-z0-9_-]{22,27}$")
@@ -281,7 +299,7 @@ CHECKS: dict[str, Callable[[Match], Span | None]] = {
     "not_placeholder": plain, "url_password": url_password, "cut_password": cut_password,
     "leading_pair": leading_pair, "telegram": telegram, "discord": discord, "azure": azure,
     "jwk": jwk, "rsa_xml": rsa_xml, "before_hex": before_hex, "random": _spanning(is_random),
-    "signed_key": signed_key, "headed": headed, "before_mark": before_mark, "setting": setting,
-    "option": option, "said_before": said_before, "command": command,
+    "signed_key": signed_key, "headed": headed, "sized": sized, "before_mark": before_mark,
+    "setting": setting, "option": option, "said_before": said_before, "command": command,
 }  # fmt: skip
 EACH: dict[str, Callable[[Match], Iterator[Span]]] = {"cookies": cookies, "pem": pem}
