@@ -24,7 +24,7 @@ from random import Random
 
 from bench.growth import exponent
 from bench.redaction.documents import Document, kept_share, recall
-from bench.redaction.sets import make_set
+from bench.redaction.sets import first_run, make_set
 from bench.redaction.templates import FOLDER, WORDS, fill
 from failsoft.redaction import Redactor
 from failsoft.redaction.rules import load_rule_set
@@ -195,25 +195,28 @@ def print_recall(
         if answer:
             columns[peer] = answer
     say(f"\n{name}: {len(positive)} positive, {len(negative)} negative documents")
-    say(f"{'':22}" + "".join(f"{column:>16}" for column in columns))
+    say(f"{'':28}" + "".join(f"{column:>16}" for column in columns))
     split = len(positive)
     counts = {column: recall(positive, outs[:split]) for column, (outs, _) in columns.items()}
     for category in counts["ours"]:
         shares = (counts[column][category] for column in columns)
-        say(f"{category:22}" + "".join(f"{good / all_of:16.3f}" for good, all_of in shares))
+        say(f"{category:28}" + "".join(f"{good / all_of:16.3f}" for good, all_of in shares))
+    first = first_run(name.split()[1].rstrip(","))
     for kind in ("provider", "key_value"):
         rows = {column: _of_kind(kind, counts[column]) for column in columns}
         if rows["ours"][1]:
-            say(f"{kind + ' in all':22}" + "".join(f"{a / b:16.3f}" for a, b in rows.values()))
+            beside = f"   first run {first[kind]:.3f}" if kind in first else ""
+            shares_in_all = "".join(f"{good / all_of:16.3f}" for good, all_of in rows.values())
+            say(f"{kind + ' in all':28}{shares_in_all}{beside}")
     for row, share in (("negatives untouched", untouched), ("benign text kept", kept)):
         texts = negative if share is untouched else positive
         cells = (
             share(texts, outs[split:] if share is untouched else outs[:split])
             for outs, _ in columns.values()
         )
-        say(f"{row:22}" + "".join(f"{cell:16.3f}" for cell in cells))
+        say(f"{row:28}" + "".join(f"{cell:16.3f}" for cell in cells))
     say(
-        f"{'us a document':22}"
+        f"{'us a document':28}"
         + "".join(f"{seconds / len(documents) * 1e6:16.1f}" for _, seconds in columns.values())
     )
     return [seconds for _, seconds in columns.values()]

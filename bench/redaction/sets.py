@@ -418,6 +418,12 @@ def _read(name: str) -> dict[str, Any]:
     return found
 
 
+def first_run(name: str) -> dict[str, float]:
+    """Return the shares that a set had on its first run, by kind; none are kept of older sets."""
+    shares: dict[str, float] = _read(name).get("first_run", {})
+    return shares
+
+
 def make_set(name: str, seed: int, half: str = "") -> tuple[list[Document], list[Document]]:
     """Return the positive and the negative documents of a set, or of a half of one."""
     texts = _read(name)[half] if half else _read(name)
