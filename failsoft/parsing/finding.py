@@ -43,7 +43,8 @@ _LONGEST_MARK, _FURTHEST = 600, 20_000
 _TURN = r"<\|[^|\n]{0,200}\|>|<｜[^<>\n]{0,80}｜>|</?s>|<(?:end_of_turn|start_of_turn|eos|bos|pad)>"
 _BLANK = re.compile(rf"(?:[\s{''.join(ODD_SPACES)}]|(?:`{{3,}}|~{{3,}})\w*|{_TURN})*")
 _LIST_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+•]|\d{1,3}[.)])[ \t]+\S", re.MULTILINE)
-_WORDS = re.compile(r"[^\W\d_]{2}[^\W_]*\W{0,3}\s\W{0,3}[^\W\d_]")
+# The end of a word and the beginning of the next; of fixed length, so that a search is linear.
+_WORDS = re.compile(r"[^\W\d_][^\W_]\W{0,3}\s\W{0,3}[^\W\d_]")
 
 
 def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> Candidate:

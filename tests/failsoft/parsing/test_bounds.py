@@ -42,6 +42,7 @@ KILLERS = {
     "mebibyte_of_digits": '{"a": ' + "7" * (MIB - 10) + "}",
     "nul": '{"a": "\x00", \x00}',
     "surrogates": '{"a": "\ud83d\ude00\ud83d"}',
+    "one_long_word": "x" * MIB,
     "quotes": '"' * MIB,
     "object_of_quotes": "{" + '"' * (MIB - 1),
     "single_quotes": "{" + "'" * (MIB - 1),
