@@ -13,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -106,18 +107,26 @@ def make_events() -> bytes:
     shared = {"input_tokens": 911, "output_tokens": 512, "latency_ms": 1840}
     told = {"source": "support-bot", "environment": "prod", "finish_reason": "stop"}
     events = [
-        succeeded(name="graph.chat.succeeded", correlation_id=uuid4().hex, **shared, **told)
+        succeeded(
+            name="graph.chat.succeeded",
+            correlation_id=uuid4().hex,
+            occurred_at=datetime.now(UTC).isoformat(),
+            **shared,
+            **told,
+        )
         for _ in range(SPANS)
     ]
     return json.dumps(events).encode()
 
 
 def make_request(**attributes: Any) -> Any:  # noqa: ANN401 - attributes, a message
-    """Give an export request of spans that nobody has seen."""
+    """Give an export request of spans that nobody has seen, and that are not late."""
+    ids = ((uuid4().hex, uuid4().hex[:16]) for _ in range(SPANS))
+    start_ns = time.time_ns() - 2 * 10**9
     return otlp_bodies.traces(
         *(
-            otlp_bodies.span(attributes, trace_id=uuid4().hex, span_id=uuid4().hex[:16])
-            for _ in range(SPANS)
+            otlp_bodies.span(attributes, trace_id=trace_id, span_id=span_id, start_ns=start_ns)
+            for trace_id, span_id in ids
         )
     )
 
