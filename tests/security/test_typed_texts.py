@@ -58,7 +58,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Deploy": "source environment provider model version previous",
         "diagnostics.Event": "node kind correlation_id provider model environment source"
         " release schema schema_version prompt_version parse_error_type reason status"
-        " finish_reason output_mode time_mark call_error_type served upstream system_fingerprint",
+        " finish_reason output_mode time_mark unchecked call_error_type served upstream system_fingerprint",
         "diagnostics.FailureGroup": "node schema kind error_type pointer detail fixed_in"
         " releases_before",
         "diagnostics.KeyMinute": "source",
@@ -101,7 +101,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Heartbeat": "name",
         "diagnostics.Incident": "title cause cause_value verdict verdict_now filter",
         "diagnostics.IncidentSlice": "slice",
-        "diagnostics.Notification": "severity why facts answer last_error",
+        "diagnostics.Notification": "severity why facts answer receipts last_error",
         "diagnostics.OutboxMessage": "task queue kwargs last_error",
         "diagnostics.ProjectStatus": "verdict series",
         "diagnostics.Reject": "endpoint code path message errors head",
