@@ -58,7 +58,8 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Deploy": "source environment provider model version previous",
         "diagnostics.Event": "node kind correlation_id provider model environment source"
         " release schema schema_version prompt_version parse_error_type reason status"
-        " finish_reason output_mode time_mark unchecked call_error_type served upstream system_fingerprint",
+        " finish_reason output_mode time_mark unchecked call_error_type served upstream"
+        " system_fingerprint",
         "diagnostics.FailureGroup": "node schema kind error_type pointer detail fixed_in"
         " releases_before",
         "diagnostics.KeyMinute": "source",
