@@ -13,6 +13,7 @@ from django.core.management import call_command
 from failsoft.plans.contract import CONTRACT_VERSION
 from failsoft.plans.results import validate_results
 from tests.checking import commands
+from tests.ci import steps_beside
 
 _OK = {"steps": [{"step_id": "step_1", "tool": "echo", "args": {"text": "hi"}}]}
 _FAILING = {"steps": [{"step_id": "step_1", "tool": "fail"}]}
@@ -184,4 +185,5 @@ def test_a_secret_never_reaches_the_terminal(
 def test_s2_42_every_merge_is_checked_for_payloads_and_results() -> None:
     checks = [command for _, command in commands() if "verify_contract" in command]
     assert [command[-2] for command in checks] == ["--payload", "--results"]
-    assert "make check" in Path(".ci/run").read_text(encoding="utf-8")
+    assert ["make", "check"] in [step.command for step in steps_beside()]
+    assert "tests.ci" in Path(".ci/run").read_text(encoding="utf-8")
