@@ -27,7 +27,7 @@ from failsoft.completion import CheckDecision, resolve_completion_decision
 from failsoft.completion.specification import CheckSpec
 from failsoft.events import CallErrorType
 from failsoft.json_values import clean_text
-from failsoft.parsing.makers import CUT, Ending, ending_of
+from failsoft.parsing.makers import CUT, FinishClass, ending_of
 from failsoft.retry.answer_schemas import closed_object
 from failsoft.retry.engine import OutputMode, PlannedAttempt
 from failsoft.retry.prompts import Prompt, fenced
@@ -72,7 +72,7 @@ def decision_schema(check_id: str) -> dict[str, Any]:
 
 
 # With these finish reasons the text is incomplete: it never counts as "complete".
-CUT_OR_BLOCKED = CUT | {Ending.BLOCK}
+CUT_OR_BLOCKED = CUT | {FinishClass.BLOCK}
 LOST = [{"code": "lost", "message": "The worker stopped during this call."}]
 
 

@@ -29,8 +29,8 @@ from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from failsoft.events import ParseErrorType, UncheckedReason, ValidationErrorItem
 from failsoft.json_values import clean_json
 from failsoft.parsing.calls import call_markup
-from failsoft.parsing.faults import Cause, Lines, ParseFault
-from failsoft.parsing.makers import CUT, Ending
+from failsoft.parsing.faults import Lines, ParseFault, RefusalCause
+from failsoft.parsing.makers import CUT, FinishClass
 from failsoft.parsing.thinking import block_at
 from failsoft.retry.answers import reasoning_fault
 
@@ -103,7 +103,7 @@ class AnswerVerdicts:
         """Return what is missing for a check: a schema, or the answer."""
         is_expected = self._text_expectation(draft) is not None
         # Calls of tools are checked without a schema, too.
-        if (is_expected or draft.ending is Ending.TOOL_CALLS) and self._are_in_log_records:
+        if (is_expected or draft.ending is FinishClass.TOOL_CALLS) and self._are_in_log_records:
             return None
         return UncheckedReason.NO_ANSWER if is_expected else UncheckedReason.NO_SCHEMA
 
@@ -226,7 +226,7 @@ def _written_call(draft: Draft) -> SchemaVerdict | None:
     line, column = Lines(text).place(at)
     fault = ValidationErrorItem(
         path="",
-        code=Cause.CALL_MARKUP,
+        code=RefusalCause.CALL_MARKUP,
         message="expected a tool call; this is one written as text",
         line=line,
         column=column,

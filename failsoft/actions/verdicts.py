@@ -16,7 +16,7 @@ from failsoft.actions.results import ParseFailure, ParseResult
 from failsoft.actions.toolsets import Toolset
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, ValidationErrorItem
 from failsoft.parsing import Recovered, RefusedAnswer, recover
-from failsoft.parsing.makers import CUT, Ending, ending_of
+from failsoft.parsing.makers import CUT, FinishClass, ending_of
 from failsoft.retry.answers import Misunderstood, Understood
 
 MAX_PATH = 1_000
@@ -96,7 +96,7 @@ def _error_type(result: ParseResult, finish_reason: str | None) -> ParseErrorTyp
     ending = ending_of(finish_reason)
     if ending in CUT:
         return ParseErrorType.TRUNCATED
-    if ending is Ending.BLOCK:
+    if ending is FinishClass.BLOCK:
         return ParseErrorType.REFUSAL
     codes = {failure.code for failure in result.failures}
     # A single parse error in all failures is the error of the answer.

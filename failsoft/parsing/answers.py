@@ -17,9 +17,9 @@ from failsoft.events import Coercion, ParseErrorType, Repair, ValidationErrorIte
 from failsoft.parsing.candidates import Candidate
 from failsoft.parsing.escapes import doubtful_in_valid, has_doubtful_escapes
 from failsoft.parsing.faults import (
-    Cause,
     Lines,
     ParseFault,
+    RefusalCause,
     RepairLedger,
     caused,
     cut_off,
@@ -29,7 +29,7 @@ from failsoft.parsing.faults import (
 )
 from failsoft.parsing.finding import NOTHING, find_answer
 from failsoft.parsing.grammar import Grammar
-from failsoft.parsing.makers import CUT, Ending, ending_of
+from failsoft.parsing.makers import CUT, FinishClass, ending_of
 from failsoft.parsing.tracing import MAX_BYTES, Trace, read_valid
 
 _QUOTED_LINES = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
@@ -53,7 +53,7 @@ def drop_block_quotes(text: str, ledger: RepairLedger) -> str:
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
-_USUAL = frozenset({None, Ending.STOP, Ending.TOOL_CALLS, Ending.OTHER})
+_USUAL = frozenset({None, FinishClass.STOP, FinishClass.TOOL_CALLS, FinishClass.OTHER})
 MAX_PATH = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
@@ -158,10 +158,10 @@ class TextPlaces:
         return Coercion(path=path[:MAX_PATH], kind=kind, line=line, column=column)
 
 
-def _read(text: str, ending: Ending | None) -> tuple[Any, RepairLedger]:
-    if ending is Ending.MALFORMED:
-        raise caused(0, Cause.MALFORMED_CALL)
-    if ending is Ending.BLOCK:
+def _read(text: str, ending: FinishClass | None) -> tuple[Any, RepairLedger]:
+    if ending is FinishClass.MALFORMED:
+        raise caused(0, RefusalCause.MALFORMED_CALL)
+    if ending is FinishClass.BLOCK:
         raise ParseFault(0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL)
     ledger = RepairLedger()
     value = _read_strict(text)
@@ -228,7 +228,7 @@ def _read_with_surrogates(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN4
     answer = _read_damaged(text, ledger, offsets)
     surrogate = _SURROGATE.search(text, answer.start, answer.end)
     if surrogate is not None:
-        raise caused(offsets.last_before(surrogate.start()), Cause.HALF_CHARACTER)
+        raise caused(offsets.last_before(surrogate.start()), RefusalCause.HALF_CHARACTER)
     return answer.value
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from failsoft.events import ParseErrorType
-from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, cut_off
+from failsoft.parsing.faults import ParseFault, RefusalCause, RepairLedger, caused, cut_off
 from failsoft.parsing.makers import MAKERS
 from failsoft.parsing.tracing import read_valid
 
@@ -86,9 +86,9 @@ def read_call(text: str, at: int, read_object: ReadObject) -> WrittenCall:
         except ParseFault as fault:
             # Faults inside of JSON arguments have places and causes of their own.
             is_placed = grammar == "named" or fault.error_type is ParseErrorType.TRUNCATED
-            raise fault if is_placed else caused(at, Cause.CALL_MARKUP) from None
+            raise fault if is_placed else caused(at, RefusalCause.CALL_MARKUP) from None
         return WrittenCall({"name": name, "arguments": arguments}, end, ledger)
-    raise caused(at, Cause.CALL_MARKUP)
+    raise caused(at, RefusalCause.CALL_MARKUP)
 
 
 def _read_arguments(
@@ -107,7 +107,7 @@ def _read_arguments(
         if closed is None:
             raise cut_off(opened.start() + len(opened[0]) - len(opened[0].lstrip()), _END)
         if key in arguments:
-            raise caused(at, Cause.CALL_MARKUP)
+            raise caused(at, RefusalCause.CALL_MARKUP)
         arguments[key] = _read_value(text[opened.end() : closed.start()], opened, at)
         at = closed.end()
     return arguments, _call_end(text, at), RepairLedger()
@@ -117,7 +117,7 @@ def _call_end(text: str, at: int) -> int:
     end = _CALL_END.match(text, at)
     if end is not None:
         return end.end()
-    raise caused(at, Cause.CALL_MARKUP) if text[at:].strip() else cut_off(len(text), _END)
+    raise caused(at, RefusalCause.CALL_MARKUP) if text[at:].strip() else cut_off(len(text), _END)
 
 
 def _read_value(raw: str, opened: re.Match[str], at: int) -> Any:  # noqa: ANN401 - any JSON
@@ -128,12 +128,12 @@ def _read_value(raw: str, opened: re.Match[str], at: int) -> Any:  # noqa: ANN40
     text = raw.removeprefix("\n").removesuffix("\n")
     kind = _STRING.search(opened.groupdict().get("attributes") or "")
     if _ANY_TAG.search(raw):
-        raise caused(at, Cause.CALL_MARKUP)
+        raise caused(at, RefusalCause.CALL_MARKUP)
     if kind is not None and kind[1] == "true":
         return text
     is_valid, value = read_valid(text)
     if is_valid and (isinstance(value, dict | list) or json.dumps(value) == text.strip()):
         return value
     if kind is not None or _LIKE_JSON.match(text):
-        raise caused(at, Cause.CALL_MARKUP)
+        raise caused(at, RefusalCause.CALL_MARKUP)
     return text

@@ -5,7 +5,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
-from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, cut_off, unreadable
+from failsoft.parsing.faults import (
+    ParseFault,
+    RefusalCause,
+    RepairLedger,
+    caused,
+    cut_off,
+    unreadable,
+)
 from failsoft.parsing.grammar import Grammar
 from failsoft.parsing.scalars import FULL_WIDTH, ends_in_escape, find_unescaped
 from failsoft.parsing.surroundings import step_over_end
@@ -127,7 +134,7 @@ def _read_levels(
     except ParseFault as fault:
         if is_csv and inside.outer_offset(len(inside.text)) < len(text):
             # Not every quote is doubled, so the first doubled one is ambiguous.
-            raise caused(text.index('""', at), Cause.UNESCAPED_QUOTE) from None
+            raise caused(text.index('""', at), RefusalCause.UNESCAPED_QUOTE) from None
         raise fault.moved_to(inside.outer_offset(fault.offset)) from None
     ledger.note(at, "doubled_quotes" if is_csv else "double_encoding")
     ledger.take_over(repairs, inside.outer_offset)

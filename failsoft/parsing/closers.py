@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from failsoft.events import ParseErrorType
-from failsoft.parsing.faults import Cause, ParseFault, caused, cut_off, unreadable
+from failsoft.parsing.faults import ParseFault, RefusalCause, caused, cut_off, unreadable
 from failsoft.parsing.keys import Bare
 from failsoft.parsing.scalars import QUOTES
 
@@ -101,7 +101,7 @@ class Closers(Bare):
     def _after_string(self, at: int) -> ParseFault | None:
         """Return the fault of a string that may continue behind the closers before `at`."""
         quote = self.quote_before(at)
-        return None if quote < 0 else caused(quote, Cause.UNESCAPED_QUOTE)
+        return None if quote < 0 else caused(quote, RefusalCause.UNESCAPED_QUOTE)
 
     def _after(self, end: int, closer: str) -> tuple[int, str]:
         """Skip a comma, a semicolon or the matching closer."""

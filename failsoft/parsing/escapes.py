@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from failsoft.parsing.faults import Cause, caused
+from failsoft.parsing.faults import RefusalCause, caused
 from failsoft.parsing.makers import MAKERS
 
 _ESCAPE = re.compile(
@@ -34,7 +34,7 @@ class Escapes:
         self._kept: int | None = None
         self._doubtful: int | None = None
 
-    def decode(self, raw: str, at: int, start: int) -> "_Decoded":
+    def decode(self, raw: str, at: int, start: int) -> "_DecodedString":
         """Return the text between the quotes of a string that opens at `at`, decoded.
 
         Raises ParseFault where a backslash has no single reading: it is kept in one place and
@@ -42,12 +42,12 @@ class Escapes:
         """
         drive = _DRIVE.search(raw)
         if drive is not None:
-            raise caused(start + drive.start(1), Cause.BACKSLASH)
-        decoded = _Decoded(raw)
+            raise caused(start + drive.start(1), RefusalCause.BACKSLASH)
+        decoded = _DecodedString(raw)
         if decoded.fault is not None:
-            raise caused(start + decoded.fault, Cause.BACKSLASH)
+            raise caused(start + decoded.fault, RefusalCause.BACKSLASH)
         if _SURROGATE.search(decoded.text):
-            raise caused(at, Cause.HALF_CHARACTER)
+            raise caused(at, RefusalCause.HALF_CHARACTER)
         self._judge(raw, start, decoded.repairs.get("kept_backslash"))
         return decoded
 
@@ -58,7 +58,7 @@ class Escapes:
             doubtful = next(_doubtful_breaks(raw), None)
             self._doubtful = None if doubtful is None else start + doubtful
         if self._kept is not None and self._doubtful is not None:
-            raise caused(self._doubtful, Cause.BACKSLASH)
+            raise caused(self._doubtful, RefusalCause.BACKSLASH)
 
 
 def _doubtful_breaks(raw: str) -> Iterator[int]:
@@ -70,7 +70,7 @@ def _doubtful_breaks(raw: str) -> Iterator[int]:
             yield escape.start()
 
 
-class _Decoded:
+class _DecodedString:
     """The raw text between two quotes, decoded; its repairs as kind and offset.
 
     A backslash that begins no escape is kept, unless the string also has real escapes. Such a
@@ -161,5 +161,5 @@ def doubtful_in_valid(text: str) -> int | None:
         if first is None and char in "bf" and letters:
             first = escape.start()
     if first is not None and commands > 1:
-        raise caused(first, Cause.BACKSLASH)
+        raise caused(first, RefusalCause.BACKSLASH)
     return first

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from failsoft.events import MAX_ERRORS, ParseErrorType, Repair
 
 
-class Cause(StrEnum):
+class RefusalCause(StrEnum):
     """What is wrong at the place of a refusal, more exactly than the error type says.
 
     The values are the codes of stored errors; EXPECTED words them for models and people.
@@ -39,35 +39,37 @@ class Cause(StrEnum):
 
 
 EXPECTED = {
-    Cause.UNESCAPED_QUOTE: (
+    RefusalCause.UNESCAPED_QUOTE: (
         'one string with one reading; a quote inside a string is written `\\"`, and this one is not'
     ),
-    Cause.UNCLOSED_STRING: (
+    RefusalCause.UNCLOSED_STRING: (
         "one string with one reading; its closing quote is missing, or a quote inside of it "
         'is not written `\\"`'
     ),
-    Cause.BACKSLASH: (
+    RefusalCause.BACKSLASH: (
         "one string with one reading; a backslash inside a string is written `\\\\`, and this "
         "one is not"
     ),
-    Cause.HALF_CHARACTER: "whole characters in this string; it contains half of one",
-    Cause.NOT_FINITE: "a finite number, a string or null; JSON has no NaN and no Infinity",
-    Cause.NUMBER_TOO_LARGE: "a number up to 1.8e308; this one is too large",
-    Cause.TOO_MANY_DIGITS: "a number of at most 4,300 digits; a longer one is written as a string",
-    Cause.LEADING_ZEROS: "a number without leading zeros, or a string",
-    Cause.NUMBER_SEPARATORS: "a number without separators",
-    Cause.MISSING_QUOTES: "quotes around this text",
-    Cause.LEFT_OUT: "every part written out; this stands for something left out",
-    Cause.CALL_MARKUP: (
+    RefusalCause.HALF_CHARACTER: "whole characters in this string; it contains half of one",
+    RefusalCause.NOT_FINITE: "a finite number, a string or null; JSON has no NaN and no Infinity",
+    RefusalCause.NUMBER_TOO_LARGE: "a number up to 1.8e308; this one is too large",
+    RefusalCause.TOO_MANY_DIGITS: (
+        "a number of at most 4,300 digits; a longer one is written as a string"
+    ),
+    RefusalCause.LEADING_ZEROS: "a number without leading zeros, or a string",
+    RefusalCause.NUMBER_SEPARATORS: "a number without separators",
+    RefusalCause.MISSING_QUOTES: "quotes around this text",
+    RefusalCause.LEFT_OUT: "every part written out; this stands for something left out",
+    RefusalCause.CALL_MARKUP: (
         "one JSON object or array; this is a tool call as markup, and a part of it is no answer"
     ),
-    Cause.MALFORMED_CALL: "an answer; the server could not read the model's tool call",
-    Cause.PROGRAM: "one JSON object or array; this is a statement of a program",
-    Cause.EXAMPLE: "an answer; this text announces an example, a format or a template",
-    Cause.MARKDOWN_LIST: "one JSON object or array; this is a Markdown list",
-    Cause.PROSE: "one JSON object or array; this is prose",
-    Cause.ONLY_THINKING: "an answer; there is only thinking",
-    Cause.OPEN_THINKING: "every think block closed before the answer",
+    RefusalCause.MALFORMED_CALL: "an answer; the server could not read the model's tool call",
+    RefusalCause.PROGRAM: "one JSON object or array; this is a statement of a program",
+    RefusalCause.EXAMPLE: "an answer; this text announces an example, a format or a template",
+    RefusalCause.MARKDOWN_LIST: "one JSON object or array; this is a Markdown list",
+    RefusalCause.PROSE: "one JSON object or array; this is prose",
+    RefusalCause.ONLY_THINKING: "an answer; there is only thinking",
+    RefusalCause.OPEN_THINKING: "every think block closed before the answer",
 }
 
 
@@ -75,7 +77,11 @@ class ParseFault(Exception):  # noqa: N818 - a finding about the text, not a pro
     """A text is unreadable at `offset` (code points from 0)."""
 
     def __init__(
-        self, offset: int, expected: str, error_type: ParseErrorType, cause: Cause | None = None
+        self,
+        offset: int,
+        expected: str,
+        error_type: ParseErrorType,
+        cause: RefusalCause | None = None,
     ) -> None:
         """Set what was `expected` at `offset`, and the cause if it is a known one."""
         super().__init__(expected)
@@ -100,7 +106,7 @@ def cut_off(offset: int, expected: str) -> ParseFault:
 
 
 def caused(
-    offset: int, cause: Cause, error_type: ParseErrorType = ParseErrorType.NOT_JSON
+    offset: int, cause: RefusalCause, error_type: ParseErrorType = ParseErrorType.NOT_JSON
 ) -> ParseFault:
     """Return the fault of a known cause, at the first character that is doubtful."""
     return ParseFault(offset, EXPECTED[cause], error_type, cause)

@@ -14,7 +14,7 @@ from failsoft.events import ParseErrorType
 from failsoft.parsing import calls, thinking
 from failsoft.parsing.asides import OPENER, Span, aside_end, is_answer, read_asides
 from failsoft.parsing.candidates import Candidate, read_candidate
-from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, unreadable
+from failsoft.parsing.faults import ParseFault, RefusalCause, RepairLedger, caused, unreadable
 from failsoft.parsing.makers import declines
 from failsoft.parsing.prose import (
     announcement,
@@ -60,7 +60,7 @@ def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> 
         ledger.note(start, "think_block")
     answers = search.calls or search.candidates
     if search.calls and search.candidates:
-        raise caused(search.calls[0].start, Cause.CALL_MARKUP)
+        raise caused(search.calls[0].start, RefusalCause.CALL_MARKUP)
     if not answers:
         answers = _bracketed(search, outside)
     first, last = answers[0], answers[-1]
@@ -117,16 +117,16 @@ def _nothing(outside: str, *, has_thinking: bool) -> ParseFault:
     """Return the fault of a text without any object or array: what it is instead."""
     if _BLANK.fullmatch(outside):
         if has_thinking:
-            return caused(0, Cause.ONLY_THINKING, ParseErrorType.EMPTY_OUTPUT)
+            return caused(0, RefusalCause.ONLY_THINKING, ParseErrorType.EMPTY_OUTPUT)
         return ParseFault(0, "an answer; there is none", ParseErrorType.EMPTY_OUTPUT)
     if declines(outside):
         return refusal()
     markup = calls.call_markup(outside)
     if markup is not None:
-        return caused(markup, Cause.CALL_MARKUP)
+        return caused(markup, RefusalCause.CALL_MARKUP)
     if len(_LIST_ITEM.findall(outside)) > 1:
-        return caused(0, Cause.MARKDOWN_LIST)
-    return caused(0, Cause.PROSE) if _WORDS.search(outside) else unreadable(0, NOTHING)
+        return caused(0, RefusalCause.MARKDOWN_LIST)
+    return caused(0, RefusalCause.PROSE) if _WORDS.search(outside) else unreadable(0, NOTHING)
 
 
 def _is_empty(value: object) -> bool:
@@ -245,7 +245,7 @@ class _Search:
     def _defer(self, fault: ParseFault, at: int) -> int:
         """Return the end of a lone closing mark behind a fault: the text before is thinking."""
         closing = thinking.lone_closing(self.text, at) if self._has_marks else None
-        if closing is None or fault.cause is Cause.OPEN_THINKING:
+        if closing is None or fault.cause is RefusalCause.OPEN_THINKING:
             raise self._declined_before(at) or fault
         self.deferred = self.deferred or fault
         self._forget(closing)

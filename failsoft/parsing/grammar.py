@@ -5,7 +5,7 @@ from typing import Any
 
 from failsoft.events import ParseErrorType
 from failsoft.parsing.closers import Closers
-from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, unreadable
+from failsoft.parsing.faults import ParseFault, RefusalCause, RepairLedger, caused, unreadable
 from failsoft.parsing.scalars import (
     JSON_LITERALS,
     LITERALS,
@@ -48,7 +48,7 @@ class Grammar(Closers):
         """Refuse `"press "}" to close"`: the closer may be inside the last string."""
         quote = self.quote_before(end)
         if quote > at and self.text[at - 1 : at] != self.text[end : end + 1]:
-            raise caused(quote, Cause.UNESCAPED_QUOTE)
+            raise caused(quote, RefusalCause.UNESCAPED_QUOTE)
 
     def _read_container(self, at: int, char: str) -> tuple[Any, int]:
         if char != "{":

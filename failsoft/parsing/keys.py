@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from failsoft.parsing.faults import Cause, ParseFault, caused, cut_off, unreadable
+from failsoft.parsing.faults import ParseFault, RefusalCause, caused, cut_off, unreadable
 from failsoft.parsing.scalars import (
     BARE,
     BARE_KEY,
@@ -64,7 +64,7 @@ class Keys(Strings):
             start -= 1
         if start == at - 1:
             return unreadable(at, expected)
-        return caused(start, Cause.NUMBER_SEPARATORS)
+        return caused(start, RefusalCause.NUMBER_SEPARATORS)
 
     def _read_quoted_key(self, at: int) -> tuple[str, int, bool]:
         """Return a quoted key, the offset after it, and whether it has both quotes."""
@@ -73,7 +73,7 @@ class Keys(Strings):
         if close >= 0 and char in Role.KEY.value:
             raw = self.text[at + 1 : close]
             if _is_two(raw) or ("\n" in raw and _MARKS.search(raw)):
-                raise caused(at, Cause.UNESCAPED_QUOTE)
+                raise caused(at, RefusalCause.UNESCAPED_QUOTE)
             return self.take_string(at, close), close + 1, True
         unclosed = _CLOSING_LOST.match(self.text, at + 1)
         if unclosed is not None and (close < 0 or unclosed.end() < close):
@@ -84,7 +84,7 @@ class Keys(Strings):
         if char and not self._may_follow_key(close + 1, char):
             # Quotes inside a key are never intended, even in pairs.
             self.find_close(at, close, Role.KEY)
-            raise caused(close, Cause.UNESCAPED_QUOTE)
+            raise caused(close, RefusalCause.UNESCAPED_QUOTE)
         return self.take_string(at, close), close + 1, True
 
     def _may_follow_key(self, at: int, char: str) -> bool:
@@ -129,12 +129,15 @@ _EXPECTED_VALUE = "a value: an object, an array, a string, a number, true, false
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[ '’\u00a0\u202f][0-9]{3})+(?![\w.])")
 # Tokens that are no value, by what is wrong with them.
 _FORMS = (
-    (Cause.NOT_FINITE, re.compile(r"(?i:[+-]?(?:nan|inf|infinity))")),
-    (Cause.LEADING_ZEROS, re.compile(r"[+-]?0[0-9]+(?:\.[0-9]*)?")),
-    (Cause.TOO_MANY_DIGITS, re.compile(rf"[+-]?[0-9.]{{{MAX_DIGITS},}}(?:[eE][+-]?[0-9]+)?")),
-    (Cause.NUMBER_TOO_LARGE, re.compile(r"[+-]?[0-9]+\.?[0-9]*(?:[eE]\+?[0-9]+)?")),
-    (Cause.LEFT_OUT, re.compile(r"(?:\.{2,}|…)+")),
-    (Cause.MISSING_QUOTES, re.compile(r"(?!(?i:undefined\Z))[^\W\d][\w.@/-]*")),
+    (RefusalCause.NOT_FINITE, re.compile(r"(?i:[+-]?(?:nan|inf|infinity))")),
+    (RefusalCause.LEADING_ZEROS, re.compile(r"[+-]?0[0-9]+(?:\.[0-9]*)?")),
+    (
+        RefusalCause.TOO_MANY_DIGITS,
+        re.compile(rf"[+-]?[0-9.]{{{MAX_DIGITS},}}(?:[eE][+-]?[0-9]+)?"),
+    ),
+    (RefusalCause.NUMBER_TOO_LARGE, re.compile(r"[+-]?[0-9]+\.?[0-9]*(?:[eE]\+?[0-9]+)?")),
+    (RefusalCause.LEFT_OUT, re.compile(r"(?:\.{2,}|…)+")),
+    (RefusalCause.MISSING_QUOTES, re.compile(r"(?!(?i:undefined\Z))[^\W\d][\w.@/-]*")),
 )
 _BEHIND_WORD = frozenset({",", ";", "]", "}", ")", ""})
 
@@ -157,7 +160,7 @@ class Bare(Keys):
         if scalar.is_number:
             self._refuse_grouped(at, end, role)
         elif scalar.is_word and not self._stands_alone_as_word(end, role):
-            raise caused(at, Cause.MISSING_QUOTES)
+            raise caused(at, RefusalCause.MISSING_QUOTES)
         if scalar.kind is not None:
             self.ledger.note(at, scalar.kind)
         return scalar.value, end
@@ -183,19 +186,19 @@ class Bare(Keys):
         """Return the fault of a bare token, with what is wrong with it."""
         forms = _FORMS if scalar is None else _FORMS[-1:]
         cause = next((cause for cause, form in forms if form.fullmatch(token)), None)
-        if cause is Cause.LEADING_ZEROS and len(token) > MAX_DIGITS:
-            cause = Cause.TOO_MANY_DIGITS
+        if cause is RefusalCause.LEADING_ZEROS and len(token) > MAX_DIGITS:
+            cause = RefusalCause.TOO_MANY_DIGITS
         fault = self.not_readable(at, _EXPECTED_VALUE)
         return fault if cause is None or fault.cause is not None else caused(at, cause)
 
     def _refuse_grouped(self, at: int, end: int, role: Role) -> None:
         """Refuse thousands separators and decimal commas: `1,234` may be one number or two."""
         if _GROUPED.match(self.text, at):
-            raise caused(at, Cause.NUMBER_SEPARATORS)
+            raise caused(at, RefusalCause.NUMBER_SEPARATORS)
         if role is Role.MEMBER and self.text[end : end + 1] == ",":
             following = self.text[end + 1 : end + 2]
             if following.isdigit() and not self.begins_key(end + 1):
-                raise caused(at, Cause.NUMBER_SEPARATORS)
+                raise caused(at, RefusalCause.NUMBER_SEPARATORS)
 
     def _stands_alone_as_word(self, end: int, role: Role) -> bool:
         at, char = self.glance(end)

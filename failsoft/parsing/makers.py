@@ -14,7 +14,7 @@ MAKERS: dict[str, Any] = tomllib.loads(
 )
 
 
-class Ending(StrEnum):
+class FinishClass(StrEnum):
     """Why the generation of an answer ended, whatever its maker calls it."""
 
     STOP = "stop"
@@ -32,24 +32,26 @@ class Ending(StrEnum):
 
 
 # The answer may end too early.
-CUT = frozenset({Ending.LENGTH, Ending.INTERRUPTED})
+CUT = frozenset({FinishClass.LENGTH, FinishClass.INTERRUPTED})
 # An interrupted stream reports this reason.
 STREAM_CUT = "stream_cut"
 _ENUM_PREFIX = re.compile(r"(?:finish|stop)_?reason[._]")
 _ENDINGS = {
     reason: ending
     for row in MAKERS["finish_reasons"]
-    for ending in Ending
+    for ending in FinishClass
     for reason in row.get(ending.value, ())
 }
 
 
-def ending_of(reason: str | None) -> Ending | None:
+def ending_of(reason: str | None) -> FinishClass | None:
     """Return the class of a finish reason of any maker; None without a reason."""
     if reason is None or not reason.strip():
         return None
     name = reason.strip().lower().replace("-", "_").replace(" ", "_")
-    return _ENDINGS.get(name) or _ENDINGS.get(_ENUM_PREFIX.sub("", name, count=1), Ending.OTHER)
+    return _ENDINGS.get(name) or _ENDINGS.get(
+        _ENUM_PREFIX.sub("", name, count=1), FinishClass.OTHER
+    )
 
 
 def phrases(column: str, *, instead: str = "") -> str:

@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from failsoft.events import ParseErrorType
-from failsoft.parsing.faults import Cause, ParseFault, caused
+from failsoft.parsing.faults import ParseFault, RefusalCause, caused
 from failsoft.parsing.makers import FIRST_SENTENCES, MAKERS, phrases
 
 _DECLINES = re.compile(phrases("declines"))
@@ -32,7 +32,7 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
         raise refusal()
     disclaimed = _DISCLAIMS.search(tail)
     if disclaimed is not None:
-        raise caused(end + disclaimed.start(), Cause.EXAMPLE)
+        raise caused(end + disclaimed.start(), RefusalCause.EXAMPLE)
 
 
 def announcement(text: str, begin: int, start: int) -> ParseFault | None:
@@ -47,7 +47,7 @@ def announcement(text: str, begin: int, start: int) -> ParseFault | None:
     if declined is not None and (example or not _DELIVERS.search(head, declined.end())):
         return refusal()
     if example is not None:
-        return caused(start - len(head) + example.start(), Cause.EXAMPLE)
+        return caused(start - len(head) + example.start(), RefusalCause.EXAMPLE)
     return None
 
 
@@ -90,7 +90,7 @@ def check_program(text: str, start: int, end: int) -> None:
         statements.append(_IN_FENCE.search(text, end, fence.start()))
     places = [statement.start() for statement in statements if statement is not None]
     if places:
-        raise caused(min(places), Cause.PROGRAM)
+        raise caused(min(places), RefusalCause.PROGRAM)
 
 
 _ELEMENT = re.compile(
@@ -110,11 +110,11 @@ def check_elements(text: str, start: int, end: int) -> None:
         return
     name, attributes = element[1].lower(), element[2] or ""
     if name in _PARAMETERS or attributes.startswith("=") or "name=" in attributes:
-        raise caused(element.start(), Cause.CALL_MARKUP)
+        raise caused(element.start(), RefusalCause.CALL_MARKUP)
     for window in ((0, start), (end, len(text))):
         for leaf in _LEAF.finditer(text, *window):
             if leaf[1].lower() not in _REMARKS:
-                raise caused(leaf.start(), Cause.CALL_MARKUP)
+                raise caused(leaf.start(), RefusalCause.CALL_MARKUP)
 
 
 _CALLED = re.compile(r"([\w$.]{1,80})\s*\(\s*\Z")

@@ -2,7 +2,7 @@
 
 import re
 
-from failsoft.parsing.faults import Cause, RepairLedger, caused, cut_off, unreadable
+from failsoft.parsing.faults import RefusalCause, RepairLedger, caused, cut_off, unreadable
 from failsoft.parsing.scalars import FULL_WIDTH, ODD_SPACES, SPACE
 from failsoft.parsing.thinking import block_at
 
@@ -120,7 +120,7 @@ class Scanner:
             self.ledger.note(at, "think_block")
             return
         if is_elision(self.text[at:end]):
-            raise caused(at, Cause.LEFT_OUT)
+            raise caused(at, RefusalCause.LEFT_OUT)
         if self.text.count('"', at, end) % 2 and _ENDS_STRING.search(self.text, at, end):
             raise unreadable(at, "a value; this comment may be a string without its opening quote")
         self.ledger.note(at, "comment")

@@ -4,7 +4,14 @@ import re
 from enum import Enum
 
 from failsoft.parsing.escapes import Escapes
-from failsoft.parsing.faults import Cause, ParseFault, RepairLedger, caused, cut_off, unreadable
+from failsoft.parsing.faults import (
+    ParseFault,
+    RefusalCause,
+    RepairLedger,
+    caused,
+    cut_off,
+    unreadable,
+)
 from failsoft.parsing.scalars import (
     BARE,
     BARE_KEY,
@@ -159,8 +166,8 @@ class Strings(Scanner):
         is_inner = next_at == close + 1 or self.text[close - 1].isspace()
         if is_half or is_inner or char == ":":
             if _SWALLOWED.search(self.text, max(at + 1, close - 200), close):
-                return caused(at, Cause.UNCLOSED_STRING)
-            return caused(close, Cause.UNESCAPED_QUOTE)
+                return caused(at, RefusalCause.UNCLOSED_STRING)
+            return caused(close, RefusalCause.UNESCAPED_QUOTE)
         return unreadable(next_at, "a comma or a closing bracket behind this string")
 
     def _plain_next(self, at: int) -> str:
@@ -242,14 +249,14 @@ class Strings(Scanner):
         marks = _SMART if self.text[at] in "“„" else _SMART_SINGLE
         later = marks.search(self.text, close + 1)
         if later is not None and later[0] in "”’":
-            raise caused(close, Cause.UNESCAPED_QUOTE)
+            raise caused(close, RefusalCause.UNESCAPED_QUOTE)
 
     def _read_triple(self, at: int, quote: str, role: Role) -> tuple[str, int]:
         close = find_unescaped(_CLOSING_TRIPLE[quote], self.text, at + 3)
         if close < 0:
             raise cut_off(at, "the closing quotes of this string")
         if self.glance(close + 3)[1] not in role.value:
-            raise caused(close, Cause.UNESCAPED_QUOTE)
+            raise caused(close, RefusalCause.UNESCAPED_QUOTE)
         self.ledger.note(at, "triple_quotes")
         return self._decode(self.text[at + 3 : close], at, at + 3), close + 3
 

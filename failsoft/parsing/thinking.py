@@ -3,7 +3,7 @@
 import re
 
 from failsoft.events import ParseErrorType
-from failsoft.parsing.faults import Cause, ParseFault, caused
+from failsoft.parsing.faults import ParseFault, RefusalCause, caused
 from failsoft.parsing.makers import MAKERS
 
 _ROWS = MAKERS["thinking"]
@@ -45,7 +45,7 @@ def block_at(text: str, at: int) -> int | None:
 
 def unclosed() -> ParseFault:
     """Return the fault of an answer that ends inside a block of thinking."""
-    return caused(0, Cause.OPEN_THINKING, ParseErrorType.TRUNCATED)
+    return caused(0, RefusalCause.OPEN_THINKING, ParseErrorType.TRUNCATED)
 
 
 def lone_closing(text: str, at: int) -> int | None:

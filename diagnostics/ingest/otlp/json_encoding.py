@@ -39,7 +39,7 @@ ERROR_CODES = (2, "STATUS_CODE_ERROR")
 NUMBERS_IN_WORDS = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
 
 
-class Signal(NamedTuple):
+class OtlpSignal(NamedTuple):
     """The names of the levels of a request, and the address of such requests."""
 
     outer: str
@@ -48,8 +48,8 @@ class Signal(NamedTuple):
     address: str
 
 
-TRACES = Signal("resource_spans", "scope_spans", "spans", "spans belong at /v1/traces")
-LOGS = Signal("resource_logs", "scope_logs", "log_records", "log records belong at /v1/logs")
+TRACES = OtlpSignal("resource_spans", "scope_spans", "spans", "spans belong at /v1/traces")
+LOGS = OtlpSignal("resource_logs", "scope_logs", "log_records", "log records belong at /v1/logs")
 
 
 def read_spans(body: bytes) -> Iterator[Span | UnreadItem]:
@@ -87,7 +87,7 @@ def _identity(message: "JsonMessage") -> "JsonMessage":
     return message
 
 
-def _misplaced(document: object, expected: Signal, other: Signal) -> Iterator[UnreadItem]:
+def _misplaced(document: object, expected: OtlpSignal, other: OtlpSignal) -> Iterator[UnreadItem]:
     """Yield what was sent to the wrong address, or under names that no request has."""
     for _, items in _groups(document, MAX_ITEMS, other):
         yield from (UnreadItem(other.address) for _ in items)
@@ -111,7 +111,7 @@ def _parse(body: bytes) -> object:
     return document
 
 
-def _groups(document: object, limit: int | None, signal: Signal) -> Groups:
+def _groups(document: object, limit: int | None, signal: OtlpSignal) -> Groups:
     count = 0
     for resources in getattr(_object(document, None), signal.outer):
         items = list(_items_in(resources, signal.middle, signal.inner))

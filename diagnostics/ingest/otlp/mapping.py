@@ -42,7 +42,7 @@ from failsoft.events import (
 )
 from failsoft.identifiers import EPOCH, uuid7
 from failsoft.parsing.calls import call_markup
-from failsoft.parsing.makers import CUT, Ending, ending_of
+from failsoft.parsing.makers import CUT, FinishClass, ending_of
 
 OTHER = "_OTHER"
 # Errors of clients after the model has answered.
@@ -114,7 +114,7 @@ def parse_error(name: str | None) -> ParseErrorType | None:
 
 
 # The endings whose answer is unusable, whatever it says.
-UNUSABLE = frozenset({Ending.BLOCK, Ending.MALFORMED})
+UNUSABLE = frozenset({FinishClass.BLOCK, FinishClass.MALFORMED})
 DEFAULT_NODE = "chat"
 CALL = "call"
 ANSWER = "answer"
@@ -203,7 +203,7 @@ class Draft:
         return self.answer.is_known or self.has_failed
 
     @property
-    def ending(self) -> Ending | None:
+    def ending(self) -> FinishClass | None:
         """The class of the reason why the model stopped."""
         return ending_of(self.verdict_reason)
 
@@ -269,7 +269,7 @@ def draft_span(span: Span) -> list[Draft]:
 def known_answer(call: ModelCall) -> Answer:
     """Return the answer; an empty one after a tool call was omitted from the telemetry."""
     answer = call.answer or Answer()
-    is_called = ending_of(call.finish_reason) is Ending.TOOL_CALLS
+    is_called = ending_of(call.finish_reason) is FinishClass.TOOL_CALLS
     is_empty = not answer.calls and not (answer.text or "").strip()
     return Answer() if is_called and is_empty else answer
 

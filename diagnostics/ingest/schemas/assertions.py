@@ -123,7 +123,7 @@ def _type_names(argument: object) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-class Options:
+class HashedOptions:
     """The values of `enum`, or the one of `const`."""
 
     def __init__(self, options: list[Any]) -> None:
@@ -138,10 +138,10 @@ class Options:
         return case_hint(value, self._folded)
 
 
-def _options(argument: object) -> Options:
+def _options(argument: object) -> HashedOptions:
     if not isinstance(argument, list) or not argument:
         raise BadArgumentError("a list with at least one value")
-    return Options(argument)
+    return HashedOptions(argument)
 
 
 def _number(argument: Any) -> float:  # noqa: ANN401 - any JSON
@@ -192,7 +192,7 @@ def _comparing(value: Any, _operand: object) -> int:  # noqa: ANN401 - any JSON
     return parts_of(value)
 
 
-def _among(read: Callable[[Any], Options], expectation: str) -> Assertion:
+def _among(read: Callable[[Any], HashedOptions], expectation: str) -> Assertion:
     return Assertion(
         read,
         None,
@@ -216,7 +216,7 @@ ASSERTIONS: Mapping[str, Assertion] = {
         hint=lambda value, _names: f", got {type_of(value)}",
     ),
     "enum": _among(_options, "one of {}"),
-    "const": _among(lambda argument: Options([argument]), "{}"),
+    "const": _among(lambda argument: HashedOptions([argument]), "{}"),
     "minimum": Assertion(_number, "number", operator.ge, "at least {}"),
     "maximum": Assertion(_number, "number", operator.le, "at most {}"),
     "exclusiveMinimum": Assertion(_number, "number", operator.gt, "more than {}"),

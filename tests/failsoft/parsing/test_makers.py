@@ -5,7 +5,7 @@ import pytest
 from failsoft.events import ParseErrorType
 from failsoft.parsing import Recovered, RefusedAnswer, recover
 from failsoft.parsing.calls import call_markup
-from failsoft.parsing.makers import MAKERS, Ending, declines, ending_of
+from failsoft.parsing.makers import MAKERS, FinishClass, declines, ending_of
 
 DOCUMENT = '{"city": "Bergen"}'
 
@@ -15,8 +15,8 @@ def test_every_reason_has_one_class_whoever_uses_it() -> None:
     for row in MAKERS["finish_reasons"]:
         for name, reasons in row.items():
             for reason in reasons if name != "maker" else ():
-                classes.setdefault(reason, set()).add(Ending(name))
-                assert ending_of(reason) is Ending(name)
+                classes.setdefault(reason, set()).add(FinishClass(name))
+                assert ending_of(reason) is FinishClass(name)
     assert not {reason: found for reason, found in classes.items() if len(found) > 1}
 
 
@@ -25,17 +25,17 @@ def test_every_reason_has_one_class_whoever_uses_it() -> None:
     [
         (None, None),
         ("", None),
-        ("Stop", Ending.STOP),
-        ("tool-calls", Ending.TOOL_CALLS),
-        ("FINISH_REASON_MAX_TOKENS", Ending.LENGTH),
-        ("FinishReason.PROHIBITED_CONTENT", Ending.BLOCK),
-        ("StopReason.guardrail_intervened", Ending.BLOCK),
-        ("MALFORMED_FUNCTION_CALL", Ending.MALFORMED),
-        ("USER_CANCEL", Ending.INTERRUPTED),
-        ("a reason of next year", Ending.OTHER),
+        ("Stop", FinishClass.STOP),
+        ("tool-calls", FinishClass.TOOL_CALLS),
+        ("FINISH_REASON_MAX_TOKENS", FinishClass.LENGTH),
+        ("FinishReason.PROHIBITED_CONTENT", FinishClass.BLOCK),
+        ("StopReason.guardrail_intervened", FinishClass.BLOCK),
+        ("MALFORMED_FUNCTION_CALL", FinishClass.MALFORMED),
+        ("USER_CANCEL", FinishClass.INTERRUPTED),
+        ("a reason of next year", FinishClass.OTHER),
     ],
 )
-def test_a_reason_is_read_in_any_spelling(reason: str | None, ending: Ending | None) -> None:
+def test_a_reason_is_read_in_any_spelling(reason: str | None, ending: FinishClass | None) -> None:
     assert ending_of(reason) is ending
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from agents.fix_patterns.kinds import CODES
 from failsoft.events import ParseErrorType
-from failsoft.parsing.faults import Cause
+from failsoft.parsing.faults import RefusalCause
 from failsoft.retry.answers import (
     Misunderstood,
     PlannerSchema,
@@ -107,7 +107,7 @@ def test_s1_9_there_is_always_a_mistake_to_avoid(
 
 def test_s1_9_every_code_of_ours_has_a_line_of_its_own() -> None:
     others = mistakes_in(ParseErrorType.OTHER, ["a_code_of_tomorrow"])
-    for code in (*CODES, *Cause):
+    for code in (*CODES, *RefusalCause):
         assert mistakes_in(ParseErrorType.SCHEMA_INVALID, [code]) != others, code
 
 
