@@ -71,7 +71,7 @@ class Result:
 
 def steps_alone() -> list[Step]:
     """Return the steps that use both cores."""
-    return [_target("test", 14), _target("test-model", 5)]
+    return [_target("test", 18), _target("test-model", 5)]
 
 
 def steps_beside() -> list[Step]:
@@ -80,15 +80,15 @@ def steps_beside() -> list[Step]:
     families, pythons = names_of_families(), list(interpreters())
     chosen = [families[(2 * turn + number) % len(families)] for number in range(2)]
     steps = [
-        _target("test-browser", 12),
-        _target("test-faults", 11),
-        _target("check", 5),
-        _target("test-docs", 7),
-        _target("test-integrations", 6, f"FAMILIES={' '.join(chosen)}"),
+        _target("test-browser", 22),
+        _target("test-faults", 15),
+        _target("check", 6),
+        _target("test-docs", 10),
+        _target("test-integrations", 8, f"FAMILIES={' '.join(chosen)}"),
     ]
     if pythons:
         version = ".".join(map(str, pythons[turn % len(pythons)]))
-        steps.append(_target("test-pythons", 5, f"ARGS=--only {version}"))
+        steps.append(_target("test-pythons", 6, f"ARGS=--only {version}"))
     if servers := dict(_servers()):
         steps.append(_target("test-services", 4, **servers))
     return steps

@@ -78,4 +78,7 @@ def test_endings_of_several_runs_are_added_up() -> None:
 
 
 def test_the_limits_of_all_steps_leave_time_for_repetitions() -> None:
-    assert sum(step.minutes for step in [*steps_alone(), *steps_beside()]) <= 70
+    alone = [step.minutes for step in steps_alone()]
+    beside = [step.minutes for step in steps_beside()]
+    # The longest that two lanes can take: half of the sum, and half of the step that ends last.
+    assert sum(alone) + (sum(beside) + max(beside)) / 2 <= 70
