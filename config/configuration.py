@@ -103,6 +103,16 @@ def _http(value: str) -> str:
     return value.rstrip("/")
 
 
+def _origin(value: str) -> str:
+    parts = urlsplit(_http(value))
+    if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError(
+            f"must end after the host and port, as in {parts.scheme}://{parts.hostname}:"
+            " pages and API are served at the root of a host, never below a path"
+        )
+    return parts.geturl()
+
+
 def _ping(value: str) -> str:
     # Unchanged: a trailing slash may matter to the receiver.
     if value and urlsplit(value).scheme not in {"http", "https"}:
@@ -168,6 +178,7 @@ def _servers(value: dict[str, Any]) -> dict[str, Any]:
 DatabaseAddress = Annotated[str, AfterValidator(_postgresql)]
 BrokerAddress = Annotated[str, AfterValidator(_broker)]
 HttpAddress = Annotated[str, AfterValidator(_http)]
+HttpOrigin = Annotated[str, AfterValidator(_origin)]
 Commands = Annotated[dict[str, list[str]], AfterValidator(_commands)]
 RetryPolicy = Annotated[dict[str, Any], AfterValidator(_retry)]
 Words = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
@@ -184,7 +195,7 @@ class Configuration(BaseSettings):
     broker_url: BrokerAddress = Field(default="", validation_alias="broker_url")
     secret_key: Annotated[SecretStr, AfterValidator(_long)] = SecretStr("")
     working_key: Annotated[SecretStr, AfterValidator(_key)] = SecretStr("")
-    base_url: HttpAddress = "http://127.0.0.1:8000"
+    base_url: HttpOrigin = "http://127.0.0.1:8000"
     allowed_hosts: Words = []
     data_dir: Path = Path(".local")
     debug: bool = False

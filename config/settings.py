@@ -62,6 +62,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.proxy.ProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.ingest_middleware.IngestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -5,18 +5,22 @@ Programs are answered in their own form: JSON under the API, a line of text at /
 
 import secrets
 import sys
+from collections.abc import Mapping
 
 import structlog
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from diagnostics.rest.faults import DATABASE_FAULTS, RETRY_SECONDS, StorageUnavailableError
+from diagnostics.web.addressing import AddressMismatch, foreign_origin
 
 log = structlog.get_logger(__name__)
 
 FOR_PROGRAMS = ("/api/v1/", "/v1/")
 METRICS = "/metrics"
+READINESS = "/readyz"
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -62,10 +66,43 @@ def too_many(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer 403 to a form without a fresh token."""
+    """Answer 403 to a form without a fresh token, or from a page at another address."""
+    origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
+    if origin and origin not in _own_origins(request):
+        return report_mismatch(request, foreign_origin(origin, settings.FAILSOFT_BASE_URL), 403)
     error_id = make_id()
     log.warning("form_refused", error_id=error_id, reason=reason)
     return render(request, "403_csrf.html", {"error_id": error_id}, status=403)
+
+
+def _own_origins(request: HttpRequest) -> set[str]:
+    return {f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS}
+
+
+def _origin_of(address: str) -> str:
+    """Return scheme and host of an address; empty if it has none."""
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}" if rest else ""
+
+
+def report_mismatch(
+    request: HttpRequest, mismatch: AddressMismatch, status: int = 400
+) -> HttpResponse:
+    """Answer which header and which setting do not fit; the log has the same."""
+    error_id = make_id()
+    log.warning(
+        "request_does_not_fit_settings",
+        error_id=error_id,
+        path=request.path_info,
+        code=mismatch.code,
+        setting=mismatch.setting,
+        detail=str(mismatch),
+    )
+    if request.path_info.startswith(FOR_PROGRAMS):
+        return JsonResponse({"detail": str(mismatch), "code": mismatch.code}, status=status)
+    if request.path_info in (METRICS, READINESS):
+        return HttpResponse(f"{mismatch}\n", status=status, content_type="text/plain")
+    return _bare("400_address.html", status, {"mismatch": mismatch, "error_id": error_id})
 
 
 def make_id() -> str:
@@ -93,7 +130,7 @@ def _unavailable(request: HttpRequest, error_id: str) -> HttpResponse:
     return answer
 
 
-def _bare(template: str, status: int, context: dict[str, str]) -> HttpResponse:
+def _bare(template: str, status: int, context: Mapping[str, object]) -> HttpResponse:
     """Answer without the request: neither session nor member may be readable now."""
     return HttpResponse(render_to_string(template, context), status=status)
 

@@ -39,6 +39,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     [
         ("FAILSOFT_BASE_URL", "failsoft.example.org", "must be an http://"),
         ("FAILSOFT_BASE_URL", "ftp://example.org", "must be an http://"),
+        ("FAILSOFT_BASE_URL", "https://example.org/failsoft", "never below a path"),
+        ("FAILSOFT_BASE_URL", "https://example.org?x=1", "never below a path"),
         ("FAILSOFT_WORKING_KEY", "c2hvcnQ=", "must be base64 of 32"),
         ("FAILSOFT_WORKING_KEY", "not base64!", "must be base64 of 32"),
         ("FAILSOFT_SECRET_KEY", "short", "at least 32 characters"),

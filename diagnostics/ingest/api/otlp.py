@@ -149,7 +149,7 @@ class OtlpView(KeyedView):
             answer.headers["Retry-After"] = RETRY_SECONDS
         if code == status.HTTP_429_TOO_MANY_REQUESTS:
             code = status.HTTP_503_SERVICE_UNAVAILABLE
-        response = _refusal(self.request._request, code, message)
+        response = refuse(self.request._request, code, message)
         for name in KEPT_HEADERS:
             if name in answer.headers:
                 response.headers[name] = answer.headers[name]
@@ -231,7 +231,8 @@ def media_type_of(request: HttpRequest) -> str:
     return kind.strip().lower()
 
 
-def _refusal(request: HttpRequest, code: int, message: str) -> HttpResponse:
+def refuse(request: HttpRequest, code: int, message: str) -> HttpResponse:
+    """Return a Status with the message, in the encoding of the request."""
     rpc_code = RPC_CODES.get(code, RPC_UNKNOWN)
     if media_type_of(request) == PROTOBUF_TYPE:
         packed = Status(code=rpc_code, message=message).SerializeToString()
