@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from diagnostics.rest.array_items import split_array
 from failsoft.events import PostedEvent, describe_errors
 from failsoft.json_values import JSON, MAX_INTEGER, clean_json, mend_surrogates
 from failsoft.parsing.strict import JsonTextError, parse_json
@@ -82,16 +83,14 @@ def read_items(body: bytes) -> Sequence[BatchItem]:
     """Parse a JSON array of at most 1,000 items, one object, or JSON lines sent as JSON.
 
     What is not JSON, duplicate keys included, is refused with line and column (1-based, in
-    characters); lone surrogates become U+FFFD. NaN and infinities are left to the check of
-    their item.
+    characters), in an array only the item, or the rest if nothing says where the next item
+    begins. Lone surrogates become U+FFFD. NaN and infinities are left to the check of their item.
     """
     try:
         value = _parse(body)
-    except JsonTextError:
+    except JsonTextError as error:
         # Fluent Bit sends lines with the content type of an array.
-        if not _has_lines(body):
-            raise
-        return read_lines(body)
+        return read_lines(body) if _has_lines(body) else _read_by_item(body, error)
     if isinstance(value, dict):
         return [value]
     if not isinstance(value, list):
@@ -103,6 +102,17 @@ def read_items(body: bytes) -> Sequence[BatchItem]:
 def _has_lines(body: bytes) -> bool:
     """Whether the first line and another one begin like objects; only one of a document does."""
     return body.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{") and b"\n{" in body
+
+
+def _read_by_item(body: bytes, error: JsonTextError) -> Sequence[BatchItem]:
+    """Return the items of an array, each read by itself; raises `error` if none is an object."""
+    text = mend_surrogates(body.removeprefix(BYTE_ORDER_MARK)).decode("utf-8", "replace")
+    parts = list(islice(split_array(text), MAX_EVENTS + 1))
+    _check_count(len(parts))
+    items = [_read_part(p.text.encode(), p.line, p.column, p.lead) for p in parts]
+    if not any(isinstance(item, dict) for item in items):
+        raise error
+    return items
 
 
 def read_object(body: bytes) -> dict[str, JSON]:
@@ -120,15 +130,16 @@ def read_lines(body: bytes) -> Sequence[BatchItem]:
     non_empty = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     numbered_lines = list(islice(non_empty, MAX_EVENTS + 1))
     _check_count(len(numbered_lines))
-    return [_read_line(line.removesuffix(b"\n"), number) for number, line in numbered_lines]
+    return [_read_part(line.removesuffix(b"\n"), number) for number, line in numbered_lines]
 
 
-def _read_line(line: bytes, number: int) -> BatchItem:
+def _read_part(part: bytes, line: int, column: int = 1, lead: str = "") -> BatchItem:
     try:
-        return _parse(line, number)
+        return _parse(lead.encode() + part, line, column - len(lead))
     except JsonTextError as error:
-        fault = {"path": "", "code": error.code, "message": str(error)}
-        return RefusedItem(None, [fault], line.decode("utf-8", "replace"))
+        message = f"{error}; nothing after it was read" if lead else str(error)
+        fault = {"path": "", "code": error.code, "message": message}
+        return RefusedItem(None, [fault], part.decode("utf-8", "replace"))
 
 
 def read_events(items: Sequence[BatchItem], body: bytes) -> list[PostedEvent | RefusedItem]:
@@ -195,14 +206,15 @@ def _check_keys(body: bytes) -> None:
         raise TooLargeError(f"at most {MAX_KEYS} keys in a request")
 
 
-def _parse(body: bytes, number: int = 1) -> JSON:
-    """Parse the body, or the line with this number."""
+def _parse(body: bytes, line: int = 1, column: int = 1) -> JSON:
+    """Parse the body, or a part of it that begins at this line and column."""
     _check_keys(body)
     text = mend_surrogates(body)
     try:
         return _parse_numbers(text)
     except JsonTextError as error:
-        error.line += number - 1
+        error.column += column - 1 if error.line == 1 else 0
+        error.line += line - 1
         raise
 
 

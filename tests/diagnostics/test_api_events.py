@@ -153,6 +153,18 @@ def test_a_body_that_is_not_json_is_located(
     assert column is None or fault["column"] == column
 
 
+def test_an_array_with_a_syntax_error_costs_what_follows_it(post: Post, project: Project) -> None:
+    body = json.dumps([wire_event(), succeeded()])[:-1].encode() + b',\n{"name": nothing}]'
+    answer = post(body)
+    assert answer.status_code == 207
+    told = answer.json()
+    assert (told["accepted"], told["rejected"]) == (2, 1)
+    (result,) = told["results"]
+    assert (result["index"], result["status"]) == (2, "invalid")
+    assert result["errors"][0]["message"].startswith("line 2, column 11: this is not JSON")
+    assert rejects_of(project.pk).get().head == '{"name": nothing}]'
+
+
 def lines_of(*lines: bytes | dict[str, Any]) -> bytes:
     return b"\n".join(
         line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines

@@ -19,7 +19,7 @@ from diagnostics.rest.batches import (
 )
 from failsoft.events import PostedEvent
 from failsoft.json_values import JSON
-from failsoft.parsing.strict import JsonTextError
+from failsoft.parsing.strict import JsonTextError, parse_json
 from tests.diagnostics.builders import wire_event
 
 FAULTS = (WrongShapeError, TooLargeError, JsonTextError)
@@ -95,3 +95,71 @@ def test_more_keys_than_memory_should_hold_are_refused() -> None:
 def test_keys_inside_of_texts_do_not_count_as_keys() -> None:
     written = json.dumps({"a": 1}) * 150_000
     assert read_items(json.dumps([{"text": written}]).encode()) == [{"text": written}]
+
+
+A, B = '{"a": 1}', '{"b": 2}'
+
+
+def located(item: object) -> tuple[str, str]:
+    assert isinstance(item, RefusedItem)
+    (fault,) = item.errors
+    return fault["code"], fault["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        (f'[{A},\n{B},\n {{"c": }}, {A}]', [1, 2]),
+        (f"[{A}, {B} {A}]", [1, 2]),
+        (f"[{A}, {B},]", [1, 2]),
+        (f"[{A}, {B}", [1, 2]),
+        (f"[{A}, {B}] x", [1, 2]),
+        (f'[{A},\n{{"😀": 3}},\n{{"c": "\n"}}]', [1, 3]),
+        (f"\ufeff [{A},{B},\n\n   {{c: 1}}]", [1, 2]),
+    ],
+    ids=["value", "comma", "trailing comma", "cut off", "after it", "line break", "key"],
+)
+def test_items_before_a_syntax_error_are_read_and_the_error_is_located(
+    text: str, items: list[int]
+) -> None:
+    *read, rest = read_items(text.encode())
+    assert [next(iter(i.values())) for i in read if isinstance(i, dict)] == items
+    assert len(read) == len(items)
+    with pytest.raises(JsonTextError) as of_whole:
+        parse_json(text.encode())
+    assert located(rest) == ("not_json", f"{of_whole.value}; nothing after it was read")
+
+
+def test_an_item_that_only_strict_readers_refuse_costs_itself() -> None:
+    deep = "[" * 300 + "]" * 300
+    body = f'[{A},\n {{"a": 1, "a": 2}}, {deep}, {B}, NaN]'.encode()
+    first, twice, too_deep, second, _ = read_items(body)
+    assert (first, second) == ({"a": 1}, {"b": 2})
+    with pytest.raises(JsonTextError) as of_whole:
+        parse_json(body)
+    assert located(twice) == ("duplicate_key", str(of_whole.value))
+    assert located(too_deep)[0] == "too_deep"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[", b"[{", b"hello", b"[x, 1]", b'["a", 1, x]', b'[{"a": 1, "a": 2}]']
+)
+def test_a_body_without_an_object_before_its_error_is_refused_whole(body: bytes) -> None:
+    with pytest.raises(JsonTextError):
+        read_items(body)
+
+
+def test_a_broken_array_of_too_many_items_is_too_large() -> None:
+    with pytest.raises(TooLargeError):
+        read_items(b"[" + b"{}," * 1_001 + b"x]")
+
+
+@given(st.lists(values, min_size=1, max_size=5), st.integers(1, 200))
+def test_no_item_is_read_otherwise_because_the_array_is_cut_off(
+    items: list[JSON], kept: int
+) -> None:
+    text = json.dumps(items)
+    with suppress(*FAULTS):
+        whole, cut = read_items(text.encode()), read_items(text[:kept].encode())
+        complete = [item for item in cut if not isinstance(item, RefusedItem)]
+        assert repr(complete) == repr(list(whole)[: len(complete)])
