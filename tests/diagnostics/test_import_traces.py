@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -22,6 +23,7 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertState
 from diagnostics.ingest import importing
+from diagnostics.ingest.exports import files
 from diagnostics.ingest.models import AgentSpan, SpanCall, UnplacedCall, Usage
 from diagnostics.ingest.receiving import store_spans
 from diagnostics.ingest.recording import record
@@ -549,6 +551,47 @@ def test_a_file_of_no_known_format_is_refused_in_one_line(
     _, said = refused(write(name, text))
     assert why in said
     assert "\n" not in said
+
+
+def test_a_pipe_a_device_and_a_folder_are_refused_in_one_line_at_once(
+    project: Project, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "spans.jsonl")
+    os.mkfifo(tmp_path / "spans.jsonl.gz")
+    pipe = "this is a pipe; write the traces to a file first"
+    for path, why in {
+        tmp_path / "spans.jsonl": pipe,
+        tmp_path / "spans.jsonl.gz": pipe,
+        Path("/dev/zero"): "this is a device; write the traces to a file first",
+        tmp_path: "Is a directory",
+    }.items():
+        _, said = refused(path)
+        assert said == f"{path}: {why}"
+
+
+@pytest.mark.parametrize("name", ["spans.jsonl", "spans.jsonl.gz", "spans.csv", "spans.json"])
+def test_an_endless_line_or_document_is_not_held_in_memory(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(files, "MOST_CHARACTERS", 1 << 20)
+    endless = b"[\n" * (1 << 20) if name.endswith(".json") else b"x" * (2 << 20)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(endless) if name.endswith(".gz") else endless)
+    _, said = refused(path)
+    kind = "document" if name.endswith(".json") else "line"
+    assert (
+        said
+        == f"{path}: a {kind} of more than 1 Mi characters; write one item per line (jq -c '.[]')"
+    )
+
+
+def test_a_csv_field_that_never_ends_is_refused_in_one_line(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_CHARACTERS", 1 << 20)
+    (tmp_path / "spans.csv").write_bytes(b'id,name\n1,"' + b"x\n" * (1 << 20))
+    _, said = refused(tmp_path / "spans.csv")
+    assert said == f"{tmp_path / 'spans.csv'}: field larger than field limit (1048576)"
 
 
 def test_a_file_that_is_not_there_is_named(project: Project, tmp_path: Path) -> None:

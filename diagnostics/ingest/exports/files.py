@@ -6,14 +6,17 @@ reported with their place, and the rest of the file is read.
 
 import csv
 import gzip
-import sys
+import os
+import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import jiter
 
@@ -22,6 +25,8 @@ from diagnostics.ingest.otlp.json_encoding import logs_in, spans_in
 from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, UnreadItem
 
 Record = Mapping[str, Any]
+# Of a line, a document or a field: what is in memory at once, several times over.
+MOST_CHARACTERS = 128 << 20
 # jiter's position prefix for a text of one line.
 ONE_LINE = "line 1 "
 
@@ -46,6 +51,11 @@ class PlacedItem:
     item: Span | LogRecord | UnreadItem
 
 
+KINDS: Sequence[tuple[Callable[[int], bool], str]] = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 Unread = Callable[[str], None]
 
 
@@ -92,7 +102,7 @@ READERS: Mapping[ExportFormat, Callable[[Record], Iterable[Span | LogRecord | Un
 def _read_records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
     try:
         yield from _records(path, unread)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableError(f"{path}: {reason}") from error
 
@@ -101,17 +111,15 @@ def _records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
     name = path.name.removesuffix(".gz")
     with _open(path) as file:
         if name.endswith(".csv"):
-            yield from _rows(file)
+            yield from _rows(path, file)
             return
-        first = file.readline()
-        while first and not first.strip():
-            first = file.readline()
-        second = file.readline()
+        lines = _bounded_lines(path, file)
+        first = next(filter(str.strip, lines), "")
+        second = next(lines, "")
         if _parse_line(first) is None or not second.strip():
-            text = "".join(chain((first, second), file))
-            values = _values(path, text)
+            values = _values(path, _join(path, chain((first, second), lines)))
         else:
-            values = _lines(path, chain((first, second), file), unread)
+            values = _lines(path, chain((first, second), lines), unread)
         for place, value in values:
             if isinstance(value, dict):
                 yield place, value
@@ -119,15 +127,47 @@ def _records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
                 unread(f"{path}:{place}: expected an object")
 
 
-def _open(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace")
-    return path.open(encoding="utf-8-sig", errors="replace", newline="")
+@contextmanager
+def _open(path: Path) -> Iterator[IO[str]]:
+    """Open a regular file: a pipe may never end, and spans and log records are two passes."""
+    # O_NONBLOCK: opening a pipe must not wait for a writer.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as raw:
+        mode = os.fstat(raw.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            kind = next((text for test, text in KINDS if test(mode)), "not a regular file")
+            raise UnreadableError(f"{path}: this is {kind}; write the traces to a file first")
+        packed = path.suffix == ".gz"
+        plain = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
+        yield TextIOWrapper(plain, encoding="utf-8-sig", errors="replace", newline="")
 
 
-def _rows(file: IO[str]) -> Iterator[tuple[str, Record]]:
-    csv.field_size_limit(sys.maxsize)
-    reader = csv.DictReader(file)
+def _bounded_lines(path: Path, file: IO[str]) -> Iterator[str]:
+    while line := file.readline(MOST_CHARACTERS + 1):
+        if len(line) > MOST_CHARACTERS:
+            raise _too_long(path, "line")
+        yield line
+
+
+def _join(path: Path, lines: Iterable[str]) -> str:
+    parts, size = [], 0
+    for line in lines:
+        parts.append(line)
+        size += len(line)
+        if size > MOST_CHARACTERS:
+            raise _too_long(path, "document")
+    return "".join(parts)
+
+
+def _too_long(path: Path, part: str) -> UnreadableError:
+    return UnreadableError(
+        f"{path}: a {part} of more than {MOST_CHARACTERS >> 20} Mi characters; write one item per"
+        " line (jq -c '.[]')"
+    )
+
+
+def _rows(path: Path, file: IO[str]) -> Iterator[tuple[str, Record]]:
+    csv.field_size_limit(MOST_CHARACTERS)
+    reader = csv.DictReader(_bounded_lines(path, file))
     for row in reader:
         yield str(reader.line_num), row
 
