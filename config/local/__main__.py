@@ -25,6 +25,9 @@ from config.local.launch import end_with_starter
 from config.local.stack import Options, run_stack
 from config.runtime import data_folder, remember_data_folder, remove_runtime
 
+# As a shell reports a program that Ctrl-C ended.
+INTERRUPTED = 130
+
 
 def parse_arguments() -> Options:
     """Read the command line."""
@@ -71,6 +74,8 @@ def main() -> int:
     except (AlreadyRunningError, FolderError, ConfigurationError) as error:
         print(f"failsoft: {error}", file=sys.stderr)  # noqa: T201 - for the terminal
         return 1
+    except KeyboardInterrupt:  # nothing runs yet
+        return INTERRUPTED
 
     def supervise() -> int:
         sign_lock(lock, options.base_url, os.getpid())

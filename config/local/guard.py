@@ -21,6 +21,7 @@ PR_SET_CHILD_SUBREAPER = 36
 POLITE_SECONDS = 3.0
 LAST_SECONDS = 5.0
 TICK_SECONDS = 0.05
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def adopt_orphans() -> None:
@@ -74,9 +75,21 @@ def _await(pid: int) -> int:
             return os.waitstatus_to_exitcode(status)
 
 
+def handle_stop_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Call `handler` for every signal that asks for a stop, for those held back as well."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
 def guarded(supervise: Callable[[], int]) -> int:
-    """Run `supervise` in a child; return its exit code when all its processes have ended."""
+    """Run `supervise` in a child; return its exit code when all its processes have ended.
+
+    `supervise` has to call handle_stop_signals: until then they are held back.
+    """
     adopt_orphans()
+    # Held back until each process has its handlers: none dies of Ctrl-C with the other left.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     pid = os.fork()
     if pid == 0:
         end_with_starter(signal.SIGTERM)
@@ -86,8 +99,7 @@ def guarded(supervise: Callable[[], int]) -> int:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, forward)
+    handle_stop_signals(forward)
     code = _await(pid)
     if not end_children(signal.SIGTERM, POLITE_SECONDS):
         end_children(signal.SIGKILL, LAST_SECONDS, repeat=True)

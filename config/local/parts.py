@@ -1,12 +1,13 @@
 """The parts of the one-machine stack and their commands."""
 
+import json
 import os
 import signal
 import sys
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 
 from config.local import broker, postgres
 from config.local.folder import Folder
@@ -14,6 +15,9 @@ from config.local.postgres import launch_command
 from config.runtime import CHECKOUT
 
 PROBE_SECONDS = 2.0
+# Of a refusal that is printed.
+MOST_CHARACTERS = 500
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 QUICK_STOP = ((signal.SIGTERM, 2.0),)
 
 
@@ -25,6 +29,7 @@ class LocalProgram:
     command: list[str]
     env: Mapping[str, str]
     ready: Callable[[], bool] = lambda: True
+    # Since it last made progress; see Progress.
     ready_within_seconds: float = 60
     # Each signal and the seconds to wait after it; finally SIGKILL.
     stop: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 5),)
@@ -39,12 +44,27 @@ def python(*arguments: str, end_with: signal.Signals) -> list[str]:
 
 def answers_http(url: str) -> bool:
     """Whether `url` answers with 200."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=PROBE_SECONDS) as response:
+        with _OPENER.open(url, timeout=PROBE_SECONDS) as response:
             return bool(response.status == 200)
     except (URLError, OSError, ValueError):
         return False
+
+
+def missing_parts(address: str) -> dict[str, str]:
+    """Return the parts of the product that are not ready, and why; empty when all are."""
+    try:
+        with _OPENER.open(f"{address}/readyz", timeout=PROBE_SECONDS) as response:
+            body = response.read()
+    except HTTPError as error:
+        body = error.read()
+    except (URLError, OSError):
+        return {"web": "no answer"}
+    try:
+        parts = json.loads(body)["parts"]
+    except ValueError:  # refused before any part was judged
+        return {"web": body.decode(errors="replace").strip()[:MOST_CHARACTERS]}
+    return {name: part["reason"] for name, part in parts.items() if not part["ok"]}
 
 
 def postgres_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
@@ -88,7 +108,7 @@ def prepare_part(env: Mapping[str, str], options: list[str]) -> LocalProgram:
     """Return the setup: migrations, static files, first run, demo data, first goal."""
     arguments = (str(CHECKOUT / "manage.py"), "prepare_local", *options)
     command = python(*arguments, end_with=signal.SIGKILL)
-    return LocalProgram("prepare", command, env, ready_within_seconds=300, once=True)
+    return LocalProgram("prepare", command, env, once=True)
 
 
 def web_arguments(port: int) -> list[str]:

@@ -35,7 +35,8 @@ STAGES = {
     "first page": "starting web server, workers and clock",
 }
 READY_SECONDS = 60
-READY_TICK_SECONDS = 0.25
+# Workers that start compute more than this, a whole product without work half of it.
+STARTING_SHARE = 0.15
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,15 @@ def part_stages(
 
 def await_whole_product(supervisor: Supervisor, options: Options) -> None:
     """Wait until /readyz answers 200, so that workers and the scheduler have reported."""
-    deadline = time.monotonic() + READY_SECONDS
-    while not parts.answers_http(f"{options.address}/readyz"):
-        if supervisor.stop_signals:
-            raise StopRequestedError
+    progress = supervisor.watch_progress(READY_SECONDS, STARTING_SHARE)
+    while missing := parts.missing_parts(options.address):
         supervisor.check_parts()
-        if time.monotonic() > deadline:
+        text = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
+        if supervisor.is_stuck(progress, frozenset(missing), lambda text=text: text):  # type: ignore[misc] # bound now
             raise PartError(
-                f"not ready within {READY_SECONDS} s: see {options.address}/readyz"
-                f" and {supervisor.folder.logs}"
+                f"not ready within {READY_SECONDS} s of the last progress: {text}"
+                f" (see {options.address}/readyz and {supervisor.folder.logs})"
             )
-        time.sleep(READY_TICK_SECONDS)
 
 
 def print_summary(folder: Folder, options: Options, times: dict[str, float]) -> None:

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +12,16 @@ from types import FrameType
 
 from config.local.binaries import BinaryMissingError
 from config.local.folder import Folder
+from config.local.guard import handle_stop_signals
 from config.local.parts import LocalProgram
 from config.local.postgres import PostgresError
+from config.local.progress import Progress, cpu_seconds_below
 
 TICK_SECONDS = 0.1
 WATCH_SECONDS = 0.5
+PRINT_SECONDS = 15.0  # between two lines of a slow start
+# A part that starts computes: on a crowded machine with much less than one processor.
+BUSY_SHARE = 0.02
 FIRST_BACK_OFF_SECONDS = 0.5
 LONGEST_BACK_OFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0  # a part that ran this long is restarted quickly again
@@ -79,11 +84,11 @@ class Supervisor:
         self.running: list[Running] = []
         self.stop_signals = 0
         self._last_signal = 0.0
+        self._printed_at = 0.0
 
     def handle_stop_signals(self) -> None:
         """Install handlers of SIGINT, SIGTERM and SIGHUP for an orderly stop."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
+        handle_stop_signals(self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
@@ -95,6 +100,7 @@ class Supervisor:
 
     def start_together(self, parts: Iterable[LocalProgram]) -> None:
         """Start independent parts; return when all are ready."""
+        self._printed_at = time.monotonic()
         started = [self._start(part) for part in parts]
         for running in started:
             self._await_ready(running)
@@ -104,6 +110,8 @@ class Supervisor:
             part.before()
             process = self._spawn(part)
         except (OSError, PostgresError, BinaryMissingError) as error:
+            if self.stop_signals:  # Ctrl-C ended the program that prepares the part, too
+                raise StopRequestedError from error
             raise PartError(f"{part.name} cannot start: {error}") from error
         running = Running(part, process, time.monotonic())
         self.running.append(running)
@@ -123,16 +131,34 @@ class Supervisor:
 
     def _await_ready(self, running: Running) -> None:
         part = running.part
-        deadline = running.started + part.ready_within_seconds
+        log, seconds = self._log(part), part.ready_within_seconds
+        progress = self.watch_progress(seconds, BUSY_SHARE)
         while not self._is_ready(running):
-            if self.stop_signals:
-                raise StopRequestedError
-            if time.monotonic() > deadline:
-                seconds = part.ready_within_seconds
-                raise self._failure(part, f"not ready within {seconds:.0f} s")
-            time.sleep(TICK_SECONDS)
+            if self.is_stuck(
+                progress, log.stat().st_size, lambda: f"{part.name}: {last_line(log)}"
+            ):
+                raise self._failure(part, f"not ready within {seconds:.0f} s of its last progress")
         if part.once:
             self.running.remove(running)
+
+    def watch_progress(self, seconds: float, share: float) -> Progress:
+        """Return a watch over the parts that run; `share` of a processor is progress."""
+        roots = [running.process.pid for running in self.running]
+        return Progress(seconds, share, lambda: cpu_seconds_below(roots), time.monotonic())
+
+    def is_stuck(self, progress: Progress, state: object, describe: Callable[[], str]) -> bool:
+        """Wait a moment; return whether there was no progress for too long.
+
+        Prints what `describe` returns from time to time. Raises StopRequestedError.
+        """
+        if self.stop_signals:
+            raise StopRequestedError
+        time.sleep(TICK_SECONDS)
+        now = time.monotonic()
+        if now - self._printed_at > PRINT_SECONDS:
+            self._printed_at = now
+            print_line(f"failsoft: still starting; {describe()}")
+        return progress.is_over(now, state)
 
     def _is_ready(self, running: Running) -> bool:
         code = running.process.poll()
@@ -140,6 +166,8 @@ class Supervisor:
             return not running.part.once and running.part.ready()
         if code == 0 and running.part.once:
             return True
+        if self.stop_signals:
+            raise StopRequestedError
         raise self._failure(running.part, last_line(self._log(running.part)))
 
     def _failure(self, part: LocalProgram, reason: str) -> PartError:

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from tests.faults.stack import ROOT, Stack, clean_env, command, eventually, running
+from tests.faults.stack import ROOT, START_SECONDS, Stack, clean_env, command, eventually, running
 
 pytestmark = pytest.mark.faults
 
@@ -77,6 +77,27 @@ def test_ctrl_c_stops_everything_in_time(stack: Stack) -> None:
     assert time.monotonic() - begin < STOP_SECONDS
     assert stack.nothing_is_left(), stack.pids()
     assert "database system is shut down" in _log(stack, "postgres")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["starting the embedded servers", "preparing tables", "starting web server"],
+    ids=["servers", "preparation", "workers"],
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["ctrl-c", "hang-up"])
+def test_ctrl_c_during_the_start_leaves_nothing(
+    folder: Path, line: str, number: signal.Signals
+) -> None:
+    stack = Stack(folder.parent / f"data-{number}", *BARE)
+    try:
+        assert eventually(lambda: line in stack.said(), START_SECONDS), stack.said()
+        os.killpg(stack.process.pid, number)
+        assert stack.process.wait(timeout=STOP_SECONDS) == 0
+        assert stack.pids() == set()
+        assert "failsoft: stopped in" in stack.said()
+        assert "Traceback" not in stack.said()
+    finally:
+        stack.end()
 
 
 def test_a_second_start_says_where_the_first_one_runs(stack: Stack) -> None:

@@ -63,7 +63,7 @@ def submit_first_goal(folder: Path) -> None:
 def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], object]]:
     """Return the steps in order."""
     steps: dict[str, Callable[[], object]] = {
-        "migrate": partial(call_command, "migrate", interactive=False, verbosity=0),
+        "migrate": partial(call_command, "migrate", interactive=False),
         "static": collect_static,
         "first_run": partial(call_command, "first_run"),
         # Heartbeats of the last start do not count.
@@ -90,7 +90,9 @@ class Command(BaseCommand):
         os.umask(0o077)
         folder = Path(settings.FAILSOFT_DATA_DIR)
         times: dict[str, float] = {}
-        for name, step in make_steps(folder, demo=not options["no_demo"]).items():
+        steps = make_steps(folder, demo=not options["no_demo"])
+        for number, (name, step) in enumerate(steps.items(), start=1):
+            self.stdout.write(f"{name} (step {number} of {len(steps)})")
             begin = time.monotonic()
             step()
             times[name] = round(time.monotonic() - begin, 2)

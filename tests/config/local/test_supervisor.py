@@ -86,6 +86,37 @@ def test_a_part_that_is_never_ready_is_given_up(supervisor: Supervisor) -> None:
         supervisor.start_together([part])
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import time\nfor n in range(6):\n    print(n, flush=True)\n    time.sleep(0.2)",
+        "import time\nuntil = time.process_time() + 1\nwhile time.process_time() < until: pass",
+        "import subprocess, sys\nwork = 'import time\\nwhile time.process_time() < 1: pass'\n"
+        "subprocess.run([sys.executable, '-c', work], start_new_session=True)",
+    ],
+    ids=["it writes", "it computes", "a child of it computes"],
+)
+def test_a_step_that_makes_progress_is_waited_for(supervisor: Supervisor, code: str) -> None:
+    supervisor.start_together([make_part("prepare", code, once=True, ready_within_seconds=0.6)])
+
+
+def test_a_slow_start_says_what_it_does(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("config.local.supervisor.PRINT_SECONDS", 0.2)
+    code = "import time\nprint('tables (step 1 of 6)', flush=True)\ntime.sleep(1)"
+    supervisor.start_together([make_part("prepare", code, once=True)])
+    assert "failsoft: still starting; prepare: tables (step 1 of 6)" in capsys.readouterr().out
+
+
+def test_ctrl_c_that_ends_a_step_first_is_no_failure(supervisor: Supervisor) -> None:
+    supervisor.stop_signals = 1
+    with pytest.raises(StopRequestedError):
+        supervisor.start_together([make_part("prepare", "raise SystemExit('ended')", once=True)])
+    with pytest.raises(StopRequestedError):
+        supervisor.start_together([LocalProgram("broker", ["/nowhere/valkey-server"], {})])
+
+
 def test_a_step_is_waited_for_and_not_restarted(supervisor: Supervisor) -> None:
     supervisor.start_together([make_part("prepare", "print(1)", once=True)])
     assert supervisor.running == []
