@@ -24,6 +24,7 @@ from django.db import connection
 from bench.database import running_database, say, server_cpu_seconds
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import _row_of
+from diagnostics.redaction.event_rows import make_row
 from diagnostics.redaction.redactor import redact_found
 from diagnostics.store import aggregation
 from diagnostics.store.rollups import MEASURES
@@ -158,8 +159,9 @@ class Batch:
     def __init__(self, size: int) -> None:
         now = datetime.now(UTC)
         rows = [
-            _row_of(index, make_event(index, now), redact_found, 1.0, is_placed=True)
+            _row_of(make_row(index, event, redact_found), event, is_placed=True)
             for index in range(size)
+            for event in [make_event(index, now)]
         ]
         self.text = json.dumps(rows)
         self.places = [PLACE.format(index) for index in range(size)]

@@ -166,6 +166,12 @@ def _key(value: SecretStr) -> SecretStr:
     return value
 
 
+def _aliases(value: dict[str, str]) -> dict[str, str]:
+    if not all(text.strip() for pair in value.items() for text in pair):
+        raise ValueError("must map spellings to names, none of them blank")
+    return value
+
+
 def _retry(value: dict[str, Any]) -> dict[str, Any]:
     return settle_retry(value, os.environ)
 
@@ -180,6 +186,7 @@ BrokerAddress = Annotated[str, AfterValidator(_broker)]
 HttpAddress = Annotated[str, AfterValidator(_http)]
 HttpOrigin = Annotated[str, AfterValidator(_origin)]
 Commands = Annotated[dict[str, list[str]], AfterValidator(_commands)]
+Aliases = Annotated[dict[str, str], AfterValidator(_aliases)]
 RetryPolicy = Annotated[dict[str, Any], AfterValidator(_retry)]
 Words = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
 
@@ -266,6 +273,9 @@ class Configuration(BaseSettings):
     breaker_policy: Literal["single_attempt", "deny"] = "single_attempt"
     # A fix pattern expires after this time without a new success.
     fix_pattern_expiry_days: int = Field(default=30, ge=1, le=3650)
+    # Other spellings of providers and models, with the name that their series have.
+    provider_aliases: Aliases = {}
+    model_aliases: Aliases = {}
     # The share of runs without fix patterns, for comparison.
     fix_pattern_withheld_percent: int = Field(default=20, ge=0, le=100)
 

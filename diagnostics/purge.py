@@ -51,7 +51,10 @@ PROJECT_TABLES = (
 NAMED_ROWS = (
     "groupchange WHERE group_id IN ("
     " SELECT id FROM diagnostics_failuregroup WHERE project_id = %s)",
-    *(f"{name} WHERE project_id = %s" for name in ("failuregroup", "series", "version")),
+    *(
+        f"{name} WHERE project_id = %s"
+        for name in ("failuregroup", "series", "seriesname", "version")
+    ),
 )
 MOST_ROWS = 20_000
 

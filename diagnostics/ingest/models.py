@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.constraints import index, known, unique
 from diagnostics.ingest.deploy_items import DeployKind, ObservedKind
+from diagnostics.ingest.names import NameKind
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -231,6 +232,29 @@ class Answerer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model}: {self.value}"
+
+
+class SeriesName(models.Model):
+    """The name of a provider or model in a project's series, by what its spellings share.
+
+    The key is that of `diagnostics.ingest.names`, or a name itself that series had before its
+    spellings were one name.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=8, choices=[(kind.value, kind.value) for kind in NameKind])
+    key = models.TextField()
+    name = models.TextField()
+
+    class Meta:
+        constraints = [
+            # Read when a batch has spellings not seen for some minutes.
+            unique("diagnostics_seriesname_once", "project key kind"),
+            known("diagnostics_seriesname_kind_known", "kind", NameKind),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.name}"
 
 
 class KeyMinute(models.Model):

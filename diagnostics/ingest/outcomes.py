@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from diagnostics.ingest.series_names import settle_names
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.store.sql import execute
 from diagnostics.store.windows import TimeMark
@@ -111,6 +112,7 @@ def record_outcomes(
         make_outcome_row(index, outcome, _redacted(outcome))
         for index, outcome in enumerate(outcomes)
     ]
+    settle_names(project_id, rows)
     params = {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)}
     recorded = execute("record_outcomes", params)
     return [(status, mark and TimeMark(mark)) for _, status, mark in recorded]

@@ -10,13 +10,13 @@ from pydantic_core import to_json
 
 from diagnostics.ingest.answerers import watch_answerers
 from diagnostics.ingest.quota_rules import is_kept
+from diagnostics.ingest.series_names import settle_names
 from diagnostics.redaction.event_rows import Row, make_row
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.event_counts import MOST_EVENTS, count_columns, group_columns
 from diagnostics.store.sql import FAILURES, execute
 from diagnostics.store.windows import TimeMark
 from failsoft.events import PostedEvent
-from failsoft.redaction import Redact
 
 
 class RecordStatus(StrEnum):
@@ -59,9 +59,14 @@ def record(
     if not events:
         return []
     redact = redactor_of(project_id)
-    rows = [
-        _row_of(index, event, redact, keep_share, event.event_id not in unplaced)
+    made = [
+        make_row(index, event, redact, keep_preview=is_kept(event.event_id, keep_share))
         for index, event in enumerate(events)
+    ]
+    settle_names(project_id, made)
+    rows = [
+        _row_of(row, event, event.event_id not in unplaced)
+        for row, event in zip(made, events, strict=True)
     ]
     deciding = sorted(zip(events, rows, strict=True), key=_naming_order)
     for rank, (_, row) in enumerate(deciding):
@@ -103,11 +108,7 @@ def _naming_order(event_and_row: tuple[PostedEvent, Row]) -> tuple[bool, datetim
     return "model" in row, event.occurred_at, event.event_id.int
 
 
-def _row_of(
-    index: int, event: PostedEvent, redact: Redact, keep_share: float, is_placed: bool
-) -> Row:
-    keep_preview = is_kept(event.event_id, keep_share)
-    row = make_row(index, event, redact, keep_preview=keep_preview)
+def _row_of(row: Row, event: PostedEvent, is_placed: bool) -> Row:
     if not is_placed:
         event = event.model_copy(update={"attempt": None})
         row |= {"attempt": None, "is_unplaced": True}

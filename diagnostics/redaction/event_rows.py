@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from failsoft.events import FAILURE_EVENT_KINDS, PostedEvent, name_served
+from failsoft.events import FAILURE_EVENT_KINDS, PostedEvent
 from failsoft.json_values import clean_text
 from failsoft.redaction import FAILED, Redact
 from failsoft.redaction.pipeline import INPUT_CHARACTERS
@@ -81,7 +81,6 @@ def make_row(index: int, event: PostedEvent, redact: Redact, *, keep_preview: bo
     content, kinds = redact_content(event, redact)
     kind = event.kind
     row = {name: value for name, value in content.items() if name not in COLUMN_EXCEPTIONS}
-    row["served"] = name_served(content["model"], content["served_model"], content["upstream"])
     row |= {"index": index, "kind": kind.value, "content_hash": digest(content)}
     if kind in FAILURE_EVENT_KINDS or event.repairs or event.coerced:
         payload = {field: content[field] for field in PAYLOAD_FIELDS}

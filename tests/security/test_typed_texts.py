@@ -69,6 +69,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Project": "slug",
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
+        "diagnostics.SeriesName": "key name",
         "diagnostics.SpanCall": "trace_id span_id parent_id",
         "diagnostics.SpanVerdict": "trace_id span_id content",
         "diagnostics.UnplacedCall": "correlation_id trace_id parent_id",

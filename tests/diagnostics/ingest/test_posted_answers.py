@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
@@ -330,10 +330,13 @@ def test_an_answer_that_is_too_dear_to_check_is_stored_and_said(
 
 
 def test_events_cost_no_query_for_answers(
-    key: ApiKey, django_assert_num_queries: DjangoAssertNumQueries
+    key: ApiKey,
+    django_assert_num_queries: DjangoAssertNumQueries,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     """The statement that stores them is sent past the counter; schemas are looked up by it."""
-    post_items(key.project_id, [succeeded()], b"", 1.0)
+    with django_capture_on_commit_callbacks(execute=True):
+        post_items(key.project_id, [succeeded(), answered(attempt=1)], b"", 1.0)
     with django_assert_num_queries(0):
         post_items(key.project_id, [succeeded() for _ in range(20)], b"", 1.0)
     answers = [answered(attempt=1) for _ in range(20)]

@@ -44,6 +44,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.ProjectStatus": "series",
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
+        "diagnostics.SeriesName": "key name",
         "diagnostics.UnplacedCall": "correlation_id",
         "diagnostics.VerdictMark": "cause cause_value",
         "diagnostics.Version": "prompt_version schema schema_version source release served",
