@@ -33,8 +33,6 @@ from diagnostics.selection.ranges import read_zone
 Respond = Callable[[HttpRequest], HttpResponse]
 STAMPS = "stamps"
 POLL = "X-Poll"
-# It refreshes itself without a session: it neither extends nor ends one.
-WALLBOARD = "/wallboard/"
 # The shortest interval between two writes of a session.
 PRECISION_SECONDS = 60
 ENDED = "You were signed out: the session was idle or has expired."
@@ -87,7 +85,7 @@ def address_of(request: HttpRequest) -> str | None:
 
 def _check_session(request: HttpRequest) -> HttpResponse | None:
     """End an expired session and return the response, else record the activity."""
-    if settings.SESSION_COOKIE_NAME not in request.COOKIES or request.path.startswith(WALLBOARD):
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return None
     if not request.user.is_authenticated:
         return None

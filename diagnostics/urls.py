@@ -42,13 +42,7 @@ from diagnostics.alerting.rule_editor import (
 )
 from diagnostics.alerting.rule_views import alert_rule_delete, alert_rule_switch, alert_rules
 from diagnostics.alerting.silence_api import SilencesView, SilenceView
-from diagnostics.alerting.silence_views import (
-    maintenance_create,
-    maintenance_delete,
-    silence_create,
-    silence_end,
-    silences,
-)
+from diagnostics.alerting.silence_views import silence_create, silence_end, silences
 from diagnostics.alerting.threshold_views import alert_threshold_new
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_csv, compare_page
@@ -59,7 +53,6 @@ from diagnostics.console.now import now
 from diagnostics.console.now_verdict import mark_now, verdict_task
 from diagnostics.console.prompts import prompts
 from diagnostics.console.run_api import AgentRunsView, AgentRunView
-from diagnostics.console.wallboard import wallboard
 from diagnostics.failures.actions import act_on_failures
 from diagnostics.failures.api import FailuresView, FailureView
 from diagnostics.failures.views import failures
@@ -87,7 +80,7 @@ from diagnostics.reports.views import (
     reports,
 )
 from diagnostics.rest.docs import api_docs
-from diagnostics.settings import audit, keys, limits, mail, members, prices, projects, wallboards
+from diagnostics.settings import audit, keys, limits, mail, members, prices, projects
 from diagnostics.settings.account import account, sign_out_everywhere
 from diagnostics.settings.display import dismiss_notice, theme
 from diagnostics.settings.get_started import setup
@@ -129,8 +122,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/silences/", silences, name="alert_silences"),
     path("alerts/silences/new/", silence_create, name="silence_create"),
     path("alerts/silences/<int:number>/end/", silence_end, name="silence_end"),
-    path("alerts/maintenance/new/", maintenance_create, name="maintenance_create"),
-    path("alerts/maintenance/<int:number>/delete/", maintenance_delete, name="maintenance_delete"),
     path("alerts/channels/", channels, name="alert_channels"),
     path("alerts/channels/new/", channel_new, name="alert_channel_new"),
     path("alerts/channels/seen/", failures_seen, name="failures_seen"),
@@ -218,9 +209,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/quotas/", limits.quotas, name="settings_quotas"),
     path("settings/retention/", limits.retention, name="settings_retention"),
     path("settings/mail/", mail.mail, name="settings_mail"),
-    path("settings/wallboards/", wallboards.wallboards, name="settings_wallboards"),
-    path("settings/wallboards/<int:identity>/revoke/", wallboards.revoke, name="revoke_wallboard"),
-    path("wallboard/<str:token>/", wallboard, name="wallboard"),
     path("settings/audit/", audit.audit, name="settings_audit"),
     path("settings/audit/export/", audit.export_audit, name="settings_audit_export"),
     path("settings/prices/", prices.prices, name="prices"),

@@ -128,19 +128,6 @@ class Invitation(models.Model):
         return f"{self.role} of {self.project_id}"
 
 
-class Wallboard(models.Model):
-    """An address that shows the state of a project without sign-in, until it is revoked."""
-
-    project = models.ForeignKey(Project, models.CASCADE, related_name="wallboards")
-    name = RedactedCharField(max_length=100)
-    created_by = person(blank=False)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-    revoked_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class Profile(models.Model):
     """Time zone and theme of a user; without a row, those of the browser."""
 

@@ -121,13 +121,3 @@ def scope_of(text: str) -> dict[str, str]:
     """Return a kept filter as a scope form shows it."""
     asked = dict(parse_qsl(text))
     return {**{k: v for k, v in asked.items() if k in PICKED}, "filter": asked.get("q", "")}
-
-
-class LocalTimeField(forms.DateTimeField):
-    """A date and a time of a zone that is asked apart."""
-
-    widget = forms.TextInput(attrs={"type": "datetime-local"})
-    default_error_messages = {"invalid": "A date and a time."}
-
-    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
-        super().__init__(input_formats=["%Y-%m-%dT%H:%M"], **more)

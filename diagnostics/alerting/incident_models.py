@@ -173,7 +173,7 @@ class Transition(models.Model):
     )
     by = person()
     severity = models.CharField(max_length=16, choices=choices_of(Severity))
-    # A silence or a maintenance window covered it: nobody was notified.
+    # A silence covered it: nobody was notified.
     is_silenced = models.BooleanField(default=False)
     # When its notifications were written; null: not yet, or none are wanted.
     processed_at = models.DateTimeField(null=True, blank=True)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,8 +22,8 @@ from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import columns_of, filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import rank
-from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
-from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
+from diagnostics.alerting.silence_models import Silence
+from diagnostics.alerting.silences import Quiet, is_silenced
 from diagnostics.alerting.wording import found_words, name_slices, slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.fields import SERIES_FIELDS
@@ -36,16 +35,9 @@ Kind = Transition.Kind
 def quiet_stretches(project_id: int, now: datetime) -> list[Quiet]:
     """Return what keeps slices of a project quiet about now."""
     silences = Silence.objects.filter(project_id=project_id, ends_at__gt=now)
-    windows = MaintenanceWindow.objects.filter(project_id=project_id, is_enabled=True)
-    return [*map(quiet_of, silences), *map(quiet_of, windows)]
-
-
-def quiet_of(row: Silence | MaintenanceWindow) -> Quiet:
-    """Return when a silence or a maintenance window holds, and for what."""
-    stretch = Quiet(row.starts_at, row.ends_at, terms_of(row.filter))
-    if isinstance(row, Silence):
-        return replace(stretch, rule=row.rule_id)
-    return replace(stretch, repeats=Repeats(row.repeats), zone=row.zone)
+    return [
+        Quiet(row.starts_at, row.ends_at, terms_of(row.filter), row.rule_id) for row in silences
+    ]
 
 
 def is_quiet(incident: Incident, now: datetime, known: Sequence[Quiet] | None = None) -> bool:

@@ -30,7 +30,7 @@ REASONS: Mapping[str, Reason] = {
 TASK = "diagnostics.tasks.deliver_due"
 QUEUE = "notify"
 HOUR = timedelta(hours=1)
-SILENCED = "a silence or a maintenance window covers it"
+SILENCED = "a silence covers it"
 BY_HAND = "a person resolved it"
 # Some addresses may have what was given up for others.
 HEARD = Q(state=Notification.State.QUEUED) | Q(sent_at__isnull=False)

@@ -157,7 +157,7 @@ MORE_SCOPE: Mapping[Signal, tuple[str, ...]] = {
 
 
 SILENCED_BY = ("kind",)
-"""What a silence or a maintenance window may name beside the fields of a series."""
+"""What a silence may name beside the fields of a series."""
 BY_VERSION = ("threshold", "count")
 """Detectors that look back six hours at most: as far as single events are counted."""
 

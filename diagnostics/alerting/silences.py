@@ -1,27 +1,12 @@
-"""When nobody is to be told: silences, and maintenance windows that come round again."""
+"""When nobody is to be told: silences, each for a stretch of time."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import StrEnum
-from zoneinfo import ZoneInfo
+from datetime import datetime
 
 from diagnostics.alerting.signals import Slice
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
-
-DAY = timedelta(days=1)
-
-
-class Repeats(StrEnum):
-    """How often a maintenance window comes."""
-
-    ONCE = "once"
-    DAILY = "daily"
-    WEEKLY = "weekly"
-
-
-STEPS = {Repeats.DAILY: 1, Repeats.WEEKLY: 7}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +20,10 @@ class Quiet:
     ends_at: datetime
     terms: tuple[Term, ...] = ()
     rule: int | None = None
-    repeats: Repeats = Repeats.ONCE
-    zone: str = "UTC"
 
     def is_on(self, now: datetime) -> bool:
-        """Whether a time lies in it, or in one of its repetitions (by local time)."""
-        if self.repeats is Repeats.ONCE or now < self.starts_at:
-            return self.starts_at <= now < self.ends_at
-        zone, step = ZoneInfo(self.zone), STEPS[self.repeats]
-        first, length = self.starts_at.astimezone(zone), self.ends_at - self.starts_at
-        days = (now.astimezone(zone).date() - first.date()).days // step * step
-        begins = (first + timedelta(days=days), first + timedelta(days=days - step))
-        return any(
-            begin >= first and begin.timestamp() <= now.timestamp() < _end(begin, length)
-            for begin in begins
-        )
+        """Whether a time lies in it."""
+        return self.starts_at <= now < self.ends_at
 
     def covers(self, rule: int, values: Slice, kinds: Collection[str] = ()) -> bool:
         """Whether it is about a slice: the slice has every value that it names.
@@ -71,7 +45,3 @@ def is_silenced(
 ) -> bool:
     """Whether anything keeps a slice quiet now."""
     return any(one.is_on(now) and one.covers(rule, values, kinds) for one in stretches)
-
-
-def _end(begin: datetime, length: timedelta) -> float:
-    return begin.timestamp() + length.total_seconds()

@@ -1,25 +1,21 @@
 """The page of deploys: the list, and a form that adds one."""
 
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 from pydantic import ValidationError
 
-from diagnostics import clock
 from diagnostics.accounts.audit_log import note
-from diagnostics.accounts.profiles import is_zone
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import record_deploy, reported_deploys
 from diagnostics.ingest.models import Deploy
 from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
+from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import respond
 
 SHOWN = 50
@@ -33,15 +29,8 @@ class DeployForm(forms.Form):
     version = forms.CharField(max_length=200, help_text="Release, prompt version or commit.")
     source = forms.CharField(max_length=200, required=False, help_text="The agent or service.")
     environment = forms.CharField(max_length=200, required=False)
-    at = forms.CharField(
-        label="Time",
-        required=False,
-        help_text="Empty: now.",
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
-    )
-    tz = forms.CharField(
-        required=False, widget=forms.HiddenInput(attrs={"data-own-zone": True}), max_length=64
-    )
+    at = LocalTimeField(label="Time")
+    tz = OwnZoneField()
     note = forms.CharField(max_length=2000, required=False)
 
     def clean(self) -> dict[str, Any]:
@@ -50,7 +39,7 @@ class DeployForm(forms.Form):
         try:
             optional = {name: fields.get(name) or None for name in ("source", "environment")}
             self.posted = PostedDeploy(
-                at=_read_time(fields.get("at", ""), fields.get("tz", "")),
+                at=read_local_time(fields.get("at", ""), fields.get("tz", "")),
                 kind=DeployKind(fields.get("kind", "")),
                 version=fields.get("version", ""),
                 note=fields.get("note", ""),
@@ -80,14 +69,6 @@ def deploys(request: ConsoleRequest) -> HttpResponse:
         "may_act": may_act(request),
     }
     return respond(request, "ingest/deploys", context, "Deploys")
-
-
-def _read_time(text: str, zone: str) -> datetime:
-    """Read a local time of a zone; empty is now."""
-    if not text:
-        return clock.now()
-    local = datetime.fromisoformat(text)
-    return timezone.make_aware(local, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))
 
 
 def _mark(request: ConsoleRequest, posted: PostedDeploy) -> None:

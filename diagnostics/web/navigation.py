@@ -59,7 +59,6 @@ SETTINGS = {
     "Notifications": (
         Destination("settings_mail", "Mail"),
         Destination("alert_channels", "Channels"),
-        Destination("settings_wallboards", "Wallboards"),
     ),
     "Audit": (Destination("settings_audit", "Audit log"),),
 }

@@ -1,16 +1,14 @@
-"""Journeys of moving about: the first event, any run, any model, a deploy, a wallboard."""
+"""Journeys of moving about: the first event, any run, any model and a deploy."""
 
 import re
 
 import httpx
 import pytest
-from django.conf import LazySettings
 from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import Page, expect
 
 from diagnostics import clock
-from diagnostics.accounts.models import AuditEntry, Membership, Project, Wallboard
-from diagnostics.accounts.wallboards import address_of
+from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.ingest.models import Deploy
 from diagnostics.store.aggregation import fold
@@ -191,29 +189,6 @@ def test_a_deploy_is_marked_and_listed(reader: Reader) -> None:
     assert Deploy.objects.get().at.isoformat() == "2026-01-05T09:30:00+00:00"
     assert AuditEntry.objects.filter(action="deploy.marked").exists()
     assert reader.axe_violations() == []
-    reader.check()
-
-
-@pytest.mark.parametrize("width", [1920, 390])
-def test_a_wallboard_refreshes_without_a_session(
-    incident: Project, open_reader: Open, settings: LazySettings, width: int
-) -> None:
-    address = address_of(Wallboard.objects.create(project=incident, name="NOC"))
-    path = address.removeprefix(settings.FAILSOFT_BASE_URL)
-    reader = open_reader(width=width)
-    page = reader.open(path)
-    expect(page.get_by_text("No open incidents.")).to_be_visible()
-    expect(page.locator(".tile").first).to_contain_text("provider/claude-haiku-4")
-    assert reader.axe_violations() == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    open_incident(incident)
-    # As its own poll does, every 30 seconds.
-    expect(page.locator("#main")).to_have_attribute("hx-trigger", "every 30s, seen")
-    page.evaluate("htmx.trigger('#main', 'seen')")
-    expect(page.locator("h2").first).to_contain_text("openai/gpt-5")
-    expect(page).to_have_title(re.compile(r"^\(1\) "))
-    expect(page.locator("#icon")).to_have_attribute("href", re.compile("logo-incident"))
-    assert reader.context.cookies() == []
     reader.check()
 
 

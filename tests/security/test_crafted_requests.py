@@ -72,7 +72,7 @@ NAMES = (
     "span", "more", "do", "where", "said", "url", "tool", "allowed", "language_model",
     "operation", "position", "raw", "pasted", "tool_calls", "cadence", "at", "zone",
     "filter", "target", "scopes", "days", "role", "email", "currency", "starts_at",
-    "ends_at", "repeats", "rule", "signal", "detector", "group_by", "limit_value",
+    "ends_at", "rule", "signal", "detector", "group_by", "limit_value",
 )  # fmt: skip
 
 

@@ -61,7 +61,6 @@ NOT_OPENED = (
     "alerts/thresholds/new/",
     "help/docs/<slug:name>/",
     "acknowledge/<str:token>/",
-    "wallboard/<str:token>/",
     "invitations/<str:token>/",
     "reports/pause/<str:token>/",
     "reports/unsubscribe/<str:token>/",

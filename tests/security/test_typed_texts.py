@@ -125,7 +125,6 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "agents.Provider": "name base_url",
         "diagnostics.AlertRule": "filter",
         "diagnostics.Incident": "tracker_url",
-        "diagnostics.MaintenanceWindow": "filter",
         "diagnostics.RedactionRule": "kind pattern",
         "diagnostics.Silence": "filter",
         "diagnostics.Subscription": "query",
@@ -134,7 +133,6 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "agents.Provider": "credential",
         "diagnostics.Channel": "shown credential zone",
         "diagnostics.Invitation": "email",
-        "diagnostics.MaintenanceWindow": "zone",
         "diagnostics.Profile": "zone",
         "diagnostics.Subscription": "address zone token",
     },
@@ -233,7 +231,6 @@ def forms(project: Project, canary: str) -> dict[str, dict[str, Any]]:
     """Return every page that takes a typed text, with the canary in each of its boxes."""
     group, incident = (first_of(model, project) for model in (FailureGroup, Incident))
     breaker = first_of(Breaker, project)
-    lasts = {"starts_at": "2026-11-22T10:00", "ends_at": "2026-11-22T11:00"}
     rule = {
         "filter": "", "signal": "latency_p95", "detector": "threshold", "limit": "20000",
         "severity": "critical", "for_minutes": "5", "clear_minutes": "0",
@@ -250,12 +247,7 @@ def forms(project: Project, canary: str) -> dict[str, dict[str, Any]]:
         "/alerts/silences/new/": {
             "hours": "1", "reason": f"because {canary}", "covers_all": "1",
         },
-        "/alerts/maintenance/new/": {
-            "name": f"move {canary}", "zone": "UTC", "repeats": "once",
-            "filter": "", **lasts,
-        },
         "/settings/keys/": {"name": f"bot {canary}", "scopes": ["read"], "days": ""},
-        "/settings/wallboards/": {"name": f"wall {canary}"},
         "/deploys/": {
             "kind": "release", "version": f"v {canary}", "source": f"s {canary}",
             "environment": f"e {canary}", "note": f"because {canary}",

@@ -16,7 +16,7 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, RuleDay
 from diagnostics.alerting.rule_rows import ensure_standard_rules
-from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
+from diagnostics.alerting.silence_models import Silence
 from diagnostics.store import aggregation
 from diagnostics.store.windows import floor
 from tests.console import make_member, post_runs
@@ -373,30 +373,26 @@ def test_a_wrong_channel_is_refused_at_its_box(
     assert not Channel.objects.exists()
 
 
-def test_silences_and_windows_are_made_and_ended(project: Project, client: Client) -> None:
+def test_a_silence_is_made_and_ended(project: Project, client: Client) -> None:
     given = {"filter": "model=m-1", "hours": "4", "reason": "They know."}
     client.post("/alerts/silences/new/", given)
-    plan = {
-        "name": "Night work",
-        "filter": "",
-        "starts_at": "2026-07-01T22:00",
-        "ends_at": "2026-07-02T02:00",
-        "zone": "Europe/Berlin",
-        "repeats": "weekly",
-    }
-    client.post("/alerts/maintenance/new/", plan)
-    silence, window = Silence.objects.get(), MaintenanceWindow.objects.get()
-    assert window.starts_at.isoformat() == "2026-07-01T20:00:00+00:00"
-    page = client.get("/alerts/silences/").content.decode()
-    assert "model:=m-1" in page
-    assert "Night work" in page
+    silence = Silence.objects.get()
+    assert "model:=m-1" in client.get("/alerts/silences/").content.decode()
     client.post(f"/alerts/silences/{silence.pk}/end/")
     silence.refresh_from_db()
     assert silence.ends_at <= clock.now()
-    client.post(f"/alerts/maintenance/{window.pk}/delete/")
-    assert not MaintenanceWindow.objects.exists()
-    wrong = {**plan, "ends_at": "2026-07-01T21:00"}
-    assert "After the start" in (client.post("/alerts/maintenance/new/", wrong).content.decode())
+
+
+def test_planned_work_is_a_silence_that_begins_later(project: Project, client: Client) -> None:
+    plan = {"covers_all": "1", "starts_at": "2030-07-01T22:00", "tz": "Europe/Berlin", "hours": "4"}
+    client.post("/alerts/silences/new/", plan)
+    silence = Silence.objects.get()
+    assert silence.starts_at.isoformat() == "2030-07-01T20:00:00+00:00"
+    assert silence.ends_at.isoformat() == "2030-07-02T00:00:00+00:00"
+    assert "scheduled" in client.get("/alerts/silences/").content.decode()
+    wrong = client.post("/alerts/silences/new/", {**plan, "starts_at": "tonight"})
+    assert "Not a valid time." in wrong.content.decode()
+    assert Silence.objects.count() == 1
 
 
 def test_who_may_do_what(project: Project, client: Client) -> None:

@@ -94,7 +94,6 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
     FILTER: {
         "diagnostics.AlertRule": "filter group_by",
         "diagnostics.Incident": "filter",
-        "diagnostics.MaintenanceWindow": "filter zone",
         "diagnostics.Report": "query",
         "diagnostics.Silence": "filter",
         "diagnostics.Subscription": "query",

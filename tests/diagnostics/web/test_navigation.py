@@ -50,7 +50,7 @@ def test_settings_are_five_groups_of_all_its_pages(client: Client) -> None:
     tabs = page.partition('aria-label="Settings"')[2].partition("</nav>")[0]
     assert [name for name in SETTINGS if f"<p>{name}</p>" in tabs] == list(SETTINGS)
     assert len(SETTINGS) == 5
-    assert tabs.count("<a ") == 15
+    assert tabs.count("<a ") == 14
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+"""Times typed in forms: local ones of the reader's zone, which the browser names."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.utils import timezone
+
+from diagnostics import clock
+from diagnostics.accounts.profiles import is_zone
+
+
+class LocalTimeField(forms.CharField):
+    """A local date and time; empty is now."""
+
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
+        """Take a label and the like."""
+        widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+        super().__init__(required=False, help_text="Empty: now.", widget=widget, **more)
+
+
+class OwnZoneField(forms.CharField):
+    """The zone of the local times of its form."""
+
+    def __init__(self) -> None:
+        """Hide it: the console fills it in."""
+        widget = forms.HiddenInput(attrs={"data-own-zone": True})
+        super().__init__(required=False, widget=widget, max_length=64)
+
+
+def read_local_time(text: str, zone: str) -> datetime:
+    """Return a local time of a zone; empty is now. ValueError for anything else."""
+    if not text:
+        return clock.now()
+    local = datetime.fromisoformat(text)
+    return timezone.make_aware(local, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))
