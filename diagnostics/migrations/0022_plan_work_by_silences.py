@@ -45,7 +45,7 @@ def next_stretch(window: Any, now: datetime) -> tuple[datetime, datetime]:  # no
 
 
 class Migration(migrations.Migration):
-    dependencies = [("diagnostics", "0020_drop_wallboards")]
+    dependencies = [("diagnostics", "0021_drop_wallboards")]
 
     operations = [
         migrations.RunPython(plan_silences, migrations.RunPython.noop),

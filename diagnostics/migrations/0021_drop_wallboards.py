@@ -4,6 +4,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("diagnostics", "0019_usage_sent")]
+    dependencies = [("diagnostics", "0020_series_names")]
 
     operations = [migrations.DeleteModel("Wallboard")]
