@@ -28,12 +28,11 @@ from diagnostics.accounts.models import Project as ProjectRow
 from diagnostics.accounts.projects import issue_key
 from diagnostics.analysis.detectors.replay import Pool
 from diagnostics.ingest.posted_answers import judge_answer
-from diagnostics.store.aggregation import fold
+from diagnostics.store.aggregation import UNTIL_DONE, fold
 from diagnostics.store.partitions import ensure_partitions
 
 __all__ = ["Alarm", "Project", "SeriesFeed", "aggregate", "database", "judge_answer", "set_clock"]
 Json = dict[str, Any]
-MOST_BATCHES = 100_000
 QUOTAS = (
     "FAILSOFT_QUOTA_EVENTS_PER_SECOND",
     "FAILSOFT_QUOTA_EVENTS_PER_DAY",
@@ -67,7 +66,7 @@ def set_clock(now: datetime, past: timedelta = timedelta(days=15)) -> None:
 
 def aggregate() -> None:
     """Add what was posted to the counts that pages, verdicts and alerts read."""
-    fold(most_batches=MOST_BATCHES)
+    fold(UNTIL_DONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertState, RuleDay
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.ingest.models import Deploy
-from diagnostics.store.aggregation import fold
+from diagnostics.store.aggregation import fold_project
 from diagnostics.store.forgetting import OF_MARK, OF_REFERENCE, forget_batch
 from diagnostics.store.retention import leaves_of
 from diagnostics.store.run_models import Assessment
@@ -96,7 +96,7 @@ def _forget_all(
     project_id: int, condition: str, value: str, *, with_identities: bool = False
 ) -> int:
     # A failure is subtracted from its group, which must exist.
-    fold(most_batches=1_000)
+    fold_project(project_id)
     total = 0
     while True:
         with transaction.atomic():
@@ -104,7 +104,7 @@ def _forget_all(
         if not count:
             break
         total += count
-    fold(most_batches=1_000)
+    fold_project(project_id)
     return total
 
 

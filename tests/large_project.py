@@ -15,14 +15,14 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.backfill import backfill
 from diagnostics.ingest.recording import record
-from diagnostics.store.aggregation import fold
+from diagnostics.store.aggregation import UNTIL_DONE, fold
 from diagnostics.store.partitions import ensure_partitions
 from failsoft.events import PostedEvent
 
 RUNS, DENSE = 30_000, 3_000
 WEEK, WATCHED = timedelta(days=7), timedelta(hours=12)
 CUT_OFF, OUTAGE = timedelta(hours=5), timedelta(hours=2)
-BATCH, WHOLE = 1_000, 1_000
+BATCH = 1_000
 MODELS = {
     "anthropic": ("claude-haiku-4-5-20251001", "claude-sonnet-4-5-20250929", "claude-opus-4-1"),
     "openai": ("gpt-5.1-2025-11-13", "gpt-5.1-codex-max", "gpt-5-mini", "gpt-4.1-nano-2025-04-14"),
@@ -76,7 +76,7 @@ def fill_large(project: Project) -> None:
     )
     while batch := list(islice(events, BATCH)):
         record(project.pk, batch)
-    fold(most_batches=WHOLE)
+    fold(UNTIL_DONE)
     backfill(project.pk, now - WATCHED, now)
 
 

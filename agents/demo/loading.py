@@ -36,7 +36,7 @@ from diagnostics.prices.prices import prices_of
 from diagnostics.purge import purge_marked
 from diagnostics.reports.archive import archive_last_days
 from diagnostics.reports.models import Report
-from diagnostics.store.aggregation import fold
+from diagnostics.store.aggregation import UNTIL_DONE, fold
 from diagnostics.store.models import EventIdentity
 from diagnostics.store.partitions import ensure_partitions
 from failsoft.retry.answers import PlannerSchema
@@ -48,7 +48,6 @@ WATCHED = timedelta(hours=12)
 """How far back alert rules are evaluated for an incident at the end of a week."""
 WATCHED_STORY = timedelta(hours=60)
 """How far back they are evaluated for the story: to before its two small incidents."""
-WHOLE = 1_000
 """The maximum number of batches to aggregate: enough for all loaded events."""
 ADDRESS = "https://demo.invalid/"
 """No such host can exist; every provider with this address is of the demo."""
@@ -126,7 +125,7 @@ def _write(
         with transaction.atomic():
             outcomes = record(project.pk, batch, is_demo=True)
         created += sum(item.status is RecordStatus.CREATED for item in outcomes)
-    fold(most_batches=WHOLE)
+    fold(UNTIL_DONE)
     return created
 
 

@@ -35,6 +35,9 @@ class Alarm:
     """What every page of a project has to say; nothing when all is well."""
 
     silent_for: timedelta | None
+    # When all was last judged in time, and what was not in the latest turn of the project.
+    judged_at: datetime | None
+    passed_over: str
     given_up: int
     # Waiting for a sender that does not come, though their channels work.
     overdue: int = 0
@@ -46,14 +49,16 @@ class Alarm:
     @property
     def is_raised(self) -> bool:
         """Whether there is anything to say."""
-        return self.silent_for is not None or (self.given_up + self.overdue + self.lost_reports > 0)
+        lost = self.given_up + self.overdue + self.lost_reports
+        return self.silent_for is not None or lost > 0 or bool(self.passed_over)
 
 
 def alarm_of(project_id: int) -> Alarm:
     """Read in one statement whether anybody looks, and what was given up unseen."""
     given = {"project": project_id, "heartbeat": EVALUATOR, "overdue": OVERDUE, "a_day": A_DAY}
-    now, seen_at, created_at, given_up, *others = fetch(statement("alarm"), given)[0]
-    return Alarm(_silence(now, seen_at, created_at), given_up, *others)
+    now, seen_at, created_at, judged_at, left, *counted = fetch(statement("alarm"), given)[0]
+    told = left if left and (judged_at is None or now - judged_at > MISSED) else ""
+    return Alarm(_silence(now, seen_at, created_at), judged_at, told, *counted)
 
 
 def ping_outside() -> bool:

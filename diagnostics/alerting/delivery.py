@@ -30,6 +30,7 @@ from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import CredentialError, WorkingKeyError
 from diagnostics.redaction.redactor import redact
+from diagnostics.store.deadlines import OutOfTimeError, deadline
 from diagnostics.store.sql import fetch, statement
 
 PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 360))
@@ -49,6 +50,8 @@ PREPARERS: Mapping[str, Callable[[Notification], Sending]] = {
 }
 # How many of each kind are under way in a process: slow receivers leave mail its own.
 AT_ONCE: Mapping[str, int] = {Channel.Kind.EMAIL: 4, Channel.Kind.WEBHOOK: 8, Channel.Kind.CHAT: 4}
+# A message that takes longer to write is tried again later.
+PREPARE_SECONDS = 5.0
 # While some are under way, what has become due meanwhile is looked for.
 POLL_SECONDS = 0.2
 LEASE = timedelta(minutes=2)
@@ -99,13 +102,17 @@ def claim_next(
 ) -> NotificationClaim | None:
     """Take the next notification that is due; None when there is none.
 
-    Of a channel there is one under way at a time, and whose project has none comes first.
+    Of a channel there is one under way at a time, whose project has none comes first, and one
+    place of each kind is left to other projects.
     `is_ending`: mail only, and only while other receivers are waited for.
     """
+    crowded = _crowded(under_way)
     given = {
         "lease": LEASE,
         "pace": PACE,
         "full": _full_kinds(under_way, is_ending=is_ending),
+        "crowding_projects": [project_id for project_id, _ in crowded],
+        "crowded_kinds": [kind for _, kind in crowded],
         "channels": [row.channel_id for row in under_way],
         "projects": [row.project_id for row in under_way],
     }
@@ -120,6 +127,12 @@ def _full_kinds(under_way: Sequence[Notification], *, is_ending: bool) -> list[s
         return [kind for kind, most in AT_ONCE.items() if counts[kind] >= most]
     is_open = mails < counts.total() and mails < AT_ONCE[Channel.Kind.EMAIL]
     return [kind for kind in AT_ONCE if kind != Channel.Kind.EMAIL or not is_open]
+
+
+def _crowded(under_way: Sequence[Notification]) -> list[tuple[int, str]]:
+    """Return the projects and kinds of which no more may be under way."""
+    counts = Counter((row.project_id, row.channel.kind) for row in under_way)
+    return [crowd for crowd, count in counts.items() if count >= AT_ONCE[crowd[1]] - 1]
 
 
 def deliver(claim: NotificationClaim) -> bool:
@@ -157,8 +170,9 @@ def _prepare(claim: NotificationClaim, row: Notification) -> Sending | None:
         _held(claim).update(state=State.SUPPRESSED, why="nothing to tell")
         return None
     try:
-        return PREPARERS[row.channel.kind](row)
-    except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
+        with deadline(PREPARE_SECONDS):
+            return PREPARERS[row.channel.kind](row)
+    except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - one bad row must not stop the rest
         _record_failure(claim, row, error)
         return None
 
@@ -216,7 +230,7 @@ def _record_success(claim: NotificationClaim, row: Notification, answer: str) ->
     logger.info("notification_sent", notification=row.pk, tries=row.tries)
 
 
-def _record_failure(claim: NotificationClaim, row: Notification, error: Exception) -> None:
+def _record_failure(claim: NotificationClaim, row: Notification, error: BaseException) -> None:
     is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
     words = str(error) if is_plain else f"{type(error).__name__}: {error}"
     told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
@@ -251,7 +265,7 @@ def _note_passage(channel: Channel, sent_at: datetime | DatabaseNow, refused: st
         _wake(channel.pk)
 
 
-def _receipt_changes(row: Notification, error: Exception) -> dict[str, Any]:
+def _receipt_changes(row: Notification, error: BaseException) -> dict[str, Any]:
     """Return what a row keeps of the answers for each address; `sent_at` if somebody has it."""
     if not isinstance(error, SendError) or not error.receipts:
         return {}
@@ -261,7 +275,7 @@ def _receipt_changes(row: Notification, error: Exception) -> dict[str, Any]:
     return {"receipts": kept} | ({"sent_at": sent_at} if sent_at else {})
 
 
-def _is_final(error: Exception) -> bool:
+def _is_final(error: BaseException) -> bool:
     """Whether all addresses were answered for good."""
     receipts = error.receipts if isinstance(error, SendError) else {}
     return bool(receipts) and not waiting(receipts)

@@ -7,7 +7,6 @@ are one transaction: an evaluator that is killed has done nothing, and the next 
 from datetime import datetime, timedelta
 from time import monotonic
 
-import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
@@ -17,64 +16,53 @@ from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, MINUTES_REACH, freeze, try_hold
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
-from diagnostics.alerting.rule_models import AlertRule, AlertSlot
+from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_looks, save_new, save_states
 from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.alerting.states import StateChange
-from diagnostics.store.aggregation import fold
+from diagnostics.store.aggregation import fold_project
 from diagnostics.store.models import EVALUATOR, Heartbeat, Series
 from diagnostics.store.retention import delete_before
 from diagnostics.store.sql import change
+from diagnostics.store.turns import TurnPart, all_turns_until, give_turns
 from diagnostics.store.windows import LATE, floor
 from diagnostics.verdict.ratings import JUDGED_SPAN
-from diagnostics.verdict.statuses import ProjectStatus, store_statuses
+from diagnostics.verdict.statuses import STATUSES, ProjectStatus, store_statuses
 from diagnostics.verdict.wording import since_of
-
-logger = structlog.get_logger(__name__)
 
 MOST_MISSED = 60
 """Minutes that are caught up after an outage; what is older is passed over."""
+RUN_SECONDS = 10.0
+"""No turn is begun after so long: mails and aggregation wait for the same workers."""
 VERDICT_AGE = timedelta(minutes=5)
 PURGE_BATCH = 20_000
 
 
 def evaluate(now: datetime | None = None) -> int:
-    """Look at every minute not looked at yet; gives how many (project, minute) were.
+    """Give each project its turn of this minute; return how many (project, minute) were judged.
 
-    Any number may run at once. A project that fails stops no other; the heartbeat stands
-    still until all go well again.
+    Any number may run at once. No project delays another for longer than its deadlines, and
+    the heartbeat tells until when every project had its turns.
     """
-    at = now or clock.now()
-    fold()
-    store_all_statuses(at)
     ensure_standard_rules()
-    done, failed = 0, 0
-    watched = AlertRule.objects.filter(is_enabled=True, archived_at=None)
-    for project_id in watched.values_list("project_id", flat=True).distinct():
-        try:
-            done += evaluate_project(project_id, at)
-        except Exception:
-            failed += 1
-            logger.exception("evaluation_failed", project=project_id)
-    if not failed:
-        Heartbeat.objects.update_or_create(name=EVALUATOR, defaults={"at": clock.now()})
+    done = give_turns(PARTS, now or clock.now(), RUN_SECONDS)
+    Heartbeat.objects.update_or_create(name=EVALUATOR, defaults={"at": all_turns_until()})
     return done
 
 
-def store_all_statuses(now: datetime) -> None:
-    """Store how the series of every project stand, once a minute.
+def _aggregate(project_id: int, now: datetime) -> int:
+    fold_project(project_id)
+    return 0
 
-    Before the alerts, whose verdict it is. One that fails is logged, and stops nothing.
-    """
-    done = ProjectStatus.objects.filter(at__gte=floor(now, MINUTE)).values("pk")
-    projects = Series.objects.order_by().values_list("project_id", flat=True).distinct()
-    for project_id in projects.exclude(project_id__in=done):
-        try:
-            with transaction.atomic():
-                store_statuses(project_id, now)
-        except Exception:
-            logger.exception("status_failed", project=project_id)
+
+def _store_statuses(project_id: int, now: datetime) -> int:
+    """Store how the series of a project stand, once a minute; before the alerts, which say it."""
+    done = ProjectStatus.objects.filter(pk=project_id, at__gte=floor(now, MINUTE))
+    if Series.objects.filter(project_id=project_id).exists() and not done.exists():
+        with transaction.atomic():
+            store_statuses(project_id, now)
+    return 0
 
 
 def evaluate_project(project_id: int, now: datetime) -> int:
@@ -169,6 +157,14 @@ def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         incident.verdict_now, incident.verdict_at = verdict, slot
         incident.onset = since_of(verdict) or incident.onset
         incident.save(update_fields=["verdict_now", "verdict_at", "onset", "cause", "cause_value"])
+
+
+PARTS = (
+    TurnPart("aggregation", _aggregate, 5.0),
+    TurnPart(STATUSES, _store_statuses, 15.0),
+    TurnPart("alerts", evaluate_project, 15.0),
+)
+"""The turn of a project: what is counted, how its series stand, its alert rules."""
 
 
 def purge_evaluations() -> int:

@@ -3,36 +3,49 @@
 An aggregator locks rows that no other has locked, adds them to every grain and deletes them, all
 in one transaction. Rows that commit late are found later, an aggregator that dies has changed
 nothing, and a reader finds every event exactly once, in a delta or in the rollups.
+Projects take turns, a batch each: many rows of one, or rows that fail, delay no other.
 """
 
 from collections.abc import Callable
-from itertools import takewhile
+from time import monotonic
 
+import structlog
 from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.store.sql import change, fetch, statement
 from diagnostics.store.windows import MINUTES_KEPT
 
+logger = structlog.get_logger(__name__)
+
 DELTAS = "diagnostics_rollup_delta"
 GROUP_DELTAS = "diagnostics_group_delta"
-TABLES = (DELTAS, GROUP_DELTAS)
-BATCH = 5_000
+BATCH = 2_000
 # A task stays short: the rest waits for the next beat, two seconds later.
-MOST_BATCHES = 40
+LONGEST_SECONDS = 20.0
+UNTIL_DONE = float("inf")
 
 
-def fold(most_batches: int = MOST_BATCHES) -> int:
-    """Fold waiting rows, at most `most_batches` batches of each kind; return how many rows."""
-    folded = _fold_all(fold_deltas, most_batches) + _fold_all(fold_groups, most_batches)
+def fold(seconds: float = LONGEST_SECONDS) -> int:
+    """Fold waiting rows for about so many seconds, projects in turn; return how many rows."""
+    folded = sum(_fold_in_turn(table, seconds / len(FOLDS)) for table in FOLDS)
     change(statement("tend_groups"))
     return folded
 
 
+def fold_project(project_id: int) -> int:
+    """Fold the waiting rows of one project; return how many."""
+    folded = 0
+    for fold_batch in FOLDS.values():
+        while count := fold_batch(project_id):
+            folded += count
+    return folded
+
+
 @transaction.atomic
-def fold_deltas() -> int:
+def fold_deltas(project_id: int) -> int:
     """Fold one batch of counts into minutes, hours, days, versions and totals."""
-    ids = _lock(DELTAS)
+    ids = _lock(DELTAS, project_id)
     if not ids:
         return 0
     oldest = clock.now() - MINUTES_KEPT
@@ -42,9 +55,9 @@ def fold_deltas() -> int:
 
 
 @transaction.atomic
-def fold_groups() -> int:
+def fold_groups(project_id: int) -> int:
     """Fold one batch of failures into their groups."""
-    ids = _lock(GROUP_DELTAS)
+    ids = _lock(GROUP_DELTAS, project_id)
     if not ids:
         return 0
     _add_keys(GROUP_DELTAS, ids)
@@ -52,21 +65,44 @@ def fold_groups() -> int:
     return int(folded)
 
 
+FOLDS: dict[str, Callable[[int], int]] = {DELTAS: fold_deltas, GROUP_DELTAS: fold_groups}
+
+
 def waiting() -> int:
     """Count the delta rows that wait to be folded."""
-    counts = (f"(SELECT count(*) FROM {table})" for table in TABLES)  # noqa: S608 - our own
+    counts = (f"(SELECT count(*) FROM {table})" for table in FOLDS)  # noqa: S608 - our own
     ((number,),) = fetch(f"SELECT {' + '.join(counts)}")
     return int(number)
 
 
-def _fold_all(fold_batch: Callable[[], int], most_batches: int) -> int:
-    return sum(takewhile(bool, (fold_batch() for _ in range(most_batches))))
+def _fold_in_turn(table: str, seconds: float) -> int:
+    """Fold a batch of each waiting project, whose oldest row is the oldest first, and again."""
+    end, folded, over = monotonic() + seconds, 0, set[int]()
+    asked = statement("waiting_projects").replace("<<delta>>", table)
+    while projects := [found for (found,) in fetch(asked) if found not in over]:
+        for project_id in projects:
+            if monotonic() >= end:
+                return folded
+            count = _fold_safely(table, project_id)
+            folded += count
+            if not count:
+                over.add(project_id)
+    return folded
 
 
-def _lock(table: str) -> list[int]:
-    """Lock the oldest rows that no other folder has locked."""
-    oldest = f"SELECT id FROM {table} ORDER BY id LIMIT %s"  # noqa: S608 - our own name
-    return [identifier for (identifier,) in fetch(f"{oldest} FOR UPDATE SKIP LOCKED", [BATCH])]
+def _fold_safely(table: str, project_id: int) -> int:
+    try:
+        return FOLDS[table](project_id)
+    except Exception:
+        logger.exception("fold_failed", table=table, project=project_id)
+        return 0
+
+
+def _lock(table: str, project_id: int) -> list[int]:
+    """Lock the oldest rows of a project that no other folder has locked."""
+    mine = f"SELECT id FROM {table} WHERE project_id = %s"  # noqa: S608 - our own name
+    asked = f"{mine} ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED"
+    return [identifier for (identifier,) in fetch(asked, [project_id, BATCH])]
 
 
 def _add_keys(table: str, ids: list[int]) -> None:

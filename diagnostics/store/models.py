@@ -314,6 +314,24 @@ class Heartbeat(models.Model):
         return self.name
 
 
+class ProjectTurn(models.Model):
+    """The latest turn of a project in the work of every minute, and what was passed over."""
+
+    project = models.OneToOneField(
+        "diagnostics.Project", models.CASCADE, primary_key=True, related_name="turn"
+    )
+    # The minute that the turn is of. It is open while it has begun after it ended.
+    minute = models.DateTimeField()
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField()
+    # When all was last done in time, and what has not been since.
+    judged_at = models.DateTimeField(null=True)
+    passed_over = ArrayField(models.TextField(), default=list)
+
+    def __str__(self) -> str:
+        return f"{self.minute:%Y-%m-%d %H:%M}"
+
+
 EVALUATOR = "evaluator"
 """The row of the alert evaluator."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 from django.db import models
+from django.db.models import Q
 from pydantic import TypeAdapter, ValidationError
 
 from diagnostics.accounts.models import Project
@@ -34,6 +35,8 @@ Statuses = Mapping[SeriesKey, SeriesStatus]
 NOTHING, NO_RUNS = RunBucket(0, 0), RunCounts()
 FRESH = timedelta(minutes=3)
 """How long a stored row is used: two evaluations may fail or be late."""
+STATUSES = "statuses"
+"""The part of a project's turn that stores them."""
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
 SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus])
 
@@ -142,10 +145,13 @@ def recent_verdict_within(
 def stored_statuses(project_id: int, at: datetime) -> StatusSet | None:
     """Return the statuses that the evaluator stored, if they are of about this time.
 
-    The first events of a project are judged on demand: it is cheap, and the first result
-    should not take a minute.
+    Those of a project that takes longer than its turn are the last there are. The first events
+    of a project are judged on demand: it is cheap, and the first result should not take a
+    minute.
     """
-    row = ProjectStatus.objects.filter(pk=project_id, at__range=(at - FRESH, at + FRESH)).first()
+    is_recent = Q(at__range=(at - FRESH, at + FRESH))
+    is_last = Q(at__lt=at, project__turn__passed_over__contains=[STATUSES])
+    row = ProjectStatus.objects.filter(is_recent | is_last, pk=project_id).first()
     statuses = row and read_row(row)
     return statuses if statuses and statuses.verdict.state != "not_enough_data" else None
 

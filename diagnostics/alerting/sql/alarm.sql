@@ -2,6 +2,9 @@
 SELECT failsoft_now(),
        (SELECT at FROM diagnostics_heartbeat WHERE name = %(heartbeat)s),
        (SELECT created_at FROM diagnostics_project WHERE id = %(project)s),
+       (SELECT judged_at FROM diagnostics_projectturn WHERE project_id = %(project)s),
+       (SELECT array_to_string(passed_over, ', ') FROM diagnostics_projectturn
+        WHERE project_id = %(project)s),
        (SELECT count(*) FROM diagnostics_notification
         WHERE project_id = %(project)s AND state = 'failed' AND seen_at IS NULL),
        (SELECT count(*) FROM diagnostics_notification AS n

@@ -1,6 +1,7 @@
 -- Take the next notification that is due: of a channel and incident the earliest first,
 -- of a channel that fails no more than one a minute. What the sender has under way leaves
--- out its channels and the kinds that are full, and puts its projects behind the others.
+-- out its channels, the kinds that are full and those that a project has all but one place of,
+-- and puts its projects behind the others.
 WITH next AS (
     SELECT n.id
     FROM diagnostics_notification AS n
@@ -8,6 +9,8 @@ WITH next AS (
     WHERE n.state = 'queued' AND c.enabled
       AND c.kind <> ALL(%(full)s::text[])
       AND n.channel_id <> ALL(%(channels)s::bigint[])
+      AND (n.project_id, c.kind) NOT IN (
+          SELECT * FROM unnest(%(crowding_projects)s::bigint[], %(crowded_kinds)s::text[]))
       AND n.next_attempt_at <= failsoft_now()
       AND (n.lease_until IS NULL OR n.lease_until < failsoft_now())
       AND (c.failing_since IS NULL OR c.probed_at IS NULL

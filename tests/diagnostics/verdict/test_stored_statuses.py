@@ -26,8 +26,10 @@ from diagnostics.reports.document import status_of
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
 from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.store.models import Heartbeat, ProjectTurn
 from diagnostics.verdict.statuses import (
     FUNCTIONS,
+    STATUSES,
     VERDICT,
     ProjectStatus,
     judge_statuses,
@@ -142,6 +144,15 @@ def test_a_row_that_nobody_renews_is_not_read(project: Project) -> None:
     assert read_statuses(project.pk, Selection(), later).at == later
 
 
+def test_the_last_row_of_a_project_that_takes_too_long_is_read(project: Project) -> None:
+    now = trouble(project)
+    stored = store_statuses(project.pk, now)
+    turn = {"minute": now, "began_at": now, "ended_at": now, "passed_over": [STATUSES]}
+    ProjectTurn.objects.create(project=project, **turn)
+    found = read_statuses(project.pk, Selection(), now + timedelta(hours=4))
+    assert (found.at, found.series) == (now, stored.series)
+
+
 def test_a_row_of_another_version_is_judged_again(project: Project) -> None:
     now = trouble(project)
     store_statuses(project.pk, now)
@@ -197,3 +208,28 @@ def test_a_status_that_fails_stops_no_alarm(
     assert evaluator.evaluate(now) == 1
     assert Incident.objects.count() == 1
     assert not ProjectStatus.objects.exists()
+    assert ProjectTurn.objects.get().passed_over == [STATUSES]
+
+
+def test_a_project_whose_statuses_take_too_long_delays_no_alarm_of_another(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now()
+    large = Project.objects.create(slug="large", name="Large")
+    for one in (large, project):
+        count_degraded(one.pk)
+        degrade(one, now - timedelta(minutes=1), 3)
+
+    def judge(project_id: int, at: datetime) -> None:
+        while project_id == large.pk:
+            sum(range(1_000))
+
+    monkeypatch.setattr(evaluator, "store_statuses", judge)
+    monkeypatch.setattr(
+        evaluator, "PARTS", [replace(part, seconds=3.0) for part in evaluator.PARTS]
+    )
+    assert evaluator.evaluate(now) == 2
+    assert {one.project_id for one in Incident.objects.all()} == {large.pk, project.pk}
+    assert ProjectTurn.objects.get(pk=large.pk).passed_over == [STATUSES]
+    assert ProjectTurn.objects.get(pk=project.pk).passed_over == []
+    assert Heartbeat.objects.get(name="evaluator").at >= now

@@ -16,7 +16,7 @@ from diagnostics.accounts.models import Membership, Project
 from diagnostics.alerting.dead_man import alarm_of, find_faults, ping_outside
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.reports.models import ReportDelivery, Subscription
-from diagnostics.store.models import Heartbeat
+from diagnostics.store.models import Heartbeat, ProjectTurn
 from tests.console import make_member
 from tests.diagnostics.alerting.notifications.building import (
     happen,
@@ -54,6 +54,26 @@ def test_a_project_that_was_never_looked_at_is_told_so_after_ten_minutes(project
     assert not alarm_of(project.pk).is_raised
     travel(11 * MINUTE)
     assert alarm_of(project.pk).silent_for is not None
+
+
+def test_what_was_passed_over_for_three_minutes_shows_on_the_pages_of_its_project(
+    watched: Project, client: Client
+) -> None:
+    client.force_login(make_member(watched))
+    now = clock.now()
+    turn = ProjectTurn.objects.create(
+        project=watched, minute=now, began_at=now, ended_at=now, judged_at=now
+    )
+    turn.passed_over = ["statuses", "alerts"]
+    turn.save()
+    assert not alarm_of(watched.pk).is_raised
+    ProjectTurn.objects.update(judged_at=now - 4 * MINUTE)
+    page = client.get("/").content.decode()
+    assert "Not judged in full since" in page
+    assert "Passed over in the latest turn: statuses, alerts." in page
+    assert not alarm_of(Project.objects.create(slug="p2", name="P2").pk).is_raised
+    ProjectTurn.objects.update(judged_at=None)
+    assert "Not judged in full yet" in client.get("/").content.decode()
 
 
 def test_what_was_given_up_shows_until_an_operator_has_looked(

@@ -14,6 +14,7 @@ from standardwebhooks import Webhook
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting import delivery
 from diagnostics.alerting.channels import rotate_secret, secrets_of
 from diagnostics.alerting.delivery import (
     AT_ONCE,
@@ -340,6 +341,41 @@ def test_a_slow_project_lets_the_webhooks_of_others_go_first(project: Project) -
     claim = claim_next(under_way)
     assert claim is not None
     assert claim.notification == second.pk
+
+
+def test_a_project_leaves_one_place_of_each_kind_to_others(project: Project) -> None:
+    other = Project.objects.create(slug="p2", name="P2")
+    for number in range(AT_ONCE["webhook"]):
+        make_channel(project, "webhook", f"https://a.example/{number}")
+    *slow, left = happen(make_incident(project))
+    assert claim_next(slow) is None
+    make_channel(other, "webhook", "https://b.example/")
+    (theirs,) = happen(make_incident(other))
+    claim = claim_next(slow)
+    assert claim is not None
+    assert claim.notification == theirs.pk
+    claim = claim_next(slow[1:])
+    assert claim is not None
+    assert claim.notification in {left.pk, slow[0].pk}
+
+
+def test_a_message_that_is_not_written_in_time_is_tried_later_and_delays_no_other(
+    project: Project, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_for_ever(row: Notification) -> None:
+        while True:
+            sum(range(1_000))
+
+    monkeypatch.setattr(delivery, "PREPARE_SECONDS", 0.1)
+    monkeypatch.setattr(delivery, "PREPARERS", {**delivery.PREPARERS, "webhook": run_for_ever})
+    make_channel(project, "webhook", "https://a.example/")
+    make_channel(project, target="ops@example.org")
+    late, row = happen(make_incident(project))
+    deliver_all()
+    assert at_rest(row).state == "sent"
+    late = at_rest(late)
+    assert (late.state, late.tries) == ("queued", 1)
+    assert "not done within 0.1 s" in late.last_error
 
 
 def test_a_channel_has_one_notification_under_way_at_a_time(project: Project) -> None:

@@ -1,0 +1,82 @@
+"""A deadline on a piece of work in a worker, whatever it is doing: a statement or a long loop."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+from psycopg import Error
+from psycopg.pq import TransactionStatus
+
+CANCEL_SECONDS = 1.0
+# A cancelled statement ends as a fault. What takes it for one and goes on is stopped next.
+AGAIN_SECONDS = 0.2
+# What swallows the stop, such as a destructor, is stopped again.
+UNWIND_SECONDS = 5.0
+
+
+class OutOfTimeError(BaseException):
+    """the work did not end by its deadline
+
+    No `Exception`: the code that it stops must not take it for a fault of its own.
+    """
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Stop what runs inside after so many seconds: a statement is cancelled, Python is left.
+
+    Raises OutOfTimeError. Deadlines do not nest, and only a main thread has them: that is
+    where a worker runs its tasks.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    was_cancelled, is_outermost = False, not connection.in_atomic_block
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        nonlocal was_cancelled
+        if _runs_statement():
+            was_cancelled = True
+            _cancel_statement()
+            return
+        signal.setitimer(signal.ITIMER_REAL, UNWIND_SECONDS)
+        raise OutOfTimeError(f"not done within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_SECONDS)
+    try:
+        yield
+    except OperationalError as error:
+        if was_cancelled:
+            raise OutOfTimeError(f"not done within {seconds:g} s") from error
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if is_outermost:
+            _drop_open_transaction()
+
+
+def _status() -> TransactionStatus:
+    server = connection.connection
+    return TransactionStatus.IDLE if server is None else server.info.transaction_status
+
+
+def _runs_statement() -> bool:
+    return _status() is TransactionStatus.ACTIVE
+
+
+def _cancel_statement() -> None:
+    with suppress(Error):
+        connection.connection.cancel_safe(timeout=CANCEL_SECONDS)
+
+
+def _drop_open_transaction() -> None:
+    """Drop the connection if the stop hit the end of a transaction, which nobody ends then."""
+    if connection.in_atomic_block or _status() is not TransactionStatus.IDLE:
+        with suppress(Error):
+            connection.close()
+        del connections[DEFAULT_DB_ALIAS]
