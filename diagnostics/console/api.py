@@ -1,8 +1,9 @@
 """GET /api/v1/verdict and GET /api/v1/series."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from django.http.response import HttpResponseBase
@@ -16,21 +17,36 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.alerting.incident_records import judged_of
-from diagnostics.analysis.series import RunCounts, rate_series
+from diagnostics.analysis.series import RunCounts, SeriesKey, rate_series
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesState, SeriesStatus, Unit
 from diagnostics.queries.assessments import NOT_ASSESSED, worse_by_series
+from diagnostics.queries.busiest import next_series
 from diagnostics.queries.call_counts import Side
 from diagnostics.queries.events import covered_by, window_of
+from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
 from diagnostics.rest.examples import SERIES_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import FORMAT_PARAMETER, SERIES_PARAMETERS, select
+from diagnostics.rest.filters import (
+    DEFAULT_LIMIT,
+    PAGE_PARAMETERS,
+    SERIES_PARAMETERS,
+    read_list_limit,
+    select,
+)
 from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.ratings import JudgedShare
-from diagnostics.verdict.statuses import counts_between, read_statuses, recent_verdict_of
+from diagnostics.verdict.statuses import (
+    StatusSet,
+    counts_between,
+    judge_others,
+    judged_ids,
+    read_statuses,
+    recent_verdict_of,
+)
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import describe, judged_times
 
@@ -152,6 +168,11 @@ class CauseVerdict(IncidentVerdict):
     covers: CoversResource
 
 
+ALL_JUDGED = -1
+"""In a cursor: beyond all judged series; it goes on by the ids of the others."""
+MOST_STREAMED = 100_000
+
+
 class SeriesView(ListView):
     """How every (environment, node, provider, model) stands."""
 
@@ -159,24 +180,25 @@ class SeriesView(ListView):
 
     @extend_schema(
         operation_id="series_list",
-        parameters=[*SERIES_PARAMETERS, FORMAT_PARAMETER],
+        parameters=[*SERIES_PARAMETERS, *PAGE_PARAMETERS],
         examples=[SERIES_PAGE],
         responses={200: Counted[SeriesItem], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """List series of the window (the last 24 hours unless told), worst first."""
+        """List series of the window (the last 24 hours unless told), worst first.
+
+        In a project of more than a thousand series those with few calls and failures come
+        after all others, in the order in which they were first seen.
+        """
         params = request.query_params.dict()
-        selection = select(params, [*SERIES_PARAMETERS, FORMAT_PARAMETER])
+        selection = select(params, [*SERIES_PARAMETERS, *PAGE_PARAMETERS])
         refuse_uncounted(selection)
         now = clock.now()
-        items = list_series(project_of(request).pk, selection, now)
-
-        def read_page(limit: int, cursor: str | None) -> Page:
-            return items, None
-
+        read_page = partial(list_series, project_of(request).pk, selection, now)
+        limit, cursor = read_list_limit(request, MOST_STREAMED), params.get("cursor")
         beside = {"covers": describe_covers(*covered_by(selection, now))}
         columns = list(SeriesItem.model_fields)
-        return self.answer_list(request, columns, read_page, None, None, beside)
+        return self.answer_list(request, columns, read_page, limit, cursor, beside)
 
 
 def refuse_uncounted(selection: Selection) -> None:
@@ -190,18 +212,56 @@ def refuse_uncounted(selection: Selection) -> None:
         raise ValidationError(dict.fromkeys(uncounted, "series cannot be filtered by it"))
 
 
-def list_series(project_id: int, selection: Selection, now: datetime) -> list[dict[str, Any]]:
-    """Return the series of a selection in the wire format, worst first.
+def list_series(
+    project_id: int,
+    selection: Selection,
+    now: datetime,
+    limit: int = DEFAULT_LIMIT,
+    cursor: str | None = None,
+) -> Page:
+    """Return a page of the series of a selection in the wire format, and the next cursor.
 
-    The range of the selection is counted; how a series stands is of the moment it ends at.
+    The judged ones come first, worst first, then those that were left out. The range of the
+    selection is counted; how a series stands is of the moment it ends at.
     """
-    statuses = read_statuses(project_id, selection, now)
-    counts = counts_between(project_id, selection, now, statuses)
+    passed, last = read_count_cursor(cursor) if cursor else (0, 0)
+    judged = read_statuses(project_id, selection, now)
+    if passed == ALL_JUDGED:
+        return _list_others(project_id, selection, now, judged, limit, last)
+    ids = judged_ids(project_id, judged)
+    counts = counts_between(project_id, selection, now, judged, ids)
+    kept = judged.kept_by(selection, counts)
+    items = _describe(project_id, selection, now, kept[passed : passed + limit], counts)
+    if passed + limit < len(kept):
+        return items, write_count_cursor(passed + limit, 0)
+    return items, write_count_cursor(ALL_JUDGED, 0) if judged.left_out else None
+
+
+def _list_others(
+    project_id: int, selection: Selection, now: datetime, judged: StatusSet, limit: int, last: int
+) -> Page:
+    """Return a page of the series that were left out, after an id; they are judged here."""
+    known = judged_ids(project_id, judged) or ()
+    found = next_series(project_id, selection.series_terms, last, limit + len(known))
+    ids = [one for one in found if one not in set(known)][:limit]
+    others = judge_others(project_id, selection, now, judged, ids)
+    counts = counts_between(project_id, selection, now, others, ids)
+    items = _describe(project_id, selection, now, others.kept_by(selection, counts), counts)
+    return items, write_count_cursor(ALL_JUDGED, ids[-1]) if len(ids) == limit else None
+
+
+def _describe(
+    project_id: int,
+    selection: Selection,
+    now: datetime,
+    statuses: Sequence[SeriesStatus],
+    counts: Mapping[SeriesKey, RunCounts],
+) -> list[dict[str, Any]]:
     window = window_of(selection, now)
     worse = worse_by_series(project_id, window, selection.rollup_terms)
     return [
         describe_series(one, counts.get(one.key, RunCounts()), worse.get(one.key, NOT_ASSESSED))
-        for one in statuses.kept_by(selection, counts)
+        for one in statuses
     ]
 
 

@@ -77,6 +77,7 @@ def now_context(
         "latest": latest_degraded(project_id, selection, until, LATEST),
         "is_empty": not rows and not selection.terms,
         "checked": judged.at,
+        "left_out": judged.left_out,
         "query": selection.query(),
     }
 

@@ -23,7 +23,7 @@ from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import LATENCY, SERIES
 from diagnostics.store.windows import RunBucket, merged
-from diagnostics.verdict.statuses import StatusSet, counts_between, curves_between
+from diagnostics.verdict.statuses import StatusSet, counts_between, curves_between, judged_ids
 from diagnostics.verdict.wording import SERIES_TONES, state_words
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
@@ -166,10 +166,11 @@ def _together(buckets: int) -> int:
 def read_rows(
     project_id: int, selection: Selection, now: datetime, judged: StatusSet, axis: StatusAxis
 ) -> list[NowRow]:
-    """Read every series that a selection keeps; the number of queries does not grow."""
-    curves = curves_between(project_id, axis, selection.version_terms, now, judged)
-    counts = counts_between(project_id, selection, now, judged)
-    usage = _usage_between(project_id, selection, now)
+    """Read every judged series that a selection keeps; the number of queries does not grow."""
+    series = judged_ids(project_id, judged)
+    curves = curves_between(project_id, axis, selection.version_terms, now, judged, series)
+    counts = counts_between(project_id, selection, now, judged, series)
+    usage = _usage_between(project_id, selection, now, series)
     prices = prices_of(project_id)
     nothing = [NOTHING] * axis.count
     return [
@@ -191,10 +192,11 @@ def read_rows(
 
 
 def _usage_between(
-    project_id: int, selection: Selection, now: datetime
+    project_id: int, selection: Selection, now: datetime, series: Sequence[int] | None
 ) -> Mapping[SeriesKey, TokenUsage]:
     window, terms = window_of(selection, now), selection.rollup_terms
-    rows = sum_rollups(project_id, Question(window, SERIES, (*TOKENS, *LATENCY), terms))
+    question = Question(window, SERIES, (*TOKENS, *LATENCY), terms, series=series)
+    rows = sum_rollups(project_id, question)
     return {SeriesKey(*row[:4]): TokenUsage(row[4], row[5], row[6:]) for row in rows}
 
 

@@ -58,12 +58,17 @@ class SeriesRow:
         return SeriesKey(self.environment, self.node, self.provider, self.model)
 
 
-def series_rows(project_id: int, window: TimeWindow, terms: Sequence[Term] = ()) -> list[SeriesRow]:
+def series_rows(
+    project_id: int,
+    window: TimeWindow,
+    terms: Sequence[Term] = (),
+    series: Sequence[int] | None = None,
+) -> list[SeriesRow]:
     """Return every series that ended a run in the window, or has an unchecked answer.
 
     A term of None matches null.
     """
-    question = Question(window, SERIES, COUNTED, terms)
+    question = Question(window, SERIES, COUNTED, terms, series=series)
     rows = (_read_series(row) for row in sum_rollups(project_id, question))
     return [row for row in rows if row.counts.runs or row.counts.unchecked]
 

@@ -37,7 +37,8 @@ class Question:
     ones, none of its negative ones; a value of None matches null. With slots, the number of the
     slot (from 0) is the last dimension, and the window is read in no coarser grain than fits
     into them. Dimensions or terms of a version (prompt_version, schema, schema_version, source,
-    release, served) are known by the hour: the window must be aligned to hours.
+    release, served) are known by the hour: the window must be aligned to hours. `series` are
+    the ids of those that are read; None reads all.
     """
 
     window: TimeWindow
@@ -45,6 +46,7 @@ class Question:
     measures: Sequence[str]
     terms: Sequence[Term] = ()
     slots: Slots | None = None
+    series: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown columns, since names become part of the statement."""
@@ -97,11 +99,13 @@ def _segments(question: Question) -> Sequence[Segment]:
 
 def _params(project_id: int, question: Question) -> Mapping[str, Any]:
     window = question.window
-    params: dict[str, str | int | float | datetime | None] = {
+    params: dict[str, str | int | float | datetime | list[int] | None] = {
         "project": project_id,
         "since": window.since,
         "until": window.until,
     }
+    if question.series is not None:
+        params["series"] = list(question.series)
     if question.slots:
         params["origin"] = question.slots.since
         params["seconds"] = question.slots.width.total_seconds()
@@ -117,6 +121,7 @@ def _write(question: Question) -> str:
     keys = [*(f"{table}_id" for table in tables), *slots]
     dimensions = [*question.dimensions, *slots]
     sums = [f"coalesce(sum({name}), 0)::bigint AS {name}" for name in question.measures]
+    is_narrow = question.series is not None
     parts = {
         "keys": ", ".join(keys),
         "sums": ", ".join(sums),
@@ -125,7 +130,7 @@ def _write(question: Question) -> str:
         "named": ", ".join(_qualified_name(name) for name in dimensions),
         "answered": ", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
         "joined": "\n".join(_JOINED.format(table) for table in tables),
-        "filters": write_terms(question.terms),
+        "filters": write_terms(question.terms) + (_OF_SERIES if is_narrow else ""),
         "segments": "\nUNION ALL\n".join(
             _segment(question, place, segment) for place, segment in enumerate(_segments(question))
         ),
@@ -138,6 +143,10 @@ def _write(question: Question) -> str:
     return text
 
 
+# Deltas know the texts of their series only.
+_OF_SERIES = """
+        AND md5(json_build_array(environment, node, provider, model)::text)::uuid
+            IN (SELECT key FROM diagnostics_series WHERE id = ANY(%(series)s))"""
 # A slot begins at whole widths from the origin: rounding removes the float error.
 _NUMBER = "(extract(epoch FROM slot - %(origin)s) / %(seconds)s)::integer"
 _JOINED = "JOIN diagnostics_{0} AS {0} ON {0}.id = kept.{0}_id"
@@ -168,10 +177,12 @@ def _segment(question: Question, place: int, segment: Segment) -> str:
     table += "_by_version" if question.is_by_version else ""
     names = [f"{table_name}_id" for table_name in _tables(question)]
     names += [f"{_slot('bucket')} AS slot"] if question.slots else []
+    narrowing = write_narrowing(question.terms)
+    narrowing += " AND series_id = ANY(%(series)s)" if question.series is not None else ""
     return (
         f"SELECT {', '.join([*names, *question.measures])} FROM {table}"  # noqa: S608 - fixed names
         f" WHERE project_id = %(project)s AND bucket >= %(since_{place})s"
-        f" AND bucket < %(until_{place})s{write_narrowing(question.terms)}"
+        f" AND bucket < %(until_{place})s{narrowing}"
     )
 
 

@@ -39,6 +39,7 @@ def trends(
     buckets: int,
     terms: Sequence[Term] = (),
     counting: Counting = RUNS,
+    series: Sequence[int] | None = None,
 ) -> Mapping[SeriesKey, list[RunBucket]]:
     """Return the runs of every series in equal buckets between two times, oldest first.
 
@@ -52,7 +53,7 @@ def trends(
         grain = Grain.HOUR
     slots = Slots(since, width, buckets)
     window = align_to(grain, since, until)
-    question = Question(window, SERIES, counting.measures, terms, slots)
+    question = Question(window, SERIES, counting.measures, terms, slots, series)
     curves: dict[SeriesKey, list[RunBucket]] = defaultdict(lambda: [RunBucket(0, 0)] * buckets)
     for row in sum_rollups(project_id, question):
         key, slot = SeriesKey(*row[: len(SERIES)]), row[len(SERIES)]
@@ -71,12 +72,14 @@ def recent_trends(
     terms: Sequence[Term],
     now: datetime,
     counting: Counting = RUNS,
+    series: Sequence[int] | None = None,
 ) -> Mapping[SeriesKey, list[RunBucket]]:
     """Return recent curves, as old as the verdict shown beside them."""
+    narrowed = None if series is None else tuple(series)
     return _curves.get(
-        (project_id, since, until, buckets, tuple(terms), tuple(counting.measures)),
+        (project_id, since, until, buckets, tuple(terms), tuple(counting.measures), narrowed),
         now,
-        lambda _: trends(project_id, since, until, buckets, terms, counting),
+        lambda _: trends(project_id, since, until, buckets, terms, counting, series),
     ).answer
 
 

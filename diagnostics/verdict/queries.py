@@ -67,6 +67,8 @@ class StoredCounts:
     project_id: int
     selection: Selection
     stretch: Stretch
+    series: Sequence[int] | None = None
+    """The ids of the series whose calls are counted; None counts all."""
     _rows: dict[tuple[Stretch, Sequence[str]], _CurveRows] = field(default_factory=dict)
     _curves: dict[Stretch, Curves] = field(default_factory=dict)
     _cells: dict[tuple[datetime, datetime], list[CountCell]] = field(default_factory=dict)
@@ -208,7 +210,7 @@ class StoredCounts:
         return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
 
     def _sum(self, question: Question) -> list[Row]:
-        return sum_rollups(self.project_id, question)
+        return sum_rollups(self.project_id, replace(question, series=self.series))
 
 
 def without_local(project_id: int, selection: Selection, now: datetime) -> Selection:

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import RunCounts, RunCurve, SeriesKey, StatusAxis, axis_of
 from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, SeriesStatus, Unit, status_of
+from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.events import BASELINE_SPAN, series_rows, window_for, window_of
 from diagnostics.queries.kept_answers import CachedResult, ResultCache
 from diagnostics.queries.sums import Question, sum_rollups
@@ -55,6 +56,8 @@ class ProjectStatus(models.Model):
     at = models.DateTimeField()
     verdict = models.JSONField()
     series = models.JSONField()
+    # Series with calls that are not among the judged ones of a large project.
+    left_out = models.IntegerField(default=0, db_default=0)
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M}"
@@ -67,6 +70,8 @@ class StatusSet:
     at: datetime
     verdict: Verdict
     series: Statuses
+    left_out: int = 0
+    """Series with calls that are not judged: the project has too many."""
 
     def status(self, key: SeriesKey) -> SeriesStatus:
         """Return the status of a series; an unknown one has no data."""
@@ -95,12 +100,16 @@ def read_statuses(project_id: int, selection: Selection, now: datetime) -> Statu
     Stored statuses are returned as they are. Those judged here are at most
     FAILSOFT_VERDICT_SECONDS old, or a little more while a refresh runs beside the request.
     """
-    versions = selection.version_terms
+    terms = selection.version_terms
     end = selection.end if selection.end and selection.end < now else None
-    if not versions and end is None and (stored := stored_statuses(project_id, now)):
+    stored = None if terms or end else stored_statuses(project_id, now)
+    if stored and not (stored.left_out and selection.series_terms):
         return stored
+    if selection.series_terms and is_large(project_id):
+        # What is asked for may be among those that are left out.
+        terms = selection.rollup_terms
     begin = end and end - STATUS_SPAN
-    normalised = Selection(text=Query(tuple(versions)), begin=begin, end=end)
+    normalised = Selection(text=Query(terms), begin=begin, end=end)
     key = (project_id, normalised.query())
     return _sets.get(key, now, lambda at: judge_statuses(project_id, normalised, at)).answer
 
@@ -164,7 +173,7 @@ def read_row(row: ProjectStatus) -> StatusSet | None:
     except ValidationError as error:
         logger.warning("status_not_read", project=row.pk, faults=error.error_count())
         return None
-    return StatusSet(row.at, verdict, {status.key: status for status in statuses})
+    return StatusSet(row.at, verdict, {status.key: status for status in statuses}, row.left_out)
 
 
 def store_statuses(project_id: int, now: datetime) -> StatusSet:
@@ -175,40 +184,59 @@ def store_statuses(project_id: int, now: datetime) -> StatusSet:
         at=statuses.at,
         verdict=VERDICT.dump_python(statuses.verdict, mode="json", exclude=FUNCTIONS),
         series=SERIES_STATUSES.dump_python(list(statuses.series.values()), mode="json"),
+        left_out=statuses.left_out,
     )
     ProjectStatus.objects.bulk_create(
         [row],
         update_conflicts=True,
         unique_fields=["project"],
-        update_fields=["at", "verdict", "series"],
+        update_fields=["at", "verdict", "series", "left_out"],
     )
     return statuses
 
 
 def judge_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
-    """Judge every series at the end of a selection; the number of statements is bounded."""
-    verdict = verdict_of(project_id, selection, now)
+    """Judge the series at the end of a selection; the number of statements is bounded.
+
+    All of them, but of a large project the busiest and the worst ones.
+    """
+    verdict, at = verdict_of(project_id, selection, now), selection.end or now
+    choice = choose_series(project_id, selection.series_terms, at - STATUS_SPAN, at)
+    chosen, left_out = (choice.chosen, choice.left_out) if choice else (None, 0)
+    statuses = judge_series(project_id, selection, now, chosen, onsets_of(verdict))
+    return StatusSet(at, verdict, statuses, left_out)
+
+
+def judge_series(
+    project_id: int,
+    selection: Selection,
+    now: datetime,
+    series: Sequence[int] | None,
+    onsets: Mapping[SeriesKey, SeriesOnset],
+) -> Statuses:
+    """Judge series by their ids (None: all) at the end of a selection."""
     at = selection.end or now
     # A curve that ends now is aligned to buckets, so that it does not shift.
     axis = StatusAxis(at - STATUS_SPAN, STATUS_SPAN) if at < now else axis_of(at - STATUS_SPAN, at)
-    question = StatusQuestion(project_id, at, axis, selection.version_terms, onsets_of(verdict))
+    question = StatusQuestion(project_id, at, axis, selection.version_terms, onsets, series)
     statuses = _judge_counted(question, "run")
     known = {key: status for key, status in statuses.items() if status.runs or status.baseline_runs}
     if len(known) < len(statuses):
         by_call = _judge_counted(question, "call").items()
         known |= {key: status for key, status in by_call if key not in known and status.runs}
-    return StatusSet(at, verdict, known)
+    return known
 
 
 @dataclass(frozen=True, slots=True)
 class StatusQuestion:
-    """What to judge: the end, the axis and the known onsets."""
+    """What to judge: the end, the axis, the known onsets and the ids of the series."""
 
     project_id: int
     at: datetime
     axis: StatusAxis
     terms: Sequence[Term]
     onsets: Mapping[SeriesKey, SeriesOnset]
+    series: Sequence[int] | None
 
 
 def _judge_counted(question: StatusQuestion, unit: Unit) -> dict[SeriesKey, SeriesStatus]:
@@ -217,7 +245,8 @@ def _judge_counted(question: StatusQuestion, unit: Unit) -> dict[SeriesKey, Seri
     A degradation of days is not part of its own baseline, which ends at the onset.
     """
     axis, count = question.axis, COUNTING[unit]
-    curves = trends(question.project_id, axis.since, axis.until, axis.count, question.terms, count)
+    stretch = axis.since, axis.until, axis.count
+    curves = trends(question.project_id, *stretch, question.terms, count, question.series)
     before = _week_before(question, axis.since, count)
     early = {
         onset: (_week_before(question, onset.at, count), _count_since(question, onset.at, count))
@@ -235,15 +264,34 @@ def _judge_counted(question: StatusQuestion, unit: Unit) -> dict[SeriesKey, Seri
     return statuses
 
 
+def judge_others(
+    project_id: int, selection: Selection, now: datetime, judged: StatusSet, ids: Sequence[int]
+) -> StatusSet:
+    """Judge some of the series that were left out, beside those that were not."""
+    at = judged.at if selection.end is None or selection.end > now else selection.end
+    moment = Selection(text=Query(selection.version_terms), begin=at - STATUS_SPAN, end=at)
+    statuses = judge_series(project_id, moment, now, ids, onsets_of(judged.verdict))
+    return replace(judged, series=statuses)
+
+
+def judged_ids(project_id: int, statuses: StatusSet) -> Sequence[int] | None:
+    """Return the ids of the judged series; None if none was left out."""
+    return ids_of(project_id, statuses.series) if statuses.left_out else None
+
+
 def counts_between(
-    project_id: int, selection: Selection, now: datetime, statuses: StatusSet
+    project_id: int,
+    selection: Selection,
+    now: datetime,
+    statuses: StatusSet,
+    series: Sequence[int] | None,
 ) -> dict[SeriesKey, RunCounts]:
     """Return the counts of each series in the range of a selection, in the unit of its status."""
     window, terms = window_of(selection, now), selection.rollup_terms
-    counts = {row.key: row.counts for row in series_rows(project_id, window, terms)}
+    counts = {row.key: row.counts for row in series_rows(project_id, window, terms, series)}
     by_call = {key for key, status in statuses.series.items() if status.unit == "call"}
     if by_call:
-        calls = _sum(project_id, window, terms, COUNTING["call"])
+        calls = _sum(project_id, window, terms, COUNTING["call"], series)
         counts |= {
             key: RunCounts(
                 status.runs, status.degraded, unchecked=counts.get(key, NO_RUNS).unchecked
@@ -255,14 +303,19 @@ def counts_between(
 
 
 def curves_between(
-    project_id: int, axis: StatusAxis, terms: Sequence[Term], now: datetime, statuses: StatusSet
+    project_id: int,
+    axis: StatusAxis,
+    terms: Sequence[Term],
+    now: datetime,
+    statuses: StatusSet,
+    series: Sequence[int] | None,
 ) -> Mapping[SeriesKey, Sequence[RunBucket]]:
     """Return the recent curves of series, in the unit of each status."""
     range_arguments = (project_id, axis.since, axis.until, axis.count, terms, now)
     by_call = {key for key, status in statuses.series.items() if status.unit == "call"}
-    calls = recent_trends(*range_arguments, COUNTING["call"]) if by_call else {}
+    calls = recent_trends(*range_arguments, COUNTING["call"], series) if by_call else {}
     return {
-        **recent_trends(*range_arguments),
+        **recent_trends(*range_arguments, RUNS, series),
         **{key: calls[key] for key in by_call & calls.keys()},
     }
 
@@ -313,21 +366,26 @@ def _week_before(
     question: StatusQuestion, until: datetime, counting: Counting
 ) -> Mapping[SeriesKey, RunBucket]:
     window = align_to(Grain.HOUR, until, until).before(BASELINE_SPAN)
-    return _sum(question.project_id, window, question.terms, counting)
+    return _sum(question.project_id, window, question.terms, counting, question.series)
 
 
 def _count_since(
     question: StatusQuestion, since: datetime, counting: Counting
 ) -> Mapping[SeriesKey, RunBucket]:
     window = window_for(since, question.at, question.terms, question.at)
-    return _sum(question.project_id, window, question.terms, counting)
+    return _sum(question.project_id, window, question.terms, counting, question.series)
 
 
 def _sum(
-    project_id: int, window: TimeWindow, terms: Sequence[Term], counting: Counting
+    project_id: int,
+    window: TimeWindow,
+    terms: Sequence[Term],
+    counting: Counting,
+    series: Sequence[int] | None,
 ) -> Mapping[SeriesKey, RunBucket]:
-    """Return the counts of every series in a window."""
-    rows = sum_rollups(project_id, Question(window, SERIES, counting.measures, terms))
+    """Return the counts of series in a window."""
+    question = Question(window, SERIES, counting.measures, terms, series=series)
+    rows = sum_rollups(project_id, question)
     return {SeriesKey(*row[: len(SERIES)]): counting.read(row[len(SERIES) :]) for row in rows}
 
 

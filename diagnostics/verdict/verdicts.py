@@ -16,6 +16,7 @@ from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
+from diagnostics.queries.busiest import choose_series
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
@@ -73,10 +74,17 @@ class Verdict:
 
 
 def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
-    """Return the verdict on the calls of a selection; the number of statements is bounded."""
+    """Return the verdict on the calls of a selection; the number of statements is bounded.
+
+    In a large project it is on the busiest series of the selection.
+    """
     counted = without_local(project_id, selection.counted, now)
     requested = _range_of(selection, now)
-    first, *others = judge_range(requested, partial(StoredCounts, project_id, counted))
+    choice = choose_series(project_id, counted.series_terms, requested.since, requested.until)
+    # Not the worst ones: chosen by their failures they look worse together than they are.
+    series = choice.busiest if choice else None
+    count = partial(StoredCounts, project_id, counted, series=series)
+    first, *others = judge_range(requested, count)
     if first.since is None:
         return _calm_outcome(first)
     verdict, *rest = (_degrading(project_id, diagnosis, now) for diagnosis in (first, *others))

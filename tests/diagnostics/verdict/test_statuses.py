@@ -90,7 +90,7 @@ def test_a_series_of_calls_alone_is_judged_by_its_calls(project: Project) -> Non
     assert (status.unit, status.state) == ("call", SeriesState.DEGRADING)
     assert status.rate == pytest.approx(0.5, abs=0.15)
     assert status.baseline == pytest.approx(0.02, abs=0.02)
-    (item,) = list_series(project.pk, Selection(), now)
+    ((item,), _) = list_series(project.pk, Selection(), now)
     assert (item["counted"], item["state"]) == ("calls", "degrading")
     assert (item["runs"], item["degraded"]) >= (660, status.degraded)
 

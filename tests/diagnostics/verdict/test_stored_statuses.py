@@ -76,7 +76,7 @@ def test_all_places_say_one_value_of_one_moment(kind: str, project: Project) -> 
             assert (rows[key].unit, rows[key].baseline) == (status.unit, status.baseline)
         series = {
             (one["environment"], one["node"], one["provider"], one["model"]): one
-            for one in list_series(project.pk, asked, now)
+            for one in list_series(project.pk, asked, now)[0]
         }
         for key, status in stored.series.items():
             one = series[key]
