@@ -12,6 +12,7 @@ from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.engine import LadderPolicy, OutputMode
 from failsoft.retry.policy import RetryConfig
 from failsoft.retry.prompts import Request, ToolOffer
+from plans.tools.definition import PYTHON
 from plans.tools.registry import offered_tools
 
 # Also stored in a goal's budget: seconds spent waiting, the time of an answer
@@ -59,7 +60,7 @@ def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
     if goal.toolset is not None:
         return TOOLSETS[goal.toolset].offers()
     return tuple(
-        ToolOffer(tool.name, tool.description, tool.schema())
+        ToolOffer(tool.name, tool.description, tool.schema(), is_foreign=tool.source != PYTHON)
         for tool in offered_tools(goal.project_id)
         if goal.tools is None or tool.name in goal.tools
     )

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.db import connection
 
@@ -77,14 +77,15 @@ def database_url() -> str:
 
 
 @contextmanager
-def running_web(**settings: str) -> Iterator[Web]:
-    """Run the web server as `make run` does."""
+def running_web(log: IO[bytes] | None = None, **settings: str) -> Iterator[Web]:
+    """Run the web server as `make run` does; `log` receives what it logs."""
     port = free_port()
     pool = {"FAILSOFT_DATABASE_POOL_SIZE": "8", "DATABASE_URL": database_url()}
     process = subprocess.Popen(
         [sys.executable, *web_arguments(port)],
         cwd=ROOT,
         env={**os.environ, **pool, **settings},
+        stderr=log,
         start_new_session=True,
     )
     web = Web(port, process)

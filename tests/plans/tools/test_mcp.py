@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from agents.goals.models import Goal
+from agents.goals.policies import offers_for
 from diagnostics.accounts.models import Project
 from failsoft.plans.execution import (
     CallContext,
@@ -369,3 +371,11 @@ def test_servers_are_asked_again_after_a_while(configure: Configure) -> None:
     refresh.request_discovery()
     assert list(McpServer.objects.values_list("name", flat=True)) == ["shop"]
     refresh.discover_tools("gone")
+
+
+def test_planners_are_told_that_a_server_wrote_its_descriptions(
+    shop: None, project: Project
+) -> None:
+    offers = {offer.name: offer for offer in offers_for(Goal(project=project))}
+    assert offers["shop.add"].is_foreign
+    assert not offers["echo"].is_foreign
