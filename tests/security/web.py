@@ -77,7 +77,7 @@ def database_url() -> str:
 
 
 @contextmanager
-def running_web(log: IO[bytes] | None = None, **settings: str) -> Iterator[Web]:
+def running_web(log: IO[bytes] | None = None, /, **settings: str) -> Iterator[Web]:
     """Run the web server as `make run` does; `log` receives what it logs."""
     port = free_port()
     pool = {"FAILSOFT_DATABASE_POOL_SIZE": "8", "DATABASE_URL": database_url()}
