@@ -190,6 +190,7 @@ REST_FRAMEWORK = {
 # Goals, runs and items of batches have different statuses.
 _ENUMS: dict[str, Iterable[str]] = {
     "AfterLastCheckEnum": ("abort", "continue"),
+    "CountedEnum": ("runs", "calls"),
     "DeployKindEnum": ("release", "prompt", "schema", "validator"),
     "FailureStateEnum": ("new", "ongoing", "regressed", "resolved", "muted"),
     "FixPatternModeEnum": status.PatternMode,

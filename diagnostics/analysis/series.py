@@ -27,7 +27,7 @@ class RunCounts:
 
     A run ends in exactly one `succeeded` or `degraded` event. The answers that nothing checked
     are in neither `first_pass` nor `repaired`, and `altered` counts the first passes whose
-    reading changed a value.
+    reading changed a value. Calls are all attempts at this model, whatever model ended the run.
     """
 
     runs: int = 0
@@ -38,11 +38,20 @@ class RunCounts:
     retry_milliseconds: int = 0
     unchecked: int = 0
     altered: int = 0
+    calls: int = 0
+    calls_failed: int = 0
+    first_attempts: int = 0
 
     @property
-    def checked(self) -> int:
-        """The runs that did not end with an unchecked answer."""
-        return self.first_pass + self.repaired + self.degraded
+    def by_call(self) -> "RunCounts":
+        """Return the calls as if each were a run, with failed ones as degraded."""
+        return RunCounts(
+            self.calls,
+            self.calls_failed,
+            unchecked=self.unchecked,
+            calls=self.calls,
+            calls_failed=self.calls_failed,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +64,34 @@ class Rates:
     first_pass_rate: float | None
     repair_success_rate: float | None
     unaltered_rate: float | None
+    calls_failed_rate: float | None
+    calls_failed_low: float | None
+    calls_failed_high: float | None
 
 
 def rate_series(counts: RunCounts) -> Rates:
     """Turn the counts of a window into rates.
 
-    First passes are of the checked runs. Repair success is repaired runs over the runs whose
-    first attempt failed.
+    First passes are of the checked first attempts. Repair success is repaired runs over those
+    that ended here after a failed first attempt.
     """
-    if counts.runs == 0:
-        return Rates(None, None, None, None, None, None)
-    low, high = wilson_interval(counts.degraded, counts.runs)
+    low, high = _interval(counts.degraded, counts.runs)
+    failed_low, failed_high = _interval(counts.calls_failed, counts.calls)
     return Rates(
-        degraded_rate=counts.degraded / counts.runs,
+        degraded_rate=_share(counts.degraded, counts.runs),
         degraded_low=low,
         degraded_high=high,
-        first_pass_rate=_share(counts.first_pass, counts.checked),
+        first_pass_rate=_share(counts.first_pass, counts.first_attempts),
         repair_success_rate=_share(counts.repaired, counts.repaired + counts.degraded),
-        unaltered_rate=_share(counts.first_pass - counts.altered, counts.checked),
+        unaltered_rate=_share(counts.first_pass - counts.altered, counts.first_attempts),
+        calls_failed_rate=_share(counts.calls_failed, counts.calls),
+        calls_failed_low=failed_low,
+        calls_failed_high=failed_high,
     )
+
+
+def _interval(part: int, whole: int) -> tuple[float, float] | tuple[None, None]:
+    return wilson_interval(part, whole) if whole > 0 else (None, None)
 
 
 def _share(part: int, whole: int) -> float | None:

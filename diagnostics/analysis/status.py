@@ -15,6 +15,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.store.windows import RunBucket
 
 STATUS_SPAN = timedelta(hours=24)
+NOTHING = RunBucket(0, 0)
 MARGIN = 0.05
 """Points above its baseline below which a series does not degrade."""
 FACTOR = 2
@@ -53,7 +54,7 @@ class SeriesStatus:
     """How one series stands at one moment.
 
     The counts are those since the onset; of the 24 hours before `at` where there is none.
-    They are of runs, or of calls where only calls are told.
+    They are of runs, or of calls where only calls are told, or where calls stand worse.
     """
 
     key: SeriesKey
@@ -65,6 +66,8 @@ class SeriesStatus:
     baseline_runs: int
     baseline_degraded: int
     unit: Unit = "run"
+    other_baseline: RunBucket = NOTHING
+    """The week before in the other unit: calls, with failed ones as degraded, or runs."""
 
     @property
     def since(self) -> datetime | None:
@@ -90,6 +93,12 @@ class SeriesStatus:
     def baseline(self) -> float | None:
         """The degraded share of the week before; None where nothing ran."""
         return self.baseline_degraded / self.baseline_runs if self.baseline_runs else None
+
+    def baseline_in(self, unit: Unit) -> RunBucket:
+        """Return the runs, or the calls, of the week before."""
+        if unit != self.unit:
+            return self.other_baseline
+        return RunBucket(self.baseline_runs, self.baseline_degraded)
 
     @property
     def excess(self) -> float:

@@ -72,6 +72,12 @@ class SeriesItem(Resource):
     baseline: Share | None
     first_pass_rate: Share | None
     repair_success_rate: Share | None
+    calls: Annotated[int, Field(description="attempts at this model, in runs that ended anywhere")]
+    calls_failed: Annotated[int, Field(description="of these, without a usable answer")]
+    calls_failed_rate: Share | None
+    calls_failed_low: Share | None
+    calls_failed_high: Share | None
+    calls_baseline: Annotated[Share | None, Field(description="failed calls of the week before")]
     assessed: Annotated[int, Field(description="runs with a valid answer that was assessed later")]
     valid_but_worse: Annotated[int, Field(description="of these, as bad")]
     valid_but_worse_rate: Share | None
@@ -84,6 +90,9 @@ class SeriesItem(Resource):
     ]
     unchecked: Annotated[int, Field(description="answers that nothing checked")]
     counted: Annotated[Literal["runs", "calls"], Field(description="what `runs` counts")]
+    judged_by: Annotated[
+        Literal["runs", "calls"], Field(description="what `state` and `since` are of: the worse")
+    ]
     since: datetime | None
     since_low: datetime | None
     since_high: datetime | None
@@ -131,6 +140,17 @@ class RiseResource(Resource):
     latest: Share
 
 
+class OtherRateResource(Resource):
+    """The rate in the other unit: of runs where a verdict counts calls, and the reverse."""
+
+    counted: Literal["runs", "calls"]
+    count: int
+    rate: Share
+    low: Share
+    high: Share
+    baseline: Share | None
+
+
 class IncidentVerdict(Resource):
     """Calls that got worse for one cause, since when, and what it comes from."""
 
@@ -151,6 +171,7 @@ class IncidentVerdict(Resource):
     baseline: Share | None
     runs: Annotated[int, Field(description="how many `rate` is of")]
     counted: Annotated[Literal["runs", "calls"] | None, Field(description="what `rate` is of")]
+    beside: Annotated[OtherRateResource | None, Field(description="the rate in the other unit")]
     rise: Annotated[RiseResource | None, Field(description="where it surely gets worse and worse")]
     excess: list[ExcessShareResource]
     advice: list[AdviceResource]
@@ -229,7 +250,7 @@ def list_series(
     if passed == ALL_JUDGED:
         return _list_others(project_id, selection, now, judged, limit, last)
     ids = judged_ids(project_id, judged)
-    counts = counts_between(project_id, selection, now, judged, ids)
+    counts = counts_between(project_id, selection, now, ids)
     kept = judged.kept_by(selection, counts)
     items = _describe(project_id, selection, now, kept[passed : passed + limit], counts)
     if passed + limit < len(kept):
@@ -245,7 +266,7 @@ def _list_others(
     found = next_series(project_id, selection.series_terms, last, limit + len(known))
     ids = [one for one in found if one not in set(known)][:limit]
     others = judge_others(project_id, selection, now, judged, ids)
-    counts = counts_between(project_id, selection, now, others, ids)
+    counts = counts_between(project_id, selection, now, ids)
     items = _describe(project_id, selection, now, others.kept_by(selection, counts), counts)
     return items, write_count_cursor(ALL_JUDGED, ids[-1]) if len(ids) == limit else None
 
@@ -268,14 +289,21 @@ def _describe(
 def describe_series(status: SeriesStatus, counts: RunCounts, worse: Side) -> dict[str, Any]:
     """Return a series in the wire format; `since` is when its degradation began."""
     onset = status.onset
+    # Where runs are told, they are counted, whatever the state is of.
+    unit: Unit = "run" if counts.runs else status.unit
+    counted = counts.by_call if unit == "call" else counts
+    usual, calls_usual = status.baseline_in(unit), status.baseline_in("call")
     low, high = wilson_interval(worse.good, worse.trials) if worse.trials else (None, None)
     item = SeriesItem(
         **status.key._asdict(),
-        **asdict(rate_series(counts)),
+        **asdict(rate_series(counted)),
         state=status.state,
-        baseline=status.baseline,
-        runs=counts.runs,
-        degraded=counts.degraded,
+        baseline=usual.share if usual.runs else None,
+        runs=counted.runs,
+        degraded=counted.degraded,
+        calls=counts.calls,
+        calls_failed=counts.calls_failed,
+        calls_baseline=calls_usual.share if calls_usual.runs else None,
         assessed=worse.trials,
         valid_but_worse=worse.good,
         valid_but_worse_rate=worse.share,
@@ -284,7 +312,8 @@ def describe_series(status: SeriesStatus, counts: RunCounts, worse: Side) -> dic
         retry_tokens=counts.retry_tokens,
         retry_seconds=counts.retry_milliseconds / 1000,
         unchecked=counts.unchecked,
-        counted=COUNTED[status.unit],
+        counted=COUNTED[unit],
+        judged_by=COUNTED[status.unit],
         since=status.since,
         since_low=onset.low if onset else None,
         since_high=onset.high if onset else None,

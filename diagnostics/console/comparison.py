@@ -27,8 +27,8 @@ LONGEST_NAME = 60
 RATES = (
     ("degraded", "Degraded", "runs", True),
     ("failed", "Failed calls", "calls", True),
-    ("first_pass", "First pass", "checked runs", False),
-    ("unaltered", "First pass, unaltered", "checked runs", False),
+    ("first_pass", "First pass", "first attempts", False),
+    ("unaltered", "First pass, unaltered", "first attempts", False),
     ("repaired", "Recovered", "failed first", False),
     ("unchecked", "Unchecked", "calls", True),
 )

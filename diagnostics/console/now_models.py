@@ -14,7 +14,7 @@ from django.http import QueryDict
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, StatusAxis, rate_series
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.analysis.status import ORDER, SeriesState, SeriesStatus, Unit
-from diagnostics.figures import read_number, shorten
+from diagnostics.figures import percent, read_number, shorten
 from diagnostics.prices.prices import Prices, TokenPrice, price_on, prices_of
 from diagnostics.queries.call_counts import latency_percentile
 from diagnostics.queries.events import window_of
@@ -79,8 +79,10 @@ class NowRow:
     state: SeriesState
     since: datetime | None
     unit: Unit
-    counts: RunCounts
-    before: RunBucket
+    both: RunCounts
+    """What the range counted of runs and of calls."""
+    runs_before: RunBucket
+    calls_before: RunBucket
     buckets: Sequence[RunBucket]
     axis: StatusAxis
     usage: TokenUsage
@@ -105,9 +107,33 @@ class NowRow:
         return self.state is not SeriesState.NO_DATA
 
     @property
+    def counts(self) -> RunCounts:
+        """What the range counted, in the unit that the state is of."""
+        return self.both.by_call if self.unit == "call" else self.both
+
+    @property
+    def before(self) -> RunBucket:
+        """The week before, in the same unit."""
+        return self.calls_before if self.unit == "call" else self.runs_before
+
+    @property
     def rates(self) -> Rates:
         """The rates of the range."""
         return rate_series(self.counts if self.has_rate else RunCounts())
+
+    @property
+    def ends(self) -> Rates:
+        """The rates of first attempts and of runs, whatever unit the state is of."""
+        return rate_series(self.both if self.has_rate else RunCounts())
+
+    @property
+    def beside(self) -> str:
+        """What the range counted in the other unit, in words; empty of nothing."""
+        counts, words = self.both.by_call, "of calls failed"
+        if self.unit == "call":
+            counts, words = self.both, "of runs degraded"
+        share = rate_series(counts).degraded_rate if self.has_rate else None
+        return "" if share is None else f"{percent(share)} {words}"
 
     @property
     def baseline(self) -> float | None:
@@ -169,7 +195,7 @@ def read_rows(
     """Read every judged series that a selection keeps; the number of queries does not grow."""
     series = judged_ids(project_id, judged)
     curves = curves_between(project_id, axis, selection.version_terms, now, judged, series)
-    counts = counts_between(project_id, selection, now, judged, series)
+    counts = counts_between(project_id, selection, now, series)
     usage = _usage_between(project_id, selection, now, series)
     prices = prices_of(project_id)
     nothing = [NOTHING] * axis.count
@@ -179,8 +205,9 @@ def read_rows(
             state=status.state,
             since=status.since,
             unit=status.unit,
-            counts=counts.get(status.key, RunCounts()),
-            before=RunBucket(status.baseline_runs, status.baseline_degraded),
+            both=counts.get(status.key, RunCounts()),
+            runs_before=status.baseline_in("run"),
+            calls_before=status.baseline_in("call"),
             buckets=curves.get(status.key, nothing),
             axis=axis,
             usage=usage.get(status.key, NO_USAGE),
@@ -219,20 +246,18 @@ def group_rows(rows: Iterable[NowRow], selection: Selection) -> list[NowRow]:
 
 
 def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
-    """Add up the series of a model: those that count runs, else those that count calls."""
+    """Add up the series of a model, in the unit of the worst; failures alone have no rate."""
     first = series[0]
-    unit: Unit = (
-        "run" if any(one.unit == "run" and one.counts.runs for one in series) else first.unit
-    )
-    counted = [one for one in series if one.unit == unit and one.has_rate] or [first]
+    told = [one for one in series if one.has_rate] or [first]
     return NowRow(
         key=SeriesKey(None, None, first.key.provider, first.key.model),
         state=first.state,
         since=min((one.since for one in series if one.since), default=None),
-        unit=unit,
-        counts=_sum_counts([one.counts for one in counted]),
-        before=_sum_buckets([one.before for one in counted]),
-        buckets=_sum_trends([one.buckets for one in counted]),
+        unit=first.unit,
+        both=_sum_counts([one.both for one in told]),
+        runs_before=_sum_buckets([one.runs_before for one in told]),
+        calls_before=_sum_buckets([one.calls_before for one in told]),
+        buckets=_sum_trends([one.buckets for one in told if one.unit == first.unit]),
         axis=first.axis,
         usage=reduce(TokenUsage.plus, (one.usage for one in series)),
         price=first.price,
@@ -273,8 +298,8 @@ FIGURES: Mapping[str, Callable[[NowRow], Figure]] = {
     "degraded": lambda row: row.rates.degraded_rate,
     "change": lambda row: row.difference,
     "runs": lambda row: row.counts.runs,
-    "first_pass": lambda row: row.rates.first_pass_rate if row.unit == "run" else None,
-    "recovered": lambda row: row.rates.repair_success_rate if row.unit == "run" else None,
+    "first_pass": lambda row: row.ends.first_pass_rate,
+    "recovered": lambda row: row.ends.repair_success_rate,
     "p95": lambda row: row.usage.p95_ms,
     "tokens": lambda row: row.usage.tokens,
     "cost": lambda row: row.cost,

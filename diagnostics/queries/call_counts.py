@@ -29,10 +29,11 @@ CALLS: tuple[str, ...] = (
     "ok_altered",
     *UNCHECKED,
     *FAILURE_KINDS,
+    *TRIED,
 )
 """The measures needed to compare calls."""
 FAILED = (*INVALID, *CALL_ERRORS)
-LADDERS: tuple[str, ...] = ("succeeded", *TRIED, *GOOD)
+LADDERS: tuple[str, ...] = ("succeeded", *GOOD)
 COSTS: tuple[str, ...] = (
     "input_tokens",
     "output_tokens",
@@ -88,6 +89,8 @@ class CallCounts:
     """First passes whose reading changed a value."""
     unchecked: int = 0
     """Answers that nothing checked; their runs are in no count but `runs`."""
+    first: int = 0
+    """First attempts that were checked (`first_attempts`)."""
 
     def side_of(self, kind: str) -> Side:
         """Return the failures of a kind, of the calls that could have failed in this way."""
@@ -101,14 +104,12 @@ class CallCounts:
     @property
     def rates(self) -> Mapping[str, Side]:
         """The rates for comparisons."""
-        failed_first = self.repaired + self.degraded
-        checked = self.ok_first + failed_first
         return {
             "degraded": Side(self.degraded, self.runs),
             "failed": Side(self.failed, self.calls),
-            "first_pass": Side(self.ok_first, checked),
-            "unaltered": Side(self.ok_first - self.altered, checked),
-            "repaired": Side(self.repaired, failed_first),
+            "first_pass": Side(self.ok_first, self.first),
+            "unaltered": Side(self.ok_first - self.altered, self.first),
+            "repaired": Side(self.repaired, self.repaired + self.degraded),
             "unchecked": Side(self.unchecked, self.calls),
         }
 
@@ -124,6 +125,9 @@ def count_calls(sums: Mapping[str, int]) -> CallCounts:
     noun = "run" if counts_runs(sums["attempts"], runs) else "call"
     ended = sums["ok_first"], sums["repaired"]
     unchecked = sum(sums[name] for name in UNCHECKED)
+    first = first_attempts(
+        sums["attempts"] - unchecked, failed, *ended, degraded, sum(sums[name] for name in TRIED)
+    )
     return CallCounts(
         runs if noun == "run" else calls,
         failed,
@@ -134,7 +138,22 @@ def count_calls(sums: Mapping[str, int]) -> CallCounts:
         noun,
         sums["ok_altered"],
         unchecked,
+        first,
     )
+
+
+def first_attempts(
+    checked: int, failed: int, ok_first: int, repaired: int, degraded: int, retries: int
+) -> int:
+    """Return how many first attempts were checked, of counts of one model.
+
+    A run that a fallback rescues failed at the model it asked first, and ends at another one,
+    whose first attempts it is none of. Where only the ends of runs are reported, each had one.
+    """
+    if counts_runs(checked, ok_first + repaired + degraded):
+        return ok_first + repaired + degraded
+    unreported = max(degraded - failed, 0)
+    return max(checked - retries + unreported, ok_first)
 
 
 def counts_runs(calls: int, runs: int) -> bool:
@@ -156,6 +175,7 @@ def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
         "run" if any(part.noun == "run" for part in counts) else "call",
         sum(part.altered for part in counts),
         sum(part.unchecked for part in counts),
+        sum(part.first for part in counts),
     )
 
 

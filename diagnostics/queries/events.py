@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet
 
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series
+from diagnostics.queries.call_counts import FAILED, TRIED, first_attempts
 from diagnostics.queries.sums import Question, Row, sum_rollups
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.selection.conditions import Days, narrow, within
@@ -34,7 +35,10 @@ COUNTED = (
     "retry_output_tokens",
     "retry_ms",
     "ok_altered",
+    "attempts",
     *UNCHECKED,
+    *TRIED,
+    *FAILED,
 )
 Timed = TypeVar("Timed", Event, EventPayload)
 # Sorts before every other: a cursor with it is at the start of its instant.
@@ -64,13 +68,13 @@ def series_rows(
     terms: Sequence[Term] = (),
     series: Sequence[int] | None = None,
 ) -> list[SeriesRow]:
-    """Return every series that ended a run in the window, or has an unchecked answer.
+    """Return every series that ended a run in the window, or was called.
 
     A term of None matches null.
     """
     question = Question(window, SERIES, COUNTED, terms, series=series)
     rows = (_read_series(row) for row in sum_rollups(project_id, question))
-    return [row for row in rows if row.counts.runs or row.counts.unchecked]
+    return [row for row in rows if row.counts.runs or row.counts.calls]
 
 
 def window_of(selection: Selection, now: datetime) -> TimeWindow:
@@ -156,9 +160,24 @@ def _read_series(row: Row) -> SeriesRow:
 
 def read_counts(counted: Sequence[int]) -> RunCounts:
     """Read sums of `COUNTED`."""
-    runs, degraded, ok_first, repaired, sent, answered, took_ms, altered, *unchecked = counted
-    tokens = sent + answered
-    return RunCounts(runs, degraded, ok_first, repaired, tokens, took_ms, sum(unchecked), altered)
+    sums = dict(zip(COUNTED, counted, strict=True))
+    unchecked, retries, failed = (
+        sum(sums[name] for name in names) for names in (UNCHECKED, TRIED, FAILED)
+    )
+    ends = sums["ok_first"], sums["repaired"], sums["degraded"]
+    return RunCounts(
+        runs=sums["runs"],
+        degraded=sums["degraded"],
+        first_pass=sums["ok_first"],
+        repaired=sums["repaired"],
+        retry_tokens=sums["retry_input_tokens"] + sums["retry_output_tokens"],
+        retry_milliseconds=sums["retry_ms"],
+        unchecked=unchecked,
+        altered=sums["ok_altered"],
+        calls=sums["attempts"],
+        calls_failed=min(failed, sums["attempts"]),
+        first_attempts=first_attempts(sums["attempts"] - unchecked, failed, *ends, retries),
+    )
 
 
 RowT = TypeVar("RowT", bound=Model)

@@ -80,6 +80,11 @@ class MatrixRow:
     cells: Sequence[tuple[Column, Excess]]
     total: Excess
 
+    @property
+    def degraded(self) -> Side:
+        """The runs that ended degraded at the model, of all that ended there."""
+        return self.now.rates["degraded"]
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -88,6 +93,7 @@ class Matrix:
     rows: Sequence[MatrixRow]
     columns: Sequence[Column]
     total: Excess
+    degraded: Side
 
 
 def excess(a: Side, b: Side) -> Excess:
@@ -113,7 +119,7 @@ def build_matrix(
         _row(key, counts, before.get(key, CallCounts()), columns) for key, counts in called.items()
     ]
     total = excess_of_rate("failed", everything, past)
-    return Matrix(sorted(rows, key=_place), columns, total)
+    return Matrix(sorted(rows, key=_place), columns, total, everything.rates["degraded"])
 
 
 def excess_of_kind(kind: str, now: CallCounts, before: CallCounts) -> Excess:

@@ -38,6 +38,10 @@ class ModelFigures(ReportFigures):
     repaired: int = 0
     # Answers that nothing checked.
     unchecked: int = 0
+    # Attempts at the model, whatever model ended the run; documents of 0.1.0 have none.
+    first_attempts: int | None = None
+    calls: int = 0
+    calls_failed: int = 0
     retry_tokens: int = 0
     retry_ms: int = 0
     runs_before: int = 0
@@ -57,8 +61,10 @@ class ModelFigures(ReportFigures):
 
     @property
     def checked(self) -> int:
-        """The runs that did not end with an unchecked answer."""
-        return self.ok_first + self.repaired + self.degraded
+        """The first attempts that were checked."""
+        if self.first_attempts is None:
+            return self.ok_first + self.repaired + self.degraded
+        return self.first_attempts
 
 
 class Degradation(ReportFigures):

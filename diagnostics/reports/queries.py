@@ -219,7 +219,7 @@ def _model_of(values: Mapping[str, str | None]) -> ModelKey | None:
 def _read_models(
     scope: ReportScope, selection: Selection, at_end: StatusSet
 ) -> Mapping[ModelKey, ModelFigures]:
-    """Return every model that ended a run in the period or the one before."""
+    """Return every model that was called, or ended a run, in the period or the one before."""
     sums = _sums(scope, scope.since, scope.until, COUNTED)
     before = _sums(scope, scope.before, scope.since, BASELINE_COUNTED)
     since = min(scope.before, scope.since - BASELINE_SPAN)
@@ -245,6 +245,9 @@ def _read_models(
             ok_first=counts.first_pass,
             repaired=counts.repaired,
             unchecked=counts.unchecked,
+            first_attempts=counts.first_attempts,
+            calls=counts.calls,
+            calls_failed=counts.calls_failed,
             retry_tokens=counts.retry_tokens,
             retry_ms=counts.retry_milliseconds,
             retry_usd=spent[key].money_usd if key in spent else None,
@@ -383,7 +386,7 @@ def _sums(
 ) -> dict[ModelKey, Sequence[int]]:
     question = Question(scope.window(since, until), BY_MODEL, measures, scope.terms)
     rows = sum_rollups(scope.project_id, question)
-    return {(row[0], row[1]): row[2:] for row in rows if row[2]}
+    return {(row[0], row[1]): row[2:] for row in rows if any(row[2:])}
 
 
 def _sources(

@@ -273,13 +273,21 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
         others = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
         against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
         runs = plural(bad[0].runs, "run")
-        return f"{bad[0].name} is {against}:", f"{share} of {runs} degraded{others}."
+        told = f"{share} of {runs} degraded{_failed_calls(bad[0])}"
+        return f"{bad[0].name} is {against}:", f"{told}{others}."
     judged = sum(status_of(model) is SeriesState.OK for model in document.models)
     if not judged:
         return "Too few runs to judge:", f"a model is judged from {LEAST_TRIALS} runs on."
     if judged == 1:
         return "The model is within its baseline.", ""
     return f"All {judged} models are within their baselines.", ""
+
+
+def _failed_calls(model: ModelFigures) -> str:
+    if not model.calls:
+        return ""
+    share = percent(share_of(model.calls_failed, model.calls))
+    return f", {share} of {plural(model.calls, 'call')} failed"
 
 
 def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[str, str]:
@@ -298,7 +306,7 @@ def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[st
     )
 
 
-COLUMNS = ("Runs", "Degraded", "Change", "First pass", "Retry cost")
+COLUMNS = ("Runs", "Degraded", "Change", "Failed calls", "First pass", "Retry cost")
 
 
 def _model_entry(model: ModelFigures, name: str = "") -> ModelEntry:
@@ -314,6 +322,7 @@ def _model_entry(model: ModelFigures, name: str = "") -> ModelEntry:
             count(model.runs),
             percent(share_of(model.degraded, model.runs)),
             points(change_of(model)),
+            percent(share_of(model.calls_failed, model.calls)),
             percent(share_of(model.ok_first, model.checked)),
             _money(model) or f"{short_count(model.retry_tokens)} tok",
         ),
@@ -346,7 +355,7 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
     buckets = [RunBucket(*pair) for pair in model.curve]
     baseline = share_of(model.degraded_usual, model.runs_usual)
     low, high = wilson_interval(model.degraded, model.runs)
-    repaired = share_of(model.repaired, model.checked - model.ok_first)
+    repaired = share_of(model.repaired, model.repaired + model.degraded)
     slot = duration(timedelta(seconds=document.slot_seconds))
     return Curve(
         cid=f"curve-{place}@failsoft",

@@ -32,7 +32,9 @@ from diagnostics.verdict.cause import LEAST_CALLS, Finding, find_cause, is_seen
 from diagnostics.verdict.cells import (
     TRANSPORT,
     CountCell,
+    FailureBaseline,
     OmittedCalls,
+    excess_of,
     leave_out,
     without_failure_only,
 )
@@ -453,8 +455,8 @@ def _judge_strongest(counts: VerdictCounts, known: CurveSearch | None = None) ->
         return _calm_diagnosis(search, None, shifted=True)
     if finding.is_new and _is_called_no_more(counts, finding, cells):
         return _judge_strongest(_without(counts, OmittedCalls(finding.touches)), search)
-    hit = [cell for cell in cells if finding.touches(cell.place)]
-    touched = frozenset(cell.place.series for cell in hit)
+    touched = _series_hit(cells, before, finding)
+    hit = [cell for cell in cells if cell.place.series in touched and finding.touches(cell.place)]
     sharpest = _sharpest(touched, finding, located.curves, baseline)
     located = replace(located, onset=sharpest or located.onset)
     diagnosis = _degrading(counts, finding, located, (hit, before), touched)
@@ -464,6 +466,22 @@ def _judge_strongest(counts: VerdictCounts, known: CurveSearch | None = None) ->
         rise=_rise(touched, finding, located, baseline),
         search=search,
     )
+
+
+def _series_hit(
+    cells: Sequence[CountCell], before: Sequence[CountCell], finding: Finding
+) -> frozenset[SeriesKey]:
+    """Return the series of the touched calls; without a cause those that fail more than before.
+
+    A model that answers where another one failed has calls in the same runs, but none that fail.
+    """
+    touched = frozenset(cell.place.series for cell in cells if finding.touches(cell.place))
+    if finding.cause is not Cause.MIXED:
+        return touched
+    baseline, excess = FailureBaseline.of(before), defaultdict[SeriesKey, float](float)
+    for cell in cells:
+        excess[cell.place.series] += sum(excess_of(cell, baseline).values())
+    return frozenset(series for series in touched if excess[series] > 0) or touched
 
 
 def _rise(

@@ -33,7 +33,7 @@ from diagnostics.verdict.verdicts import Verdict, calm_verdict, verdict_of
 
 logger = structlog.get_logger(__name__)
 Statuses = Mapping[SeriesKey, SeriesStatus]
-NOTHING, NO_RUNS = RunBucket(0, 0), RunCounts()
+NOTHING = RunBucket(0, 0)
 FRESH = timedelta(minutes=3)
 """How long a stored row is used: two evaluations may fail or be late."""
 STATUSES = "statuses"
@@ -219,12 +219,23 @@ def judge_series(
     # A curve that ends now is aligned to buckets, so that it does not shift.
     axis = StatusAxis(at - STATUS_SPAN, STATUS_SPAN) if at < now else axis_of(at - STATUS_SPAN, at)
     question = StatusQuestion(project_id, at, axis, selection.version_terms, onsets, series)
-    statuses = _judge_counted(question, "run")
-    known = {key: status for key, status in statuses.items() if status.runs or status.baseline_runs}
-    if len(known) < len(statuses):
-        by_call = _judge_counted(question, "call").items()
-        known |= {key: status for key, status in by_call if key not in known and status.runs}
-    return known
+    by_run, by_call = (_judge_counted(question, unit) for unit in COUNTING)
+    judged = (_worse(by_run[key], by_call[key]) for key in by_run if key in by_call)
+    return {status.key: status for status in judged if status}
+
+
+def _worse(by_run: SeriesStatus, by_call: SeriesStatus) -> SeriesStatus | None:
+    """Return the status of a series by its runs, or by its calls if those stand worse.
+
+    A run that a fallback rescues ends at another model: it hides the failing calls of the
+    first. A series that ends no run has its calls only.
+    """
+    has_runs = by_run.runs or by_run.baseline_runs
+    if not (has_runs or by_call.runs):
+        return None
+    is_worse = by_call.is_judged and by_call.rank[0] < by_run.rank[0]
+    status, other = (by_call, by_run) if is_worse or not has_runs else (by_run, by_call)
+    return replace(status, other_baseline=other.baseline_in(other.unit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,26 +291,11 @@ def judged_ids(project_id: int, statuses: StatusSet) -> Sequence[int] | None:
 
 
 def counts_between(
-    project_id: int,
-    selection: Selection,
-    now: datetime,
-    statuses: StatusSet,
-    series: Sequence[int] | None,
+    project_id: int, selection: Selection, now: datetime, series: Sequence[int] | None
 ) -> dict[SeriesKey, RunCounts]:
-    """Return the counts of each series in the range of a selection, in the unit of its status."""
+    """Return the counts of each series in the range of a selection."""
     window, terms = window_of(selection, now), selection.rollup_terms
-    counts = {row.key: row.counts for row in series_rows(project_id, window, terms, series)}
-    by_call = {key for key, status in statuses.series.items() if status.unit == "call"}
-    if by_call:
-        calls = _sum(project_id, window, terms, COUNTING["call"], series)
-        counts |= {
-            key: RunCounts(
-                status.runs, status.degraded, unchecked=counts.get(key, NO_RUNS).unchecked
-            )
-            for key, status in calls.items()
-            if key in by_call and status.runs
-        }
-    return counts
+    return {row.key: row.counts for row in series_rows(project_id, window, terms, series)}
 
 
 def curves_between(

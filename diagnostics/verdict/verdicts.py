@@ -184,13 +184,14 @@ def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
     """Return the rate of runs if runs end worse, else of calls: retries may recover all runs."""
     runs, degraded = sum(cell.runs for cell in hit), sum(cell.degraded for cell in hit)
     past, past_bad = sum(cell.runs for cell in before), sum(cell.degraded for cell in before)
-    baseline = past_bad / past if past else None
     baseline_bound = wilson_interval(past_bad, past)[1] if past else 0.0
-    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
-        return VerdictRate(degraded, runs, baseline)
+    by_run = VerdictRate(degraded, runs, past_bad / past if past else None)
     calls, failed = sum(cell.attempts for cell in hit), sum(cell.failed for cell in hit)
     past, past_bad = sum(cell.attempts for cell in before), sum(cell.failed for cell in before)
-    return VerdictRate(min(failed, calls), calls, past_bad / past if past else None, "call")
+    by_call = VerdictRate(min(failed, calls), calls, past_bad / past if past else None, "call")
+    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
+        return replace(by_run, beside=by_call if calls else None)
+    return replace(by_call, beside=by_run if runs else None)
 
 
 def describe(verdict: Verdict) -> dict[str, Any]:
@@ -217,10 +218,23 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
         "baseline": rate.baseline if rate else None,
         "runs": rate.total if rate else 0,
         "counted": f"{rate.noun}s" if rate else None,
+        "beside": _describe_beside(rate.beside) if rate and rate.beside else None,
         "rise": verdict.rise._asdict() if verdict.rise else None,
         "excess": [{**asdict(share), "lift": share.lift} for share in finding.shares],
         "advice": [asdict(advice) for advice in verdict.advice],
         "sentence": verdict.sentence,
+    }
+
+
+def _describe_beside(rate: VerdictRate) -> dict[str, Any]:
+    low, high = rate.interval
+    return {
+        "counted": f"{rate.noun}s",
+        "count": rate.total,
+        "rate": rate.share,
+        "low": low,
+        "high": high,
+        "baseline": rate.baseline,
     }
 
 

@@ -82,6 +82,8 @@ class VerdictRate:
     total: int
     baseline: float | None
     noun: str = "run"
+    beside: "VerdictRate | None" = None
+    """Runs beside calls, or calls beside runs; None if none were counted."""
 
     @property
     def share(self) -> float:
@@ -257,9 +259,17 @@ def describe_degradation(
     if observed and finding.cause not in OURS:
         reason += observed.words
     is_old = since is not None and now is not None and since.date() != now.date()
-    rest = f": {subject}, {share}{against}{kind}{_rise_words(rise)}."
+    rest = f": {subject}, {share}{against}{kind}{_ends_words(rate)}{_rise_words(rise)}."
     lead = "Degrading" if rise is None else "Degrading more and more"
     return Sentence(lead, since, rest, reason, is_old)
+
+
+def _ends_words(rate: VerdictRate) -> str:
+    """Say how runs ended where calls are counted: retries and fallbacks may recover them."""
+    runs = rate.beside
+    if rate.noun != "call" or runs is None:
+        return ""
+    return f"; {rate_percent(runs.share)} of {plural(runs.total, runs.noun)} degraded"
 
 
 def _rise_words(rise: RisingShare | None) -> str:

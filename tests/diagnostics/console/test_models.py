@@ -72,7 +72,7 @@ def test_the_matrix_names_the_worst_model_and_kind(
     story(project, at)
     html = page(client, "/models/")
     assert "fake/fake-1 fails 50.0 % of 120 calls in 24 h (+50.0 pt), mostly truncated." in html
-    assert 'Each attempt is a call; <a href="/">Now</a> counts runs.' in html
+    assert "Each attempt is a call, of the model it was sent to" in html
     assert 'class="num more-4"' in html
     assert f'href="{model_url("fake", "fake-1")}"' in html
 

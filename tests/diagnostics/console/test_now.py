@@ -208,7 +208,7 @@ def test_query_count_does_not_grow_with_the_series(
         post_runs(project, 5, 1, at, model=f"m{number}")
     # Session, user, memberships, clock, alarm; curves, series, kinds, verdict, statuses,
     # marks, incident, groups, latest; filters.
-    with django_assert_max_num_queries(29):
+    with django_assert_max_num_queries(32):
         client.get("/")
     store_statuses(project.pk, clock.now())
     with django_assert_max_num_queries(22):
