@@ -16,6 +16,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from config.checks import check_mail, check_oidc, check_second_factor
+from diagnostics.accounts.invitations import invite
+from diagnostics.accounts.models import Membership
 from diagnostics.accounts.projects import ensure_default_project
 from tests.signing import join, make_person
 
@@ -113,10 +115,18 @@ def ada() -> Any:
     return user
 
 
-def enter(issuer: Issuer, email: str, *, verified: bool = True) -> Client:
+def enter(
+    issuer: Issuer,
+    email: str,
+    *,
+    verified: bool = True,
+    client: Client | None = None,
+    **claims: object,
+) -> Client:
     """Sign in at the issuer and come back."""
-    issuer.person = {"sub": f"id of {email}", "email": email, "email_verified": verified}
-    client = Client()
+    person = {"sub": f"id of {email}", "email": email, "email_verified": verified}
+    issuer.person = {**claims, **person}
+    client = client or Client()
     sent = client.post(BEGIN).headers["Location"]
     query = parse_qs(urlsplit(sent).query)
     assert sent.startswith(f"{issuer.url}/authorize")
@@ -172,6 +182,61 @@ def test_two_of_one_address_are_neither(issuer: Issuer, ada: Any) -> None:
 def test_a_token_of_another_issuer_is_refused(issuer: Issuer, ada: Any) -> None:
     issuer.issuer_told = "https://evil.example"
     assert not is_in(enter(issuer, "ada@example.org"))
+
+
+CLAIMS = {
+    **dict.fromkeys(("is_staff", "is_superuser", "is_active", "admin"), True),
+    "groups": ["admin", "staff"],
+    "roles": ["superuser"],
+    "role": "admin",
+    "preferred_username": "root",
+}
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
+def test_a_person_has_the_role_of_the_project_whatever_the_issuer_claims(
+    issuer: Issuer, role: str
+) -> None:
+    ada = make_person("ada")
+    project = ensure_default_project()
+    Membership.objects.create(project=project, user=ada, role=role)
+    client = enter(issuer, "ada@example.org", **CLAIMS)
+    ada.refresh_from_db()
+    assert (ada.username, ada.is_staff, ada.is_superuser) == ("ada", False, False)
+    assert Membership.objects.get(user=ada).role == role
+    statuses = {
+        "viewer": client.get("/failures/").status_code,
+        "operator": client.post("/goals/new/", {}).status_code,
+        "admin": client.post("/settings/quotas/", {}).status_code,
+    }
+    allowed = {"viewer": 1, "operator": 2, "admin": 3}[role]
+    assert [status == 403 for status in statuses.values()] == [n >= allowed for n in range(3)]
+    assert client.get("/admin/", follow=True).status_code == 403
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_a_stranger_with_an_invitation_gets_its_role_and_no_more(
+    issuer: Issuer, ada: Any, role: str
+) -> None:
+    _, token = invite(ensure_default_project(), ada, role)
+    client = Client()
+    assert client.get(f"/invitations/{token}/").status_code in (200, 302)
+    enter(issuer, "eve@example.org", client=client, **CLAIMS)
+    eve = get_user_model().objects.get(email="eve@example.org")
+    assert (eve.is_staff, eve.is_superuser) == (False, False)
+    client.post(f"/invitations/{token}/")
+    assert Membership.objects.get(user=eve).role == role
+
+
+def test_staff_need_a_second_factor_behind_single_sign_on_too(
+    issuer: Issuer, ada: Any, settings: Any
+) -> None:
+    settings.FAILSOFT_REQUIRE_MFA = True
+    ada.is_staff = ada.is_superuser = True
+    ada.save()
+    client = enter(issuer, "ada@example.org", amr=["mfa", "otp"])
+    for page in ("/", "/admin/", "/admin/auth/user/", "/settings/members/"):
+        assert client.get(page).headers["Location"] == "/accounts/2fa/", page
 
 
 def test_the_way_is_offered_on_the_page(issuer: Issuer) -> None:

@@ -134,6 +134,22 @@ def test_members_who_are_no_staff_are_kept_out() -> None:
     assert client.get("/admin/login/").status_code == 403
 
 
+@pytest.mark.parametrize("role", Membership.Role.values)
+def test_no_role_of_a_project_opens_a_page_of_the_administration(role: str) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    member = User.objects.create_user(f"a-{role}")
+    member.user_permissions.set(Permission.objects.all())
+    Membership.objects.create(project=project, user=member, role=role)
+    client = Client()
+    client.force_login(member)
+    for model in site._registry:
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        for page in (path, f"{path}add/", f"{path}{project.pk}/change/", f"{path}1/delete/"):
+            for answer in (client.get(page), client.post(page, {"action": "delete_selected"})):
+                assert answer.status_code == 302, page
+                assert answer.headers["Location"].startswith("/admin/login/"), page
+
+
 def test_s20_staff_see_the_projects_they_administer_only() -> None:
     mine = Project.objects.create(slug="mine", name="Mine")
     theirs = Project.objects.create(slug="otherpeoples", name="otherpeoples")
