@@ -184,7 +184,7 @@ def test_a_token_of_another_issuer_is_refused(issuer: Issuer, ada: Any) -> None:
     assert not is_in(enter(issuer, "ada@example.org"))
 
 
-CLAIMS = {
+CLAIMS: dict[str, Any] = {
     **dict.fromkeys(("is_staff", "is_superuser", "is_active", "admin"), True),
     "groups": ["admin", "staff"],
     "roles": ["superuser"],
