@@ -50,6 +50,9 @@ MARK_SECONDS = 5.0
 ALIVE_TASK = "diagnostics.tasks.note_workers"
 
 PUBLISH_SECONDS = 2.0
+# On a busy machine a process of the pool takes longer to start than Celery's 4 seconds, and one
+# that is killed for it is started again, and killed again.
+START_SECONDS = 60.0
 AMQP_BOUNDS = ("connect_timeout", "read_timeout", "write_timeout")
 REDIS_BOUNDS = ("socket_connect_timeout", "socket_timeout")
 
@@ -144,7 +147,15 @@ def watch_for_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - un
         lambda: count_waiting(sender.app, queues),
         lambda: sender.controller.concurrency - len(state.reserved_requests),
     )
-    report_alive(stall, lambda: sender.app.tasks[ALIVE_TASK](queues))
+    note_workers = sender.app.tasks[ALIVE_TASK]
+    report_alive(stall, lambda: note_workers(queues, has_pool=has_process(sender.pool)))
+
+
+def has_process(pool: Any) -> bool:  # noqa: ANN401 - untyped
+    """Whether a process of a worker's pool is up: those that are starting take no messages."""
+    processes: Any = getattr(pool, "_pool", None)
+    starting = getattr(processes, "_waiting_to_start", None)
+    return starting is None or any(one not in starting for one in processes._pool)
 
 
 @task_received.connect
@@ -182,6 +193,7 @@ app.conf.update(
     task_default_queue="fold",
     task_routes=(ROUTES,),
     worker_prefetch_multiplier=1,
+    worker_proc_alive_timeout=START_SECONDS,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     worker_cancel_long_running_tasks_on_connection_loss=False,

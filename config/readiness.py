@@ -22,7 +22,13 @@ from diagnostics import clock
 from diagnostics.alerting.dead_man import MISSED, OVERDUE, overdue_notifications
 from diagnostics.clock import DatabaseNow
 from diagnostics.figures import plural
-from diagnostics.store.models import EVALUATOR, Heartbeat, queue_heartbeat, worker_heartbeat
+from diagnostics.store.models import (
+    EVALUATOR,
+    Heartbeat,
+    pool_heartbeat,
+    queue_heartbeat,
+    worker_heartbeat,
+)
 from plans.models.run import Run, RunStep
 
 Part = dict[str, object]
@@ -97,10 +103,20 @@ def _missing(heartbeat: str, never: str, late: str) -> NotReadyError:
 
 def _probe_upkeep() -> str | None:
     """Check the maintenance workers; return "busy" if they are alive with a backlog."""
-    if not _is_fresh("worker") and _is_fresh(worker_heartbeat("fold")):
+    if _is_fresh("worker"):
+        return None
+    if _is_fresh(worker_heartbeat("fold")):
         return "busy"
+    _probe_pool("fold")
     _probe_heartbeat("worker")
     return None
+
+
+def _probe_pool(queue: str) -> None:
+    """Name the pool if a worker is alive whose processes do not start."""
+    if _is_fresh(pool_heartbeat(queue)):
+        subject = f"the pool of the worker of the queue {queue}"
+        raise NotReadyError(f"{subject} has no process: they are starting, or are killed")
 
 
 def _probe_queue(queue: str) -> str | None:
@@ -113,6 +129,7 @@ def _probe_queue(queue: str) -> str | None:
         return None
     if _is_fresh(worker_heartbeat(queue)):
         return f"busy: {plural(*_backlog(queue))} waiting"
+    _probe_pool(queue)
     subject, seconds = f"no worker of the queue {queue}", HEARTBEAT_AGE.total_seconds()
     late = f"{subject} has taken a message for {seconds:.0f} s"
     raise _missing(name, f"{subject} has reported yet", late)

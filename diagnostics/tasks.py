@@ -20,7 +20,7 @@ from diagnostics.reports.archive import purge_old
 from diagnostics.reports.sending import send_waiting
 from diagnostics.reports.subscriptions import due
 from diagnostics.store.aggregation import fold
-from diagnostics.store.models import Heartbeat, queue_heartbeat, worker_heartbeat
+from diagnostics.store.models import Heartbeat, pool_heartbeat, queue_heartbeat, worker_heartbeat
 from diagnostics.store.outbox import purge_sent, relay_all
 from diagnostics.store.partitions import are_days_ready, ensure_partitions
 from diagnostics.store.queue_marks import note_mark, send_mark
@@ -93,11 +93,14 @@ def ping_queue(queue: str, at: str | None = None) -> None:
 
 
 @shared_task
-def note_workers(queues: Sequence[str]) -> None:
-    """Record that a worker of these queues is alive; a worker calls it in its own process."""
-    at = clock.now()
+def note_workers(queues: Sequence[str], *, has_pool: bool = True) -> None:
+    """Record that a worker of these queues is alive; a worker calls it in its own process.
+
+    `has_pool`: whether its pool has a process that takes tasks.
+    """
+    at, name_of = clock.now(), worker_heartbeat if has_pool else pool_heartbeat
     for queue in queues:
-        Heartbeat.objects.update_or_create(name=worker_heartbeat(queue), defaults={"at": at})
+        Heartbeat.objects.update_or_create(name=name_of(queue), defaults={"at": at})
 
 
 @shared_task

@@ -87,8 +87,15 @@ class NowRow:
     axis: StatusAxis
     usage: TokenUsage
     price: TokenPrice | None
-    url: str
+    selection: Selection
     series: Sequence["NowRow"] = ()
+
+    @property
+    def url(self) -> str:
+        """The page of the model, under the filters; of a series under its own."""
+        key, asked = self.key, self.selection
+        own = {} if self.series else {"environment": key.environment, "node": key.node}
+        return model_url(key.provider, key.model, asked.query_for(**own))
 
     @property
     def place(self) -> str:
@@ -212,7 +219,7 @@ def read_rows(
             axis=axis,
             usage=usage.get(status.key, NO_USAGE),
             price=_price(prices, status, now),
-            url=_url(selection, status.key),
+            selection=selection,
         )
         for status in judged.kept_by(selection, counts)
     ]
@@ -231,21 +238,16 @@ def _price(prices: Prices, status: SeriesStatus, now: datetime) -> TokenPrice | 
     return price_on(prices.get((status.key.provider, status.key.model), ()), now.date())
 
 
-def _url(selection: Selection, key: SeriesKey) -> str:
-    query = selection.query_for(environment=key.environment, node=key.node)
-    return model_url(key.provider, key.model, query)
-
-
-def group_rows(rows: Iterable[NowRow], selection: Selection) -> list[NowRow]:
+def group_rows(rows: Iterable[NowRow]) -> list[NowRow]:
     """Add series up by model."""
     ordered = sorted(rows, key=lambda row: row.token)
     return [
-        _add_up(sorted(found, key=_place), selection)
+        _add_up(sorted(found, key=_place))
         for _, found in groupby(ordered, key=lambda row: row.token)
     ]
 
 
-def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
+def _add_up(series: Sequence[NowRow]) -> NowRow:
     """Add up the series of a model, in the unit of the worst; failures alone have no rate."""
     first = series[0]
     told = [one for one in series if one.has_rate] or [first]
@@ -261,7 +263,7 @@ def _add_up(series: Sequence[NowRow], selection: Selection) -> NowRow:
         axis=first.axis,
         usage=reduce(TokenUsage.plus, (one.usage for one in series)),
         price=first.price,
-        url=model_url(first.key.provider, first.key.model, selection.query()),
+        selection=first.selection,
         series=series,
     )
 
@@ -438,7 +440,7 @@ class ModelTable:
 
 def table_of(rows: Sequence[NowRow], selection: Selection, question: TableQuestion) -> ModelTable:
     """Return the page that is asked for; one beyond the last is the last."""
-    models = group_rows(rows, selection)
+    models = group_rows(rows)
     ordered = _sorted(models, question)
     size = MOST_ROWS if question.is_whole else ROWS
     pages = max(-(-len(ordered) // size), 1)

@@ -304,7 +304,7 @@ class Heartbeat(models.Model):
 
     `queue:<name>` when a worker of that queue took a mark, `drained:<name>` the time in the latest
     of these marks (diagnostics.store.queue_marks), `worker:<name>` while a worker of that queue is
-    alive and takes messages whenever it has room.
+    alive and takes messages whenever it has room, `pool:<name>` while its pool has no process.
     """
 
     name = models.CharField(max_length=64, primary_key=True)
@@ -349,3 +349,8 @@ def drained_heartbeat(queue: str) -> str:
 def worker_heartbeat(queue: str) -> str:
     """Return the name of the row that live workers of a queue update."""
     return f"worker:{queue}"
+
+
+def pool_heartbeat(queue: str) -> str:
+    """Return the name of the row that live workers of a queue update whose pool is empty."""
+    return f"pool:{queue}"

@@ -108,6 +108,20 @@ def test_readyz_names_the_part_that_went_silent(client: Client) -> None:
 
 
 @pytest.mark.django_db
+def test_readyz_names_the_pool_of_a_worker_whose_processes_do_not_start(client: Client) -> None:
+    beat(seconds_ago=60)
+    tasks.note_workers(["plan", "fold"], has_pool=False)
+    parts = client.get("/readyz").json()["parts"]
+    for part, queue in (("plan", "plan"), ("worker", "fold")):
+        assert (
+            f"the pool of the worker of the queue {queue} has no process" in parts[part]["reason"]
+        )
+    assert "no worker of the queue steps" in parts["steps"]["reason"]
+    tasks.note_workers(["plan"])
+    assert client.get("/readyz").json()["parts"]["plan"]["ok"]
+
+
+@pytest.mark.django_db
 def test_readyz_waits_for_a_lost_database_only_once(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

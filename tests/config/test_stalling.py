@@ -2,12 +2,14 @@
 
 import signal
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from celery import Celery
 
 from config import worker_watchdog
+from config.celery import has_process
 from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 
 
@@ -46,6 +48,16 @@ def test_a_stalled_worker_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> Non
     watch(Stall(patience_seconds=0.03), lambda: 1, lambda: 1)
     assert ended.wait(5)
     assert signals == [signal.SIGTERM]
+
+
+def test_a_pool_has_a_process_once_one_of_them_is_up() -> None:
+    first, second = object(), object()
+    processes = SimpleNamespace(_pool=[first, second], _waiting_to_start={first, second})
+    assert not has_process(SimpleNamespace(_pool=processes))
+    processes._waiting_to_start.discard(second)
+    assert has_process(SimpleNamespace(_pool=processes))
+    # Threads, or no pool at all.
+    assert has_process(SimpleNamespace(_pool=object()))
 
 
 def test_waiting_messages_are_counted_in_all_queues(broker_url: str) -> None:
