@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from threading import Lock
 from typing import Any
 
 from django.core.exceptions import RequestAborted
@@ -36,6 +37,7 @@ class Exchange:
         self.is_complete = not _has_body(scope)
         self._deadline: asyncio.Timeout | None = None
         self._is_refused = False
+        self._response = Lock()
 
     @asynccontextmanager
     async def wait(self, seconds: float, error: type[Exception]) -> AsyncIterator[asyncio.Timeout]:
@@ -70,6 +72,10 @@ class Exchange:
         """Raise OverloadedError if the request has been refused."""
         if self._is_refused:
             raise OverloadedError
+
+    def begin_response(self) -> bool:
+        """Claim the response for the caller, which sends it; False if another one does."""
+        return self._response.acquire(blocking=False)
 
     async def discard_rest(self, size: int, seconds: float) -> None:
         """Read on after the response, so that a client still sending gets to read it."""

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 import httpx
+import psycopg
 from django.conf import settings
 from django.db import DatabaseError, connection, connections, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -71,6 +72,17 @@ def _probe_database() -> None:
         if state == READ_ONLY:
             raise NotReadyError("the database is read-only") from error
         raise
+
+
+def database_answers() -> bool:
+    """Whether a new connection to the database is answered within PROBE_SECONDS."""
+    parameters = {**connection.get_connection_params(), "connect_timeout": int(PROBE_SECONDS)}
+    try:
+        with psycopg.connect(**parameters) as server:
+            server.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True
 
 
 def _test_write() -> None:

@@ -7,8 +7,10 @@
    Threads are shared fairly: pages never wait for telemetry alone, nor a project for another.
 """
 
+import asyncio
 import gc
 import threading
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import Any, cast
@@ -31,10 +33,12 @@ from config.exchange import (
     send_whole,
 )
 from config.held_bodies import BodyMemory, HeldBody
+from config.readiness import database_answers
 from config.streaming import Stream
 from config.turns import Turn, Turns
 from diagnostics.accounts.authentication import REFUSED_BEFORE_BODY
 from diagnostics.rest.batches import MAX_PLAIN_BYTES
+from diagnostics.web.errors import report_hang
 
 # One byte more than any view accepts, so that the view refuses the body itself.
 LARGEST_BODY_BYTES = MAX_PLAIN_BYTES + 1
@@ -51,6 +55,9 @@ LARGE_BODY_BYTES = 256 << 10
 REFUSED = 400
 RETRY_SECONDS = 5
 HEALTH_THREADS = 4
+# So often, while a page is read, the database is asked whether it answers at all.
+HANG_SECONDS = 2.5
+READING = ("GET", "HEAD")
 
 
 def body_seconds(size: int) -> float:
@@ -103,7 +110,10 @@ class Application(ASGIHandler):
                 await self._read(exchange, memory, body)
             else:
                 exchange.scope[REFUSED_BEFORE_BODY] = caller.refusal
-            return await self._answer(exchange, Turn(caller.lane, caller.holder.group), body)
+            answer = self._answer(exchange, Turn(caller.lane, caller.holder.group), body)
+            if caller.lane == PAGES and exchange.scope["method"] in READING:
+                return await self._unless_hanging(exchange, answer)
+            return await answer
         except RequestAborted:
             return _refusal(400, "broken_body", "The body broke off.")
         except SlowBodyError:
@@ -136,6 +146,31 @@ class Application(ASGIHandler):
         finally:
             self._turns.release(turn)
 
+    async def _unless_hanging(
+        self, exchange: Exchange, answer: Coroutine[Any, Any, HttpResponse | None]
+    ) -> HttpResponse | None:
+        """Return the response to a reader, or 503 as soon as the database hangs.
+
+        The thread is left to what it waits for.
+        """
+        task = asyncio.create_task(answer)
+        try:
+            while not (await asyncio.wait({task}, timeout=HANG_SECONDS))[0]:
+                is_alive = await exchange.loop.run_in_executor(self._health, database_answers)
+                if not is_alive and not task.done() and exchange.begin_response():
+                    task.add_done_callback(_forget)
+                    exchange.refuse()
+                    return self._unavailable(exchange)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        return await task
+
+    def _unavailable(self, exchange: Exchange) -> HttpResponse:
+        request, error_response = self.create_request(exchange.scope, BytesIO())
+        response: Any = error_response if request is None else report_hang(request)
+        return cast("HttpResponse", response)
+
     def _respond(self, exchange: Exchange) -> HttpResponse | None:
         """Return the response of Django, in a thread; None when it was streamed."""
         set_script_prefix("/")
@@ -161,10 +196,17 @@ class Application(ASGIHandler):
         if not self._streams.acquire(blocking=False):
             return _overloaded()
         try:
-            Stream(exchange).send(response)
+            if exchange.begin_response():
+                Stream(exchange).send(response)
         finally:
             self._streams.release()
         return None
+
+
+def _forget(task: "asyncio.Task[HttpResponse | None]") -> None:
+    """Take the result of a request that was answered already."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _with_length(scope: Message, size: int) -> Message:

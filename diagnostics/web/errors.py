@@ -39,6 +39,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _bare("500.html", 500, {"error_id": error_id})
 
 
+def report_hang(request: HttpRequest) -> HttpResponse:
+    """Answer 503 for a page whose database does not answer any more."""
+    error_id = make_id()
+    log.error("database_hangs", error_id=error_id, path=request.path_info)
+    return _unavailable(request, error_id)
+
+
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 403."""
     return _page(request, "403.html", 403, exception)

@@ -38,6 +38,17 @@ LanguageModel.objects.create(
     project=project, provider=provider, name="stub-1", is_default=True)
 print(issue_key(project, "faults", list(Scope)).text)
 """
+SIGN_IN = """
+from django.contrib.auth.models import User
+from django.test import Client
+from diagnostics.accounts.models import Membership
+from diagnostics.accounts.projects import ensure_default_project
+user = User.objects.create_user("reader")
+Membership.objects.create(user=user, project=ensure_default_project(), role="viewer")
+client = Client()
+client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+print(client.session.session_key)
+"""
 EVENTS = "SELECT count(*) FROM diagnostics_event"
 GOALS = "SELECT count(*) FROM agents_goal"
 POSTS = 12
@@ -108,6 +119,28 @@ def test_a_hanging_database_stops_neither_health_nor_readiness(server: Server, k
         with answered_soon():
             assert readiness(web)[1]["database"] == {"ok": True}
     assert count(server, EVENTS) == before + 1 + codes.count(200)
+
+
+def test_pages_are_answered_503_while_the_database_hangs(server: Server) -> None:
+    session = manage(server, "shell", "-v", "0", "-c", SIGN_IN).splitlines()[-1]
+    signed_in = {"Cookie": f"sessionid={session}"}
+
+    def read_page(web: Web) -> tuple[int, bytes]:
+        with answered_soon():
+            return web.ask("GET", "/", None, signed_in)
+
+    with (
+        running_web(DATABASE_URL=server.url, BROKER_URL="memory://") as web,
+        # More than the web server has threads for.
+        ThreadPoolExecutor(POSTS) as readers,
+    ):
+        assert read_page(web)[0] == 200
+        with hanging(*server.pids()):
+            pages = [readers.submit(read_page, web) for _ in range(POSTS)]
+            answers = [page.result() for page in pages]
+            assert {code for code, _ in answers} == {503}
+            assert all(b"Database unavailable" in body for _, body in answers)
+        assert eventually(lambda: read_page(web)[0] == 200, SOON_SECONDS)
 
 
 def test_a_hanging_broker_delays_a_goal_by_seconds_and_nothing_else(
