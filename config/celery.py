@@ -201,5 +201,6 @@ app.conf.update(
     enable_utc=True,
     timezone="UTC",
     beat_schedule=make_schedule(),
+    beat_scheduler="config.beat:SteadyScheduler",
 )
 app.autodiscover_tasks()

@@ -1,0 +1,26 @@
+"""The scheduler of beat: it goes on when the clock of its machine is set back."""
+
+from typing import Any
+
+from celery.beat import PersistentScheduler
+
+
+class SteadyScheduler(PersistentScheduler):
+    """Celery's scheduler without runs in the future.
+
+    Otherwise, after the clock was set back by two hours, nothing would be due for two hours,
+    and not after a restart either: the times of the last runs are in its file.
+    """
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:  # noqa: ANN401 - as the base has it
+        """Queue what is due; return the seconds to wait."""
+        self._forget_future()
+        return super().tick(*args, **kwargs)
+
+    def _forget_future(self) -> None:
+        for entry in self.schedule.values():
+            now = entry.default_now()
+            if entry.last_run_at and entry.last_run_at > now:
+                entry.last_run_at = now
+                # The times in the heap are of the old clock: it is built again.
+                self._heap = None

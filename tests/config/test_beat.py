@@ -1,0 +1,48 @@
+"""Beat goes on when the clock of its machine is set back."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from config.beat import SteadyScheduler
+from config.celery import app
+
+
+class Noting(SteadyScheduler):
+    """Notes what it would queue."""
+
+    sent: ClassVar[list[str]] = []
+
+    def apply_entry(self, entry: Any, producer: object = None) -> None:
+        self.sent.append(entry.name)
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Noting:
+    Noting.sent.clear()
+    return Noting(app, schedule_filename=str(tmp_path / "schedule"))
+
+
+def shift(scheduler: Noting, by: timedelta) -> None:
+    for entry in scheduler.schedule.values():
+        assert entry.last_run_at is not None
+        entry.last_run_at += by
+
+
+def test_no_task_waits_until_a_clock_that_was_set_back_has_caught_up(scheduler: Noting) -> None:
+    scheduler.tick()
+    shift(scheduler, timedelta(hours=2))
+    scheduler._heap = None
+    assert scheduler.tick() <= 1
+    for entry in scheduler.schedule.values():
+        assert entry.last_run_at is not None
+        assert entry.last_run_at <= entry.default_now()
+
+
+def test_what_is_due_is_queued(scheduler: Noting) -> None:
+    shift(scheduler, -timedelta(hours=2))
+    while scheduler.tick() == 0:
+        pass
+    assert set(scheduler.sent) == set(app.conf.beat_schedule)
