@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Count, Max, Q
@@ -25,7 +26,9 @@ from diagnostics.alerting.notification_rows import (
 from diagnostics.alerting.routing import QUIET_HOURS
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.figures import duration
+from diagnostics.store.deadlines import try_work
 
+SECONDS = 5.0
 LONGEST = timedelta(days=7)
 """An incident that is open for longer is told no more."""
 
@@ -79,7 +82,10 @@ def remind_all() -> int:
     )
     open_ones = list(rows.select_related("project").order_by("pk"))
     heard = _heard(open_ones)
-    return sum(_remind(one, heard[one.pk], now) for one in open_ones)
+    return sum(
+        try_work("reminders", one.project_id, partial(_remind, one, heard[one.pk], now), SECONDS)
+        for one in open_ones
+    )
 
 
 def send_canaries() -> int:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import transaction
+from django.db.models import QuerySet
 from pydantic import ValidationError
 
 from diagnostics import clock
@@ -54,6 +55,7 @@ from diagnostics.ingest.time_marks import sentences_of
 from diagnostics.ingest.unchecked import UncheckedAnswers, UncheckedCounts, count_unchecked, rows_of
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
+from diagnostics.store.deadlines import try_work
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors, event_name, split_name
 
 CHUNK = 1000
@@ -71,7 +73,7 @@ UNCLEAR = (
 )
 # A span is exported seconds after the log records of its answer.
 PATIENCE = timedelta(minutes=2)
-SETTLED_AT_ONCE = 500
+SETTLED_AT_ONCE, SETTLE_SECONDS = 500, 20.0
 KEEP_TAKEN = timedelta(days=1)
 TAKEN: dict[str, Any] = {}
 VERDICT_FIELDS = (
@@ -241,14 +243,20 @@ def settle_verdicts() -> int:
     now = clock.now()
     forget_old_calls()
     SpanVerdict.objects.filter(received_at__lt=now - KEEP_TAKEN, content=TAKEN).delete()
-    old = SpanVerdict.objects.filter(received_at__lt=now - PATIENCE)
-    unclaimed = old.exclude(content=TAKEN).order_by("pk")
-    with transaction.atomic():
-        rows = list(unclaimed.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
-        for project_id in {row.project_id for row in rows}:
-            group = [row for row in rows if row.project_id == project_id]
-            _record_late(project_id, list(_due_events(project_id, group)))
-        SpanVerdict.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    old = SpanVerdict.objects.filter(received_at__lt=now - PATIENCE).exclude(content=TAKEN)
+    projects = list(old.order_by("project").values_list("project", flat=True).distinct())
+    return sum(
+        try_work("verdicts", project_id, partial(_settle_old, old, project_id), SETTLE_SECONDS)
+        for project_id in projects
+    )
+
+
+@transaction.atomic
+def _settle_old(old: QuerySet[SpanVerdict], project_id: int) -> int:
+    unclaimed = old.filter(project_id=project_id).order_by("pk")
+    rows = list(unclaimed.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
+    _record_late(project_id, list(_due_events(project_id, rows)))
+    SpanVerdict.objects.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
 
 

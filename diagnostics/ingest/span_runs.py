@@ -10,10 +10,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from pydantic_core import to_json
 
 from diagnostics import clock
@@ -30,6 +32,7 @@ from diagnostics.ingest.otlp.telemetry import Span
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.aggregation import fold
+from diagnostics.store.deadlines import try_work
 from diagnostics.store.forgetting import OF_IDS, forget_batch
 from diagnostics.store.models import Event
 from diagnostics.store.retention import delete_before
@@ -40,7 +43,7 @@ from failsoft.events import AFTER, CallErrorType, EventKind, PostedEvent, event_
 from failsoft.identifiers import EPOCH, uuid7
 from failsoft.json_values import clean_text
 
-SETTLED_AT_ONCE = 200
+SETTLED_AT_ONCE, SETTLE_SECONDS = 200, 20.0
 KEPT = timedelta(days=1)
 PURGE_BATCH = 20_000
 AGENT_OPERATIONS = frozenset({"invoke_agent", "invoke_workflow"})
@@ -151,18 +154,26 @@ def end_past_runs(project_id: int, before: datetime) -> None:
 
 
 def settle_runs() -> int:
-    """Place the calls of due runs; return how many runs."""
-    due = AgentRun.objects.filter(settles_at__lte=clock.now()).order_by("project", "correlation_id")
+    """Place the calls of due runs, some of each project; return how many runs."""
+    due = AgentRun.objects.filter(settles_at__lte=clock.now())
     # A wrong end is removed from its failure group, which must exist by then.
     fold()
-    with transaction.atomic():
-        rows = list(due.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
-        for project_id in sorted({row.project_id for row in rows}):
-            ids = [row.correlation_id for row in rows if row.project_id == project_id]
-            _settle(project_id, ids)
-            settled = AgentRun.objects.filter(project_id=project_id, correlation_id__in=ids)
-            settled.update(settles_at=None)
-    return len(rows)
+    projects = list(due.order_by("project").values_list("project", flat=True).distinct())
+    return sum(
+        try_work("runs", project_id, partial(_settle_due, due, project_id), SETTLE_SECONDS)
+        for project_id in projects
+    )
+
+
+@transaction.atomic
+def _settle_due(due: QuerySet[AgentRun], project_id: int) -> int:
+    runs = due.filter(project_id=project_id).order_by("correlation_id")
+    rows = runs.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE]
+    ids = [row.correlation_id for row in rows]
+    _settle(project_id, ids)
+    settled = AgentRun.objects.filter(project_id=project_id, correlation_id__in=ids)
+    settled.update(settles_at=None)
+    return len(ids)
 
 
 def forget_old_spans() -> int:

@@ -7,20 +7,19 @@ Projects take turns, a batch each: many rows of one, or rows that fail, delay no
 """
 
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 
-import structlog
 from django.db import transaction
 
 from diagnostics import clock
+from diagnostics.store.deadlines import try_work
 from diagnostics.store.sql import change, fetch, statement
 from diagnostics.store.windows import MINUTES_KEPT
 
-logger = structlog.get_logger(__name__)
-
 DELTAS = "diagnostics_rollup_delta"
 GROUP_DELTAS = "diagnostics_group_delta"
-BATCH = 2_000
+BATCH, BATCH_SECONDS = 2_000, 60.0
 # A task stays short: the rest waits for the next beat, two seconds later.
 LONGEST_SECONDS = 20.0
 UNTIL_DONE = float("inf")
@@ -83,19 +82,11 @@ def _fold_in_turn(table: str, seconds: float) -> int:
         for project_id in projects:
             if monotonic() >= end:
                 return folded
-            count = _fold_safely(table, project_id)
+            count = try_work(table, project_id, partial(FOLDS[table], project_id), BATCH_SECONDS)
             folded += count
             if not count:
                 over.add(project_id)
     return folded
-
-
-def _fold_safely(table: str, project_id: int) -> int:
-    try:
-        return FOLDS[table](project_id)
-    except Exception:
-        logger.exception("fold_failed", table=table, project=project_id)
-        return 0
 
 
 def _lock(table: str, project_id: int) -> list[int]:

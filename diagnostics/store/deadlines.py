@@ -2,13 +2,16 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+import structlog
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 from psycopg import Error
 from psycopg.pq import TransactionStatus
+
+logger = structlog.get_logger(__name__)
 
 CANCEL_SECONDS = 1.0
 # A cancelled statement ends as a fault. What takes it for one and goes on is stopped next.
@@ -28,10 +31,11 @@ class OutOfTimeError(BaseException):
 def deadline(seconds: float) -> Iterator[None]:
     """Stop what runs inside after so many seconds: a statement is cancelled, Python is left.
 
-    Raises OutOfTimeError. Deadlines do not nest, and only a main thread has them: that is
-    where a worker runs its tasks.
+    Raises OutOfTimeError. Only a main thread has deadlines, since a worker runs its tasks there,
+    and one at a time: inside another the outer one goes on.
     """
-    if threading.current_thread() is not threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield
         return
     was_cancelled, is_outermost = False, not connection.in_atomic_block
@@ -58,6 +62,21 @@ def deadline(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
         if is_outermost:
             _drop_open_transaction()
+
+
+def try_work(name: str, project_id: int, work: Callable[[], int], seconds: float) -> int:
+    """Return how much a piece of work did; 0 if it failed or took too long, which is logged.
+
+    The work of other projects goes on.
+    """
+    try:
+        with deadline(seconds):
+            return work()
+    except OutOfTimeError as error:
+        logger.warning("passed_over", project=project_id, part=name, reason=str(error))
+    except Exception:
+        logger.exception("work_failed", project=project_id, part=name)
+    return 0
 
 
 def _status() -> TransactionStatus:

@@ -14,6 +14,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest import span_runs
 from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.protobuf import read_logs, read_spans
@@ -312,3 +313,25 @@ def test_spans_are_forgotten_after_a_day(key: ApiKey, monkeypatch: pytest.Monkey
     tomorrow = clock.now() + timedelta(days=1, seconds=1)
     monkeypatch.setattr(clock, "now", lambda: tomorrow)
     assert forget_old_spans() == 4
+
+
+def test_runs_of_one_project_that_fail_or_are_many_delay_no_other(
+    key: ApiKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = issue_key(Project.objects.create(slug="p2", name="P2"), "k", list(Scope)).row
+    for sender in (key, key, other):
+        run = Trace("xg")
+        send(sender, *run.calls, run.root)
+    monkeypatch.setattr(span_runs, "SETTLED_AT_ONCE", 1)
+    assert [settle_runs(), settle_runs(), settle_runs()] == [2, 1, 0]
+
+    AgentRun.objects.update(settles_at=clock.now())
+    settle_one = span_runs._settle
+
+    def fail_for_one(project_id: int, ids: Sequence[str]) -> None:
+        if project_id == key.project_id:
+            raise ZeroDivisionError
+        settle_one(project_id, ids)
+
+    monkeypatch.setattr(span_runs, "_settle", fail_for_one)
+    assert settle_runs() == 1

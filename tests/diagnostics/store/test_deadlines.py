@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from diagnostics.accounts.models import Project
-from diagnostics.store.deadlines import OutOfTimeError, deadline
+from diagnostics.store.deadlines import OutOfTimeError, deadline, try_work
 from diagnostics.store.sql import fetch
 
 SLEEP = "SELECT pg_sleep(60)"
@@ -79,3 +79,21 @@ def test_a_second_thread_has_no_deadline() -> None:
     thread.start()
     thread.join()
     assert ended
+
+
+@pytest.mark.django_db
+def test_inside_another_the_outer_deadline_goes_on() -> None:
+    with pytest.raises(OutOfTimeError), deadline(0.1), deadline(60):
+        run_for_ever()
+
+
+@pytest.mark.django_db
+def test_work_that_fails_or_takes_too_long_is_left() -> None:
+    def fail() -> int:
+        raise ZeroDivisionError
+
+    def run() -> int:
+        run_for_ever()
+        return 1
+
+    assert [try_work("work", 1, work, 0.1) for work in (fail, run, lambda: 7)] == [0, 0, 7]

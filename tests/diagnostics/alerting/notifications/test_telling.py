@@ -1,14 +1,16 @@
 """Who is told of what: routing, silences, quiet hours, digests, reminders, escalation."""
 
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 
 import pytest
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting import reminders
 from diagnostics.alerting.delivery import deliver_all
 from diagnostics.alerting.incident_actions import acknowledge, silence
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.notification_rows import queue_alone
@@ -65,6 +67,28 @@ def test_what_is_silenced_is_kept_back_with_its_reason_and_so_is_its_recovery(
 def test_an_incident_of_the_past_tells_nobody(project: Project) -> None:
     make_channel(project)
     assert happen(make_incident(project, is_backfilled=True)) == []
+
+
+def test_an_incident_that_cannot_be_told_again_holds_up_no_other(
+    project: Project, hook: tuple[Hook, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now()
+    begin, end = (now - HOUR).time(), (now + HOUR).time()
+    make_channel(
+        project, "webhook", hook[1], quiet_from=time(begin.hour), quiet_to=time(end.hour, 59)
+    )
+    first, second = make_incident(project), make_incident(project, "other")
+    for one in (first, second):
+        happen(one)
+    travel(4 * HOUR)
+
+    def fail_for_first(incident: Incident, now: datetime) -> bool:
+        if incident.pk == first.pk:
+            raise ZeroDivisionError
+        return is_quiet(incident, now)
+
+    monkeypatch.setattr(reminders, "is_quiet", fail_for_first)
+    assert remind_all() == 1
 
 
 def test_what_quiet_hours_held_back_is_told_when_they_end(
