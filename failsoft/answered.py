@@ -111,6 +111,8 @@ class PostedAnswer(BaseModel):
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     reasoning_tokens: Count | None = None
+    region: Short | None = None
+    credential: Short | None = None
     attributes: Attributes = Field(default_factory=dict)
 
     @field_validator("name")

@@ -250,6 +250,8 @@ class PostedEvent(_Part):
     reasoning_tokens: Count | None = None
     attributes: Attributes = Field(default_factory=dict)
     unchecked: UncheckedReason | None = None
+    region: Short | None = None
+    credential: Short | None = None
 
     @property
     def kind(self) -> EventKind:

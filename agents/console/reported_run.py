@@ -14,7 +14,16 @@ from diagnostics.store.models import Event, EventPayload
 
 MOST_EVENTS = 100
 LAST = 2**31
-FACTS = ("environment", "source", "release", "prompt_version", "schema", "schema_version")
+FACTS = (
+    "environment",
+    "source",
+    "release",
+    "prompt_version",
+    "schema",
+    "schema_version",
+    "region",
+    "credential",
+)
 
 
 def events_with(project_id: int, reference: str) -> list[Event]:

@@ -36,6 +36,7 @@ TABLES = {"series": "series", "version": "version"}
 READ = (
     *("event_id", "occurred_at", "provider", "model", "environment", "prompt_version"),
     *("schema_version", "source", "release", "correlation_id", "reason", "node"),
+    *("region", "credential"),
 )
 FAILED = sorted(FAILURE_EVENT_KINDS)
 LONGEST_RUN = timedelta(days=1)

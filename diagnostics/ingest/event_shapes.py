@@ -41,6 +41,8 @@ class EventResource(Resource):
     environment: str | None
     source: str | None
     release: str | None
+    region: str | None
+    credential: str | None = Field(description="the name of a credential")
     parse_error_type: ParseErrorType | None
     original_error_type: str | None
     finish_reason: str | None

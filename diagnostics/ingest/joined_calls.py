@@ -31,7 +31,7 @@ STORED_FIELDS = (
     *("correlation_id", "node", "cycle", "attempt", "provider", "model", "environment"),
     *("source", "release", "schema", "schema_version", "prompt_version", "finish_reason"),
     *("output_mode", "latency_ms", "input_tokens", "output_tokens", "reasoning_tokens"),
-    *("served_model", "upstream", "system_fingerprint"),
+    *("served_model", "upstream", "system_fingerprint", "region", "credential"),
 )
 # At most this many calls with about the same start are compared with a span.
 MOST_NEAR = 64

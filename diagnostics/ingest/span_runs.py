@@ -52,7 +52,7 @@ AGENT_KIND = "AGENT"
 REASONS = frozenset({CallErrorType.CIRCUIT_OPEN.value, CallErrorType.TIMEOUT.value})
 SAME = (
     *("provider", "model", "environment", "source", "release"),
-    *("prompt_version", "schema", "schema_version"),
+    *("prompt_version", "schema", "schema_version", "region", "credential"),
 )
 Events = Mapping[UUID, Event]
 

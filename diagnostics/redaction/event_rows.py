@@ -1,5 +1,6 @@
 """The row of an event: redacted, canonical, hashed."""
 
+import re
 from hashlib import sha256
 from typing import Any
 
@@ -48,6 +49,7 @@ NAME_FIELDS = frozenset(
         "node",
         "prompt_version",
         "provider",
+        "region",
         "release",
         "schema",
         "schema_version",
@@ -61,13 +63,23 @@ NAME_FIELDS = frozenset(
 COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
 # Not hashed if missing, so that events stored before these fields keep their hash.
 LATER_FIELDS = frozenset(
-    {"served_model", "upstream", "system_fingerprint", "reasoning_tokens", "unchecked"}
+    {
+        "served_model",
+        "upstream",
+        "system_fingerprint",
+        "reasoning_tokens",
+        "unchecked",
+        "region",
+        "credential",
+    }
 )
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
 NESTED_FIELDS = (*RECORD_FIELDS, "attributes")
 SEPARATOR, NAME_SEPARATOR = "\n\n", ","
 # Counts are below 2^31, too short for a card number. Only attributes have longer numbers.
 SHORT_NUMBER = 2**31
+KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
+"""What no name of a credential contains, but many credentials do that no rule knows."""
 SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
 
@@ -96,6 +108,9 @@ def redact_content(event: PostedEvent, redact: Redact) -> tuple[Row, set[str]]:
     content = event.model_dump(mode="json", by_alias=True)
     preview = content.pop("raw_output_preview")
     kinds: set[str] = set()
+    if content["credential"] is not None and KEY.search(content["credential"]):
+        content["credential"] = SECRET_MARK
+        kinds.add("secret")
     if not _is_clean(content, redact):
         masking = _Masking(redact, kinds)
         content = {

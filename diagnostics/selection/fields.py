@@ -36,6 +36,8 @@ VERSION = (
     Dimension("schema_version"),
     Dimension("release"),
     Dimension(SERVED, 'who answered, as "model at upstream"; - asks for the requested model'),
+    Dimension("region"),
+    Dimension("credential"),
 )
 """Columns of the hourly rollup by version."""
 COUNTED = (

@@ -58,6 +58,9 @@ class Event(models.Model):
     # Why nothing checked the answer; and whether reading it changed a value.
     unchecked = models.TextField(null=True)
     is_altered = models.BooleanField(null=True)
+    # Where the call was made or served, and the name of the credential; never the credential.
+    region = models.TextField(null=True)
+    credential = models.TextField(null=True)
 
     class Meta:
         managed = False
@@ -202,12 +205,12 @@ class Series(models.Model):
 
 
 class Version(models.Model):
-    """A combination of prompt version, schema, source, release and answerer."""
+    """A combination of prompt version, schema, source, release, answerer, region, credential."""
 
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
     )
-    # md5 of the JSON array of the six.
+    # md5 of the JSON array of the eight.
     key = models.UUIDField()
     prompt_version = models.TextField(null=True, blank=True)
     schema = models.TextField(null=True, blank=True)
@@ -215,6 +218,8 @@ class Version(models.Model):
     source = models.TextField(null=True, blank=True)
     release = models.TextField(null=True, blank=True)
     served = models.TextField(null=True, blank=True)
+    region = models.TextField(null=True, blank=True)
+    credential = models.TextField(null=True, blank=True)
     first_seen = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

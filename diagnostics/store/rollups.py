@@ -110,6 +110,8 @@ VERSION: tuple[str, ...] = (
     "source",
     "release",
     "served",
+    "region",
+    "credential",
 )
 
 

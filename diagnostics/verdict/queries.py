@@ -18,7 +18,7 @@ from diagnostics.selection.conditions import narrow, term_params, within, write_
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload, Series
-from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES, VERSION
+from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
 from diagnostics.verdict.cells import (
@@ -47,7 +47,7 @@ from failsoft.events import EventKind
 
 HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
-OURS = tuple(name for name in VERSION if name != "served")
+OURS = ("prompt_version", "schema", "schema_version", "source", "release")
 """The dimensions of a call that we decide; what answered is known only with the answer."""
 SAMPLED = 200
 EVENTS_REACH = timedelta(days=2)
@@ -132,7 +132,7 @@ class StoredCounts:
         """Return what was counted of every place in whole hours between two times."""
         known = self._cells.get((since, until))
         if known is None:
-            question = self._hours(since, until, (*SERIES, *VERSION))
+            question = self._hours(since, until, (*SERIES, *OURS, "served"))
             width = len(question.dimensions)
             known = self._cells[since, until] = list(
                 read_cells(

@@ -34,6 +34,8 @@ PICKED = (
     "schema",
     "release",
     SERVED,
+    "region",
+    "credential",
     "kind",
     "outcome",
 )

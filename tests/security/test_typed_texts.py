@@ -59,7 +59,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Event": "node kind correlation_id provider model environment source"
         " release schema schema_version prompt_version parse_error_type reason status"
         " finish_reason output_mode time_mark unchecked call_error_type served upstream"
-        " system_fingerprint",
+        " system_fingerprint region credential",
         "diagnostics.FailureGroup": "node schema kind error_type pointer detail fixed_in"
         " releases_before",
         "diagnostics.KeyMinute": "source",
@@ -73,7 +73,8 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.SpanCall": "trace_id span_id parent_id",
         "diagnostics.SpanVerdict": "trace_id span_id content",
         "diagnostics.UnplacedCall": "correlation_id trace_id parent_id",
-        "diagnostics.Version": "prompt_version schema schema_version source release served",
+        "diagnostics.Version": "prompt_version schema schema_version source release served"
+        " region credential",
         "plans.CompletionCheck": "owner correlation_id check_id checker",
         "plans.ProjectToolPolicy": "tool",
         "plans.Run": "correlation_id release contract_version",

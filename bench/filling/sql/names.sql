@@ -9,15 +9,16 @@ FROM (
 ON CONFLICT DO NOTHING;
 
 INSERT INTO diagnostics_version
-    (project_id, key, prompt_version, schema, schema_version, source, release, served)
+    (project_id, key, prompt_version, schema, schema_version, source, release, served, region,
+        credential)
 SELECT
     %(project)s,
     md5(json_build_array(
-        prompt_version, schema, schema_version, source, release, served
+        prompt_version, schema, schema_version, source, release, served, region, credential
     )::text)::uuid,
-    prompt_version, schema, schema_version, source, release, served
+    prompt_version, schema, schema_version, source, release, served, region, credential
 FROM (
-    SELECT DISTINCT prompt_version, schema, schema_version, source, release, served
+    SELECT DISTINCT prompt_version, schema, schema_version, source, release, served, region, credential
     FROM <<event>>
 ) AS told
 ON CONFLICT DO NOTHING;

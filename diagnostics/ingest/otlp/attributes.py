@@ -99,11 +99,14 @@ LANGFUSE = frozenset(
 )
 SHARED = frozenset(
     {
+        "aws.region",
+        "cloud.region",
         "deployment.environment",
         "deployment.environment.name",
         "error.type",
         "event.name",
         "exception.type",
+        "gcp.location",
         "http.response.status_code",
         "server.address",
         "service.name",

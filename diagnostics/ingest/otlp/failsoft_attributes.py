@@ -24,6 +24,8 @@ TEXTS = (
     "environment",
     "source",
     "release",
+    "region",
+    "credential",
     "output_mode",
     "finish_reason",
     "parse_error_type",

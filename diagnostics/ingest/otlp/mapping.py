@@ -45,6 +45,7 @@ from failsoft.parsing.calls import call_markup
 from failsoft.parsing.makers import CUT, FinishClass, ending_of
 
 OTHER = "_OTHER"
+REGIONS = ("cloud.region", "aws.region", "gcp.location")
 # Errors of clients after the model has answered.
 PARSE_ERRORS = {
     "JSONDecodeError": ParseErrorType.NOT_JSON,
@@ -481,6 +482,8 @@ def _fields(
         "release": short(resource, "service.version") or short(attributes, "langfuse.release"),
         "environment": short(resource, "deployment.environment.name", "deployment.environment")
         or short(attributes, "langfuse.environment"),
+        # Of the call, else of the agent.
+        "region": short(attributes, *REGIONS) or short(resource, *REGIONS),
     }
     reported = failsoft_attributes.read_fields(attributes, resource)
     if "node" in reported:

@@ -15,7 +15,7 @@ WITH taken AS MATERIALIZED (
         ON version.project_id = delta.project_id
         AND version.key = md5(json_build_array(
             delta.prompt_version, delta.schema, delta.schema_version, delta.source,
-            delta.release, delta.served
+            delta.release, delta.served, delta.region, delta.credential
         )::text)::uuid
     WHERE delta.id = ANY(%(ids)s)
 ),

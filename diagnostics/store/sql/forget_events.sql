@@ -47,42 +47,47 @@ told AS (
 uncounted AS (
     INSERT INTO diagnostics_rollup_delta (
         project_id, minute, is_marked, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served, <<columns>>
+        prompt_version, schema, schema_version, source, release, served,
+        region, credential, <<columns>>
     )
     SELECT
         %(project)s, minute, is_marked, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served, <<negated>>
+        prompt_version, schema, schema_version, source, release, served,
+        region, credential, <<negated>>
     FROM (
         SELECT
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
             provider, model, prompt_version, schema, schema_version, source, release, served,
+            region, credential,
             <<measures>>
         FROM told
         GROUP BY
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release, served
+            provider, model, prompt_version, schema, schema_version, source, release, served,
+            region, credential
     ) AS removed (
         minute, is_marked, environment, node, provider, model, prompt_version, schema,
-        schema_version, source, release, served, <<columns>>
+        schema_version, source, release, served, region, credential, <<columns>>
     )
 ),
 ungrouped AS (
     INSERT INTO diagnostics_group_delta (
         project_id, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
         bucket, seen, first_at, last_at, last_event_id, environment, node, provider,
-        model, prompt_version, schema, schema_version, source, release, served
+        model, prompt_version, schema, schema_version, source, release, served, region, credential
     )
     SELECT
         %(project)s, kept.fingerprint, kept.fingerprint_version, kept.kind,
         kept.error_type, kept.pointer, kept.detail,
         date_trunc('hour', occurred_at, 'UTC'), -count(*), min(occurred_at),
         max(occurred_at), kept.last_event_id, environment, told.node, provider, model,
-        prompt_version, told.schema, schema_version, source, release, served
+        prompt_version, told.schema, schema_version, source, release, served, region, credential
     FROM told
     JOIN diagnostics_failuregroup AS kept
         ON kept.project_id = %(project)s AND kept.fingerprint = told.fingerprint
     GROUP BY
         kept.id, date_trunc('hour', occurred_at, 'UTC'), environment, told.node,
-        provider, model, prompt_version, told.schema, schema_version, source, release, served
+        provider, model, prompt_version, told.schema, schema_version, source, release, served,
+        region, credential
 )
 SELECT count(*), array_agg(DISTINCT correlation_id) FROM gone

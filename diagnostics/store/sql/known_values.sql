@@ -25,3 +25,9 @@ UNION ALL
 UNION ALL
 (SELECT 'served', served FROM diagnostics_version WHERE project_id = %(project_id)s
  GROUP BY served ORDER BY max(first_seen) DESC LIMIT %(most)s)
+UNION ALL
+(SELECT 'region', region FROM diagnostics_version WHERE project_id = %(project_id)s
+ GROUP BY region ORDER BY max(first_seen) DESC LIMIT %(most)s)
+UNION ALL
+(SELECT 'credential', credential FROM diagnostics_version WHERE project_id = %(project_id)s
+ GROUP BY credential ORDER BY max(first_seen) DESC LIMIT %(most)s)

@@ -24,22 +24,24 @@ changed AS (
 )
 INSERT INTO diagnostics_rollup_delta (
     project_id, minute, is_marked, is_demo, environment, node, provider, model,
-    prompt_version, schema, schema_version, source, release, served, <<columns>>
+    prompt_version, schema, schema_version, source, release, served, region, credential, <<columns>>
 )
 SELECT
     %(project)s, minute, is_marked, is_known, environment, node, provider, model,
-    prompt_version, schema, schema_version, source, release, served, <<net>>
+    prompt_version, schema, schema_version, source, release, served, region, credential, <<net>>
 FROM (
     SELECT
         date_trunc('minute', occurred_at), is_marked, is_known, sign, environment, node,
         provider, model, prompt_version, schema, schema_version, source, release, served,
+        region, credential,
         <<measures>>
     FROM (
         SELECT
             occurred_at, time_mark IS NOT NULL AS is_marked,
             moved.attempt IS NOT NULL AS is_known, counted.sign, counted.attempt,
             environment, node, provider, model, prompt_version, schema, schema_version,
-            source, release, served, kind, attempts, reason, status, is_simplified,
+            source, release, served,
+            region, credential, kind, attempts, reason, status, is_simplified,
             unchecked, is_altered, latency_ms, input_tokens, output_tokens, true AS is_call,
             -- What does not depend on the attempt is the same on both sides.
             NULL AS invalid_type, NULL AS call_type, false AS is_repaired, false AS is_coerced
@@ -50,11 +52,12 @@ FROM (
     ) AS told
     GROUP BY
         date_trunc('minute', occurred_at), is_marked, is_known, sign, environment, node,
-        provider, model, prompt_version, schema, schema_version, source, release, served
+        provider, model, prompt_version, schema, schema_version, source, release, served,
+        region, credential
 ) AS signed (
     minute, is_marked, is_known, sign, environment, node, provider, model, prompt_version,
-    schema, schema_version, source, release, served, <<columns>>
+    schema, schema_version, source, release, served, region, credential, <<columns>>
 )
 GROUP BY
     minute, is_marked, is_known, environment, node, provider, model, prompt_version, schema,
-    schema_version, source, release, served
+    schema_version, source, release, served, region, credential

@@ -15,7 +15,8 @@ incoming AS (
         release text, schema text, schema_version text, prompt_version text,
         parse_error_type text, reason text, status text, finish_reason text,
         output_mode text, latency_ms integer, input_tokens integer,
-        output_tokens integer, reasoning_tokens integer, served text, upstream text,
+        output_tokens integer, reasoning_tokens integer, served text,
+        region text, credential text, upstream text,
         system_fingerprint text, payload json, call_error_type text,
         is_simplified boolean, unchecked text, is_altered boolean, <<words>>,
         fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
@@ -59,7 +60,8 @@ stored AS (
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified, served, upstream, system_fingerprint, reasoning_tokens, unchecked,
+        is_simplified, served,
+        region, credential, upstream, system_fingerprint, reasoning_tokens, unchecked,
         is_altered, claimed_at
     )
     SELECT
@@ -67,7 +69,8 @@ stored AS (
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified, served, upstream, system_fingerprint, reasoning_tokens, unchecked,
+        is_simplified, served,
+        region, credential, upstream, system_fingerprint, reasoning_tokens, unchecked,
         is_altered, nullif(claimed_at, occurred_at)
     FROM speaking JOIN claimed USING (event_id)
     WHERE claimed.is_new
@@ -78,18 +81,18 @@ stored AS (
 counted AS (
     INSERT INTO diagnostics_rollup_delta (
         project_id, minute, is_marked, is_demo, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served,
+        prompt_version, schema, schema_version, source, release, served, region, credential,
         <<columns>>
     )
     SELECT
         %(project)s, minute, is_marked, %(is_demo)s, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served,
+        prompt_version, schema, schema_version, source, release, served, region, credential,
         <<unpacked>>
     FROM (
         SELECT
             date_trunc('minute', occurred_at) AS minute, time_mark IS NOT NULL AS is_marked,
             environment, node, provider, model, prompt_version, schema, schema_version,
-            source, release, served, <<packed>>
+            source, release, served, region, credential, <<packed>>
         FROM (
             SELECT
                 speaking.*,
@@ -98,7 +101,8 @@ counted AS (
         ) AS fresh
         GROUP BY
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release, served
+            provider, model, prompt_version, schema, schema_version, source, release, served,
+            region, credential
     ) AS added
 ),
 <<runs>><<failures>>

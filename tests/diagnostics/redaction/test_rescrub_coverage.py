@@ -33,7 +33,8 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.Deploy": "source environment provider model version previous",
         "diagnostics.Event": "node kind correlation_id provider model environment source release"
         " schema schema_version prompt_version parse_error_type reason status finish_reason"
-        " output_mode time_mark unchecked call_error_type served upstream system_fingerprint",
+        " output_mode time_mark unchecked call_error_type served upstream system_fingerprint"
+        " region credential",
         "diagnostics.FailureGroup": "node schema kind error_type pointer fixed_in releases_before",
         "diagnostics.Incident": "cause cause_value",
         "diagnostics.IncidentSlice": "slice",
@@ -47,7 +48,8 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.SeriesName": "key name",
         "diagnostics.UnplacedCall": "correlation_id",
         "diagnostics.VerdictMark": "cause cause_value",
-        "diagnostics.Version": "prompt_version schema schema_version source release served",
+        "diagnostics.Version": "prompt_version schema schema_version source release served"
+        " region credential",
         "plans.CompletionCheck": "owner correlation_id check_id",
         "plans.Run": "correlation_id release",
     },
