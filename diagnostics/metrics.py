@@ -191,7 +191,8 @@ def _derive(row: Mapping[str, int]) -> Mapping[str, int]:
     """Return derived counts: attempts are valid, invalid or without an answer."""
     good = ("good_2", "good_3", "good_4", "good_5")
     errors = sum(row[name] for name in CALL_ERRORS)
-    other_events = row["succeeded"] + row["invalid"] + errors + row["unknown_tool"]
+    uncounted = row["unknown_tool"] + row["cancelled"]
+    other_events = row["succeeded"] + row["invalid"] + errors + uncounted
     return {
         "retries_recovered": sum(row[name] for name in good),
         "provider_error": errors,

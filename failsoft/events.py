@@ -70,10 +70,12 @@ class EventKind(StrEnum):
     SUCCEEDED = "succeeded"
     PROVIDER_ERROR = "provider_error"
     UNKNOWN_TOOL = "unknown_tool"
+    # By the caller: a call that was given up, or a run; in none of the rates.
+    CANCELLED = "cancelled"
 
 
 PARSE_ERROR_TYPES = frozenset(ParseErrorType)
-FAILURE_EVENT_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
+FAILURE_EVENT_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED, EventKind.CANCELLED}
 # The terminal event is dated after the attempt that caused it, so that sorting keeps the order.
 AFTER = timedelta(milliseconds=1)
 DEGRADED_REASONS = frozenset({"circuit_open", "budget_exhausted", "provider_failed", "timeout"})
@@ -85,6 +87,7 @@ REQUIRED_FIELDS: Mapping[EventKind, tuple[str, ...]] = {
     EventKind.SUCCEEDED: ("attempt",),
     EventKind.PROVIDER_ERROR: ("attempt",),
     EventKind.UNKNOWN_TOOL: ("tool",),
+    EventKind.CANCELLED: (),
 }
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(max_length=4096)]

@@ -23,7 +23,7 @@ TABS: Mapping[str, str] = {
 MOST_CHANGES = 200
 DEEPEST = 20
 MOST_WILD = 10
-ENDS = ("succeeded", "degraded")
+ENDS = ("succeeded", "degraded", "cancelled")
 
 
 def read_tab(
@@ -78,8 +78,8 @@ def _ends(project_id: int, failures: Sequence[Event]) -> Mapping[tuple[str, int,
 
 
 def _outcome(end: Event) -> str:
-    if end.unchecked:
-        return "unchecked"
+    if end.unchecked or end.kind == "cancelled":
+        return "unchecked" if end.unchecked else "cancelled"
     if end.kind == "succeeded":
         return "ok_first" if end.attempt == 1 else "repaired"
     known = {"circuit_open", "provider_failed", "budget_exhausted"}

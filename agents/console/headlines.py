@@ -111,6 +111,8 @@ def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[
         if last.status == "stubbed":
             return "bad", f"Degraded after {attempted}, stub plan used: {reason}"
         return "bad", f"Degraded after {attempted}: {reason}"
+    if any(ending.kind == "cancelled" for ending in endings):
+        return "quiet", f"Cancelled after {attempted}" if states else "Cancelled"
     if not states:
         return "quiet", "No attempts reported"
     if states[-1] == "valid":

@@ -15,7 +15,7 @@ from diagnostics.store.models import Event
 from diagnostics.web.charts.marks import Tone
 from plans.models.run import Run
 
-TOLD_EVENTS = ("degraded", "unknown_tool")
+TOLD_EVENTS: dict[str, Tone] = {"degraded": "bad", "unknown_tool": "warn", "cancelled": "quiet"}
 MOST_COMPARED = 20
 
 
@@ -100,7 +100,7 @@ def fault_spans(faults: Iterable[Mapping[str, Any]]) -> list[tuple[int, int]]:
 
 
 def _of_event(event: Event) -> GoalMoment:
-    tone: Tone = "bad" if event.kind == "degraded" else "warn"
+    tone = TOLD_EVENTS[event.kind]
     label = event.kind.replace("_", " ")
     return GoalMoment("event", event.occurred_at, event.cycle, tone, label, {"event": event})
 

@@ -41,6 +41,8 @@ class RunCounts:
     calls: int = 0
     calls_failed: int = 0
     first_attempts: int = 0
+    cancelled: int = 0
+    """By the caller: calls and runs in none of the other counts."""
 
     @property
     def by_call(self) -> "RunCounts":
@@ -51,6 +53,7 @@ class RunCounts:
             unchecked=self.unchecked,
             calls=self.calls,
             calls_failed=self.calls_failed,
+            cancelled=self.cancelled,
         )
 
 

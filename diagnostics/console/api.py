@@ -89,6 +89,7 @@ class SeriesItem(Resource):
         Share | None, Field(description="first passes whose reading changed no value")
     ]
     unchecked: Annotated[int, Field(description="answers that nothing checked")]
+    cancelled: Annotated[int, Field(description="by the caller: in none of the other counts")]
     counted: Annotated[Literal["runs", "calls"], Field(description="what `runs` counts")]
     judged_by: Annotated[
         Literal["runs", "calls"], Field(description="what `state` and `since` are of: the worse")
@@ -312,6 +313,7 @@ def describe_series(status: SeriesStatus, counts: RunCounts, worse: Side) -> dic
         retry_tokens=counts.retry_tokens,
         retry_seconds=counts.retry_milliseconds / 1000,
         unchecked=counts.unchecked,
+        cancelled=counts.cancelled,
         counted=COUNTED[unit],
         judged_by=COUNTED[status.unit],
         since=status.since,

@@ -29,7 +29,7 @@ MOST_ROWS = 20 * POLL_SECONDS
 MOST_COUNTED = 1_000
 # Events of several agents do not arrive in their order: the tail is a little late.
 SETTLED = timedelta(seconds=2)
-TONES: dict[str, Tone] = {"succeeded": "good", "unknown_tool": "warn"}
+TONES: dict[str, Tone] = {"succeeded": "good", "unknown_tool": "warn", "cancelled": "quiet"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ def model_story(
         "verdict": verdict,
         "verdict_tone": TONES.get(verdict.state, "quiet"),
         "calls": counts.calls,
+        "cancelled": sums["cancelled"],
         "figures": {
             **{rate: excess_of_rate(rate, counts, before) for rate in counts.rates},
             "worse": _worse(project_id, window, terms),

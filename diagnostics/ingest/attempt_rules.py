@@ -4,7 +4,8 @@
    reported). The agent call is the parent of the call, else the innermost one around it.
 2. By start time, a call is the next attempt of the oldest one that had failed and
    ended before; if there is none, it is a first attempt.
-3. A good call ends its attempts. Attempts without one are degraded.
+3. A good call ends its attempts, as does one that the caller cancelled. Attempts without
+   either are degraded.
 """
 
 from collections import defaultdict
@@ -40,7 +41,8 @@ class TimedCall:
     parent: AgentKey
     started_at: datetime
     ended_at: datetime
-    is_good: bool
+    is_final: bool
+    """Whether it was good, or cancelled: no other attempt at the answer follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class AnswerAttempts:
 
     @property
     def is_degraded(self) -> bool:
-        """Whether none of them was good."""
-        return not self.calls[-1].is_good
+        """Whether none of them was good, and the last one was not cancelled."""
+        return not self.calls[-1].is_final
 
     def is_followed_by(self, call: TimedCall) -> bool:
         """Whether a later call can be the next attempt."""

@@ -71,10 +71,11 @@ class PostedOutcome(BaseModel):
     circuit_open: Count = 0
     provider_failed: Count = 0
     budget_exhausted: Count = 0
+    cancelled: Count = 0
 
     @property
     def runs(self) -> int:
-        """The total number of runs."""
+        """The total number of runs, without those that their caller cancelled."""
         return sum(getattr(self, name) for name in COUNTS)
 
 
@@ -84,8 +85,11 @@ def make_outcome_row(
     """Return the row of one outcome; `texts` are its redacted texts, by wire name."""
     counts = {name: getattr(outcome, name) for name in COUNTS}
     row = {"minute": outcome.minute.isoformat(), "sequence": outcome.sequence, **texts, **counts}
+    # Not hashed if there are none, so that rows stored before keep their hash.
+    row |= {"cancelled": outcome.cancelled} if outcome.cancelled else {}
     canonical = json.dumps(row, sort_keys=True, separators=(",", ":"))
     return row | {
+        "cancelled": outcome.cancelled,
         "index": index,
         "runs": outcome.runs,
         "content_hash": sha256(canonical.encode()).hexdigest(),

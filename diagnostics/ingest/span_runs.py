@@ -50,6 +50,7 @@ AGENT_OPERATIONS = frozenset({"invoke_agent", "invoke_workflow"})
 AGENT_KIND = "AGENT"
 # The reason of a run that ends with such a call; for any other it is `provider_failed`.
 REASONS = frozenset({CallErrorType.CIRCUIT_OPEN.value, CallErrorType.TIMEOUT.value})
+FINAL = frozenset({EventKind.SUCCEEDED, EventKind.CANCELLED})
 SAME = (
     *("provider", "model", "environment", "source", "release"),
     *("prompt_version", "schema", "schema_version", "region", "credential"),
@@ -239,7 +240,7 @@ def _timed_calls(calls: Iterable[UnplacedCall], events: Events) -> Iterator[Time
             AgentKey(row.trace_id, row.parent_id),
             row.started_at,
             row.occurred_at,
-            event.kind == EventKind.SUCCEEDED,
+            event.kind in FINAL,
         )
 
 

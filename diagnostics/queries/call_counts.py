@@ -27,6 +27,7 @@ CALLS: tuple[str, ...] = (
     "ok_first",
     "repaired",
     "ok_altered",
+    "cancelled",
     *UNCHECKED,
     *FAILURE_KINDS,
     *TRIED,

@@ -36,6 +36,7 @@ COUNTED = (
     "retry_ms",
     "ok_altered",
     "attempts",
+    "cancelled",
     *UNCHECKED,
     *TRIED,
     *FAILED,
@@ -74,7 +75,7 @@ def series_rows(
     """
     question = Question(window, SERIES, COUNTED, terms, series=series)
     rows = (_read_series(row) for row in sum_rollups(project_id, question))
-    return [row for row in rows if row.counts.runs or row.counts.calls]
+    return [row for row in rows if row.counts.runs or row.counts.calls or row.counts.cancelled]
 
 
 def window_of(selection: Selection, now: datetime) -> TimeWindow:
@@ -174,6 +175,7 @@ def read_counts(counted: Sequence[int]) -> RunCounts:
         retry_milliseconds=sums["retry_ms"],
         unchecked=unchecked,
         altered=sums["ok_altered"],
+        cancelled=sums["cancelled"],
         calls=sums["attempts"],
         calls_failed=min(failed, sums["attempts"]),
         first_attempts=first_attempts(sums["attempts"] - unchecked, failed, *ends, retries),

@@ -42,6 +42,8 @@ class ModelFigures(ReportFigures):
     first_attempts: int | None = None
     calls: int = 0
     calls_failed: int = 0
+    # By the caller, in none of the rates.
+    cancelled: int = 0
     retry_tokens: int = 0
     retry_ms: int = 0
     runs_before: int = 0

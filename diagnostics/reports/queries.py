@@ -248,6 +248,7 @@ def _read_models(
             first_attempts=counts.first_attempts,
             calls=counts.calls,
             calls_failed=counts.calls_failed,
+            cancelled=counts.cancelled,
             retry_tokens=counts.retry_tokens,
             retry_ms=counts.retry_milliseconds,
             retry_usd=spent[key].money_usd if key in spent else None,

@@ -238,7 +238,7 @@ def write_letter(document: ReportDocument) -> Letter:
         if incidents
         else [],
         incident_figures=_incident_figures(incidents),
-        quality=_quality(document.quality, document.total.unchecked),
+        quality=_quality(document.quality, document.total),
     )
 
 
@@ -446,14 +446,17 @@ def _incident_figures(figures: IncidentFigures | None) -> list[str]:
     return sentences
 
 
-def _quality(quality: QualityFigures, unchecked: int) -> list[str]:
+def _quality(quality: QualityFigures, total: ModelFigures) -> list[str]:
     sentences = [
         f"{plural(quality.events, 'event')}, {count(quality.rejected)} rejected, "
         f"{plural(quality.duplicates, 'duplicate')}."
     ]
-    if unchecked:
-        were = "was" if unchecked == 1 else "were"
-        sentences.append(f"{plural(unchecked, 'answer')} {were} not checked: no first passes.")
+    if total.unchecked:
+        were = "was" if total.unchecked == 1 else "were"
+        answers = plural(total.unchecked, "answer")
+        sentences.append(f"{answers} {were} not checked: no first passes.")
+    if total.cancelled:
+        sentences.append(f"{count(total.cancelled)} cancelled by callers: in no rate.")
     if quality.silent:
         silent = listed(quality.silent, MOST_NAMED)
         sentences.append(f"Silent sources: {silent}, nothing on the last day.")

@@ -74,6 +74,7 @@ OUTCOMES: Mapping[str, Mapping[str, object]] = {
     "provider_failed": {"kind": "degraded", "reason": "provider_failed"},
     "budget_exhausted": {"kind": "degraded", "reason": "budget_exhausted"},
     "unchecked": {"kind": "succeeded", "unchecked__isnull": False},
+    "cancelled": {"kind": "cancelled"},
 }
 """The outcomes of a run, each with the conditions on its last event."""
 LONGEST_VALUE = 200

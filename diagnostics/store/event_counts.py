@@ -109,7 +109,7 @@ def _words(
     is_coerced: bool,
 ) -> dict[str, int]:
     names = _any_names(is_repaired, is_coerced)
-    if kind == "unknown_tool":
+    if kind in {"unknown_tool", "cancelled"}:
         return _packed_names([*names, kind])
     names += _attempt_names(kind, attempt, unchecked)
     if kind != "succeeded":

@@ -262,6 +262,8 @@ class Outcome(models.Model):
     circuit_open = models.IntegerField(default=0)
     provider_failed = models.IntegerField(default=0)
     budget_exhausted = models.IntegerField(default=0)
+    # In none of the rates.
+    cancelled = models.IntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [

@@ -83,6 +83,7 @@ COUNTS: tuple[str, ...] = (
     "invalid_latency_count",
     *UNCHECKED,
     "ok_altered",
+    "cancelled",
     *LATENCY,
 )
 """Counts that are null where there is none (integer)."""

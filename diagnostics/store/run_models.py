@@ -14,6 +14,7 @@ class RunOutcome(models.TextChoices):
     RECOVERED = "recovered"
     UNCHECKED = "unchecked"
     DEGRADED = "degraded"
+    CANCELLED = "cancelled"
     OPEN = "open"
 
 
@@ -46,6 +47,8 @@ class AgentRun(models.Model):
     recovered = models.IntegerField(db_default=0)
     unchecked = models.IntegerField(db_default=0)
     degraded = models.IntegerField(db_default=0)
+    # Calls and answers that the caller gave up.
+    cancelled = models.IntegerField(db_default=0)
     input_tokens = models.BigIntegerField(db_default=0)
     output_tokens = models.BigIntegerField(db_default=0)
     # The first few by name; `provider/model`, as far as reported.
@@ -68,6 +71,7 @@ class AgentRun(models.Model):
     outcome = models.GeneratedField(
         expression=Case(
             When(degraded__gt=0, then=Value(RunOutcome.DEGRADED.value)),
+            When(cancelled__gt=0, then=Value(RunOutcome.CANCELLED.value)),
             When(recovered__gt=0, then=Value(RunOutcome.RECOVERED.value)),
             When(unchecked__gt=0, then=Value(RunOutcome.UNCHECKED.value)),
             When(ok_first__gt=0, then=Value(RunOutcome.OK_FIRST.value)),

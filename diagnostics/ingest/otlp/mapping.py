@@ -57,6 +57,21 @@ PARSE_ERRORS = {
 }
 TIMEOUTS = ("timeout", "timed_out", "timedout", "timed out", "deadline")
 LIMITS = ("ratelimit", "rate_limit", "resourceexhausted", "throttl", "toomanyrequests")
+# Errors, and reasons why the model stopped, that say that the caller gave the call up.
+CANCELS = frozenset(
+    {
+        "aborterror",
+        "apiuseraborterror",
+        "cancelled",
+        "cancellederror",
+        "canceled",
+        "client_closed_request",
+        "context canceled",
+        "generatorexit",
+        "499",
+    }
+)
+ABANDONED = frozenset({"cancelled", "canceled", "user_cancel"})
 BREAKERS = ("circuitbreaker", "circuit_open", "breakeropen")
 CODES = {
     "408": CallErrorType.TIMEOUT,
@@ -107,6 +122,13 @@ def call_error(name: str | None, status: str | None = None) -> CallErrorType:
     if any(part in lowered for part in BREAKERS):
         return CallErrorType.CIRCUIT_OPEN
     return CallErrorType.PROVIDER_ERROR
+
+
+def is_cancelled(name: str | None, status: str | None, finish_reason: str | None) -> bool:
+    """Whether a call was given up by its caller: its answer says nothing about the model."""
+    error = (name or "").strip().lower()
+    is_given_up = not CANCELS.isdisjoint({error, error.rpartition(".")[2], status or ""})
+    return is_given_up or (finish_reason or "").strip().lower() in ABANDONED
 
 
 def parse_error(name: str | None) -> ParseErrorType | None:
@@ -197,9 +219,19 @@ class Draft:
         return self.kind is not None or is_judged
 
     @property
+    def is_cancelled(self) -> bool:
+        """Whether the caller gave the call up."""
+        is_said = self.kind is not None or "parse_error_type" in self.fields
+        return not is_said and is_cancelled(self.error, self.http_status, self.finish_reason)
+
+    @property
     def is_open(self) -> bool:
         """Whether checking the answer can change the event."""
-        if self.is_reported or (self.is_error and not (self.answer.text or self.answer.calls)):
+        if (
+            self.is_cancelled
+            or self.is_reported
+            or (self.is_error and not (self.answer.text or self.answer.calls))
+        ):
             return False
         return self.answer.is_known or self.has_failed
 
@@ -421,6 +453,8 @@ def event_id(draft: Draft, project_id: int) -> UUID:
 
 
 def _find_kind(draft: Draft, verdict: SchemaVerdict | None) -> EventKind:
+    if draft.is_cancelled:
+        return EventKind.CANCELLED
     if "parse_error_type" in draft.fields:
         return EventKind.PARSE_INVALID
     if verdict is not None and verdict.error_type is not None:

@@ -46,3 +46,4 @@ unchecked = 'no_schema'
 unchecked = 'no_answer'
 unchecked = 'over_budget'
 kind = 'succeeded' AND attempt = 1 AND is_altered
+kind = 'cancelled'

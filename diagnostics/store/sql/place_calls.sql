@@ -42,7 +42,7 @@ FROM (
             environment, node, provider, model, prompt_version, schema, schema_version,
             source, release, served,
             region, credential, kind, attempts, reason, status, is_simplified,
-            unchecked, is_altered, latency_ms, input_tokens, output_tokens, true AS is_call,
+            unchecked, is_altered, latency_ms, input_tokens, output_tokens, kind <> 'cancelled' AS is_call,
             -- What does not depend on the attempt is the same on both sides.
             NULL AS invalid_type, NULL AS call_type, false AS is_repaired, false AS is_coerced
         FROM moved

@@ -22,11 +22,11 @@ made AS (
     UPDATE diagnostics_agentrun AS kept
     SET (
         began_at, ended_at, calls, attempts, ok_first, recovered, unchecked, degraded,
-        input_tokens, output_tokens, nodes, called_models, kinds, decided_at, decided_by, <<run_names>>
+        cancelled, input_tokens, output_tokens, nodes, called_models, kinds, decided_at, decided_by, <<run_names>>
     ) = ROW (
         summed.began_at, summed.ended_at, summed.calls, summed.attempts, summed.ok_first,
-        summed.recovered, summed.unchecked, summed.degraded, summed.input_tokens,
-        summed.output_tokens,
+        summed.recovered, summed.unchecked, summed.degraded, summed.cancelled,
+        summed.input_tokens, summed.output_tokens,
         summed.nodes, summed.called_models, summed.kinds, deciding.claimed_at, deciding.event_id,
         <<deciding_names>>
     )

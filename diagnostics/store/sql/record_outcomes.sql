@@ -11,7 +11,7 @@ incoming AS (
         environment text, node text, provider text, model text, release text,
         prompt_version text, schema text, schema_version text, ok_first integer,
         repaired integer, degraded integer, stubbed integer, circuit_open integer,
-        provider_failed integer, budget_exhausted integer, runs integer,
+        provider_failed integer, budget_exhausted integer, cancelled integer, runs integer,
         content_hash text
     )
 ),
@@ -27,13 +27,13 @@ stored AS (
     INSERT INTO diagnostics_outcome AS outcome (
         project_id, source, minute, sequence, received_at, content_hash, environment,
         node, provider, model, release, prompt_version, schema, schema_version, ok_first,
-        repaired, degraded, stubbed, circuit_open, provider_failed, budget_exhausted
+        repaired, degraded, stubbed, circuit_open, provider_failed, budget_exhausted, cancelled
     )
     SELECT
         %(project)s, source, minute, sequence, moment.now, decode(content_hash, 'hex'),
         environment, node, provider, model, release, prompt_version, schema,
         schema_version, ok_first, repaired, degraded, stubbed, circuit_open,
-        provider_failed, budget_exhausted
+        provider_failed, budget_exhausted, cancelled
     FROM speaking CROSS JOIN moment
     ON CONFLICT (project_id, source, minute, sequence)
         DO UPDATE SET content_hash = outcome.content_hash
@@ -44,7 +44,7 @@ counted AS (
         project_id, minute, is_marked, environment, node, provider, model,
         prompt_version, schema, schema_version, source, release, runs, degraded,
         ok_first, repaired, failed, stubbed, circuit_open, provider_failed,
-        budget_exhausted
+        budget_exhausted, cancelled
     )
     SELECT
         %(project)s,
@@ -54,11 +54,11 @@ counted AS (
         minute < moment.now - interval '30 days',
         environment, node, provider, model, prompt_version, schema, schema_version,
         source, release, runs, runs - ok_first - repaired, ok_first, repaired, degraded,
-        stubbed, circuit_open, provider_failed, budget_exhausted
+        stubbed, circuit_open, provider_failed, budget_exhausted, nullif(cancelled, 0)
     FROM speaking
     JOIN stored USING (source, minute, sequence)
     CROSS JOIN moment
-    WHERE stored.is_new AND runs > 0
+    WHERE stored.is_new AND (runs > 0 OR cancelled > 0)
 )
 SELECT
     incoming.index,

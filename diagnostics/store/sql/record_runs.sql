@@ -17,12 +17,13 @@ summed AS (
 ran AS (
     INSERT INTO diagnostics_agentrun AS kept (
         project_id, correlation_id, began_at, ended_at, calls, attempts, ok_first,
-        recovered, unchecked, degraded, input_tokens, output_tokens, nodes, called_models,
+        recovered, unchecked, degraded, cancelled, input_tokens, output_tokens, nodes, called_models,
         kinds, settles_at, decided_at, decided_by, <<run_names>>
     )
     SELECT
         %(project)s, summed.correlation_id, began_at, ended_at, calls, summed.attempts,
-        ok_first, recovered, summed.unchecked, degraded, summed.input_tokens, summed.output_tokens, nodes,
+        ok_first, recovered, summed.unchecked, degraded, cancelled, summed.input_tokens,
+        summed.output_tokens, nodes,
         called_models, kinds, settles_at, claimed_at, event_id, <<run_names>>
     FROM summed JOIN speaking USING (rank)
     ORDER BY summed.correlation_id COLLATE "C"
@@ -35,6 +36,7 @@ ran AS (
         recovered = kept.recovered + excluded.recovered,
         unchecked = kept.unchecked + excluded.unchecked,
         degraded = kept.degraded + excluded.degraded,
+        cancelled = kept.cancelled + excluded.cancelled,
         input_tokens = kept.input_tokens + excluded.input_tokens,
         output_tokens = kept.output_tokens + excluded.output_tokens,
         nodes = <<joined_nodes>>,

@@ -6,6 +6,7 @@ count(*) FILTER (WHERE kind = 'succeeded' AND attempt = 1 AND unchecked IS NULL)
 count(*) FILTER (WHERE kind = 'succeeded' AND attempt > 1 AND unchecked IS NULL) AS recovered,
 count(*) FILTER (WHERE unchecked IS NOT NULL AND attempt IS NOT NULL) AS unchecked,
 count(*) FILTER (WHERE kind = 'degraded') AS degraded,
+count(*) FILTER (WHERE kind = 'cancelled') AS cancelled,
 coalesce(sum(input_tokens) FILTER (WHERE is_call), 0) AS input_tokens,
 coalesce(sum(output_tokens) FILTER (WHERE is_call), 0) AS output_tokens,
 (array_agg(DISTINCT node COLLATE "C" ORDER BY node COLLATE "C"))[1:<<most_names>>] AS nodes,

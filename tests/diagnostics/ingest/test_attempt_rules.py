@@ -24,7 +24,7 @@ def call(
         event_id=UUID(int=number),
         started_at=AT + second(begin),
         ended_at=AT + second(end),
-        is_good=is_good,
+        is_final=is_good,
         **fields,  # type: ignore[arg-type]
     )
 
