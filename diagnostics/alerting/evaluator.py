@@ -58,7 +58,7 @@ def _aggregate(project_id: int, now: datetime) -> int:
 
 def _store_statuses(project_id: int, now: datetime) -> int:
     """Store how the series of a project stand, once a minute; before the alerts, which say it."""
-    done = ProjectStatus.objects.filter(pk=project_id, at__gte=floor(now, MINUTE))
+    done = ProjectStatus.objects.filter(pk=project_id, at__range=(floor(now, MINUTE), now))
     if Series.objects.filter(project_id=project_id).exists() and not done.exists():
         with transaction.atomic():
             store_statuses(project_id, now)

@@ -1,12 +1,14 @@
 -- Take the next turn of a minute: of the project whose latest turn ended longest ago. A turn
 -- that did not end, since its worker failed or was killed, is given again after a while.
--- Parameters: minute, left_open (how long), but (projects that are passed by).
+-- Parameters: minute, left_open (how long).
 WITH next AS (
     SELECT project_id
     FROM diagnostics_projectturn
-    WHERE (minute < %(minute)s OR began_at > ended_at)
-        AND minute <= %(minute)s
-        AND (began_at <= ended_at OR began_at < failsoft_now() - %(left_open)s)
+    WHERE (began_at <= ended_at AND minute < %(minute)s)
+        OR (began_at > ended_at AND minute <= %(minute)s
+            AND began_at < failsoft_now() - %(left_open)s)
+        -- The clock was set back.
+        OR minute > %(minute)s + interval '5 minutes'
     ORDER BY ended_at, project_id
     LIMIT 1
     FOR UPDATE SKIP LOCKED

@@ -83,6 +83,16 @@ def test_a_part_that_fails_is_told_and_given_again(projects: list[int]) -> None:
     assert not ProjectTurn.objects.exclude(passed_over=[]).exists()
 
 
+def test_turns_go_on_after_the_clock_was_set_back(projects: list[int]) -> None:
+    now = clock.now()
+    give_turns([part(lambda _: None)], now + 120 * MINUTE, 60)
+    ahead = now + 120 * MINUTE
+    ProjectTurn.objects.update(began_at=ahead, ended_at=ahead)
+    assert give_turns([part(lambda _: None)], now, 60) == 3
+    assert give_turns([part(lambda _: None)], now, 60) == 0
+    assert give_turns([part(lambda _: None)], now + MINUTE, 60) == 3
+
+
 def test_turns_that_stand_still_are_told(projects: list[int]) -> None:
     now = clock.now()
     give_turns([part(lambda _: None)], now, 60)
