@@ -107,6 +107,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Notification": "severity why facts answer receipts last_error",
         "diagnostics.OutboxMessage": "task queue kwargs last_error",
         "diagnostics.ProjectStatus": "verdict series",
+        "diagnostics.ProjectTurn": "passed_over",
         "diagnostics.Reject": "endpoint code path message errors head",
         "diagnostics.Report": "title query zone digest subject document",
         "diagnostics.ReportDelivery": "skipped message_id last_error",

@@ -64,6 +64,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.Heartbeat": "name",
         "diagnostics.Notification": "severity",
         "diagnostics.OutboxMessage": "task queue kwargs",
+        "diagnostics.ProjectTurn": "passed_over",
         "diagnostics.Price": "currency edition",
         "diagnostics.Reject": "endpoint code",
         "diagnostics.Report": "digest zone",
