@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import RunCounts, RunCurve, SeriesKey, StatusAxis, axis_of
+from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, SeriesStatus, Unit, status_of
 from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.events import BASELINE_SPAN, series_rows, window_for, window_of
@@ -228,12 +229,14 @@ def _worse(by_run: SeriesStatus, by_call: SeriesStatus) -> SeriesStatus | None:
     """Return the status of a series by its runs, or by its calls if those stand worse.
 
     A run that a fallback rescues ends at another model: it hides the failing calls of the
-    first. A series that ends no run has its calls only.
+    first. Without a baseline, calls whose runs end well are not worse: some models always
+    need a retry. A series that ends no run has its calls only.
     """
     has_runs = by_run.runs or by_run.baseline_runs
     if not (has_runs or by_call.runs):
         return None
-    is_worse = by_call.is_judged and by_call.rank[0] < by_run.rank[0]
+    has_baseline = by_call.baseline_runs >= LEAST_TRIALS
+    is_worse = by_call.is_judged and has_baseline and by_call.rank[0] < by_run.rank[0]
     status, other = (by_call, by_run) if is_worse or not has_runs else (by_run, by_call)
     return replace(status, other_baseline=other.baseline_in(other.unit))
 

@@ -111,6 +111,18 @@ def test_a_model_whose_every_call_fails_degrades_though_no_run_ends_there(projec
     assert (first.state, first.unit) == ("degrading", "call")
 
 
+def test_a_new_model_whose_retries_succeed_is_not_degrading(project: Project) -> None:
+    now = clock.now()
+    for number in range(40):
+        at = now - HOUR + timedelta(seconds=number)
+        run = {"occurred_at": at.isoformat(), "correlation_id": f"run-{number}"}
+        events = [make_event(**run)] if number % 2 else []
+        attempt = len(events) + 1
+        record(project.pk, [*events, PostedEvent.model_validate(succeeded(**run, attempt=attempt))])
+    (status,) = read_statuses(project.pk, Selection(), now).series.values()
+    assert (status.state, status.unit) == ("ok", "run")
+
+
 @pytest.mark.parametrize(
     ("checked", "failed", "ends", "retries", "expected"),
     [
