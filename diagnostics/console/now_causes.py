@@ -15,7 +15,7 @@ from diagnostics.alerting.incident_views import headline_of
 from diagnostics.alerting.notification_facts import AdviceLine, advice_of, rate_of
 from diagnostics.alerting.severity import rank
 from diagnostics.alerting.wording import STATES, name_slices
-from diagnostics.figures import listed, plural
+from diagnostics.figures import listed, plural, rate_percent
 from diagnostics.ingest.key_counts import count_late
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
@@ -54,6 +54,16 @@ class CauseCard:
     def advice(self) -> Sequence[AdviceLine]:
         """What to change, with its evidence; the first is shown, the others are counted."""
         return advice_of(self.incident.latest_verdict)
+
+    @property
+    def calls(self) -> str:
+        """How many calls failed, where the sentence counts runs; of calls it says both."""
+        beside = self.incident.latest_verdict.get("beside") or {}
+        if beside.get("counted") != "calls":
+            return ""
+        failed = f"{rate_percent(beside['rate'])} of {plural(beside['count'], 'call')} failed"
+        usual = beside["baseline"]
+        return f"{failed} (baseline {rate_percent(usual)})" if usual is not None else failed
 
     @property
     def affected(self) -> str:

@@ -9,15 +9,18 @@ from django.test import Client
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_models import Incident
 from diagnostics.console.api import list_series
+from diagnostics.console.now_causes import CauseCard
 from diagnostics.ingest.recording import record
 from diagnostics.queries.call_counts import first_attempts
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.statuses import StatusSet, read_statuses
 from diagnostics.verdict.verdicts import describe
+from diagnostics.web.charts.series import SeriesChart
 from failsoft.events import PostedEvent
 from tests.console import make_member
-from tests.diagnostics.builders import make_event, succeeded
+from tests.diagnostics.builders import AT, make_event, succeeded
 from tests.shifted_clock import shift_clock
 
 HOUR = timedelta(hours=1)
@@ -140,3 +143,26 @@ def test_first_attempts_are_those_that_were_sent_to_the_model(
     checked: int, failed: int, ends: tuple[int, int, int], retries: int, expected: int
 ) -> None:
     assert first_attempts(checked, failed, *ends, retries) == expected
+
+
+@pytest.mark.parametrize(
+    ("beside", "words"),
+    [
+        (
+            {"counted": "calls", "count": 400, "rate": 0.35, "baseline": 0.041},
+            "35\u202f% of 400 calls failed (baseline 4.1\u202f%)",
+        ),
+        (
+            {"counted": "calls", "count": 1, "rate": 0.0, "baseline": None},
+            "0.0\u202f% of 1 call failed",
+        ),
+        ({"counted": "runs", "count": 20, "rate": 0.0, "baseline": None}, ""),
+        (None, ""),
+    ],
+)
+def test_the_card_of_an_incident_has_failed_calls_beside_runs(
+    beside: dict[str, Any] | None, words: str
+) -> None:
+    chart = SeriesChart("calls", "", AT, HOUR, [], "run")
+    incident = Incident(verdict={"beside": beside})
+    assert CauseCard(incident, (), (), AT, chart, is_quiet=False).calls == words
