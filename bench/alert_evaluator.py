@@ -24,8 +24,7 @@ from diagnostics.alerting.counts import MINUTE
 from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_rows import ensure_standard_rules
-from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT
-from diagnostics.analysis.detectors.replay import Pool
+from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, ProjectDetectors
 from diagnostics.store.models import Series
 from diagnostics.store.windows import floor
 
@@ -95,11 +94,11 @@ def scenarios(shape: str, rate: int, seed: int) -> list[Scenario]:
 
 def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm]:
     """Return the alarms of the simulator; minutes count from `begin`."""
-    pool = Pool([None] * len(made))
+    project = ProjectDetectors(len(made))
     alarms: dict[tuple[int, float], Alarm] = {}
     for at, place, calls, failed in merge(*(_placed(place, one) for place, one in enumerate(made))):
-        if told := pool.feed(place, begin + at * 60.0, failed, calls):
-            onset, fired = (round((one - begin) / 60) for one in (told.onset, told.at))
+        if told := project.feed(place, begin + at * 60.0, calls, failed):
+            onset, fired = (int((one - begin) // 60) for one in (told.onset.at, told.at))
             cleared = None if told.cleared is None else at
             alarms[place, told.at] = Alarm(place, onset, fired, cleared)
     return sorted(alarms.values())

@@ -8,6 +8,8 @@ from numpy.random import Generator, default_rng
 
 DAY = 1_440
 WEEK = 7 * DAY
+FIRST_WEEKDAY = 3
+"""Minutes count from a Thursday, as those of the epoch do."""
 SHAPES = ("flat", "rhythm", "rhythm, retries", "bursts", "sticky", "restless")
 Minute = tuple[int, int, int]
 """A minute with calls: its number, its calls and how many of them failed."""
@@ -29,12 +31,14 @@ class Scenario:
         """Yield the minutes that have calls."""
         draw = default_rng([*self.seed, SHAPES.index(self.shape)])
         at = np.arange(self.minutes)
-        day, week = (np.sin(2 * np.pi * at / length) for length in (DAY, WEEK))
+        day = np.sin(2 * np.pi * at / DAY)
         has_rhythm = self.shape.startswith("rhythm")
+        is_weekend = (at // DAY + FIRST_WEEKDAY) % 7 >= 5
         busy = 1 + 0.9 * np.sin(2 * np.pi * at / DAY + 1) if has_rhythm else np.ones(self.minutes)
+        busy = busy * np.where(has_rhythm & is_weekend, 0.2, 1.0)
         share = np.full(self.minutes, self.share)
         if has_rhythm:
-            share = share * (1 + 0.6 * day) * (1 + 0.3 * week)
+            share = share * (1 + 0.5 * day) * np.where(is_weekend, 1.4, 1.0)
         if self.shape == "restless":
             by_hour = draw.gamma(1 / 0.36, 0.36, self.minutes // 60 + 1)
             share = np.minimum(0.95, share * np.repeat(by_hour, 60)[: self.minutes])

@@ -15,7 +15,7 @@ from statistics import median
 from typing import NamedTuple
 
 from diagnostics.alerting.correlation import REOPEN_SECONDS
-from diagnostics.analysis.detectors.change_detector import Fire
+from diagnostics.analysis.detectors.change import Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
 
 HOUR = 3600.0
@@ -118,5 +118,5 @@ def _flaps(seed: int) -> End:
 
 def _tell_together(seeds: range) -> bool:
     calls = [list(traffic(f"new {seed}", TROUBLE)) for seed in seeds]
-    fires = replay_together(calls, [None] * len(seeds))
+    fires = replay_together(calls)
     return _write("one trouble, all series of one project", [end_of(one, 0.0) for one in fires])

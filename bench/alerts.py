@@ -23,14 +23,14 @@ from bench.alert_evaluator import print_evaluator, print_simulated, weekly
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
 from bench.alert_stories import print_stories
-from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT
-from diagnostics.analysis.detectors.change_detector import ChangeDetector
-from diagnostics.analysis.detectors.replay import CallLog, Pool
+from diagnostics.analysis.detectors.change import ChangeDetector
+from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, CallLog, ProjectDetectors
 
 RATES = (12, 60, 300, 600)
-USUAL = 0.03
-WAITED = {0.25: 400, 0.08: 800}
-"""How many calls a trouble lasts at these rates: no longer than until it is the usual level."""
+LEVELS = (0.004, 0.01, 0.02, 0.03, 0.05, 0.08, 0.11)
+"""Of the healthy series of a project, by turns."""
+STEPS = {(0.02, 0.30): 400, (0.05, 0.15): 800}
+"""Rates before and in a trouble, and how many calls it lasts: not until it is the usual level."""
 LONGEST = 4_000
 """Minutes of a trouble at most: after three days it is the usual level."""
 LIMIT = 0.05
@@ -43,12 +43,14 @@ write = partial(print, flush=True)
 
 def false_fires(made: Sequence[Scenario]) -> list[int]:
     """Return the minutes in which the rule out of the box fires for a healthy project."""
-    pool = Pool([None] * len(made))
+    project = ProjectDetectors(len(made))
     told = (
         ((at, place, calls, failed) for at, calls, failed in one.calls())
         for place, one in enumerate(made)
     )
-    fed = ((at, pool.feed(place, at * 60.0, bad, calls)) for at, place, calls, bad in merge(*told))
+    fed = (
+        (at, project.feed(place, at * 60.0, calls, bad)) for at, place, calls, bad in merge(*told)
+    )
     return [at for at, fire in fed if fire is not None and fire.cleared is None]
 
 
@@ -88,18 +90,18 @@ def _median(delays: Sequence[float | None]) -> float:
     return median(float("inf") if one is None else one for one in delays)
 
 
-def delays_of(rate: float, bad: float, series: int, seeds: Iterable[int]) -> Delays:
+def delays_of(rate: float, step: tuple[float, float], series: int, seeds: Iterable[int]) -> Delays:
     """Let a healthy series become worse for long, and well again, once for each seed."""
-    found = Delays()
-    alarm = alarm_of(rate * 24 * 7 * series, USUAL, bad)
-    lasts = min(round(WAITED[bad] / rate * 60), LONGEST)
+    found, (usual, bad) = Delays(), step
+    alarm = alarm_of(rate * 24 * 7 * series, usual, bad)
+    lasts = min(round(STEPS[step] / rate * 60), LONGEST)
     for seed in seeds:
         begin = LEARNED + seed * 137 % DAY
         trouble = begin, begin + lasts
-        one = Scenario("flat", rate, USUAL, begin + 3 * lasts, (seed, series), bad, trouble)
+        one = Scenario("flat", rate, usual, begin + 3 * lasts, (seed, series), bad, trouble)
         minutes = list(one.calls())
         _add_ours(found, minutes, trouble, series)
-        fired = first_fire(minutes, begin, alarm, USUAL, bad)
+        fired = first_fire(minutes, begin, alarm, usual, bad)
         within = fired is not None and fired < trouble[1]
         found.oracle.append(fired + 1 - begin if fired is not None and within else None)
     return found
@@ -135,7 +137,9 @@ def print_false_fires(
         for rate in rates:
             projects = [
                 [
-                    Scenario(shape, rate, USUAL, minutes, (seed, project, place))
+                    Scenario(
+                        shape, rate, LEVELS[place % len(LEVELS)], minutes, (seed, project, place)
+                    )
                     for place in range(SERIES_OF_A_PROJECT)
                 ]
                 for project in range(count)
@@ -154,13 +158,16 @@ def print_false_fires(
 
 def print_delays(rates: Sequence[int], seeds: range) -> None:
     """Print how late alarms are, and their ends."""
-    write(f"minutes until it fires, {USUAL:.0%} before, median of {len(seeds)} seeds")
-    write(f"{'calls/h':>8}{'then':>6}{'series':>8}  oracle    ours   ratio missed  clears again")
-    for bad in WAITED:
+    write(f"minutes until it fires, median of {len(seeds)} seeds")
+    write(
+        f"{'calls/h':>8}{'from':>6}{'to':>5}{'series':>8}  oracle    ours   ratio missed"
+        "  clears again"
+    )
+    for step in STEPS:
         for series in (1, SERIES_OF_A_PROJECT):
             for rate in rates:
-                told = delays_of(rate, bad, series, seeds)
-                write(f"{rate:8d}{bad:6.0%}{series:8d}{told.cells()}")
+                told = delays_of(rate, step, series, seeds)
+                write(f"{rate:8d}{step[0]:6.0%}{step[1]:5.0%}{series:8d}{told.cells()}")
 
 
 def main() -> int:

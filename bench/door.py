@@ -26,7 +26,8 @@ from bench.database import running_database
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project as ProjectRow
 from diagnostics.accounts.projects import issue_key
-from diagnostics.analysis.detectors.replay import Pool
+from diagnostics.analysis.detectors.change import MINUTE
+from diagnostics.analysis.detectors.replay import ProjectDetectors
 from diagnostics.ingest.posted_answers import judge_answer
 from diagnostics.store.aggregation import UNTIL_DONE, fold
 from diagnostics.store.partitions import ensure_partitions
@@ -106,11 +107,16 @@ class Project:
 
 
 class Alarm(NamedTuple):
-    """An alarm of a series: when it fired, since when, and when it cleared; seconds."""
+    """An alarm of a series: when it fired, since when, and when it cleared; seconds.
+
+    `low` and `high` are the 95 % interval of the onset.
+    """
 
     fired: float
     onset: float
     cleared: float | None
+    low: float
+    high: float
 
 
 class SeriesFeed:
@@ -118,7 +124,7 @@ class SeriesFeed:
 
     def __init__(self, series: int = 1) -> None:
         """Begin without a past; the series share the project's budget of false alarms."""
-        self._pool = Pool([None] * series)
+        self._detectors = ProjectDetectors(series)
         self.alarms: list[list[Alarm]] = [[] for _ in range(series)]
 
     def minute(
@@ -132,13 +138,17 @@ class SeriesFeed:
     ) -> Alarm | None:
         """Take what a minute counted that ends `at`; return an alarm that fires or clears.
 
-        `first_calls` and `first_failed` count the first attempts of runs; the detector of today
-        counts all calls. The minutes of all series come in the order of time.
+        `first_calls` and `first_failed` count the first attempts of runs, which the detector
+        judges where they are told. The minutes of all series come in the order of time.
         """
-        fire = self._pool.feed(series, at, failed, calls)
+        calls = calls if first_calls is None else first_calls
+        failed = failed if first_failed is None else first_failed
+        fire = self._detectors.feed(series, at - MINUTE, calls, failed)
         if fire is None:
             return None
-        alarm = Alarm(fire.at, fire.onset, fire.cleared)
+        cleared = None if fire.cleared is None else fire.cleared + MINUTE
+        onset, low, high = fire.onset
+        alarm = Alarm(fire.at + MINUTE, onset, cleared, low, high)
         if alarm.cleared is not None:
             self.alarms[series].pop()
         self.alarms[series].append(alarm)

@@ -71,9 +71,9 @@ def _walk(
         return
     known = set(AlertState.objects.filter(rule_id=rule.id).values_list("key", flat=True))
     begin, end = since.timestamp(), until.timestamp()
-    for key, past in pasts.items():
-        walked = () if key in known else walk(rule, past, len(pasts), until)
-        if steps := [step for step in walked if begin <= step.at <= end]:
+    for key, walked in zip(pasts, walk(rule, list(pasts.values()), until), strict=True):
+        steps = [step for step in walked if begin <= step.at <= end]
+        if steps and key not in known:
             yield steps
 
 

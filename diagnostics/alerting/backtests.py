@@ -4,7 +4,7 @@ Hours for what is older than two days, ten minutes for what came since. While no
 or waits, only those with a bad call are looked at.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -13,8 +13,8 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt
 
-from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, feed, judge, look_on
-from diagnostics.alerting.past import HISTORY, HOUR, SlicePast, read_past
+from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, describe, judge
+from diagnostics.alerting.past import HISTORY, HOUR, PastStretch, SlicePast, read_past, together
 from diagnostics.alerting.rule_rows import check_rule
 from diagnostics.alerting.rules import RuleDefinition, RuleFields
 from diagnostics.alerting.saved_states import SavedState, SliceEvaluation
@@ -28,8 +28,8 @@ from diagnostics.alerting.states import (
     advance,
     time_of,
 )
-from diagnostics.analysis.detectors.change_detector import ChangeDetector
-from diagnostics.analysis.detectors.replay import CallLog
+from diagnostics.analysis.detectors.change import ChangeDetector
+from diagnostics.analysis.detectors.replay import CallLog, ProjectDetectors
 from diagnostics.rest.resources import Resource
 from diagnostics.store.windows import Grain, TimeWindow, floor
 
@@ -89,9 +89,9 @@ def back_test(
     mostly: list[dict[str, str | None]] = []
     looks = 0
     pasts = pasts_of(project_id, rule, since, until, now)
-    for past in pasts.values():
-        walked = walk(rule, past, len(pasts), until, is_whole=False)
-        steps = [step for step in walked if step.at >= since.timestamp()]
+    walked = walk(rule, list(pasts.values()), until, is_whole=False)
+    for past, all_steps in zip(pasts.values(), walked, strict=True):
+        steps = [step for step in all_steps if step.at >= since.timestamp()]
         looks += len(steps)
         found = fires_of(past.values, steps)
         if _is_mostly_firing(found, max(since, time_of(past.first)), until):
@@ -135,32 +135,52 @@ def pasts_of(
 
 
 def walk(
-    rule: RuleDefinition, past: SlicePast, series: int, until: datetime, *, is_whole: bool = True
-) -> Iterator[SliceEvaluation]:
-    """Look at every stretch of a slice's past, in order; their row is not saved.
+    rule: RuleDefinition, pasts: Sequence[SlicePast], until: datetime, *, is_whole: bool = True
+) -> list[list[SliceEvaluation]]:
+    """Look at every stretch of the past of each slice, in order; their rows are not saved.
 
     Unless `is_whole`, stretches without a bad call are left out where nothing fires or
     waits: nothing begins there. The last one is always looked at.
     """
-    watch, calls = ChangeDetector(series), CallLog()
-    row = SavedState(rule.id, slice_key(past.values), until, rule.version)
-    standing, last_data, end, last = SliceStatus(), 0.0, until.timestamp(), past.last
-    for begin, width, k, n in past.stretches():
-        at = min(begin + width, end)
+    project = ProjectDetectors(len(pasts))
+    walks = [_Walk(rule, past, until.timestamp(), is_whole) for past in pasts]
+    steps: list[list[SliceEvaluation]] = [[] for _ in pasts]
+    for place, stretch in together(pasts):
         if rule.detector == "change":
-            feed(watch, begin, k, n)
-        else:
-            calls.add(begin + width, k, n)
-        last_data = at if n else last_data
+            project.feed(place, stretch.at, stretch.n, stretch.k, stretch.width)
+        step = walks[place].step(stretch, project[place])
+        if step is not None:
+            steps[place].append(step)
+    return steps
+
+
+class _Walk:
+    """How one slice stands on the way through its past."""
+
+    def __init__(self, rule: RuleDefinition, past: SlicePast, end: float, is_whole: bool) -> None:
+        self._rule, self._past, self._end, self._is_whole = rule, past, end, is_whole
+        self._row = SavedState(rule.id, slice_key(past.values), time_of(end), rule.version)
+        self._calls, self._standing, self._last_data = CallLog(), SliceStatus(), 0.0
+
+    def step(self, stretch: PastStretch, detector: ChangeDetector) -> SliceEvaluation | None:
+        """Look at the slice as a stretch ends, if anything may happen there."""
+        (begin, width, k, n), rule = stretch, self._rule
+        at, is_change = min(begin + width, self._end), rule.detector == "change"
+        if not is_change:
+            self._calls.add(begin + width, k, n)
+        self._last_data = at if n else self._last_data
         is_silence_told = rule.no_data is NoData.FIRE and not n
-        is_told = k or is_whole or begin == last or is_silence_told or watch.fire is not None
-        if not is_told and standing.state in CALM:
-            continue
-        look = look_on(watch) if rule.detector == "change" else _judge(rule, calls, n)
-        if at - last_data >= rule.no_data_seconds:
+        is_told = k or self._is_whole or begin == self._past.last or is_silence_told
+        is_on = detector.fire is not None or self._standing.state not in CALM
+        if not (is_told or is_on):
+            return None
+        look = describe(detector) if is_change else _judge(rule, self._calls, n)
+        if at - self._last_data >= rule.no_data_seconds:
             look = replace(look, said=DetectorSignal.NO_DATA)
-        standing, happened = advance(at, standing, look.said, rule)
-        yield SliceEvaluation(rule, past.values, row, at, look, standing, happened)
+        self._standing, happened = advance(at, self._standing, look.said, rule)
+        return SliceEvaluation(
+            rule, self._past.values, self._row, at, look, self._standing, happened
+        )
 
 
 def _judge(rule: RuleDefinition, calls: CallLog, n: int) -> DetectorEvaluation:

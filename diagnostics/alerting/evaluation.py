@@ -1,11 +1,11 @@
 """What a rule says of a slice: one look by the detector it names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from diagnostics.alerting.signals import SLOW_SHARE, short_window
 from diagnostics.alerting.states import DetectorSignal
-from diagnostics.analysis.detectors.change_detector import ChangeDetector
+from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     LEAST_FAILED,
@@ -80,29 +80,21 @@ def judge_silence(parameters: Parameters, silent_seconds: float) -> DetectorEval
 
 
 Fed = tuple[float, int, int]
-"""When a stretch began (seconds), and the failures and calls it added."""
+"""When a minute began (seconds), and the calls and failures it added."""
 
 
-def feed(watch: ChangeDetector, at: float, k: int, n: int) -> None:
-    """Feed what a stretch counted; one without calls says nothing."""
-    if n > 0:
-        watch.feed(at, n, max(0, min(k, n)))
-
-
-def look_on(watch: ChangeDetector, fed: Iterable[Fed] = ()) -> DetectorEvaluation:
-    """Feed what was counted since the last look, oldest first, and say how it stands."""
-    for stretch in fed:
-        feed(watch, *stretch)
-    fire, counts = watch.fire, watch.recent
+def describe(detector: ChangeDetector) -> DetectorEvaluation:
+    """Say how a series stands by its detector."""
+    fire, counts = detector.fire, detector.counts
     return DetectorEvaluation(
         DetectorSignal.FIRES if fire else DetectorSignal.CLEARS,
         counts.failed,
         counts.calls,
-        watch.evidence,
-        watch.alarm,
-        fire.onset if fire else None,
-        watch.expected,
-        watch.is_usual and fire is None,
+        max(detector.evidence, 0.0),
+        detector.alarm,
+        fire.onset.at if fire else None,
+        detector.baseline,
+        detector.is_usual,
     )
 
 
@@ -120,7 +112,7 @@ def news_of(
         before_k, before_n = known.get(minute, (0, 0))
         more, more_bad = n - before_n, max(k - before_k, 0)
         if more > 0:
-            fed.append((float(minute), min(more_bad, more), more))
+            fed.append((float(minute), more, min(more_bad, more)))
     return fed
 
 

@@ -63,7 +63,7 @@ def _onsets(row: Incident) -> Iterator[TimelineEntry]:
     at, low, high = onset
     yield TimelineEntry(at, "bad", "Onset", (low, " to ", high, " (95 %)") if low < high else ())
     if row.onset != at:
-        yield TimelineEntry(row.onset, "quiet", "Detector onset", ["CUSUM left zero"])
+        yield TimelineEntry(row.onset, "quiet", "Detector onset", [])
 
 
 def _transition(one: Transition) -> TimelineEntry:

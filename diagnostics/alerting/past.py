@@ -3,22 +3,23 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import merge
 from time import monotonic
+from typing import NamedTuple
 from uuid import UUID
 
 from diagnostics.alerting.counts import MINUTE, MINUTES_REACH
-from diagnostics.alerting.evaluation import feed
 from diagnostics.alerting.raw_counts import EventsAsked, EventsUncountableError, count_events
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import Key
 from diagnostics.alerting.signals import Count, Slice, slice_key
-from diagnostics.analysis.detectors.baseline import HISTORY_SECONDS
-from diagnostics.analysis.detectors.change_detector import ChangeDetector
+from diagnostics.analysis.detectors.change import ChangeDetector
+from diagnostics.analysis.detectors.replay import ProjectDetectors
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeWindow, floor
 
-HISTORY = timedelta(seconds=HISTORY_SECONDS)
+HISTORY = timedelta(days=14)
 HOUR = WIDTHS[Grain.HOUR]
 PLACES = len(SERIES)
 
@@ -29,6 +30,15 @@ TOO_MANY = "the last two days have too many events to count them by prompt versi
 
 class UntestableError(ValueError):
     """A rule cannot be tried on the past; the message says why."""
+
+
+class PastStretch(NamedTuple):
+    """When a stretch began, how wide it is (seconds), and its bad ones of all."""
+
+    at: float
+    width: float
+    k: int
+    n: int
 
 
 @dataclass(slots=True)
@@ -48,12 +58,12 @@ class SlicePast:
         """When the last stretch with a call began."""
         return max(list(self.counts.values())[-1])
 
-    def stretches(self) -> Iterator[tuple[float, float, int, int]]:
-        """Return begin, width, k and n of all stretches in order, also of those without a call."""
+    def stretches(self) -> Iterator[PastStretch]:
+        """Return all stretches in order, also those without a call."""
         for width, counts in self.counts.items():
             at, last = min(counts), max(counts)
             while at <= last:
-                yield at, width, *counts.get(at, (0, 0))
+                yield PastStretch(at, width, *counts.get(at, (0, 0)))
                 at += width
 
 
@@ -107,6 +117,17 @@ def _read(
         raise UntestableError(TOO_MANY) from error
 
 
+def together(pasts: Sequence[SlicePast]) -> Iterator[tuple[int, PastStretch]]:
+    """Return the stretches of all slices of a rule in the order of time, each with its place."""
+
+    def placed(place: int) -> Iterator[tuple[float, int, PastStretch]]:
+        for stretch in pasts[place].stretches():
+            yield stretch.at, place, stretch
+
+    for _, place, stretch in merge(*map(placed, range(len(pasts)))):
+        yield place, stretch
+
+
 def prime(
     project_id: int, slices: Mapping[Key, RuleDefinition], slot: datetime, series: int
 ) -> Mapping[Key, ChangeDetector]:
@@ -120,10 +141,13 @@ def prime(
         (TimeWindow(middle - HISTORY, middle, Grain.HOUR), HOUR),
         (TimeWindow(middle, until, Grain.MINUTE), MINUTE),
     )
-    watches = {key: ChangeDetector(series) for key in slices}
+    detectors = {key: ChangeDetector(series) for key in slices}
     for rule in {rule.id: rule for rule in slices.values()}.values():
-        for key, past in read_past(project_id, rule, windows).items():
-            if (rule.id, key) in watches:
-                for at, _, k, n in past.stretches():
-                    feed(watches[rule.id, key], at, k, n)
-    return watches
+        pasts = read_past(project_id, rule, windows)
+        project = ProjectDetectors(len(pasts), series)
+        for place, (at, width, k, n) in together(list(pasts.values())):
+            project.feed(place, at, n, k, width)
+        for place, key in enumerate(pasts):
+            if (rule.id, key) in detectors:
+                detectors[rule.id, key] = project[place]
+    return detectors

@@ -253,7 +253,7 @@ class RuleDefinition(EvaluatedFields):
         kinds = [term for term in terms_of(self.filter) if term.field == "kind"]
         if kinds and self.signal is Signal.CALL_FAILURE_RATIO:
             return measured_kinds(columns_of(kinds))
-        return measured(self.signal, self.limits.limit)
+        return measured(self.signal, self.limits.limit, self.detector)
 
     @cached_property
     def limits(self) -> Parameters:

@@ -51,7 +51,7 @@ class SliceEvaluation:
     happened: StateChange | None = None
     series: Sequence[int] = ()
     detector_state: dict[str, Any] | None = None
-    memory: list[Any] | None = None
+    memory: dict[str, Any] | None = None
     last_data_at: datetime | None = None
 
     @property
@@ -140,7 +140,7 @@ def _state_row(one: SliceEvaluation) -> Mapping[str, Any]:
         "state": standing.state,
         "since": standing.since,
         "detector_state": told,
-        "memory": None if one.memory is None else {"hours": one.memory},
+        "memory": one.memory,
         "rule_version": one.rule.version,
         "last_data_at": last.timestamp() if last else None,
     }

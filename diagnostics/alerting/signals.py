@@ -65,6 +65,7 @@ def _calls(row: Row) -> Count:
     return degraded, runs
 
 
+_TRIED = ("tried_2", "tried_3", "tried_4", "tried_5")
 _GOOD = ("good_2", "good_3", "good_4", "good_5")
 _TOKENS = ("retry_input_tokens", "retry_output_tokens")
 MEASURED: Mapping[Signal, Measured] = {
@@ -85,13 +86,33 @@ MEASURED: Mapping[Signal, Measured] = {
 """Signals that are read from the minutes of rollups, `latency_p95` beside them."""
 
 
-def measured(signal: Signal, limit: float = 0.0) -> Measured | None:
-    """Say how a signal is counted; None for one that has a source of its own.
+def _first_attempts(row: Row) -> Count:
+    """First attempts; calls where a stretch has no other, and runs where only those are told.
+
+    A retry fails more often than a first attempt, and those of one run together: a change
+    is judged by what fails independently.
+    """
+    of_calls, retries, tried, good = row[:8], row[8], row[9:13], row[13:]
+    k, n = _calls(of_calls)
+    if 0 < retries < n:
+        return max(k - sum(tried) + sum(good), 0), n - retries
+    return k, n
+
+
+FIRST_ATTEMPTS = Measured(
+    (*MEASURED[Signal.CALL_FAILURE_RATIO].columns, "retries", *_TRIED, *_GOOD), _first_attempts
+)
+
+
+def measured(signal: Signal, limit: float = 0.0, detector: str = "") -> Measured | None:
+    """Say how a signal is counted by a detector; None for one that has a source of its own.
 
     `limit` is that of a latency in milliseconds: calls above it are the bad ones.
     """
     if signal is Signal.LATENCY_P95:
         return _latency(limit)
+    if signal is Signal.CALL_FAILURE_RATIO and detector == "change":
+        return FIRST_ATTEMPTS
     return MEASURED.get(signal)
 
 

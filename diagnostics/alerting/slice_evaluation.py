@@ -4,9 +4,10 @@ Reads counts and states, writes nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timedelta
+from functools import cache
 from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
@@ -22,9 +23,9 @@ from diagnostics.alerting.counts import (
 )
 from diagnostics.alerting.evaluation import (
     DetectorEvaluation,
+    describe,
     judge,
     judge_silence,
-    look_on,
     news_of,
     windows_of,
 )
@@ -40,9 +41,14 @@ from diagnostics.alerting.saved_states import (
 )
 from diagnostics.alerting.signals import Measured, Slice, look_back, slice_key
 from diagnostics.alerting.sources import read_source
-from diagnostics.alerting.states import DetectorSignal, advance
-from diagnostics.analysis.detectors.change import relief_of
-from diagnostics.analysis.detectors.change_detector import STATE_FORM, ChangeDetector, Fire
+from diagnostics.alerting.states import ON, DetectorSignal, advance
+from diagnostics.analysis.detectors.change import (
+    STATE_FORM,
+    ChangeDetector,
+    Learned,
+    ProjectPast,
+    past_of,
+)
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.thresholds import Window
 from diagnostics.selection.query_language import Term
@@ -50,6 +56,8 @@ from diagnostics.selection.selection import keeps_all
 
 logger = structlog.get_logger(__name__)
 
+LEARNED_WITH = ("form", "opened", "fire")
+"""Of a detector's state: other whenever it has learned anything."""
 LOOK = [column.name for column in fields(DetectorEvaluation)]
 MOST_SLICES = 1_000
 DATA_SECONDS = 300
@@ -239,43 +247,65 @@ def _just(number: int) -> Window:
 
 
 def _watch(minute: ProjectMinute, seen: Sequence[SliceEvaluation]) -> None:
-    """Feed the watches of slices with what was counted since the last look."""
-    fresh = {(one.rule.id, one.row.key): one.rule for one in seen if not _has_watch(one)}
-    primed = prime(minute.project_id, fresh, minute.slot, len(seen)) if fresh else {}
-    relief = relief_of(_margins(seen))
+    """Feed the detectors of slices with what was counted since the last look."""
+    new = {(one.rule.id, one.row.key): one.rule for one in seen if not _is_kept(one)}
+    primed = prime(minute.project_id, new, minute.slot, len(seen)) if new else {}
+    pasts = {rule_id: _past(minute, rule_id) for rule_id in {one.rule.id for one in seen}}
     for one in seen:
         found = one.rule.measured
         if found is None:
             continue
         by_minute = _minutes(one.series, minute.counted, found)
-        state = one.row.detector_state
-        watch = primed.get((one.rule.id, one.row.key))
-        before = {} if watch else {int(at): count for at, count in state["fed"].items()}
+        detector, state = primed.get((one.rule.id, one.row.key)), one.row.detector_state
+        before = {} if detector else {int(at): count for at, count in state["fed"].items()}
         news = news_of(by_minute, before)
-        if watch is None:
+        if detector is None:
             if not news:
                 said = DetectorSignal(state["look"]["said"])
                 one.look = DetectorEvaluation(**{**state["look"], "said": said})
                 continue
-            watch = ChangeDetector.restore(state["watch"], one.row.memory["hours"], len(seen))
-        watch.relief = relief
-        one.look = look_on(watch, news)
-        _put_by(one, watch, by_minute)
+            learned = Learned.read(one.row.memory["learned"])
+            detector = ChangeDetector.restore(
+                state["watch"], learned, len(seen), pasts[one.rule.id]
+            )
+        for stretch in news:
+            detector.feed(*stretch)
+        if (one.rule.id, one.row.key) in primed:
+            _take_over(one, detector)
+        one.look = describe(detector)
+        _put_by(one, detector, by_minute)
 
 
-def _margins(seen: Iterable[SliceEvaluation]) -> Iterator[float]:
-    """Return the evidence that each series lacked a minute ago, unless it fired long ago."""
-    for one in seen:
-        if _has_watch(one):
-            look, fire = one.row.detector_state["look"], one.row.detector_state["watch"]["fire"]
-            if fire is None or Fire(*fire).is_news(one.at):
-                yield look["bound"] - look["value"]
+def _past(minute: ProjectMinute, rule_id: int) -> Callable[[], ProjectPast]:
+    """Return what tells, asked once, what the series of a rule had in common a minute ago."""
+
+    @cache
+    def past() -> ProjectPast:
+        rows = (row for row in minute.known.values() if row.rule_id == rule_id)
+        return past_of(Learned.read(row.memory["learned"]) for row in rows if _has_learned(row))
+
+    return past
 
 
-def _has_watch(one: SliceEvaluation) -> bool:
+def _take_over(one: SliceEvaluation, detector: ChangeDetector) -> None:
+    """Go on with an alarm that the detector of an earlier release raised, and raise none for it."""
+    kept = one.row.detector_state.get("watch")
+    if not kept or one.row.rule_version != one.rule.version:
+        return
+    if standing_of(one.row).state in ON:
+        fired_at, onset = kept.get("fire") or [one.row.since.timestamp()] * 2
+        detector.keep_firing(fired_at, onset)
+    elif detector.fire is not None:
+        detector.end(one.at)
+
+
+def _is_kept(one: SliceEvaluation) -> bool:
     """Whether a detector of this rule was kept, as it is kept now."""
-    is_same = one.row.rule_version == one.rule.version
-    return is_same and one.row.detector_state.get("watch", {}).get("form") == STATE_FORM
+    return one.row.rule_version == one.rule.version and _has_learned(one.row)
+
+
+def _has_learned(row: SavedState) -> bool:
+    return bool(row.detector_state.get("watch", {}).get("form") == STATE_FORM)
 
 
 def _minutes(
@@ -290,22 +320,17 @@ def _minutes(
 
 
 def _put_by(
-    one: SliceEvaluation, watch: ChangeDetector, fed: Mapping[int, tuple[int, int]]
+    one: SliceEvaluation, detector: ChangeDetector, fed: Mapping[int, tuple[int, int]]
 ) -> None:
-    """Keep the watch in the row; the days it remembers only when an hour has ended."""
-    memory = watch.memory()
-    kept = one.row.memory.get("hours")
-    if not kept or len(kept) != len(memory) or _hour(kept) != _hour(memory):
-        one.memory = memory
+    """Keep the detector in the row; what it has learned only when an hour or an alarm ended."""
+    state, kept = detector.state(), one.row.detector_state.get("watch", {})
+    if state["usual"] is None or any(state[name] != kept.get(name) for name in LEARNED_WITH):
+        one.memory = {"learned": asdict(detector.learned)}
     one.detector_state = {
-        "watch": watch.state(),
+        "watch": state,
         "fed": {str(at): list(count) for at, count in fed.items()},
         "look": {name: getattr(one.look, name) for name in LOOK},
     }
-
-
-def _hour(memory: Sequence[Sequence[float]]) -> float:
-    return memory[-1][0] // 3600 if memory else 0.0
 
 
 def _advance(one: SliceEvaluation, slot: datetime) -> None:

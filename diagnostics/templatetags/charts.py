@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import get_current_timezone
 
-from diagnostics.web.charts import bars, cusum, intervals, plan_graph, series, strips
+from diagnostics.web.charts import bars, evidence, intervals, plan_graph, series, strips
 from diagnostics.web.charts.marks import shape_of
 
 register = template.Library()
@@ -30,7 +30,7 @@ DRAWINGS: Mapping[str, tuple[Callable[..., object], str]] = {
     "shares": (bars.shares, "shares"),
     "series_chart": (_series_chart, "series"),
     "small_chart": (_series_chart, "small"),
-    "sum_strip": (cusum.draw_sums, "sums"),
+    "evidence_strip": (evidence.draw_evidence, "evidence"),
     "strip": (strips.strip, "strip"),
     "looks": (strips.looks, "strip"),
     "plan_graph": (plan_graph.plan_graph, "plan_graph"),

@@ -5,10 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import merge
-from math import inf, log
+from math import inf
 
-from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT, relief_of
-from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
+from diagnostics.analysis.detectors.change import (
+    MINUTE,
+    ChangeDetector,
+    Fire,
+    Onset,
+    ProjectPast,
+    past_of,
+)
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     PACES,
@@ -23,6 +29,10 @@ from diagnostics.analysis.detectors.thresholds import (
 
 Call = tuple[float, int]
 """When a call ended, in seconds, and 1 if it failed."""
+SERIES_OF_A_PROJECT = 48
+"""That a project of usual size has."""
+KNOWN_CALLS = 1_000.0
+"""Calls that a baseline is taken for that is known beforehand."""
 
 
 class Detector(StrEnum):
@@ -64,6 +74,33 @@ class CallLog:
         return self._times[min(failure, len(self._times) - 1)]
 
 
+class ProjectDetectors:
+    """The `change` detectors of the series of one project, fed in the order of time."""
+
+    def __init__(self, series: int, sharing: int | None = None) -> None:
+        """Begin without a past; `sharing` series share one false alarm a week, these if None."""
+        self._at = self._past_at = -inf
+        self._past = ProjectPast()
+        self._detectors = [ChangeDetector(sharing or series, self.past) for _ in range(series)]
+
+    def __getitem__(self, place: int) -> ChangeDetector:
+        return self._detectors[place]
+
+    def past(self) -> ProjectPast:
+        """Return what the series have in common, as it was when this moment began."""
+        if self._past_at < self._at:
+            self._past_at = self._at
+            self._past = past_of(one.learned for one in self._detectors)
+        return self._past
+
+    def feed(
+        self, place: int, at: float, calls: int, failed: int, seconds: float = MINUTE
+    ) -> Fire | None:
+        """Take calls of one series; return its alarm when it fires or clears."""
+        self._at = at
+        return self._detectors[place].feed(at, calls, failed, seconds)
+
+
 def replay(
     detector: Detector,
     calls: Iterable[Call],
@@ -82,78 +119,25 @@ def replay(
 
 
 def replay_together(
-    calls: Sequence[Iterable[Call]], baselines: Sequence[float | None], series: int | None = None
+    calls: Sequence[Iterable[Call]],
+    baselines: Sequence[float | None] = (),
+    sharing: int | None = None,
 ) -> list[list[Fire]]:
-    """Return the alarms of `change` over the series of one project, which share its budget.
+    """Return the alarms of `change` over the series of one project, each in order.
 
-    `series` is how many share it, these unless told. Each series' calls are in order.
+    A baseline is the usual share of failures, where it is known beforehand. `sharing` series
+    share one false alarm a week, these unless told.
     """
-    if len(calls) == 1:
-        return [_alone(calls[0], ChangeDetector(series or 1, baselines[0]))]
-    pool = Pool(baselines, series)
+    project = ProjectDetectors(len(calls), sharing)
+    for place, baseline in enumerate(baselines):
+        if baseline is not None:
+            project[place].learned.failed = baseline * KNOWN_CALLS
+            project[place].learned.calls = KNOWN_CALLS
     fires: list[list[Fire]] = [[] for _ in calls]
-    told = [_placed(place, one) for place, one in enumerate(calls)]
-    for at, place, failed in merge(*told):
-        fire = pool.feed(place, at, failed)
+    for at, place, failed in merge(*(_placed(place, one) for place, one in enumerate(calls))):
+        fire = project.feed(place, at, 1, failed, 0.0)
         if fire is not None:
             _note(fires[place], fire)
-    return fires
-
-
-class Pool:
-    """Series of one project under the `change` detector, fed in the order of time.
-
-    They share their false alarms: see `relief_of`.
-    """
-
-    def __init__(self, baselines: Sequence[float | None], series: int | None = None) -> None:
-        """Begin without a past: a series for each baseline, None where it is not known.
-
-        `series` share the budget of false fires, all of these unless told.
-        """
-        count = series or len(baselines)
-        self._watches = [ChangeDetector(count, baseline) for baseline in baselines]
-        self._most = log(max(len(baselines), 1))
-        self._suspicious: dict[int, float] = {}
-        self._fed: dict[int, float] = {}
-        self._at = -inf
-        self._relief = 0.0
-
-    def feed(self, place: int, at: float, failed: int, calls: int = 1) -> Fire | None:
-        """Take calls of one series; return its alarm when it fires or clears.
-
-        Calls of one moment know nothing of each other, whatever their order.
-        """
-        if at > self._at:
-            self._settle(at)
-        watch = self._watches[place]
-        watch.relief = self._relief
-        found = watch.feed(at, calls, failed)
-        self._fed[place] = watch.margin
-        return found
-
-    def _settle(self, at: float) -> None:
-        for place, margin in self._fed.items():
-            if margin <= self._most:
-                self._suspicious[place] = margin
-            else:
-                self._suspicious.pop(place, None)
-        self._fed.clear()
-        known = [margin for place, margin in self._suspicious.items() if self._counts(place, at)]
-        self._relief = relief_of(known) if len(known) > 1 else 0.0
-        self._at = at
-
-    def _counts(self, place: int, at: float) -> bool:
-        fire = self._watches[place].fire
-        return fire is None or fire.is_news(at)
-
-
-def _alone(calls: Iterable[Call], watch: ChangeDetector) -> list[Fire]:
-    fires: list[Fire] = []
-    for at, failed in calls:
-        fire = watch.feed(at, 1, failed)
-        if fire is not None:
-            _note(fires, fire)
     return fires
 
 
@@ -176,7 +160,8 @@ def _judged(detector: Detector, calls: Iterable[Call], limits: Parameters) -> It
         tally.add(at, failed)
         judgement, onset_seconds = _judge(detector, tally, limits)
         if firing is None and judgement.fires:
-            firing = Fire(at, tally.since(onset_seconds))
+            since = tally.since(onset_seconds)
+            firing = Fire(at, Onset(since, since, since))
             yield firing
         elif firing is not None and judgement.clears:
             yield Fire(firing.at, firing.onset, at)

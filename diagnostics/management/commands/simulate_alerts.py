@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.analysis.detectors.change_detector import Fire
+from diagnostics.analysis.detectors.change import Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
@@ -106,7 +106,7 @@ def _answer(detector: Detector, limits: Parameters, line: Line) -> Line:
 
 
 def _describe_fires(fires: Sequence[Fire]) -> Line:
-    rows = [{"at": fire.at, "onset": fire.onset, "cleared": fire.cleared} for fire in fires]
+    rows = [{"at": fire.at, "onset": fire.onset.at, "cleared": fire.cleared} for fire in fires]
     return {"fires": rows}
 
 

@@ -11,7 +11,7 @@ from diagnostics.alerting.evaluator import evaluate, evaluate_project
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Evaluation
 from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
-from diagnostics.analysis.detectors.replay import Pool
+from diagnostics.analysis.detectors.replay import ProjectDetectors
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
@@ -110,20 +110,20 @@ def test_a_model_that_gets_worse_fires_once_and_recovers_once(
 def test_the_evaluator_fires_and_clears_in_the_minutes_that_the_simulator_does(
     project: Project, now: datetime
 ) -> None:
-    """Three series get worse together, and a fourth less so when that is no news any more."""
+    """Three series get worse together, and a fourth later."""
     begin = now - timedelta(hours=5)
     shares = {f"m-{number}": [0.03] * 300 for number in range(4)}
     for model in ("m-0", "m-1", "m-2"):
         shares[model][120:240] = [0.3] * 120
-    shares["m-3"][190:250] = [0.18] * 60
-    pool = Pool([None] * len(shares))
+    shares["m-3"][190:250] = [0.3] * 60
+    detectors = ProjectDetectors(len(shares))
     drawn = {model: Random(model) for model in shares}
     simulated = dict[tuple[str, float], float | None]()
     for minute in range(300):
         for place, (model, share) in enumerate(shares.items()):
             bad = sum(drawn[model].random() < share[minute] for _ in range(4))
             at = (begin + minute * MINUTE).timestamp()
-            if fire := pool.feed(place, at, bad, 4):
+            if fire := detectors.feed(place, at, 4, bad):
                 simulated[model, fire.at] = fire.cleared
     for model, share in shares.items():
         count_calls(project, begin, share, 4, model)
@@ -203,12 +203,56 @@ def test_a_detector_kept_by_an_earlier_release_begins_with_its_past(
     count_calls(project, now - timedelta(hours=5), iter([0.05] * 300), 6, "m-1")
     evaluate(now)
     row = AlertState.objects.get(rule__standard="change")
-    known = row.detector_state["watch"]["expectation"]
-    row.detector_state["watch"] = {"dispersion": [1.0, 0.0], "going_on": 0.0}
+    known = row.detector_state["watch"]["usual"]
+    row.detector_state["watch"] = {"form": 2, "fire": None}
     row.save()
     evaluate(now + MINUTE)
     row.refresh_from_db()
-    assert row.detector_state["watch"]["expectation"] == pytest.approx(known, rel=0.1)
+    assert row.detector_state["watch"]["usual"][2] == pytest.approx(known[2], rel=0.1)
+
+
+def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
+    project: Project, now: datetime
+) -> None:
+    """m-1 fires and m-2 does not, as an earlier release saw them; both fail as before."""
+    begin = now - timedelta(hours=5)
+    for model in ("m-1", "m-2"):
+        count_calls(project, begin, iter([0.03] * 240 + [0.6] * 61), 4, model)
+    ensure_standard_rules()
+    for minute in range(230, 250):
+        evaluate_project(project.pk, begin + minute * MINUTE)
+    rows = {row.slice["model"]: row for row in AlertState.objects.all()}
+    assert {row.state for row in rows.values()} == {"firing"}
+    before = rows["m-1"].detector_state["watch"]["fire"]
+    rows["m-1"].detector_state["watch"] = {"form": 2, "fire": [before[0], before[1][0]]}
+    rows["m-2"].detector_state["watch"] = {"form": 2, "fire": None}
+    rows["m-2"].state = "ok"
+    for row in rows.values():
+        row.save()
+    IncidentSlice.objects.filter(state=rows["m-2"]).delete()
+    changes = Transition.objects.count()
+    evaluate_project(project.pk, begin + 250 * MINUTE)
+    assert Transition.objects.count() == changes
+    for row in rows.values():
+        row.refresh_from_db()
+    assert [rows[model].state for model in ("m-1", "m-2")] == ["firing", "ok"]
+
+
+def test_an_alarm_that_was_taken_over_ends_when_the_calls_are_well(
+    project: Project, now: datetime
+) -> None:
+    count_calls(project, now - timedelta(hours=5), iter([0.03] * 301), 4, "m-1")
+    evaluate(now - timedelta(hours=3))
+    row = AlertState.objects.get()
+    fired_at = (now - timedelta(hours=3, minutes=10)).timestamp()
+    row.state = "firing"
+    row.detector_state["watch"] = {"form": 2, "fire": [fired_at, fired_at - 600]}
+    row.save()
+    for minute in range(-179, 1):
+        evaluate_project(project.pk, now + minute * MINUTE)
+        row.refresh_from_db()
+        assert row.state == "firing" or minute > -175
+    assert row.state == "ok"
 
 
 def test_two_models_that_fail_together_are_one_incident(project: Project, now: datetime) -> None:
@@ -232,6 +276,6 @@ def test_a_watch_survives_being_put_by(project: Project, now: datetime) -> None:
         evaluate_project(project.pk, begin + minute * MINUTE)
     row = AlertState.objects.get(rule__standard="change")
     assert row.state == "ok"
-    hours = row.memory["hours"]
-    assert 5 <= len(hours) <= 10
-    assert len(str(row.detector_state)) < 4_000
+    learned = row.memory["learned"]
+    assert 5 <= sum(calls > 0 for calls in learned["calls_by_place"]) <= 10
+    assert len(str(row.detector_state)) < 8_000

@@ -111,8 +111,8 @@ def test_leaving_quiet_hours_out_changes_no_alarm(
     rule, since = read_rule(given), now - timedelta(days=30)
     pasts = pasts_of(project.pk, rule, since, now, now)
     (past,) = pasts.values()
-    whole = list(walk(rule, past, 1, now))
-    sparse = list(walk(rule, past, 1, now, is_whole=False))
+    (whole,) = walk(rule, [past], now)
+    (sparse,) = walk(rule, [past], now, is_whole=False)
     assert len(sparse) < len(whole)
     assert trouble < fires_of(past.values, whole)[0].at
     assert fires_of(past.values, sparse) == fires_of(past.values, whole)
