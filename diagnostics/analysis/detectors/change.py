@@ -72,8 +72,6 @@ RECENT_CALLS, LENT_CALLS, LENT_EFFECT = 400, 4, 3
 NOTHING = -50.0
 RESTLESS, MOST_PENDING = 2.5, 24
 """The evidence above which hours are not learned, for so many hours at most."""
-WATCHED_EARLIER = log(WEEK_HOURS / 4)
-"""A watch needs less evidence than an alarm: a healthy project has one in four hours at most."""
 
 MOST_STRETCHES, ONSET_REACH, COVERED = 96, 3 * DAY, 0.95
 """The latest stretches that an onset is looked for in; the older ones become wider."""
@@ -427,11 +425,6 @@ class ChangeDetector:
     def alarm(self) -> float:
         """The evidence at which it fires."""
         return self._usual.alarm if self._usual else log(self._series * WEEK_HOURS * MINUTES)
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether it fires, or may be about to."""
-        return self.fire is not None or self.evidence >= self.alarm - WATCHED_EARLIER
 
     @property
     def baseline(self) -> float | None:

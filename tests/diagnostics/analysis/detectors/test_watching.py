@@ -242,16 +242,6 @@ def test_a_rhythm_of_the_project_is_lent_to_a_series_that_is_new() -> None:
         assert project[5].fire is None
 
 
-def test_a_watch_comes_before_the_alarm_and_both_have_the_same_evidence() -> None:
-    detector, told = ChangeDetector(48), list[tuple[bool, bool]]()
-    for minute in range(7 * 1440 + 120):
-        bad = minute >= 7 * 1440 and minute % 4 == 0
-        detector.feed(minute * 60.0, 1, int(bad or minute % 50 == 0))
-        told.append((detector.is_watched, detector.fire is not None))
-    watched, fired = (next(at for at, one in enumerate(told) if one[kind]) for kind in (0, 1))
-    assert 7 * 1440 < watched < fired
-
-
 def test_an_alarm_of_an_earlier_release_goes_on_until_the_calls_are_well() -> None:
     detector, random = ChangeDetector(), Random("kept")
     for minute in range(2 * 1440):
