@@ -43,7 +43,8 @@ def _empty_event_tables(request: pytest.FixtureRequest) -> Iterator[None]:
     """Empty what `flush` does not know: the partitioned tables are not Django's."""
     yield
     marker = request.node.get_closest_marker("django_db")
-    if marker is not None and marker.kwargs.get("transaction"):
+    asks = marker is not None and marker.kwargs.get("transaction")
+    if asks or {"transactional_db", "live_server"}.intersection(request.fixturenames):
         blocker = request.getfixturevalue("django_db_blocker")
         with blocker.unblock(), connection.cursor() as cursor:
             cursor.execute(

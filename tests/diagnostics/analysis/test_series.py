@@ -3,13 +3,14 @@
 from diagnostics.analysis.series import RunCounts, rate_series
 
 
-def test_rates_are_shares_of_runs() -> None:
-    rates = rate_series(RunCounts(runs=100, degraded=10, first_pass=60, repaired=30))
+def test_rates_are_shares_of_runs_and_of_first_attempts() -> None:
+    counts = RunCounts(runs=100, degraded=10, first_pass=60, repaired=30, first_attempts=120)
+    rates = rate_series(counts)
     assert rates.degraded_rate == 0.1
     assert rates.degraded_low is not None
     assert rates.degraded_high is not None
     assert rates.degraded_low < 0.1 < rates.degraded_high
-    assert rates.first_pass_rate == 0.6
+    assert rates.first_pass_rate == 0.5
     assert rates.repair_success_rate == 0.75
 
 
