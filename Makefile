@@ -8,10 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile
 ARGS ?=
 WORKERS ?= 3
 BENCH ?= alerts call executor ingest ladder otlp pages parse queries redact reports rollup rules verdict web_server
+# What needs neither a browser (but for one journey), a stack, a model nor clients of others.
+SUITE := not faults and not services and not model and not docs and not integrations and not nightly and (not browser or smoke)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons nightly soak check bench bench-model requirements requirements-lock screenshots
+.PHONY: help run test test-all coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons nightly soak check bench bench-model requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -39,8 +41,11 @@ $(DEV): requirements-dev.txt $(RUN)
 	@$(PIP) --no-deps -r requirements-dev.txt
 	@touch $@
 
-test: $(DEV) ## everything but the browser and fault suites
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults and not services and not model and not docs and not integrations and not nightly and (not browser or smoke)" $(ARGS)
+test: $(DEV) ## the suite but its slow tests; ARGS="tests/plans -x" narrows it
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(SUITE) and not slow" $(ARGS)
+
+test-all: $(DEV) ## the suite with its slow tests
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(SUITE)" $(ARGS)
 
 test-pythons: $(DEV) ## the pure suites with every other Python (3.11 to 3.14) of this machine
 	@WORKERS=$(WORKERS) $(BIN)/python -m tests.pythons $(ARGS)

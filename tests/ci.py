@@ -1,6 +1,7 @@
 """Everything that must hold before a change lands, on a fresh clone: `.ci/run`.
 
-1. The suite runs on both cores; then the other steps run two at a time, each on its own servers.
+1. The suite runs on both cores, its slow tests too; then the other steps run two at a time, each
+   on its own servers.
 2. Each test that failed runs once more, alone. One that passes then is flaky: it is named, does not
    fail the run, and has to be mended.
 3. The closing line counts each test by its last result.
@@ -71,7 +72,7 @@ class Result:
 
 def steps_alone() -> list[Step]:
     """Return the steps that use both cores."""
-    return [_target("test", 18), _target("test-model", 5)]
+    return [_target("test-all", 18), _target("test-model", 5)]
 
 
 def steps_beside() -> list[Step]:

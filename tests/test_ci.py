@@ -62,6 +62,7 @@ def test_what_is_no_failed_test_fails_the_run(suite: str, tmp_path: Path) -> Non
     assert closing_line([result]) == "0 passed, 1 failed, 0 skipped"
 
 
+@pytest.mark.slow
 def test_a_repetition_that_ends_early_clears_nobody(tmp_path: Path) -> None:
     (result,) = run_all(tmp_path, [step_of(tmp_path, SUITE)], [])
     result.failed = ["test_it.py::test_broken"]

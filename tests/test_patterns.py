@@ -76,6 +76,7 @@ def test_a_possessive_quantifier_is_told_wherever_it_stands(
     assert is_unsure(parser.parse(pattern)) is unsure
 
 
+@pytest.mark.slow
 def test_no_pattern_compiled_at_import_is_possessive_or_atomic() -> None:
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL], cwd=TOP, capture_output=True, text=True, check=False
@@ -86,6 +87,7 @@ def test_no_pattern_compiled_at_import_is_possessive_or_atomic() -> None:
     assert [line for line in lines if line.startswith("unsure")] == []
 
 
+@pytest.mark.slow
 def test_no_pattern_written_in_a_function_is_possessive_or_atomic() -> None:
     files = [path for app in APPS for path in (TOP / app).rglob("*.py")]
     patterns = [(path, pattern) for path in files for pattern in patterns_in(path)]

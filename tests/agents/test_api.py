@@ -158,6 +158,7 @@ def test_the_same_key_in_another_project_is_another_goal(planner: Planner, api: 
     assert first.json()["id"] != second.json()["id"]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_key_of_before_the_upgrade_still_finds_its_goal() -> None:
     project = Project.objects.create(slug="old", name="Old")
@@ -337,6 +338,7 @@ def listed(api: Api, **query: str) -> list[str]:
     return sorted(item["correlation_id"] for item in answer.json()["items"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "found"),
     [

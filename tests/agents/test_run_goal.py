@@ -48,6 +48,7 @@ def test_s3_41_s3_43_the_example_fails_is_worked_on_and_passes() -> None:
     assert len({item["check_id"] for item in record["decisions"]}) == 2
 
 
+@pytest.mark.slow
 def test_s3_43_the_example_runs_from_a_bare_checkout_and_leaves_nothing(tmp_path: Path) -> None:
     bare = {"PATH": os.environ["PATH"], "FAILSOFT_DATA_DIR": str(tmp_path)}
 

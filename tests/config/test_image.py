@@ -29,6 +29,7 @@ def image(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["collectstatic", "--no-input"], ["check"]])
 def test_the_image_has_every_file_that_its_commands_need(image: Path, command: list[str]) -> None:
     own = re.compile(r"FAILSOFT_|DATABASE_URL|BROKER_URL|DJANGO_")

@@ -33,6 +33,7 @@ def test_the_version_is_the_products_own(word: str) -> None:
     assert (done.returncode, done.stdout) == (0, f"Failsoft {VERSION}\n")
 
 
+@pytest.mark.slow
 def test_a_database_that_does_not_answer_is_told_in_one_line() -> None:
     done = manage("verify_audit", DATABASE_URL="postgresql://nobody@127.0.0.1:1/failsoft")
     assert done.returncode == 1

@@ -51,6 +51,7 @@ def show() -> dict[str, dict[str, object]]:
     return shown
 
 
+@pytest.mark.slow
 def test_s1_2_and_s1_68_and_s1_73_a_fresh_installation_shows_the_documented_defaults() -> None:
     env = {
         name: value

@@ -442,6 +442,7 @@ def story(write: Write) -> Path:
     return write("spans.json", *good, *bad)
 
 
+@pytest.mark.slow
 def test_a_past_gives_the_first_verdict_a_baseline(project: Project, write: Write) -> None:
     run(story(write))
     now = clock.now()
@@ -464,6 +465,7 @@ def live(project: Project, minutes: int, bad: int) -> None:
         evaluate(at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("was_watched", [False, True], ids=["new", "watched before"])
 def test_a_past_raises_no_alarm_and_sends_no_mail(
     project: Project, write: Write, was_watched: bool

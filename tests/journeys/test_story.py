@@ -53,6 +53,7 @@ def ask(project: Project) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [pytest.param(one, marks=[] if one in DAILY else pytest.mark.nightly) for one in KINDS]
 )

@@ -85,6 +85,7 @@ def key() -> Iterator[str]:
     quotas.forget_leases()
 
 
+@pytest.mark.slow
 @settings(
     max_examples=BODIES,
     deadline=None,

@@ -91,6 +91,7 @@ def level_of(stderr: int, **settings: str) -> str:
     return told.stdout.decode().strip()
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_no_log_lines_unless_a_level_is_set() -> None:
     leader, terminal = pty.openpty()
     try:

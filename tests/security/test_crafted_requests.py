@@ -172,6 +172,7 @@ def write_path(address: Address, values: dict[str, str]) -> str:
     return f"/{path}"
 
 
+@pytest.mark.slow
 def test_crafted_parameters_of_every_page_and_list_end_in_no_fault(asker: Asker) -> None:
     random = Random("parameters")
     for address in our_addresses():

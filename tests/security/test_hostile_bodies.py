@@ -49,6 +49,7 @@ def is_refused(code: int, answer: bytes) -> bool:
     return 400 <= code < 500
 
 
+@pytest.mark.slow
 def test_hostile_bodies_are_refused_and_cost_no_memory(web: Web, key: str) -> None:
     good = Hostile("good", lambda: big_batch(200))
     for _ in range(4):
@@ -78,6 +79,7 @@ def reported_spans(bombs: list[Bomb]) -> bytes:
     return as_json(traces(*spans))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "write"),
     [(URL, posted_answers), ("/v1/traces", reported_spans)],

@@ -70,6 +70,7 @@ def test_every_address_below_api_v1_and_v1_needs_a_key() -> None:
     assert [address.route for address in found if not is_keyed(address)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["none", "unknown", "wrong", "revoked", "expired"])
 def test_s1_to_s4_a_key_that_is_none_opens_nothing(project: Project, kind: str) -> None:
     key = make_key(project, kind)

@@ -319,6 +319,7 @@ def read_mail(sent: EmailMessage) -> str:
     return "\n".join([*map(str, message.values()), *(p.get_content() for p in parts)])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
     planner: Planner, api: Api, log: io.StringIO

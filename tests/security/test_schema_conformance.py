@@ -60,6 +60,7 @@ def send(case: Any, key: str) -> HttpResponse:
     return client.generic(case.method, path, body, content_type=kind, headers=headers)  # type: ignore[return-value] # the client's own class of it
 
 
+@pytest.mark.slow
 @schema.include(path_regex=f"^{PATHS}").parametrize()
 @settings(
     max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)

@@ -98,6 +98,7 @@ def test_every_parameter_of_every_address_is_known() -> None:
     assert unknown == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["key", "person"])
 def test_foreign_rows_are_not_found_whatever_is_asked_of_them(
     sides: Sides, who: str, settings: Any
@@ -219,6 +220,7 @@ def ask(
     return answer.status_code, answer.getvalue().decode("utf-8", "replace")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["key", "person"])
 def test_nothing_of_another_project_is_read_or_written(sides: Sides, who: str) -> None:
     before, secrets = rows_of(sides.theirs), secrets_of(sides)
@@ -248,6 +250,7 @@ def test_nothing_of_another_project_is_read_or_written(sides: Sides, who: str) -
     assert {t: after[t] for t in after if after[t] != before.get(t)} == {}
 
 
+@pytest.mark.slow
 def test_unknown_and_foreign_are_the_same_404(sides: Sides) -> None:
     client = Client(headers={"Authorization": f"Bearer {sides.key}"})
     foreign = Goal.objects.filter(project=sides.theirs)[0]

@@ -120,6 +120,7 @@ def upgraded() -> Iterator[Upgraded]:
         yield name, before
 
 
+@pytest.mark.slow
 def test_the_dump_has_a_row_in_every_table(upgraded: Upgraded) -> None:
     _, before = upgraded
     assert [table for table, rows in before.items() if not rows] == []
@@ -137,6 +138,7 @@ def test_an_upgraded_database_has_the_tables_of_a_new_one(upgraded: Upgraded) ->
     assert schema(upgraded[0]) == schema(str(connection.settings_dict["NAME"]))
 
 
+@pytest.mark.slow
 def test_every_page_opens_on_upgraded_data(upgraded: Upgraded) -> None:
     pages = run(upgraded[0], "-m", "tests.upgrade.open_pages").split()
     # One of each kind of row is opened, not only the lists.
@@ -144,6 +146,7 @@ def test_every_page_opens_on_upgraded_data(upgraded: Upgraded) -> None:
         assert [page for page in pages if page.startswith(begin) and page != begin], begin
 
 
+@pytest.mark.slow
 def test_unchecked_answers_raise_no_alarm_after_an_upgrade(upgraded: Upgraded) -> None:
     series, alarms = map(int, run(upgraded[0], "-m", "tests.upgrade.go_on", "unchecked").split())
     assert series > 3

@@ -103,6 +103,7 @@ def test_s1_33_a_ladder_that_repairs_is_healthy(planner: Planner) -> None:
     assert not Breaker.objects.filter(kind="quality").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "policy", "max_attempts", "most"),
     [

@@ -65,6 +65,7 @@ def reader(project: Project, client: Client) -> User:
     return user
 
 
+@pytest.mark.slow
 def test_every_page_applies_a_filter_or_says_that_it_does_not(
     reader: User, project: Project, client: Client
 ) -> None:
@@ -86,6 +87,7 @@ def is_honest(html: str, plain: list[str]) -> bool:
     return MARK in html or PageText(html).texts != plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["outcome", "attempt"])
 def test_a_value_that_a_field_cannot_have_gives_an_empty_result(
     reader: User, client: Client, name: str

@@ -183,6 +183,7 @@ def test_what_nobody_knows_is_decided_in_bulk(project: Project, client: Client, 
     assert "What became of step" in read(f"/plan-runs/{run.pk}/")
 
 
+@pytest.mark.slow
 def test_a_plan_of_ten_thousand_steps_is_shown_in_windows(
     project: Project, read: Read, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

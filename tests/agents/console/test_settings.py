@@ -80,6 +80,7 @@ def forget_proof(client: Client) -> None:
     session.save()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_administrators_see_every_page(admin: Client, name: str) -> None:
     answer = admin.get(reverse(name))

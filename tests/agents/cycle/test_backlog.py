@@ -80,6 +80,7 @@ def pass_a_tick(seconds: float) -> None:
     run_recovery.reconcile_runs()
 
 
+@pytest.mark.slow
 def test_waiting_goals_get_one_message_each_however_long_they_wait(
     planner: Planner, broker: Broker
 ) -> None:

@@ -195,6 +195,7 @@ def test_tokens_that_models_repeat_are_masked(project: Project) -> None:
     assert not whole.exists()
 
 
+@pytest.mark.slow
 def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
     before_dawn = datetime(2026, 11, 22, 4, 0, tzinfo=UTC)
     shift_clock(before_dawn)
@@ -208,6 +209,7 @@ def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
     assert timedelta(hours=5) <= before_dawn - card.since <= timedelta(hours=7)
 
 
+@pytest.mark.slow
 def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> None:
     shift_clock(NOW)
     load(project, NOW)
@@ -313,6 +315,7 @@ def fail_local_goals(project: Project, number: int, now: datetime) -> None:
     fold()
 
 
+@pytest.mark.slow
 def test_failing_goals_of_the_local_model_leave_the_demos_sentence_alone(project: Project) -> None:
     shift_clock(NOW)
     load(project, NOW, volume=0.3)

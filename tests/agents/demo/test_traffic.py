@@ -45,6 +45,7 @@ def degraded_share(
     return sum(item.reason is not None for item in chosen) / len(chosen), len(chosen)
 
 
+@pytest.mark.slow
 def test_story_fills_a_fortnight_and_stays_small(events: list[PostedEvent], now: datetime) -> None:
     assert 20_000 <= len(events) <= 40_000
     assert min(item.occurred_at for item in events) < now - timedelta(days=STORY.days, hours=-1)

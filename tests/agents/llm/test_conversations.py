@@ -181,6 +181,7 @@ ALSO_STREAMED = (
 TALKS = [(name, False) for name in CONVERSATIONS] + [(name, True) for name in ALSO_STREAMED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize(("name", "streaming"), TALKS)
 def test_s1_3_and_s1_83_a_conversation_takes_the_same_course_through_every_adapter(
@@ -195,6 +196,7 @@ def test_s1_3_and_s1_83_a_conversation_takes_the_same_course_through_every_adapt
         assert set(wire.paths) == {PATHS[adapter]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize(("turns", "course"), STREAMED.values(), ids=list(STREAMED))
 def test_a_stream_that_breaks_off_is_a_failed_call_or_an_answer_that_was_cut(

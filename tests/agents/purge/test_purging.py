@@ -79,6 +79,7 @@ def test_at_a_terminal_the_slug_is_typed(
     assert Goal.objects.exists() is not is_gone
 
 
+@pytest.mark.slow
 def test_a_dry_run_counts_and_deletes_nothing(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:

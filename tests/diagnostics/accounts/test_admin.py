@@ -150,6 +150,7 @@ def test_no_role_of_a_project_opens_a_page_of_the_administration(role: str) -> N
                 assert answer.headers["Location"].startswith("/admin/login/"), page
 
 
+@pytest.mark.slow
 def test_s20_staff_see_the_projects_they_administer_only() -> None:
     mine = Project.objects.create(slug="mine", name="Mine")
     theirs = Project.objects.create(slug="otherpeoples", name="otherpeoples")

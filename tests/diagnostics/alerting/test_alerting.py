@@ -107,6 +107,7 @@ def test_a_model_that_gets_worse_fires_once_and_recovers_once(
     assert [one.kind for one in kinds] == ["fired", "slice_cleared", "cleared"]
 
 
+@pytest.mark.slow
 def test_the_evaluator_fires_and_clears_in_the_minutes_that_the_simulator_does(
     project: Project, now: datetime
 ) -> None:
@@ -156,6 +157,7 @@ def test_events_three_hours_late_move_no_alert(project: Project, now: datetime) 
     assert not Incident.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [0, 30], ids=["healthy", "just recovered"])
 def test_a_thousand_failures_that_arrive_an_hour_late_fire_nothing_new(
     project: Project, now: datetime, bad: int

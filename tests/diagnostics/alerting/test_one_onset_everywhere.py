@@ -135,6 +135,7 @@ def _watch(number: int, now: datetime) -> Watched:
     return Watched(project, story, client, {"Authorization": f"Bearer {token}"})
 
 
+@pytest.mark.slow
 def test_all_places_print_one_onset_and_one_rate_of_40_incidents() -> None:
     watched, seen = watch_all(range(STORIES)), Counter[str]()
     now = clock.now()
@@ -151,6 +152,7 @@ def test_all_places_print_one_onset_and_one_rate_of_40_incidents() -> None:
     assert len(seen) >= 8, seen
 
 
+@pytest.mark.slow
 def test_a_minute_later_all_places_print_one_other_rate() -> None:
     some = watch_all(range(0, STORIES, SAID_AGAIN))
     before = {one.project: one.causes(clock.now()) for one in some}

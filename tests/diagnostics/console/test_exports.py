@@ -80,6 +80,7 @@ def test_a_link_is_followed_by_what_accepts_html_alone(client: Client, project: 
     assert answer["Content-Type"].startswith("text/csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["failures", "incidents", "series", "goals"])
 def test_every_list_can_be_taken_along(client: Client, project: Project, name: str) -> None:
     post_runs(project, 3, 2, recently())

@@ -485,6 +485,7 @@ def _ended(at: datetime, node: str, model: int, number: int, bad: int) -> Posted
     return PostedEvent.model_validate(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["", "?show=all", "?sort=runs&page=2", "?open=fake/none"])
 def test_240_series_stay_within_the_budgets(
     client: Client, project: Project, at: datetime, query: str

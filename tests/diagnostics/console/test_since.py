@@ -28,6 +28,7 @@ def moment(db: None) -> datetime:
     return clock.now()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["model", "release"])
 def test_all_say_the_same_of_the_same_runs(kind: str, moment: datetime) -> None:
     project = Project.objects.create(slug="p", name="P")

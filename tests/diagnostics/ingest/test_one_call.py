@@ -349,6 +349,7 @@ def settle_later() -> int:
     return settle_verdicts()
 
 
+@pytest.mark.slow
 def test_thousands_of_spans_at_one_moment_are_joined_in_time(project: Project, send: Send) -> None:
     spans = [thin(span_id=f"{number:016x}") for number in range(1, 3001)]
     begin = thread_time()

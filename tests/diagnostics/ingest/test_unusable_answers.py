@@ -201,6 +201,7 @@ def shown(event: Event) -> str:
     return event.parse_error_type or f"{event.kind}, {event.unchecked}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_schema", [False, True], ids=["free", "with a schema"])
 @pytest.mark.parametrize("door", DOORS)
 def test_what_cannot_be_used_is_a_failure_through_every_door(door: str, has_schema: bool) -> None:

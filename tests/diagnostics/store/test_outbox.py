@@ -137,6 +137,7 @@ def _send_nowhere(task: str, kwargs: dict[str, object], queue: str) -> None:
         current_app.send_task(task, kwargs=kwargs, connection=nowhere, retry=False)
 
 
+@pytest.mark.slow
 def test_c12_ten_thousand_delayed_messages_wait_in_rows_not_in_memory(broker: Broker) -> None:
     later = clock.now() + timedelta(hours=1)
     OutboxMessage.objects.bulk_create(

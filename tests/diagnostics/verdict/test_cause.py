@@ -128,6 +128,7 @@ def test_the_excess_of_a_series_nobody_knows_is_against_all_others() -> None:
 WITH_ENOUGH_CALLS = [one for one in incidents(5, 4) if one.incident.shape.runs_per_hour >= 60]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_incidents_from_a_seed_are_told_right_or_not_at_all(kind: str) -> None:
     made = [one for one in WITH_ENOUGH_CALLS if one.kind == kind]

@@ -84,6 +84,7 @@ def test_a_filter_asks_about_less(project: Project) -> None:
     assert (state(bad), state(other)) == ("degrading", "ok")
 
 
+@pytest.mark.slow
 def test_a_kind_or_a_word_does_not_change_when_a_version_began(project: Project) -> None:
     now = clock.now()
     incident = load(project, "prompt", now)
@@ -94,6 +95,7 @@ def test_a_kind_or_a_word_does_not_change_when_a_version_began(project: Project)
     assert (narrowed.since, narrowed.sentence) == (whole.since, whole.sentence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", ["7d", "30d", "90d"])
 def test_a_longer_range_tells_the_onset_as_closely(project: Project, span: str) -> None:
     now = clock.now()

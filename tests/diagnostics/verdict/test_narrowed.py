@@ -51,6 +51,7 @@ def nothing_is_judged(stored: StatusSet, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(statuses, "verdict_of", refuse)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_is_judged")
 def test_a_filter_on_what_is_hit_keeps_the_cause_that_was_found_among_all_calls(
     subtests: pytest.Subtests, project: Project, stored: StatusSet, moment: datetime
@@ -65,6 +66,7 @@ def test_a_filter_on_what_is_hit_keeps_the_cause_that_was_found_among_all_calls(
             assert verdict.since == stored.verdict.since
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_is_judged")
 def test_a_filter_on_what_goes_well_says_so(
     project: Project, stored: StatusSet, moment: datetime
@@ -79,12 +81,14 @@ def test_a_filter_on_what_goes_well_says_so(
     assert verdict.sentence == "The model is within baseline."
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_is_judged")
 def test_a_filter_that_keeps_no_series_has_no_data(project: Project, moment: datetime) -> None:
     verdict = recent_verdict_of(project.pk, Selection(filters={"model": "nobody"}), moment)
     assert verdict.state == "not_enough_data"
 
 
+@pytest.mark.slow
 def test_local_calls_are_judged_when_they_are_asked_for(project: Project, moment: datetime) -> None:
     post_runs(project, 90, 2, moment - timedelta(days=2), environment="local", model="tiny")
     post_runs(project, 10, 30, moment - timedelta(hours=2), environment="local", model="tiny")
@@ -94,6 +98,7 @@ def test_local_calls_are_judged_when_they_are_asked_for(project: Project, moment
     assert {key.model for key in verdict.touched} == {"tiny"}
 
 
+@pytest.mark.slow
 def test_what_degrades_beside_every_cause_is_judged_alone(
     project: Project, stored: StatusSet, moment: datetime
 ) -> None:
@@ -109,6 +114,7 @@ def test_what_degrades_beside_every_cause_is_judged_alone(
     assert hit in verdict.touched
 
 
+@pytest.mark.slow
 def test_times_that_were_asked_for_are_judged_by_themselves(
     project: Project, stored: StatusSet, moment: datetime
 ) -> None:

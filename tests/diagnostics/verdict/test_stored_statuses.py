@@ -60,6 +60,7 @@ def trouble(project: Project) -> datetime:
     return now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["model", "release"])
 def test_all_places_say_one_value_of_one_moment(kind: str, project: Project) -> None:
     now = clock.now()

@@ -93,6 +93,7 @@ KILLERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", KILLERS.values(), ids=KILLERS.keys())
 def test_known_killers_end_soon_and_without_an_error(text: str) -> None:
     started = time.process_time()
@@ -151,6 +152,7 @@ def test_no_text_is_an_error(text: str) -> None:
     assert isinstance(recover(text), Recovered | RefusedAnswer)
 
 
+@pytest.mark.slow
 @given(st.lists(PIECES, max_size=40).map("".join), st.sampled_from([None, "length", "stop"]))
 @settings(max_examples=1500, deadline=None)
 def test_no_mixture_of_json_and_noise_is_an_error(text: str, finish_reason: str | None) -> None:
@@ -174,6 +176,7 @@ def test_valid_objects_are_read_as_they_are(value: dict[str, Any]) -> None:
     assert {repair.kind for repair in outcome.repairs} <= {"doubtful_escape"}
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_the_slow_path_reads_what_the_fast_one_does(value: dict[str, Any]) -> None:

@@ -68,6 +68,7 @@ def test_what_is_read_without_repairs_is_what_json_loads_reads() -> None:
     assert unrepaired > 20
 
 
+@pytest.mark.slow
 def test_what_is_read_with_repairs_is_what_python_reads_where_it_is_python() -> None:
     compared = 0
     for text in disturbed(seed=2, times=12000):

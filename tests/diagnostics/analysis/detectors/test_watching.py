@@ -112,6 +112,7 @@ def test_more_blocks_of_failures_than_usual_are_seen_within_hours(seed: str) -> 
     assert found[0] < 8.4 * DAY
 
 
+@pytest.mark.slow
 def test_trouble_that_began_slowly_and_became_worse_ends_soon_after_its_end() -> None:
     begin, end = 7 * DAY, 7 * DAY + 2 * HOUR
     stretches = (begin, 0.02), (HOUR, 0.06), (HOUR, 0.4), (2 * HOUR, 0.02)

@@ -415,6 +415,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_bodies_take_bounded_memory(name: str) -> None:
     reader = json_encoding.read_spans if name.startswith("[") else protobuf.read_spans

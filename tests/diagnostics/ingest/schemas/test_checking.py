@@ -79,6 +79,7 @@ def _keywords(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]
 schemas = st.recursive(st.booleans() | _keywords(st.booleans()), _keywords, max_leaves=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(schemas, values)
 def test_what_fits_is_what_an_independent_validator_says(schema: Any, value: Any) -> None:
@@ -236,6 +237,7 @@ def loop_seconds() -> float:
     return thread_time() - begin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_ours", [True, False], ids=["registered", "in a request"])
 def test_no_keyword_takes_more_work_than_one_answer_may(is_ours: bool) -> None:
     slow = {}
