@@ -104,7 +104,8 @@ def test_c17_a_call_that_was_begun_and_cannot_be_repeated_is_not_repeated(
     fleet: Fleet, runner: str
 ) -> None:
     name = f"pay-{runner}"
-    runs = fleet.submit((plan("unkeyed", name, after=2), runner))
+    # Long enough to be killed in: nothing waits for its end.
+    runs = fleet.submit((plan("unkeyed", name, after=20), runner))
     soon(lambda: bool(fleet.noted("effects", name)))
     for pid in fleet.children("worker"):
         os.kill(pid, signal.SIGKILL)
@@ -116,7 +117,7 @@ def test_c17_a_call_that_was_begun_and_cannot_be_repeated_is_not_repeated(
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_c17_a_call_that_can_be_repeated_gets_the_same_key(fleet: Fleet, runner: str) -> None:
     name = f"keyed-{runner}"
-    runs = fleet.submit((plan("keyed", name, after=2), runner))
+    runs = fleet.submit((plan("keyed", name, after=5), runner))
     soon(lambda: bool(fleet.noted("effects", name)))
     for pid in fleet.children("worker"):
         os.kill(pid, signal.SIGKILL)
