@@ -64,7 +64,8 @@ def _empty_event_tables(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def _no_kept_threads(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let the threads of the runners go before the database does: their connections hold it."""
-    if any(item.get_closest_marker("django_db") for item in request.session.items):
+    has_database = any(item.get_closest_marker("django_db") for item in request.session.items)
+    if has_database:
         request.getfixturevalue("django_db_setup")
     yield
     # Loaded here: the tests of pure packages need none of it.
@@ -73,3 +74,7 @@ def _no_kept_threads(request: pytest.FixtureRequest) -> Iterator[None]:
         import_string("plans.runs.worker_threads.writers"),
     ):
         pool.end()
+    if has_database:
+        # Work that was stopped by its deadline has replaced the one that Django closes itself.
+        with request.getfixturevalue("django_db_blocker").unblock():
+            connection.close()
