@@ -29,7 +29,7 @@ class LocalProgram:
     command: list[str]
     env: Mapping[str, str]
     ready: Callable[[], bool] = lambda: True
-    # Since it last made progress; see Progress.
+    # Since it last made progress; see StartProgress.
     ready_within_seconds: float = 60
     # Each signal and the seconds to wait after it; finally SIGKILL.
     stop: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 5),)

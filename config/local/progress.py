@@ -9,7 +9,7 @@ from pathlib import Path
 PARENT, TIMES = 1, slice(11, 15)
 
 
-class Progress:
+class StartProgress:
     """Notices when something neither reaches a new state nor computes.
 
     Computing is using at least `share` of a processor during `seconds`. `measure_cpu` returns

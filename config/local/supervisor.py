@@ -15,7 +15,7 @@ from config.local.folder import Folder
 from config.local.guard import handle_stop_signals
 from config.local.parts import LocalProgram
 from config.local.postgres import PostgresError
-from config.local.progress import Progress, cpu_seconds_below
+from config.local.progress import StartProgress, cpu_seconds_below
 
 TICK_SECONDS = 0.1
 WATCH_SECONDS = 0.5
@@ -141,12 +141,12 @@ class Supervisor:
         if part.once:
             self.running.remove(running)
 
-    def watch_progress(self, seconds: float, share: float) -> Progress:
+    def watch_progress(self, seconds: float, share: float) -> StartProgress:
         """Return a watch over the parts that run; `share` of a processor is progress."""
         roots = [running.process.pid for running in self.running]
-        return Progress(seconds, share, lambda: cpu_seconds_below(roots), time.monotonic())
+        return StartProgress(seconds, share, lambda: cpu_seconds_below(roots), time.monotonic())
 
-    def is_stuck(self, progress: Progress, state: object, describe: Callable[[], str]) -> bool:
+    def is_stuck(self, progress: StartProgress, state: object, describe: Callable[[], str]) -> bool:
         """Wait a moment; return whether there was no progress for too long.
 
         Prints what `describe` returns from time to time. Raises StopRequestedError.

@@ -55,7 +55,7 @@ from diagnostics.ingest.time_marks import sentences_of
 from diagnostics.ingest.unchecked import UncheckedAnswers, UncheckedCounts, count_unchecked, rows_of
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
-from diagnostics.store.deadlines import try_work
+from diagnostics.store.deadlines import try_each_project
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors, event_name, split_name
 
 CHUNK = 1000
@@ -244,11 +244,7 @@ def settle_verdicts() -> int:
     forget_old_calls()
     SpanVerdict.objects.filter(received_at__lt=now - KEEP_TAKEN, content=TAKEN).delete()
     old = SpanVerdict.objects.filter(received_at__lt=now - PATIENCE).exclude(content=TAKEN)
-    projects = list(old.order_by("project").values_list("project", flat=True).distinct())
-    return sum(
-        try_work("verdicts", project_id, partial(_settle_old, old, project_id), SETTLE_SECONDS)
-        for project_id in projects
-    )
+    return try_each_project("verdicts", old, _settle_old, SETTLE_SECONDS)
 
 
 @transaction.atomic

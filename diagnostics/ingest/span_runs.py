@@ -10,7 +10,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
@@ -32,7 +31,7 @@ from diagnostics.ingest.otlp.telemetry import Span
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.aggregation import fold
-from diagnostics.store.deadlines import try_work
+from diagnostics.store.deadlines import try_each_project
 from diagnostics.store.forgetting import OF_IDS, forget_batch
 from diagnostics.store.models import Event
 from diagnostics.store.retention import delete_before
@@ -159,11 +158,7 @@ def settle_runs() -> int:
     due = AgentRun.objects.filter(settles_at__lte=clock.now())
     # A wrong end is removed from its failure group, which must exist by then.
     fold()
-    projects = list(due.order_by("project").values_list("project", flat=True).distinct())
-    return sum(
-        try_work("runs", project_id, partial(_settle_due, due, project_id), SETTLE_SECONDS)
-        for project_id in projects
-    )
+    return try_each_project("runs", due, _settle_due, SETTLE_SECONDS)
 
 
 @transaction.atomic

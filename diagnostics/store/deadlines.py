@@ -4,10 +4,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
+from typing import Any
 
 import structlog
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+from django.db.models import QuerySet
 from psycopg import Error
 from psycopg.pq import TransactionStatus
 
@@ -77,6 +80,14 @@ def try_work(name: str, project_id: int, work: Callable[[], int], seconds: float
     except Exception:
         logger.exception("work_failed", project=project_id, part=name)
     return 0
+
+
+def try_each_project(
+    name: str, rows: QuerySet[Any], work: Callable[[QuerySet[Any], int], int], seconds: float
+) -> int:
+    """Do a piece of work for each project that has such rows; return how much was done."""
+    projects = list(rows.order_by("project").values_list("project", flat=True).distinct())
+    return sum(try_work(name, one, partial(work, rows, one), seconds) for one in projects)
 
 
 def _status() -> TransactionStatus:

@@ -152,7 +152,7 @@ class Company(NamedTuple):
 UNKNOWN = Company()
 
 
-class Stretch(NamedTuple):
+class CountedStretch(NamedTuple):
     """Calls and failures of some seconds."""
 
     at: float
@@ -165,7 +165,7 @@ class Stretch(NamedTuple):
         """When it ended."""
         return self.at + self.seconds
 
-    def plus(self, calls: int, failed: int) -> "Stretch":
+    def plus(self, calls: int, failed: int) -> "CountedStretch":
         """Return it with more calls."""
         return self._replace(calls=self.calls + calls, failed=self.failed + failed)
 
@@ -391,7 +391,7 @@ class ChangeDetector:
         self._hour = HourCounts()
         self._sums = [NOTHING] * COMPONENTS
         self._latest = 0.0, 0.0
-        self._stretches: list[Stretch] = []
+        self._stretches: list[CountedStretch] = []
         self._began, self._told = 0.0, 0
         self._bad = self._before = 0.0, 0.0
         self._calm = 0.0
@@ -407,7 +407,7 @@ class ChangeDetector:
         if usual is None or at // HOUR > usual.hour:
             usual = self._open(at)
         self._told += calls
-        _put(self._stretches, Stretch(at, seconds, calls, failed))
+        _put(self._stretches, CountedStretch(at, seconds, calls, failed))
         if self.fire is not None:
             return self._doubt(at, calls, failed, self.fire, usual)
         quarters = self._hour.quarter_plus(at, calls, failed)
@@ -581,7 +581,7 @@ class ChangeDetector:
         detector._hour = HourCounts(*state["hour"])
         detector._sums = list(state["sums"])
         detector._latest = tuple(state["latest"])
-        detector._stretches = [Stretch(*one) for one in state["stretches"]]
+        detector._stretches = [CountedStretch(*one) for one in state["stretches"]]
         detector._began, detector._told = state["began"], state["told"]
         detector._bad, detector._before = tuple(state["bad"]), tuple(state["before"])
         detector._calm, detector.is_usual = state["calm"], state["is_usual"]
@@ -591,7 +591,7 @@ class ChangeDetector:
         return detector
 
 
-def _sum(stretches: Iterable[Stretch]) -> tuple[float, float]:
+def _sum(stretches: Iterable[CountedStretch]) -> tuple[float, float]:
     """Return failures and calls."""
     failed = calls = 0.0
     for one in stretches:
@@ -624,7 +624,7 @@ def _log_sum(logs: Sequence[float]) -> float:
     return best + log(sum([exp(one - best) for one in logs]))
 
 
-def _put(stretches: list[Stretch], new: Stretch) -> None:
+def _put(stretches: list[CountedStretch], new: CountedStretch) -> None:
     """Add a stretch, or to one; when there are too many, two old neighbours become one."""
     place = bisect_right(stretches, new.at, key=_begin) if stretches else 0
     known = stretches[place - 1] if place else None
@@ -638,17 +638,17 @@ def _put(stretches: list[Stretch], new: Stretch) -> None:
         stretches[:half] = [_join(old[place : place + 2]) for place in range(0, len(old), 2)]
 
 
-def _begin(one: Stretch) -> float:
+def _begin(one: CountedStretch) -> float:
     return one.at
 
 
-def _join(stretches: Sequence[Stretch]) -> Stretch:
+def _join(stretches: Sequence[CountedStretch]) -> CountedStretch:
     failed, calls = _sum(stretches)
     begin, end = stretches[0].at, stretches[-1].end
-    return Stretch(begin, end - begin, int(calls), int(failed))
+    return CountedStretch(begin, end - begin, int(calls), int(failed))
 
 
-def find_onset(stretches: Sequence[Stretch], usual: float, share: float = 1.0) -> Onset:
+def find_onset(stretches: Sequence[CountedStretch], usual: float, share: float = 1.0) -> Onset:
     """Return since when more than usual fails, and the interval that holds it at 95 %.
 
     Before anything is counted all moments since the first stretch are as likely; a change
@@ -669,7 +669,7 @@ def find_onset(stretches: Sequence[Stretch], usual: float, share: float = 1.0) -
 
 
 def _logs_since(
-    stretches: Sequence[Stretch], usual: float, factor: float, share: float
+    stretches: Sequence[CountedStretch], usual: float, factor: float, share: float
 ) -> list[float]:
     """Return how much likelier everything from each stretch on is at odds times a factor."""
     odds = usual / (1 - usual) * factor

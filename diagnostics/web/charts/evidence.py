@@ -28,7 +28,7 @@ class EvidenceStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceStrip:
     """A strip of 1000 by 48 units below a chart, and the same as rows and words."""
 
     line: str
@@ -41,7 +41,7 @@ class Evidence:
     height: int = HEIGHT
 
 
-def draw_evidence(chart: SeriesChart) -> Evidence | None:
+def draw_evidence(chart: SeriesChart) -> EvidenceStrip | None:
     """Lay out the strip of a chart; None where nothing is known of what is usual."""
     if chart.baseline is None or not chart.slots:
         return None
@@ -51,7 +51,7 @@ def draw_evidence(chart: SeriesChart) -> Evidence | None:
     steps = [
         EvidenceStep(chart.since + place * chart.width, level) for place, level in enumerate(levels)
     ]
-    return Evidence(
+    return EvidenceStrip(
         line=_line(levels),
         alarm_y=AXIS.position(1.0),
         onset_x=None if onset is None else round(first / len(levels) * WIDTH, 1),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.local.progress import Progress
+from config.local.progress import StartProgress
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ def test_progress_is_a_new_state_or_computing(
     cpu_seconds: list[float], states: list[int], is_over: bool
 ) -> None:
     used = iter(cpu_seconds)
-    progress = Progress(10, 0.1, lambda: next(used), 0)
+    progress = StartProgress(10, 0.1, lambda: next(used), 0)
     over = [progress.is_over(11 * n, state) for n, state in enumerate(states)]
     assert any(over) == is_over
