@@ -38,6 +38,7 @@ def step_of(folder: Path, suite: str, minutes: float = 2) -> Step:
     return Step("it", minutes, [sys.executable, "-m", "pytest", *OPTIONS, str(path)])
 
 
+@pytest.mark.slow
 def test_a_failed_test_runs_again_and_is_counted_by_its_last_result(tmp_path: Path) -> None:
     (result,) = run_all(tmp_path, [step_of(tmp_path, SUITE)], [])
     assert [name.rpartition("::")[2] for name in result.flaky] == ["test_flaky"]
@@ -46,6 +47,7 @@ def test_a_failed_test_runs_again_and_is_counted_by_its_last_result(tmp_path: Pa
     assert closing_line([result]) == "2 passed, 1 failed, 1 skipped"
 
 
+@pytest.mark.slow
 def test_a_flaky_test_alone_does_not_fail_the_run(tmp_path: Path) -> None:
     suite = SUITE.replace("assert False", "...")
     (result,) = run_all(tmp_path, [], [step_of(tmp_path, suite)])
@@ -53,6 +55,7 @@ def test_a_flaky_test_alone_does_not_fail_the_run(tmp_path: Path) -> None:
     assert closing_line([result]) == "3 passed, 0 failed, 1 skipped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "suite", ["import nowhere", "def test_hangs(): __import__('time').sleep(60)"]
 )

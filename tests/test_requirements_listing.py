@@ -100,6 +100,7 @@ def test_listing_shows_each_row_with_its_tests_and_counts_the_others() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_command_lists_all_rows_or_only_the_missing_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

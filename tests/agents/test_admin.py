@@ -37,6 +37,7 @@ def project() -> Project:
     return Project.objects.create(slug="p", name="P")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "model"),
     [*WORK, ("agents/provider", Provider), ("agents/languagemodel", LanguageModel)],

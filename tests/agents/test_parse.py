@@ -131,6 +131,7 @@ def test_the_corpus_gets_the_same_verdicts() -> None:
             )
 
 
+@pytest.mark.slow
 def test_s1_11_the_command_needs_neither_provider_nor_database() -> None:
     environment = {
         name: value

@@ -5,6 +5,8 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
+import pytest
+
 from bench.call import Contender, start, start_server, table
 from bench.call_server import PLAN, answer_to
 from failsoft.retry.answers import PlannerSchema, Understood, interpret
@@ -38,6 +40,7 @@ def test_the_table_sets_medians_against_the_floor() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_contender_makes_real_calls_over_loopback() -> None:
     with ExitStack() as stack:
         url = start_server(stack)

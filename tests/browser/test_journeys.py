@@ -20,6 +20,7 @@ PLAN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 def test_sign_in_read_the_verdict_submit_a_goal_and_watch_it_end(
     incident: Project, planner: Planner, open_reader: Open

@@ -42,6 +42,7 @@ def test_a_database_that_does_not_answer_is_told_in_one_line() -> None:
     assert "Connection refused" in line
 
 
+@pytest.mark.slow
 def test_a_command_reads_the_environment_file(tmp_path: Path) -> None:
     file = tmp_path / "failsoft.env"
     file.write_text("FAILSOFT_MAX_ATTEMPTS=4\n", encoding="utf-8")

@@ -43,6 +43,7 @@ def sign_in(client: Client, password: str = PASSWORD, name: str = "ada") -> Any:
     return client.post(LOGIN, {"login": name, "password": password})
 
 
+@pytest.mark.slow
 def test_s22_100_bad_sign_ins_lock_the_name_within_10(ada: Any) -> None:
     tried = []
     for number in range(100):
@@ -91,6 +92,7 @@ def test_s22_a_name_that_nobody_has_is_locked_alike(ada: Any) -> None:
     assert ["Too many" in page.content.decode() for page in tried] == [False] * 8 + [True] * 2
 
 
+@pytest.mark.slow
 def test_a_person_who_signs_in_is_not_locked_by_their_own_tries(ada: Any) -> None:
     for at in range(30):
         assert sign_in(Client(), PASSWORD, NAMES[at % len(NAMES)]).status_code == 302

@@ -81,6 +81,7 @@ def test_c5_an_empty_queue_hides_no_full_one_beside_it(broker_url: str) -> None:
         channel.queue_purge("stall-full")
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_away_is_no_stall() -> None:
     app = Celery("away", broker="redis+socket:///nonexistent/broker")
     app.conf.broker_connection_timeout = 1

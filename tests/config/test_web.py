@@ -91,6 +91,7 @@ def web() -> Iterator[Web]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_sixty_half_sent_posts_stop_neither_health_nor_ingestion(web: Web) -> None:
     project = Project.objects.create(slug="p", name="P")
@@ -106,6 +107,7 @@ def test_sixty_half_sent_posts_stop_neither_health_nor_ingestion(web: Web) -> No
     assert Event.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_body_that_never_ends_is_refused_after_its_deadline(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_body_that_never_ends_is_refused_after_its_deadline(
     assert b"slow_body" in body["body"]
 
 
+@pytest.mark.slow
 def test_a_body_that_drips_below_the_least_rate_is_refused(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +149,7 @@ def test_of_a_body_over_the_bound_a_view_gets_one_byte_more_than_it_takes(
     assert body["body"] == str(web_module.LARGEST_BODY_BYTES + 3).encode()
 
 
+@pytest.mark.slow
 def test_bodies_together_stay_within_their_memory(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +214,7 @@ def test_a_reader_who_has_left_costs_no_more_rows() -> None:
     assert asyncio.run(stream(take, hang)) == 64
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_export_of_a_real_server_is_whole(web: Web) -> None:
     project = Project.objects.create(slug="p", name="P")

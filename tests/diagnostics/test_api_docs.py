@@ -7,6 +7,7 @@ from drf_spectacular.validation import validate_schema
 from diagnostics.rest.docs import list_operations, read_document
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_and_names_our_operations(capsys: pytest.CaptureFixture[str]) -> None:
     read_document.cache_clear()
     document = read_document()

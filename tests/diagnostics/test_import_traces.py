@@ -483,6 +483,7 @@ def test_a_past_raises_no_alarm_and_sends_no_mail(
     assert not mail.outbox
 
 
+@pytest.mark.slow
 def test_a_trouble_that_begins_after_an_import_is_raised(project: Project, write: Write) -> None:
     good = [
         line(*(call(hours_ago(hour - 0.2 * n)) for n in range(3))) for hour in range(14 * 24, 1, -1)

@@ -97,6 +97,7 @@ def assert_open(web: Web, key: str) -> None:
     assert web.ask("GET", "/healthz", None, {})[0] == 200
 
 
+@pytest.mark.slow
 def test_bodies_without_a_key_stop_nobody(web: Web) -> None:
     key = key_of("paying")
     with holding(web, repeat(head())) as answers:
@@ -105,6 +106,7 @@ def test_bodies_without_a_key_stop_nobody(web: Web) -> None:
     assert StoredEvent.objects.count() == POSTS
 
 
+@pytest.mark.slow
 def test_bodies_of_one_projects_keys_stop_no_other_project(web: Web) -> None:
     key = key_of("paying")
     heads = [head(key=key_of("holding")) for _ in HELD]
@@ -113,12 +115,14 @@ def test_bodies_of_one_projects_keys_stop_no_other_project(web: Web) -> None:
     assert set(statuses(answers)) == {503}
 
 
+@pytest.mark.slow
 def test_bodies_of_one_key_stop_no_other_key_of_the_project(web: Web) -> None:
     key, holding_key = key_of("paying"), key_of("paying")
     with holding(web, repeat(head(key=holding_key))):
         assert_open(web, key)
 
 
+@pytest.mark.slow
 def test_bodies_of_forms_stop_neither_telemetry_nor_sign_in(web: Web) -> None:
     key = key_of("paying")
     with holding(web, repeat(head("/accounts/login/"))) as answers:
@@ -146,6 +150,7 @@ def posting_bombs(web: Web, key: str) -> Iterator[list[int]]:
             job.result()
 
 
+@pytest.mark.slow
 def test_held_bodies_and_dear_answers_stop_no_paying_sender(web: Web) -> None:
     key, other = key_of("paying"), key_of("attacking")
     heads = [*[head()] * 9, *[head(key=other)] * 8]
@@ -178,6 +183,7 @@ def test_a_refused_sender_of_a_whole_body_reads_why(web: Web) -> None:
     assert (code, json.loads(answer)["code"]) == (401, "authentication_failed")
 
 
+@pytest.mark.slow
 def test_a_key_that_is_revoked_before_its_body_ends_stores_nothing(web: Web) -> None:
     key = key_of("leaving")
     body = json.dumps([wire_event()]).encode()

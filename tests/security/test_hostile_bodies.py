@@ -109,6 +109,7 @@ def big_batch(count: int) -> bytes:
     return json.dumps([wire_event(raw_output_preview=filler) for _ in range(count)]).encode()
 
 
+@pytest.mark.slow
 def test_a_thousand_events_of_two_kilobytes_are_taken_plain_and_packed(web: Web, key: str) -> None:
     told = {"Authorization": f"Bearer {key}", "Content-Type": JSON_TYPE}
     body = big_batch(1000)
@@ -121,6 +122,7 @@ def test_a_thousand_events_of_two_kilobytes_are_taken_plain_and_packed(web: Web,
     assert Event.objects.count() == 2000
 
 
+@pytest.mark.slow
 def test_fifty_identical_posts_at_once_store_one_row(web: Web, key: str) -> None:
     body = json.dumps([wire_event()]).encode()
     told = {"Authorization": f"Bearer {key}", "Content-Type": JSON_TYPE}
@@ -134,6 +136,7 @@ def test_fifty_identical_posts_at_once_store_one_row(web: Web, key: str) -> None
     assert (Event.objects.count(), EventIdentity.objects.count()) == (1, 1)
 
 
+@pytest.mark.slow
 def test_bodies_in_chunks_are_read_or_refused(web: Web, key: str) -> None:
     head = (
         f"POST {URL} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
@@ -150,6 +153,7 @@ def test_bodies_in_chunks_are_read_or_refused(web: Web, key: str) -> None:
     assert web.ask("GET", "/healthz", None, {})[0] == 200
 
 
+@pytest.mark.slow
 def test_slow_senders_do_not_keep_others_from_the_door(web: Web, key: str) -> None:
     told = {"Authorization": f"Bearer {key}", "Content-Type": JSON_TYPE}
     slow = (

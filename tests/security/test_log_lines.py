@@ -53,6 +53,7 @@ def write_request(
     return head.encode("latin-1", "replace") + body
 
 
+@pytest.mark.slow
 def test_no_request_forges_a_line_of_the_log(tmp_path: Path) -> None:
     key = issue_key(Project.objects.create(slug="p", name="P"), "k", [Scope.ADMIN]).text
     log = tmp_path / "web.log"

@@ -135,6 +135,7 @@ def orm_writes(tree: ast.AST) -> Iterator[str]:
             yield f"{sorted(names & EVENT_MODELS)}.{node.func.attr}"
 
 
+@pytest.mark.slow
 def test_s0_45_no_module_writes_events_through_the_models() -> None:
     found = {
         name: list(orm_writes(ast.parse(text))) for name, text in sources() if name.endswith(".py")

@@ -262,6 +262,7 @@ def test_unknown_and_foreign_are_the_same_404(sides: Sides) -> None:
     assert len({answer.content for answer in told}) == 1
 
 
+@pytest.mark.slow
 def test_a_person_cannot_choose_a_project_that_is_not_theirs(sides: Sides) -> None:
     client = Client()
     client.force_login(sides.user)

@@ -126,6 +126,7 @@ def test_the_dump_has_a_row_in_every_table(upgraded: Upgraded) -> None:
     assert [table for table, rows in before.items() if not rows] == []
 
 
+@pytest.mark.slow
 def test_an_upgrade_loses_no_row(upgraded: Upgraded) -> None:
     name, before = upgraded
     after = counts(name)
@@ -134,6 +135,7 @@ def test_an_upgrade_loses_no_row(upgraded: Upgraded) -> None:
     }
 
 
+@pytest.mark.slow
 def test_an_upgraded_database_has_the_tables_of_a_new_one(upgraded: Upgraded) -> None:
     assert schema(upgraded[0]) == schema(str(connection.settings_dict["NAME"]))
 

@@ -96,6 +96,7 @@ def test_s1_33_with_policy_deny_the_next_run_makes_no_call(
     assert (goal.status, goal.attempts.count()) == ("queued", 0)
 
 
+@pytest.mark.slow
 def test_s1_33_a_ladder_that_repairs_is_healthy(planner: Planner) -> None:
     planner.will_say(*["no plan", PLAN] * 12)
     records = run_many(planner, 12)
@@ -296,6 +297,7 @@ def test_s1_81_circuit_open_is_no_parse_failure_and_the_person_is_told_the_usual
     assert retries in api.metrics()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "after_opening"), [("single_attempt", 1), ("deny", 0)])
 @pytest.mark.parametrize("max_attempts", [1, 2, 5])
 def test_s28_calls_are_bounded_by_max_attempts_times_the_runs_until_open(

@@ -139,6 +139,7 @@ def test_project_without_a_model_says_so(read: Read) -> None:
     assert "No model is enabled in this project" in read("/goals/new/")
 
 
+@pytest.mark.slow
 def test_waiting_goal_shows_its_question_and_goes_on_with_the_answer(
     planner: Planner, client: Client, read: Read
 ) -> None:

@@ -98,12 +98,14 @@ def test_a_value_that_a_field_cannot_have_gives_an_empty_result(
     assert "data-row" not in html
 
 
+@pytest.mark.slow
 def test_a_marked_chip_leads_to_the_failures_that_it_narrows(reader: User, client: Client) -> None:
     html = client.get("/models/", {"kind": "refusal", "model": "m"}).content.decode()
     assert html.count(MARK) == 1
     assert 'href="/failures/?model=m&amp;kind=refusal"' in html
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_none_is_told_which_there_are(reader: User, client: Client) -> None:
     html = client.get("/failures/", {"q": 'kind:"cut off"'}).content.decode()
     assert "No kind is called cut off; kinds are not_json" in html
@@ -116,6 +118,7 @@ def shared_links(html: str) -> list[str]:
     return [unescape(address) for address in re.findall(r'href="([^"]*)"', menu)]
 
 
+@pytest.mark.slow
 def test_share_is_limited_to_the_model_of_the_page(
     reader: User, project: Project, client: Client
 ) -> None:

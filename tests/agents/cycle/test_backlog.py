@@ -95,6 +95,7 @@ def test_waiting_goals_get_one_message_each_however_long_they_wait(
     assert Goal.objects.filter(status="completed").count() == 40
 
 
+@pytest.mark.slow
 def test_runs_and_steps_of_a_backlog_wait_for_their_own_message(
     project: Project, broker: Broker
 ) -> None:

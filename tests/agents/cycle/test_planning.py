@@ -143,6 +143,7 @@ def test_a_budget_counts_over_all_cycles(planner: Planner) -> None:
     assert events_named(record, "degraded")[0]["reason"] == "budget_exhausted"
 
 
+@pytest.mark.slow
 def test_transport_retries_are_counted_beside_the_attempts(planner: Planner) -> None:
     record = planner.run({"error": "provider_error"}, {"error": "rate_limited"}, CALL_ECHO, FINISH)
 

@@ -208,6 +208,7 @@ def test_s1_65_every_attempt_is_found_by_the_correlation_id(planner: Planner) ->
     assert record["correlation_id"] == "case-7"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["provider_error", "rate_limited", "timeout"])
 def test_s1_69_a_fault_of_the_network_is_not_counted_as_a_parse_failure(
     planner: Planner, error: str

@@ -71,6 +71,7 @@ def call(*arguments: str) -> str:
     return output.getvalue().strip()
 
 
+@pytest.mark.slow
 def test_loading_writes_events_goals_and_models(project: Project) -> None:
     counted = load_some(project, NOW)
     stored = counts()
@@ -81,6 +82,7 @@ def test_loading_writes_events_goals_and_models(project: Project) -> None:
     assert NOW - timedelta(days=14) <= first < NOW - timedelta(days=13)
 
 
+@pytest.mark.slow
 def test_loading_twice_adds_nothing(project: Project) -> None:
     load_some(project, NOW)
     before = counts()
@@ -89,6 +91,7 @@ def test_loading_twice_adds_nothing(project: Project) -> None:
     assert counts() == before
 
 
+@pytest.mark.slow
 def test_an_interrupted_load_is_taken_up_where_it_began(project: Project) -> None:
     complete = load_some(project, NOW)
     before = counts()
@@ -104,6 +107,7 @@ def test_an_interrupted_load_is_taken_up_where_it_began(project: Project) -> Non
     assert counts() == before
 
 
+@pytest.mark.slow
 def test_removal_takes_what_was_loaded_and_nothing_else(project: Project) -> None:
     mine = make_event(source="demo-support-bot", occurred_at=NOW.isoformat())
     record(project.pk, [mine])
@@ -250,6 +254,7 @@ def test_only_what_the_story_tells_of_is_an_incident(project: Project) -> None:
     assert [row.state for row in _incidents(project)].count("open") == 1
 
 
+@pytest.mark.slow
 def test_every_run_of_the_demo_has_a_cost_and_made_up_prices_say_so(project: Project) -> None:
     shift_clock(NOW)
     load_some(project, NOW)
@@ -263,6 +268,7 @@ def test_every_run_of_the_demo_has_a_cost_and_made_up_prices_say_so(project: Pro
     assert not made_up.exists()
 
 
+@pytest.mark.slow
 def test_a_price_of_ones_own_is_kept_beside_the_demo(project: Project) -> None:
     own = Price.objects.create(
         project=project,
@@ -283,6 +289,7 @@ def _incidents(project: Project) -> QuerySet[Incident]:
     return Incident.objects.filter(project=project).prefetch_related("slices")
 
 
+@pytest.mark.slow
 def test_command_says_in_one_line_what_it_did(project: Project) -> None:
     assert call("--now", NOW.isoformat(), "--volume", "0.04").startswith("Demo data loaded: ")
     assert call() == "Demo data is already loaded."

@@ -52,6 +52,7 @@ def test_story_fills_a_fortnight_and_stays_small(events: list[PostedEvent], now:
     assert max(item.occurred_at for item in events) <= now
 
 
+@pytest.mark.slow
 def test_six_models_do_both_nodes_and_that_of_an_outside_agent_plans(
     events: list[PostedEvent],
 ) -> None:

@@ -49,6 +49,7 @@ def test_a_goal_alone_is_a_workflow() -> None:
     assert (workflow.request.plan, workflow.request.max_iterations) == (None, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -210,6 +210,7 @@ def test_a_stream_that_breaks_off_is_a_failed_call_or_an_answer_that_was_cut(
     assert all(row["latency_ms"] < 3_000 for row in record["attempts"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "turns",
     [
@@ -244,6 +245,7 @@ def test_s1_3_and_s1_86_a_scripted_provider_is_given_the_same_prompts_too(planne
         assert wire.prompts == scripted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_s1_69_and_s1_88_a_fault_of_the_wire_is_neither_an_attempt_nor_feedback(
     planner: Planner, adapter: str
@@ -256,6 +258,7 @@ def test_s1_69_and_s1_88_a_fault_of_the_wire_is_neither_an_attempt_nor_feedback(
     assert events_named(record, "parse_invalid") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_s1_76_an_attempt_that_hangs_ends_in_its_time(planner: Planner, adapter: str) -> None:
     with Wire(adapter, [Hang(), Hang()]) as wire:

@@ -160,6 +160,7 @@ def test_openai_asks_and_reads(wire: Wire) -> None:
     }
 
 
+@pytest.mark.slow
 def test_anthropic_asks_and_reads(wire: Wire) -> None:
     wire.body = anthropic_says(text_block("hi"))
 

@@ -32,6 +32,7 @@ def purge(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_one_reference_goes_and_the_others_stay(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +66,7 @@ def test_everything_is_not_deleted_without_a_terminal_or_yes(
     assert Goal.objects.count() == goals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "is_gone"), [("p\n", True), ("P\n", False)])
 def test_at_a_terminal_the_slug_is_typed(
     project: Project,

@@ -33,6 +33,7 @@ print("code", guarded(supervise), flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "code"),
     [

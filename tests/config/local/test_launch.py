@@ -59,6 +59,7 @@ def test_the_folder_follows_when_the_way_changes(tmp_path: Path) -> None:
         assert (tmp_path / "inner").stat().st_uid == expected[way]
 
 
+@pytest.mark.slow
 @as_root
 @pytest.mark.parametrize("way", [None, "namespace", "identity"])
 def test_a_program_ends_with_its_starter(tmp_path: Path, way: str | None) -> None:

@@ -86,6 +86,7 @@ def test_a_part_that_is_never_ready_is_given_up(supervisor: Supervisor) -> None:
         supervisor.start_together([part])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
@@ -128,6 +129,7 @@ def test_a_step_that_fails_breaks_the_start(supervisor: Supervisor) -> None:
         supervisor.start_together([part])
 
 
+@pytest.mark.slow
 def test_a_dead_part_starts_again_later_and_later(supervisor: Supervisor) -> None:
     supervisor.start_together([make_part("worker", WAIT)])
     (worker,) = supervisor.running

@@ -111,6 +111,7 @@ def test_what_only_the_product_writes_is_read_only(admin: Client) -> None:
             assert admin.get(f"/admin/{label}/add/").status_code == 403, label
 
 
+@pytest.mark.slow
 def test_every_list_opens_and_shows_no_secret(admin: Client) -> None:
     load(Project.objects.create(slug="p", name="P"), clock.now(), volume=0.001)
     for model in our_models():
@@ -134,6 +135,7 @@ def test_members_who_are_no_staff_are_kept_out() -> None:
     assert client.get("/admin/login/").status_code == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", Membership.Role.values)
 def test_no_role_of_a_project_opens_a_page_of_the_administration(role: str) -> None:
     project = Project.objects.create(slug="p", name="P")

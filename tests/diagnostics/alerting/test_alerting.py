@@ -240,6 +240,7 @@ def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
     assert [rows[model].state for model in ("m-1", "m-2")] == ["firing", "ok"]
 
 
+@pytest.mark.slow
 def test_an_alarm_that_was_taken_over_ends_when_the_calls_are_well(
     project: Project, now: datetime
 ) -> None:
@@ -257,6 +258,7 @@ def test_an_alarm_that_was_taken_over_ends_when_the_calls_are_well(
     assert row.state == "ok"
 
 
+@pytest.mark.slow
 def test_two_models_that_fail_together_are_one_incident(project: Project, now: datetime) -> None:
     begin = now - timedelta(hours=3)
     for model in ("m-1", "m-2", "m-3"):

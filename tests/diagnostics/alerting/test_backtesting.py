@@ -145,6 +145,7 @@ def test_the_past_is_filled_in_once_and_can_be_taken_out(
     assert not Incident.objects.exists()
 
 
+@pytest.mark.slow
 def test_what_goes_on_at_the_end_of_the_past_is_taken_over(project: Project, now: datetime) -> None:
     begin = now - timedelta(days=4)
     count_calls(project, begin, [0.03] * 90, 60, "m-1", HOUR)

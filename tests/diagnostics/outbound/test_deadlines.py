@@ -19,6 +19,7 @@ from tests.sinks import dripping_sink
 WIDE_SECONDS = 12.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "start",
     [
@@ -64,6 +65,7 @@ def test_s17_a_name_server_that_is_silent_ends_at_the_same_deadline(
     silent.set()
 
 
+@pytest.mark.slow
 def test_s17_http_get_ends_at_its_deadline_and_leaves_no_thread_behind(settings: Any) -> None:
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = True
     before = threading.active_count()
@@ -75,6 +77,7 @@ def test_s17_http_get_ends_at_its_deadline_and_leaves_no_thread_behind(settings:
     assert threading.active_count() <= before + 1  # the sink's own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [b"", b"220-", b"220 ready\r\n250-"])
 @pytest.mark.parametrize("use_ssl", [False, True])
 def test_a_mail_server_that_drips_is_given_up(start: bytes, use_ssl: bool) -> None:

@@ -36,6 +36,7 @@ def count_in_queue(url: str) -> int:
         return int(channel.client.llen(QUEUE))
 
 
+@pytest.mark.slow
 def test_a_row_is_sent_when_the_broker_is_there_and_kept_when_it_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -54,6 +55,7 @@ def test_a_row_is_sent_when_the_broker_is_there_and_kept_when_it_is_not(
     assert waiting().count() == 1
 
 
+@pytest.mark.slow
 def test_a_broker_that_hangs_costs_one_caller_two_seconds_and_the_next_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -48,6 +48,7 @@ def judged(project: Project, now: datetime) -> Verdict:
     return verdict_of(project.pk, Selection(), now)
 
 
+@pytest.mark.slow
 def test_an_incident_is_told_with_its_cause_and_its_onset(project: Project) -> None:
     now = clock.now()
     incident = load(project, "model", now)
@@ -70,6 +71,7 @@ def test_an_incident_is_told_with_its_cause_and_its_onset(project: Project) -> N
     assert verdict.rate.share > (verdict.rate.baseline or 0)
 
 
+@pytest.mark.slow
 def test_a_filter_asks_about_less(project: Project) -> None:
     now = clock.now()
     incident = load(project, "model", now)
@@ -123,6 +125,7 @@ def test_an_onset_of_weeks_ago_is_told_to_the_hour(project: Project, span: str) 
     assert verdict.rate.total >= 12 * 6 * 20
 
 
+@pytest.mark.slow
 def test_an_onset_before_the_range_is_looked_for_there(project: Project) -> None:
     now = clock.now()
     shape = TrafficShape(30.0, 30.0, 0.6, 3, 2, 1, 1)

@@ -212,6 +212,7 @@ def test_a_status_that_fails_stops_no_alarm(
     assert ProjectTurn.objects.get().passed_over == [STATUSES]
 
 
+@pytest.mark.slow
 def test_a_project_whose_statuses_take_too_long_delays_no_alarm_of_another(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

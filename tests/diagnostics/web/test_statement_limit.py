@@ -90,6 +90,7 @@ def test_a_fragment_is_told_where_it_belongs(user: User) -> None:
     assert b"<!doctype" not in answer.content
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_impatient")
 def test_what_a_person_changes_is_not_cut_short(user: User) -> None:
     assert sleeps(asked(user, "post")).content == b"slept"

@@ -79,6 +79,7 @@ def told(case: Case) -> tuple[object, ...]:
     return case.decision, case.source, case.check_id_match, case.cause
 
 
+@pytest.mark.slow
 def test_s3_7_s3_33_s3_34_s3_47_every_door_decides_the_whole_case_list_alike(
     project: Project, replay: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

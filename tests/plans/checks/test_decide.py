@@ -81,6 +81,7 @@ def test_half_a_character_does_no_harm() -> None:
     assert answer["decision"] == "undecidable"
 
 
+@pytest.mark.slow
 def test_standard_output_holds_nothing_else() -> None:
     lines = b'{"id": 1, "output": "COMPLETE", "check_id": "c1"}\nnonsense\n'
     done = subprocess.run(

@@ -69,6 +69,7 @@ def test_the_third_start_is_the_last(run: Run) -> None:
     assert claim_run(run.id) is None
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_of_many_workers_at_once_one_gets_the_run(chain: dict[str, Any]) -> None:
     project = Project.objects.create(slug="race", name="Race")

@@ -61,6 +61,7 @@ def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", _RUNNERS)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in _CASES])
 def test_s2_47_a_stored_run_has_the_results_of_the_case_to_the_byte(

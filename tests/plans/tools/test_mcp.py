@@ -177,6 +177,7 @@ def test_the_key_of_a_call_goes_along_and_secrets_do_not(shop: None) -> None:
     assert output["text"] == f"{make('{word:20}', Random(8))[0]} []"
 
 
+@pytest.mark.slow
 def test_c17_an_effect_without_an_answer_is_an_unknown_outcome(
     shop: None, configure: Configure, tmp_path: Path
 ) -> None:
@@ -205,6 +206,7 @@ def test_x_6_a_cancelled_run_does_not_wait_for_its_server(shop: None) -> None:
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.slow
 def test_a_changed_schema_is_told_and_renewed(shop: None, configure: Configure) -> None:
     renewed = {**PROGRAM, "env": {**PROGRAM["env"], "SHOP_NEW": "1"}}
     configure(shop=renewed)
@@ -214,6 +216,7 @@ def test_a_changed_schema_is_told_and_renewed(shop: None, configure: Configure) 
     assert output["text"] == "3"
 
 
+@pytest.mark.slow
 def test_what_a_server_offers_no_more_is_forgotten(shop: None) -> None:
     server = McpServer.objects.get()
     McpTool.objects.create(
@@ -293,6 +296,7 @@ def httpserver_moved(tmp_path: Path) -> Iterator[str]:
         process.stdout.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "message"),
     [

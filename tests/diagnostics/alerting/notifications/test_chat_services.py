@@ -151,6 +151,7 @@ def test_every_service_is_tried_here() -> None:
     assert set(SAMPLES) == set(SERVICES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scheme",
     [pytest.param(one, marks=[] if one in DAILY else pytest.mark.nightly) for one in SAMPLES],
@@ -190,6 +191,7 @@ def test_a_recovery_resolves_the_alert_that_the_fire_has_triggered(
         assert (told["event_action"], told["dedup_key"]) == (action, ties["dedup"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", REBINDING)
 @pytest.mark.parametrize("scheme", ["json", "jsons", "matrix", "workflows"])
 def test_s17_a_name_that_leads_elsewhere_the_second_time_is_not_connected(
@@ -203,6 +205,7 @@ def test_s17_a_name_that_leads_elsewhere_the_second_time_is_not_connected(
     assert sink.heard == []
 
 
+@pytest.mark.slow
 def test_s17_a_service_that_drips_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -220,6 +223,7 @@ def test_s17_a_service_that_drips_is_given_up(
         assert time.monotonic() - started < 20
 
 
+@pytest.mark.slow
 def test_s17_a_forbidden_address_is_named_however_long_the_process_took_to_start(
     sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -280,6 +284,7 @@ def test_a_secret_that_is_no_address_is_not_repeated(
         assert secret[:8] not in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_the_sending_process_ends_by_itself_when_its_worker_was_killed(tmp_path: Path) -> None:
     name = "diagnostics.alerting.senders.chat_process"
     shorter = f"import {name} as program; program.LIFE_SECONDS = 2; program.main()"

@@ -307,6 +307,7 @@ def test_s17_apprise_speaks_to_no_private_address(project: Project, address: str
     assert why in at_rest(row).last_error
 
 
+@pytest.mark.slow
 def test_slow_receivers_of_one_project_do_not_hold_up_the_mail_of_another(
     project: Project, mailbox: Mailbox, settings: Settings
 ) -> None:

@@ -138,6 +138,7 @@ def test_a_series_that_several_rules_found_counts_once(project: Project, mailbox
     assert text.count("Rule:") == 13
 
 
+@pytest.mark.slow
 def test_a_digest_counts_the_alerts_that_it_does_not_list(
     project: Project, mailbox: Mailbox
 ) -> None:

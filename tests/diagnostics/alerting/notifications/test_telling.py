@@ -110,6 +110,7 @@ def test_what_quiet_hours_held_back_is_told_when_they_end(
     assert channel.notifications.filter(state="sent").count() == 1
 
 
+@pytest.mark.slow
 def test_beyond_ten_an_hour_the_rest_comes_in_one_digest(
     project: Project, hook: tuple[Hook, str]
 ) -> None:

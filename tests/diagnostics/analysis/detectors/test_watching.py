@@ -60,6 +60,7 @@ def test_a_series_that_always_fails_in_runs_of_three_stays_quiet() -> None:
     assert not replay(Detector.CHANGE, calls)
 
 
+@pytest.mark.slow
 def test_a_time_of_day_that_is_usually_worse_is_allowed_to_be() -> None:
     day = [(20 * HOUR, 0.02), (4 * HOUR, 0.10)]
     assert not [f for f in fires(*day * 21, rate=60, seed="rhythm") if f.at > 14 * DAY]
@@ -71,6 +72,7 @@ def test_a_known_baseline_holds_from_the_first_call_on() -> None:
     assert not replay(Detector.CHANGE, calls, baseline=0.30)
 
 
+@pytest.mark.slow
 def test_minutes_say_what_calls_say() -> None:
     calls = list(traffic("minutes", 600, (3 * DAY, 0.02), (HOUR, 0.30)))
     minutes: dict[int, list[int]] = {}
@@ -99,6 +101,7 @@ def test_an_outage_of_a_series_whose_failures_stick_together_is_seen(seed: str) 
     assert watch.fire or any(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 def test_more_blocks_of_failures_than_usual_are_seen_within_hours(seed: str) -> None:
     """Five at once, five times a day; then twelve times as often."""
@@ -158,6 +161,7 @@ def put_by(detector: ChangeDetector) -> ChangeDetector:
     return ChangeDetector.restore(state, Learned.read(learned))
 
 
+@pytest.mark.slow
 def test_a_detector_that_is_put_by_every_minute_says_what_one_in_memory_does() -> None:
     whole, kept, random = ChangeDetector(), ChangeDetector(), Random("put by")
     for minute in range(30 * 60):
