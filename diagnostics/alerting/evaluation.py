@@ -10,11 +10,9 @@ from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     LEAST_FAILED,
     LONG_WINDOWS,
-    PACES,
     Parameters,
     Window,
     judge_absence,
-    judge_budget,
     judge_count,
     judge_threshold,
     long_window,
@@ -48,22 +46,15 @@ def windows_of(detector: str, parameters: Parameters) -> tuple[int, ...]:
         return (int(parameters.seconds),)
     if detector == "threshold":
         return LONG_WINDOWS
-    if detector == "burn":
-        return tuple(
-            seconds for pace in PACES for seconds in (pace.short_seconds, pace.long_seconds)
-        )
     return ()
 
 
 def judge(
     detector: str, parameters: Parameters, window: Window, *, is_latency: bool = False
 ) -> DetectorEvaluation:
-    """Judge the windows of a slice by `threshold`, `count` or `burn`."""
+    """Judge the windows of a slice by `threshold` or `count`."""
     if detector == "count":
         return _count(parameters, window)
-    if detector == "burn":
-        burn = judge_budget(parameters.budget, window, parameters.factor)
-        return _evaluate(burn, burn.counts.share, burn.bound)
     limit = SLOW_SHARE if is_latency else parameters.limit
     long = long_window(window)
     # The short window confirms; with too few failures in the long one there is nothing to.

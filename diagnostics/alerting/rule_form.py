@@ -72,8 +72,6 @@ class RuleForm(ScopeForm):
     )
     count = _figure("Count (retry cost: US$)", "Empty: 3 degraded runs, 1 of anything else.")
     minutes = _figure("Window (min)")
-    budget = _figure("Error budget (%)", "The share of calls that may fail.")
-    factor = _figure("Burn rate (times the budget)", "How many times faster than allowed.")
     group_by = forms.MultipleChoiceField(
         label="Group by",
         required=False,
@@ -202,4 +200,4 @@ def _kept(signal: str, box: str, value: float) -> float:
 
 
 def _is_percent(signal: str, box: str) -> bool:
-    return box == "budget" or (box == "limit" and signal in RATIOS)
+    return box == "limit" and signal in RATIOS

@@ -14,13 +14,9 @@ from diagnostics.alerting.signals import RATIOS, Measured, Signal, measured, mea
 from diagnostics.alerting.states import Patience, Seconds
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
-    DEFAULT_BUDGET,
     DEFAULT_FAILED,
     DEFAULT_LIMIT,
-    HIGHEST_SHARE,
-    PACES,
     Parameters,
-    capped_factor,
 )
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.fields import SERIES_FIELDS, UNKNOWN
@@ -42,7 +38,7 @@ LONGEST_SILENCE = 30 * 86_400
 MONEY_UNITS = 1_000_000
 """Money is counted in millionths, so that counts stay whole numbers."""
 DETECTORS: Mapping[Signal, tuple[str, ...]] = {
-    signal: ("change", "threshold", "burn")
+    signal: ("change", "threshold")
     if signal in RATIOS
     else {Signal.LATENCY_P95: ("threshold",), Signal.SOURCE_SILENT: ("absent",)}.get(
         signal, ("count",)
@@ -69,7 +65,6 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
     "threshold": ("limit",),
     "count": ("count", "seconds"),
     "absent": ("seconds",),
-    "burn": ("budget", "factor"),
 }
 
 
@@ -78,7 +73,6 @@ def check_parameters(
 ) -> dict[str, float | int]:
     """Check and complete the parameters of a rule; gives what is to be kept.
 
-    The factor of `burn` is capped at 0.5 / budget: a rate of 100 % could never reach more.
     Raises ParametersError.
     """
     if signal not in list(Signal):
@@ -102,8 +96,6 @@ def check_parameters(
             faults[f"parameters.{name}"] = fault
     if faults:
         raise ParametersError(faults)
-    if detector == "burn":
-        kept["factor"] = capped_factor(kept["factor"], kept["budget"])
     return kept
 
 
@@ -129,11 +121,7 @@ def figure_of(signal: str, detector: str, name: str) -> Figure:
     if name == "seconds":
         longest = LONGEST_WINDOW if detector == "count" else LONGEST_SILENCE
         return Figure(SHORTEST_WINDOW - 1, longest + 1, COUNT_SECONDS)
-    if name == "count":
-        return Figure(0, MOST, DEFAULT_FAILED if signal == Signal.DEGRADED_COUNT else 1)
-    if name == "budget":
-        return Figure(0, HIGHEST_SHARE, DEFAULT_BUDGET)
-    return Figure(0, MOST, PACES[0].factor)
+    return Figure(0, MOST, DEFAULT_FAILED if signal == Signal.DEGRADED_COUNT else 1)
 
 
 def _fault(name: str, value: object, figure: Figure) -> str | None:
@@ -210,9 +198,7 @@ class EvaluatedFields(Patience):
     signal: Signal
     detector: Annotated[str, WithJsonSchema({"type": "string", "enum": [*ALLOWED]})]
     # Checked by `check_parameters`.
-    parameters: Annotated[
-        dict[str, Any], Field(description="limit; count, seconds; budget, factor; seconds")
-    ] = {}
+    parameters: Annotated[dict[str, Any], Field(description="limit; count, seconds; seconds")] = {}
     severity: Annotated[
         Severity, WithJsonSchema({"type": "string", "description": ", ".join(Severity)})
     ] = Severity.WARNING

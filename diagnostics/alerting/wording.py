@@ -23,10 +23,6 @@ DETECTORS: Mapping[str, tuple[str, str]] = {
     ),
     "count": ("count", "fires at this count within the time"),
     "absent": ("missing data", "fires when nothing has arrived for this long"),
-    "burn": (
-        "burn rate",
-        "fires when the error budget is spent too fast, in a short and a long window",
-    ),
 }
 """What a detector is called, and how it judges."""
 # Colours tell how an incident stands; its severity is a word.
@@ -154,8 +150,6 @@ def condition_words(rule: RuleParts) -> str:
         told = f"{signal}: ≥ {figures.get('count', 0):g} in {within}"
     elif rule.detector == "threshold":
         told = f"{signal} {limit_words(rule.signal, figures.get('limit', 0))}"
-    elif rule.detector == "burn":
-        told = f"{signal}: error budget {percent(figures.get('budget', 0))}"
     elif rule.detector == "absent":
         told = f"{signal} for {duration(figures.get('seconds', 0))}"
     return told

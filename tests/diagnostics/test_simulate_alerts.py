@@ -28,7 +28,7 @@ def outage() -> list[list[object]]:
     return [[at * 60, random.random() < (0.4 if 600 <= at < 720 else 0.02)] for at in range(1440)]
 
 
-@pytest.mark.parametrize("detector", ["change", "threshold", "count", "burn"])
+@pytest.mark.parametrize("detector", ["change", "threshold", "count"])
 def test_every_detector_sees_two_bad_hours(monkeypatch: pytest.MonkeyPatch, detector: str) -> None:
     line = {"id": "a", "calls": outage()}
     [answer] = simulate(monkeypatch, line, detector=detector, count=10)

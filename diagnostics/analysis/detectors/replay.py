@@ -17,11 +17,9 @@ from diagnostics.analysis.detectors.change import (
 )
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
-    PACES,
     SHORT_CALLS,
     SHORT_SECONDS,
     Parameters,
-    judge_budget,
     judge_count,
     judge_threshold,
     long_window,
@@ -41,7 +39,6 @@ class Detector(StrEnum):
     CHANGE = "change"
     THRESHOLD = "threshold"
     COUNT = "count"
-    BURN = "burn"
 
 
 @dataclass(slots=True)
@@ -172,8 +169,6 @@ def _judge(detector: Detector, tally: CallLog, limits: Parameters) -> tuple[Judg
     if detector is Detector.COUNT:
         counts = tally.window(limits.seconds)
         return judge_count(int(limits.count), counts), limits.seconds
-    if detector is Detector.BURN:
-        return judge_budget(limits.budget, tally.window), PACES[0].long_seconds
     long = long_window(tally.window)
     short = tally.window(SHORT_SECONDS, SHORT_CALLS)
     return judge_threshold(limits.limit, long, short), SHORT_SECONDS * 3

@@ -1,7 +1,7 @@
-"""The detectors `threshold`, `count`, `burn` and `absent`: a bound that is crossed."""
+"""The detectors `threshold`, `count` and `absent`: a bound that is crossed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
@@ -18,30 +18,7 @@ Window = Callable[[int], WindowCounts]
 """The counts of the last so many seconds."""
 LEAST_CALLS = 20
 LEAST_FAILED = 5
-HIGHEST_SHARE = 0.5
 CLEARED_SHARE = 0.8
-HOUR = 3600
-
-
-class BudgetError(ValueError):
-    """a budget is a share above 0 and below 0.5"""
-
-    def __str__(self) -> str:
-        """Say it."""
-        return str(self.__doc__)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """A rate of use that counts as too fast: `factor` times the budget in both windows."""
-
-    long_seconds: int
-    short_seconds: int
-    factor: float
-
-
-PACES = (Pace(HOUR, 300, 14.4), Pace(6 * HOUR, 1800, 6.0), Pace(72 * HOUR, 6 * HOUR, 1.0))
-DEFAULT_BUDGET = 0.05
 DEFAULT_LIMIT = 0.05
 DEFAULT_FAILED = 3
 COUNT_SECONDS = 3600
@@ -52,43 +29,12 @@ class Parameters:
     """What is compared; each detector looks at its own.
 
     `limit` is a share (0 to 1) or milliseconds, `count` a number (money in millionths),
-    `seconds` a window or a silence, `budget` a share and `factor` its fast pace.
+    `seconds` a window or a silence.
     """
 
     limit: float = DEFAULT_LIMIT
     count: float = DEFAULT_FAILED
     seconds: int = COUNT_SECONDS
-    budget: float = DEFAULT_BUDGET
-    factor: float = PACES[0].factor
-
-
-def capped_factor(factor: float, budget: float) -> float:
-    """Cap a factor at 0.5 / budget: a share of 100 % and more could never be reached."""
-    return min(factor, HIGHEST_SHARE / budget)
-
-
-def check_budget(budget: float) -> None:
-    """Raise BudgetError for a budget that no rate could use up too fast."""
-    if not 0 < budget < HIGHEST_SHARE:
-        raise BudgetError
-
-
-def judge_burn(budget: float, pace: Pace, long: WindowCounts, short: WindowCounts) -> Judgement:
-    """Fire when both windows use the budget faster than the pace; clear below 0.8 of it."""
-    bound = budget * capped_factor(pace.factor, budget)
-    enough = long.calls >= LEAST_CALLS and long.failed >= LEAST_FAILED
-    fires = enough and long.share > bound and short.failed > 0 and short.share > bound
-    return Judgement(fires, short.share < CLEARED_SHARE * bound, long, bound)
-
-
-def judge_budget(budget: float, window: Window, factor: float = PACES[0].factor) -> Judgement:
-    """Judge every pace, the fast one by a factor of its own: one that fires is enough."""
-    judged = [
-        judge_burn(budget, pace, window(pace.long_seconds), window(pace.short_seconds))
-        for pace in (replace(PACES[0], factor=factor), *PACES[1:])
-    ]
-    firing = next((one for one in judged if one.fires), None)
-    return firing or judged[0]._replace(clears=all(one.clears for one in judged))
 
 
 def judge_count(least: int, counts: WindowCounts) -> Judgement:

@@ -13,11 +13,9 @@ from diagnostics.analysis.detectors.change import Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
-    DEFAULT_BUDGET,
     DEFAULT_FAILED,
     DEFAULT_LIMIT,
     Parameters,
-    check_budget,
 )
 from failsoft.json_lines import Line, LineError, answer_lines, answer_together, write_line
 
@@ -57,12 +55,6 @@ class Command(BaseCommand):
             help="the window of `count` (default 3600)",
         )
         parser.add_argument(
-            "--budget",
-            type=_read_budget,
-            default=DEFAULT_BUDGET,
-            help="the error budget of `burn`, 0 to 0.5 (default 0.05)",
-        )
-        parser.add_argument(
             "--series",
             type=_read_number(int),
             help="how many series share one false `change` a week (default: the lines)",
@@ -70,9 +62,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it exits with 0 even if lines are invalid."""
-        limits = Parameters(
-            options["limit"], options["count"], options["within"], options["budget"]
-        )
+        limits = Parameters(options["limit"], options["count"], options["within"])
         detector = Detector(options["detector"])
         empty: Line = {"fires": []}
         if detector is Detector.CHANGE:
@@ -152,12 +142,3 @@ def _read_number(kind: type[int] | type[float], *, is_share: bool = False) -> Re
         return number
 
     return read
-
-
-def _read_budget(text: str) -> float:
-    budget = _read_number(float, is_share=True)(text)
-    try:
-        check_budget(budget)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from error
-    return budget

@@ -173,16 +173,15 @@ def test_purging_a_project_forgets_what_became_of_its_rules(
 
 def test_a_rule_is_made_changed_and_deleted(ask: Ask) -> None:
     given = {
-        "name": "Burning",
+        "name": "Above a tenth",
         "signal": "degraded_ratio",
-        "detector": "burn",
-        "parameters": {"budget": 0.1},
+        "detector": "threshold",
+        "parameters": {"limit": 0.1},
     }
     made = ask("post", "alert-rules", given)
     assert made.status_code == 201
     rule = made.json()
-    # 14.4 times a tenth could never be reached: capped at 0.5 / budget.
-    assert rule["parameters"] == {"budget": 0.1, "factor": 5.0}
+    assert rule["parameters"] == {"limit": 0.1}
     path = f"alert-rules/{rule['id']}"
     changed = ask("patch", path, {"detector": "change"}).json()
     assert (changed["version"], changed["parameters"]) == (2, {})
@@ -201,7 +200,7 @@ def test_a_rule_is_made_changed_and_deleted(ask: Ask) -> None:
         ({"parameters": {"limit": 1.5}}, "/parameters/limit"),
         ({"parameters": {"limit": True}}, "/parameters/limit"),
         ({"filter": "release=v5"}, "/filter"),
-        ({"filter": "prompt_version=v5", "detector": "burn", "parameters": {}}, "/filter"),
+        ({"filter": "prompt_version=v5", "detector": "change", "parameters": {}}, "/filter"),
         ({"group_by": ["prompt_version"]}, "/group_by"),
         ({"for_seconds": -1}, "/for_seconds"),
         ({"routing": ["a"]}, "/routing"),

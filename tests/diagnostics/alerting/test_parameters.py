@@ -13,10 +13,10 @@ from diagnostics.analysis.detectors.thresholds import Parameters
 @pytest.mark.parametrize("signal", Signal)
 def test_every_signal_is_judged_by_its_own_detectors_and_no_other(signal: Signal) -> None:
     able = {Signal.LATENCY_P95: {"threshold"}, Signal.SOURCE_SILENT: {"absent"}}.get(
-        signal, {"change", "threshold", "burn"} if signal in RATIOS else {"count"}
+        signal, {"change", "threshold"} if signal in RATIOS else {"count"}
     )
     assert set(DETECTORS[signal]) == able
-    for detector in ("change", "threshold", "burn", "count", "absent"):
+    for detector in ("change", "threshold", "count", "absent"):
         if detector in able:
             check_parameters(signal, detector, {})
         else:
@@ -34,7 +34,6 @@ def test_every_signal_is_judged_by_its_own_detectors_and_no_other(signal: Signal
         ("degraded_count", "count", {"count": 3, "seconds": 3600}),
         ("new_group", "count", {"count": 1, "seconds": 3600}),  # one is news
         ("source_silent", "absent", {"seconds": 3600}),
-        ("degraded_ratio", "burn", {"budget": 0.05, "factor": 10.0}),
     ],
 )
 def test_what_was_not_told_is_as_usual(signal: str, detector: str, usual: dict[str, float]) -> None:
@@ -61,7 +60,7 @@ def test_what_was_not_told_is_as_usual(signal: str, detector: str, usual: dict[s
         ("degraded_count", "count", {"seconds": 21_601}, "parameters.seconds"),
         ("degraded_count", "count", {"seconds": 90.5}, "parameters.seconds"),
         ("source_silent", "absent", {"seconds": 2_592_001}, "parameters.seconds"),
-        ("degraded_ratio", "burn", {"budget": 0.5}, "parameters.budget"),
+        ("degraded_ratio", "burn", {"budget": 0.1}, "detector"),
     ],
 )
 def test_a_figure_that_makes_no_sense_is_refused_by_its_name(
@@ -86,11 +85,6 @@ def test_the_ends_of_what_is_allowed_are_allowed(
 ) -> None:
     kept = check_parameters(signal, detector, given)
     assert {name: kept[name] for name in given} == given
-
-
-def test_a_pace_that_no_rate_could_reach_is_lowered() -> None:
-    told = {"budget": 0.25, "factor": 14.4}
-    assert check_parameters("degraded_ratio", "burn", told)["factor"] == 2.0
 
 
 def test_a_lowest_success_is_read_as_a_highest_failure() -> None:

@@ -1,17 +1,11 @@
-"""The detectors that compare with a limit: threshold, count, absent, burn."""
+"""The detectors that compare with a limit: threshold, count, absent."""
 
 import pytest
 
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
-    PACES,
     SHORT_SECONDS,
-    BudgetError,
-    Pace,
-    capped_factor,
-    check_budget,
     judge_absence,
-    judge_burn,
     judge_count,
     judge_threshold,
     long_window,
@@ -88,27 +82,6 @@ def test_absence_fires_after_the_longest_silence() -> None:
     quiet = WindowCounts(0, 0)
     assert judge_absence(3601, 3600, quiet).fires
     assert judge_absence(3600, 3600, quiet).clears
-
-
-def test_burn_needs_both_windows() -> None:
-    pace = Pace(3600, 300, 6)
-    much, little = WindowCounts(100, 40), WindowCounts(100, 10)
-    assert judge_burn(0.05, pace, much, much).fires
-    assert not judge_burn(0.05, pace, much, little).fires
-    assert not judge_burn(0.05, pace, little, much).fires
-    assert not judge_burn(0.05, pace, WindowCounts(19, 19), much).fires
-
-
-@pytest.mark.parametrize("budget", [0.01, 0.05, 0.2, 0.49])
-def test_no_pace_asks_for_more_than_half_of_the_calls(budget: float) -> None:
-    assert all(budget * capped_factor(pace.factor, budget) <= 0.5 for pace in PACES)
-    assert judge_burn(budget, PACES[0], WindowCounts(100, 90), WindowCounts(50, 45)).fires
-
-
-@pytest.mark.parametrize("budget", [-0.1, 0.0, 0.5, 1.0])
-def test_a_budget_that_nothing_could_burn_too_fast_is_refused(budget: float) -> None:
-    with pytest.raises(BudgetError, match=r"below 0\.5"):
-        check_budget(budget)
 
 
 def test_the_bound_is_wilsons() -> None:
