@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import django
 import hypothesis
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.utils.module_loading import import_string
 
@@ -18,6 +19,8 @@ _session = ExitStack()
 # Here and not in a hook: the conftest files of folders import models before any hook runs.
 embedded.start_for_session(_session)
 django.setup()
+# A third of a second each, hundreds of times; servers of their own keep the product's hashes.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -27,11 +27,6 @@ LOGIN = "/accounts/login/"
 HOUR = 3600
 
 
-@pytest.fixture(autouse=True)
-def _quick_hashes(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def ada() -> Any:
     user = get_user_model().objects.create_user("ada", "ada@example.org", PASSWORD)

@@ -100,10 +100,7 @@ def test_every_parameter_of_every_address_is_known() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ["key", "person"])
-def test_foreign_rows_are_not_found_whatever_is_asked_of_them(
-    sides: Sides, who: str, settings: Any
-) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def test_foreign_rows_are_not_found_whatever_is_asked_of_them(sides: Sides, who: str) -> None:
     sides.user.set_password(PASSWORD)
     sides.user.save()
     client, key = (Client(), sides.key) if who == "key" else (signed_in("me"), "")

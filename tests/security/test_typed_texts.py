@@ -299,7 +299,6 @@ def refused_forms(project: Project, canary: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def person(project: Project, settings: Any) -> Client:
     settings.FAILSOFT_REQUIRE_MFA = False
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     user = make_member(project, "eva", Role.ADMIN)
     user.set_password(PASSWORD)
     user.save()

@@ -45,11 +45,6 @@ PAGES = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _quick_hashes(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def project() -> Project:
     return Project.objects.create(slug="mine", name="Mine")
