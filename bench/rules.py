@@ -31,6 +31,7 @@ from diagnostics.alerting.counts import MINUTE, freeze, read_counts
 from diagnostics.alerting.evaluator import evaluate
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
+from diagnostics.alerting.series_detectors import judge_series, looks_of
 from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.analysis.detectors.thresholds import LONG_WINDOWS
 from diagnostics.store.models import Series
@@ -117,7 +118,8 @@ def main() -> int:
                 return read_counts(project.pk, slot, COLUMNS, LONG_WINDOWS)
 
             def look() -> object:
-                return look_at(project.pk, rules, slot)  # noqa: B023
+                judge_series(project.pk, slot)
+                return look_at(project.pk, rules, slot, looks_of(project.pk, slot))  # noqa: B023
 
             floor_ms, look_ms = timed(rounds, query, look)
             say(

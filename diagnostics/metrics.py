@@ -22,6 +22,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope, allows
 from diagnostics.accounts.authentication import SCHEME, find_key
 from diagnostics.alerting.metrics import gauge_alerts
+from diagnostics.alerting.statuses import ProjectStatus, read_row
 from diagnostics.analysis.status import SeriesState
 from diagnostics.reports.archive import count_mails
 from diagnostics.selection.selection import Selection
@@ -38,7 +39,6 @@ from diagnostics.store.rollups import (
     UNCHECKED,
 )
 from diagnostics.store.sql import statement
-from diagnostics.verdict.statuses import ProjectStatus, read_row
 from failsoft.events import EventKind
 
 LABELS = ("provider", "model")

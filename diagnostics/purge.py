@@ -53,7 +53,7 @@ NAMED_ROWS = (
     " SELECT id FROM diagnostics_failuregroup WHERE project_id = %s)",
     *(
         f"{name} WHERE project_id = %s"
-        for name in ("failuregroup", "series", "seriesname", "version")
+        for name in ("failuregroup", "seriesdetector", "series", "seriesname", "version")
     ),
 )
 MOST_ROWS = 20_000

@@ -10,9 +10,9 @@ from django.db import DatabaseError, transaction
 
 from diagnostics.alerting.correlation import Blame
 from diagnostics.alerting.signals import Slice
+from diagnostics.alerting.statuses import stored_statuses
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.statuses import stored_statuses
 from diagnostics.verdict.verdicts import Verdict, stored_form, verdict_of
 
 logger = structlog.get_logger(__name__)

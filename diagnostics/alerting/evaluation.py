@@ -25,6 +25,7 @@ class DetectorEvaluation:
 
     `onset` is in seconds, `baseline` a share; both None where the detector knows none.
     `is_usual`: it clears though nothing got better; the level has become the usual one.
+    `is_watched`: there is evidence, and not enough to fire.
     """
 
     said: DetectorSignal
@@ -35,9 +36,12 @@ class DetectorEvaluation:
     onset: float | None = None
     baseline: float | None = None
     is_usual: bool = False
+    is_watched: bool = False
 
 
 NOTHING = DetectorEvaluation(DetectorSignal.NO_DATA, 0, 0, 0.0, 0.0)
+UNJUDGED = DetectorEvaluation(DetectorSignal.QUIET, 0, 0, 0.0, 0.0)
+"""Of a series that has no detector at the time: its alarm stays as it is."""
 
 
 def windows_of(detector: str, parameters: Parameters) -> tuple[int, ...]:
@@ -86,6 +90,7 @@ def describe(detector: ChangeDetector) -> DetectorEvaluation:
         fire.onset.at if fire else None,
         detector.baseline,
         detector.is_usual,
+        detector.is_watched,
     )
 
 

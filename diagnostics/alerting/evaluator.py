@@ -4,6 +4,7 @@ The slot's row, how slices stand, what was found, incidents, transitions and not
 are one transaction: an evaluator that is killed has done nothing, and the next one does it.
 """
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -19,8 +20,10 @@ from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_looks, save_new, save_states
+from diagnostics.alerting.series_detectors import judge_series, looks_of
 from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.alerting.states import StateChange
+from diagnostics.alerting.statuses import STATUSES, ProjectStatus, store_statuses
 from diagnostics.store.aggregation import fold_project
 from diagnostics.store.models import EVALUATOR, Heartbeat, Series
 from diagnostics.store.retention import delete_before
@@ -28,7 +31,6 @@ from diagnostics.store.sql import change
 from diagnostics.store.turns import TurnPart, all_turns_until, give_turns
 from diagnostics.store.windows import LATE, floor
 from diagnostics.verdict.ratings import JUDGED_SPAN
-from diagnostics.verdict.statuses import STATUSES, ProjectStatus, store_statuses
 from diagnostics.verdict.wording import since_of
 
 MOST_MISSED = 60
@@ -58,6 +60,8 @@ def _aggregate(project_id: int, now: datetime) -> int:
 
 def _store_statuses(project_id: int, now: datetime) -> int:
     """Store how the series of a project stand, once a minute; before the alerts, which say it."""
+    for slot in _missed_slots(project_id, now):
+        judge_series(project_id, slot)
     done = ProjectStatus.objects.filter(pk=project_id, at__range=(floor(now, MINUTE), now))
     if Series.objects.filter(project_id=project_id).exists() and not done.exists():
         with transaction.atomic():
@@ -67,19 +71,23 @@ def _store_statuses(project_id: int, now: datetime) -> int:
 
 def evaluate_project(project_id: int, now: datetime) -> int:
     """Look at the minutes of one project up to the one that runs now, in order."""
-    slot, done = floor(now, MINUTE), 0
-    last = _last_slot(project_id)
-    if last is not None and last >= slot:
-        return 0
-    begin = slot if last is None else max(last + MINUTE, slot - MOST_MISSED * MINUTE)
-    while begin <= slot:
-        outcome = evaluate_slot(project_id, begin, now)
+    done = 0
+    for slot in _missed_slots(project_id, now):
+        outcome = evaluate_slot(project_id, slot, now)
         if outcome is None:
             # Whoever is at it does the next ones too: none may be passed over.
             break
         done += outcome
-        begin += MINUTE
     return done
+
+
+def _missed_slots(project_id: int, now: datetime) -> Iterator[datetime]:
+    """Yield the minutes that were not looked at yet, up to the one that runs now."""
+    slot, last = floor(now, MINUTE), _last_slot(project_id)
+    begin = slot if last is None else max(last + MINUTE, slot - MOST_MISSED * MINUTE)
+    while begin <= slot:
+        yield begin
+        begin += MINUTE
 
 
 @transaction.atomic
@@ -94,8 +102,8 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     if not claim(project_id, slot):
         return False
     _keep_minutes(project_id, slot)
-    rules = rules_of(project_id)
-    seen = look_at(project_id, rules, slot)
+    judge_series(project_id, slot)
+    seen = look_at(project_id, rules_of(project_id), slot, looks_of(project_id, slot))
     save_new(seen)
     save_states(one for one in seen if one.is_changed)
     save_looks(one for one in seen if one.is_told)

@@ -10,6 +10,7 @@ from diagnostics.alerting.evaluator import claim
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import SliceEvaluation, save_new, save_states, standing_of
+from diagnostics.alerting.series_detectors import judge_series, looks_of
 from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.alerting.states import ON, AlertPhase, DetectorSignal, held
 from diagnostics.store.windows import LATE, floor
@@ -36,7 +37,9 @@ def take_as_known(project_id: int, since: datetime) -> None:
     AlertSlot.objects.filter(project_id=project_id, slot__gt=slot).delete()
     claim(project_id, slot)
     freeze(project_id, floor(since, MINUTE) - LATE, slot + MINUTE - LATE)
-    seen = look_at(project_id, rules_of(project_id), slot, is_complete=True)
+    judge_series(project_id, slot)
+    judged = looks_of(project_id, slot)
+    seen = look_at(project_id, rules_of(project_id), slot, judged, is_complete=True)
     mine = [one for one in seen if _is_of_import(one)]
     for one in mine:
         if one.look.said is DetectorSignal.FIRES:

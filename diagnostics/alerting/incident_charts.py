@@ -12,6 +12,7 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.marks import deploy_marks
 from diagnostics.alerting.notification_facts import rate_of
 from diagnostics.alerting.signals import Slice
+from diagnostics.alerting.statuses import COUNTING
 from diagnostics.analysis.series import SeriesKey, axis_of
 from diagnostics.analysis.status import STATUS_SPAN, Unit
 from diagnostics.ingest.deploys import deploys_of
@@ -22,7 +23,6 @@ from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.windows import RunBucket, ceil, floor, merged
-from diagnostics.verdict.statuses import COUNTING
 from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import SeriesChart, Since

@@ -1,6 +1,6 @@
 """The past of slices, read from rollups: to prime detectors, to try rules and to fill in."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import merge
@@ -11,10 +11,10 @@ from uuid import UUID
 from diagnostics.alerting.counts import MINUTE, MINUTES_REACH
 from diagnostics.alerting.raw_counts import EventsAsked, EventsUncountableError, count_events
 from diagnostics.alerting.rules import RuleDefinition
-from diagnostics.alerting.saved_states import Key
+from diagnostics.alerting.saved_states import Key, SliceEvaluation
 from diagnostics.alerting.signals import Count, Slice, slice_key
-from diagnostics.analysis.detectors.change import ChangeDetector
-from diagnostics.analysis.detectors.replay import ProjectDetectors
+from diagnostics.analysis.detectors.change import ChangeDetector, Fire, ProjectPast
+from diagnostics.analysis.detectors.replay import ProjectDetectors, note_fire
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeWindow, floor
@@ -68,11 +68,15 @@ class SlicePast:
 
 
 def read_past(
-    project_id: int, rule: RuleDefinition, windows: Iterable[tuple[TimeWindow, timedelta]]
+    project_id: int,
+    rule: RuleDefinition,
+    windows: Iterable[tuple[TimeWindow, timedelta]],
+    ids: Sequence[int] | None = None,
 ) -> dict[UUID, SlicePast]:
     """Return the past of every slice of a rule in windows that are cut into these widths.
 
-    A query a window. UntestableError for a signal that leaves no counts.
+    A query a window, of these series (None: all). UntestableError for a signal that leaves no
+    counts.
     """
     counted = rule.measured
     if counted is None:
@@ -83,7 +87,7 @@ def read_past(
         if window.since >= window.until:
             continue
         begin, seconds = window.since.timestamp(), width.total_seconds()
-        for row in _read(project_id, rule, counted.columns, window, width):
+        for row in _read(project_id, rule, counted.columns, window, width, ids):
             series = row[:PLACES]
             if series not in by_series:
                 named = dict(zip(SERIES, series, strict=True))
@@ -103,12 +107,14 @@ def _read(
     columns: Sequence[str],
     window: TimeWindow,
     width: timedelta,
+    ids: Sequence[int] | None,
 ) -> Iterable[Row]:
     """Return rows of series, the number of the stretch, and counts."""
     number = -(-(window.until - window.since) // width)
     if not rule.is_by_version or window.finest is not Grain.MINUTE:
         slots = Slots(window.since, width, number)
-        return sum_rollups(project_id, Question(window, SERIES, columns, rule.terms, slots))
+        question = Question(window, SERIES, columns, rule.terms, slots, ids)
+        return sum_rollups(project_id, question)
     bounds = [window.since + place * width for place in range(1, number)]
     asked = EventsAsked(window.since, window.until, bounds, columns, rule.terms)
     try:
@@ -129,25 +135,45 @@ def together(pasts: Sequence[SlicePast]) -> Iterator[tuple[int, PastStretch]]:
 
 
 def prime(
-    project_id: int, slices: Mapping[Key, RuleDefinition], slot: datetime, series: int
-) -> Mapping[Key, ChangeDetector]:
+    project_id: int,
+    slices: Mapping[Key, SliceEvaluation],
+    slot: datetime,
+    sharing: int,
+    pasts: Mapping[int, Callable[[], ProjectPast] | None],
+) -> dict[Key, tuple[ChangeDetector, list[Fire]]]:
     """Return a detector for each slice, fed with its 14 days until 15 minutes before the slot.
 
-    Hours first, minutes for the last six hours: two queries a rule.
+    Hours first, minutes for the last six hours: two queries a rule. `sharing` slices share one
+    false alarm; `pasts` tell by rule what others have in common, where they are known.
     """
     until = slot + MINUTE - LATE
-    middle = floor(until - MINUTES_REACH, HOUR)
-    windows = (
+    windows = past_windows(floor(until - MINUTES_REACH, HOUR), until)
+    primed: dict[Key, tuple[ChangeDetector, list[Fire]]] = {}
+    for rule in {one.rule.id: one.rule for one in slices.values()}.values():
+        mine = {key: one for (rule_id, key), one in slices.items() if rule_id == rule.id}
+        series = [series_id for one in mine.values() for series_id in one.series]
+        past = pasts.get(rule.id)
+        replayed = replay_past(read_past(project_id, rule, windows, series), sharing, past)
+        for key in mine:
+            new = ChangeDetector(sharing, past or ProjectPast), list[Fire]()
+            primed[rule.id, key] = replayed.get(key, new)
+    return primed
+
+
+def past_windows(middle: datetime, until: datetime) -> Sequence[tuple[TimeWindow, timedelta]]:
+    """Return 14 days by the hour up to the middle, and from there on minutes."""
+    return (
         (TimeWindow(middle - HISTORY, middle, Grain.HOUR), HOUR),
         (TimeWindow(middle, until, Grain.MINUTE), MINUTE),
     )
-    detectors = {key: ChangeDetector(series) for key in slices}
-    for rule in {rule.id: rule for rule in slices.values()}.values():
-        pasts = read_past(project_id, rule, windows)
-        project = ProjectDetectors(len(pasts), series)
-        for place, (at, width, k, n) in together(list(pasts.values())):
-            project.feed(place, at, n, k, width)
-        for place, key in enumerate(pasts):
-            if (rule.id, key) in detectors:
-                detectors[rule.id, key] = project[place]
-    return detectors
+
+
+def replay_past(
+    pasts: Mapping[UUID, SlicePast], sharing: int, past: Callable[[], ProjectPast] | None = None
+) -> dict[UUID, tuple[ChangeDetector, list[Fire]]]:
+    """Return what a detector of each slice says after its past, and its alarms in order."""
+    project = ProjectDetectors(len(pasts), sharing, past)
+    fires: list[list[Fire]] = [[] for _ in pasts]
+    for place, (at, width, k, n) in together(list(pasts.values())):
+        note_fire(fires[place], project.feed(place, at, n, k, width))
+    return {key: (project[place], fires[place]) for place, key in enumerate(pasts)}

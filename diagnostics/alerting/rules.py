@@ -10,7 +10,14 @@ from urllib.parse import parse_qsl, urlencode
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, WithJsonSchema
 
 from diagnostics.alerting.severity import Severity
-from diagnostics.alerting.signals import RATIOS, Measured, Signal, measured, measured_kinds
+from diagnostics.alerting.signals import (
+    FIRST_ATTEMPTS,
+    RATIOS,
+    Measured,
+    Signal,
+    measured,
+    measured_kinds,
+)
 from diagnostics.alerting.states import Patience, Seconds
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
@@ -241,6 +248,12 @@ class RuleDefinition(EvaluatedFields):
             return measured_kinds(columns_of(kinds))
         return measured(self.signal, self.limits.limit, self.detector)
 
+    @property
+    def is_of_series(self) -> bool:
+        """Whether it tells a change of each series, which the detector of the series judges."""
+        is_change = self.detector == "change" and self.measured is FIRST_ATTEMPTS
+        return is_change and set(self.group_by) == set(SERIES_FIELDS)
+
     @cached_property
     def limits(self) -> Parameters:
         """What is compared."""
@@ -263,6 +276,10 @@ STANDARD: Mapping[str, RuleFields] = {
     )
 }
 """Out of the box: a change of any series. Its false fires are those of the project."""
+
+
+SERIES_RULE = RuleDefinition(id=0, version=1, **dict(STANDARD["change"]))
+"""What the detector of every series counts, whatever rules a project has."""
 
 
 def columns_of(kinds: Iterable[Term]) -> tuple[str, ...]:

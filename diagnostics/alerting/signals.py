@@ -11,6 +11,7 @@ from uuid import UUID
 
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.thresholds import SHORT_CALLS, SHORT_SECONDS, Window
+from diagnostics.queries.call_counts import counts_runs
 from diagnostics.store.rollups import CALL_ERRORS, LATENCY, LATENCY_BOUNDS_MS
 
 
@@ -60,9 +61,9 @@ class Measured:
 def _calls(row: Row) -> Count:
     """Calls where they were told one by one, else the runs that were posted."""
     attempts, invalid, first, second, third, fourth, runs, degraded = row
-    if attempts:
-        return invalid + first + second + third + fourth, attempts
-    return degraded, runs
+    if counts_runs(attempts, runs):
+        return degraded, runs
+    return invalid + first + second + third + fourth, attempts
 
 
 _TRIED = ("tried_2", "tried_3", "tried_4", "tried_5")
@@ -102,6 +103,9 @@ def _first_attempts(row: Row) -> Count:
 FIRST_ATTEMPTS = Measured(
     (*MEASURED[Signal.CALL_FAILURE_RATIO].columns, "retries", *_TRIED, *_GOOD), _first_attempts
 )
+
+
+ATTEMPTS = Measured(("attempts",), lambda row: (0, row[0]))
 
 
 def measured(signal: Signal, limit: float = 0.0, detector: str = "") -> Measured | None:

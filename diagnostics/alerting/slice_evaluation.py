@@ -4,16 +4,16 @@ Reads counts and states, writes nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache
 from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
 import structlog
 
+from diagnostics.alerting.change_slices import feed_slices
 from diagnostics.alerting.counts import (
     KnownSeries,
     SeriesCounts,
@@ -22,14 +22,12 @@ from diagnostics.alerting.counts import (
     read_event_counts,
 )
 from diagnostics.alerting.evaluation import (
+    UNJUDGED,
     DetectorEvaluation,
-    describe,
     judge,
     judge_silence,
-    news_of,
     windows_of,
 )
-from diagnostics.alerting.past import prime
 from diagnostics.alerting.raw_counts import EventsUncountableError
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import (
@@ -42,13 +40,6 @@ from diagnostics.alerting.saved_states import (
 from diagnostics.alerting.signals import Measured, Slice, look_back, slice_key
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import ON, DetectorSignal, advance
-from diagnostics.analysis.detectors.change import (
-    STATE_FORM,
-    ChangeDetector,
-    Learned,
-    ProjectPast,
-    past_of,
-)
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.thresholds import Window
 from diagnostics.selection.query_language import Term
@@ -56,9 +47,6 @@ from diagnostics.selection.selection import keeps_all
 
 logger = structlog.get_logger(__name__)
 
-LEARNED_WITH = ("form", "opened", "fire")
-"""Of a detector's state: other whenever it has learned anything."""
-LOOK = [column.name for column in fields(DetectorEvaluation)]
 MOST_SLICES = 1_000
 DATA_SECONDS = 300
 """That a slice has calls is noted once in so many seconds."""
@@ -82,32 +70,43 @@ _groups_by_project: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] 
 
 
 class ProjectMinute(NamedTuple):
-    """What one look at a project goes by: its series, their counts, and how slices stood."""
+    """What one look at a project goes by: its series, their counts, and how slices stood.
+
+    `judged` is what the detectors of series say, by their ids.
+    """
 
     project_id: int
     slot: datetime
     known: Mapping[Key, SavedState]
     series: Sequence[KnownSeries]
     counted: SeriesCounts
+    judged: Mapping[int, DetectorEvaluation]
     is_complete: bool = False
 
 
 def look_at(
-    project_id: int, rules: Sequence[RuleDefinition], slot: datetime, *, is_complete: bool = False
+    project_id: int,
+    rules: Sequence[RuleDefinition],
+    slot: datetime,
+    judged: Mapping[int, DetectorEvaluation],
+    *,
+    is_complete: bool = False,
 ) -> list[SliceEvaluation]:
     """Look at every slice of the rules as of the minute that begins at `slot`.
 
-    Slices that are seen for the first time have a row that is not saved yet. Those without
+    A change of a series is what its detector says. Slices that are seen for the first time have
+    a row that is not saved yet. Those without
     a call lately are only seen when they are known, or all are wanted (`is_complete`).
     """
     known, series = read_kept(project_id), known_series(project_id)
     plain = [rule for rule in rules if not rule.is_by_version]
     counted = _count(project_id, plain, slot)
-    minute = ProjectMinute(project_id, slot, known, series, counted, is_complete)
+    minute = ProjectMinute(project_id, slot, known, series, counted, judged, is_complete)
     seen = [one for rule in plain for one in _slices(minute, rule)]
     if len(plain) < len(rules):
         seen += _slices_by_version(minute, [rule for rule in rules if rule.is_by_version])
-    _watch(minute, [one for one in seen if one.rule.detector == "change"])
+    own = [one for one in seen if one.rule.detector == "change" and not one.rule.is_of_series]
+    feed_slices(project_id, slot, own, counted, known.values(), len(own))
     for one in seen:
         _advance(one, slot)
     return seen
@@ -155,22 +154,27 @@ def _slices(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvalua
     if found is None:
         yield from _from_source(minute, rule)
         return
-    for group in _group(minute, rule)[:MOST_SLICES]:
+    for group in _group(minute, rule):
         one = _see(minute, rule, group)
         _judge(one, found, minute)
         yield one
 
 
 def _group(minute: ProjectMinute, rule: RuleDefinition) -> list[Group]:
-    """Leave out slices without any call, unless they are known."""
+    """Leave out slices without any call, unless they are known; and series without a detector."""
+    groups = _groups_of(minute.project_id, rule, minute.series)
+    if rule.is_of_series:
+        mine = (row for row in minute.known.values() if row.rule_id == rule.id)
+        on = {row.key for row in mine if standing_of(row).state in ON}
+        return [one for one in groups if one.series[0] in minute.judged or one.key in on]
     return [
         group
-        for group in _groups_of(minute.project_id, rule, minute.series)
+        for group in groups
         if minute.is_complete
         or not group.values
         or any(one in minute.counted.cuts for one in group.series)
         or (rule.id, group.key) in minute.known
-    ]
+    ][:MOST_SLICES]
 
 
 def _groups_of(project_id: int, rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
@@ -216,7 +220,9 @@ def _judge(one: SliceEvaluation, found: Measured, minute: ProjectMinute) -> None
             n[cut] += calls
     if n[0]:
         _note_data(one, minute.slot)
-    if rule.detector != "change":
+    if rule.is_of_series:
+        one.look = minute.judged.get(one.series[0], UNJUDGED)
+    elif rule.detector != "change":
         window = look_back(counted.seconds, k, n)
         one.look = judge(rule.detector, rule.limits, window, is_latency=rule.is_latency)
 
@@ -244,93 +250,6 @@ def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceE
 def _just(number: int) -> Window:
     counts = WindowCounts(number, number)
     return lambda _: counts
-
-
-def _watch(minute: ProjectMinute, seen: Sequence[SliceEvaluation]) -> None:
-    """Feed the detectors of slices with what was counted since the last look."""
-    new = {(one.rule.id, one.row.key): one.rule for one in seen if not _is_kept(one)}
-    primed = prime(minute.project_id, new, minute.slot, len(seen)) if new else {}
-    pasts = {rule_id: _past(minute, rule_id) for rule_id in {one.rule.id for one in seen}}
-    for one in seen:
-        found = one.rule.measured
-        if found is None:
-            continue
-        by_minute = _minutes(one.series, minute.counted, found)
-        detector, state = primed.get((one.rule.id, one.row.key)), one.row.detector_state
-        before = {} if detector else {int(at): count for at, count in state["fed"].items()}
-        news = news_of(by_minute, before)
-        if detector is None:
-            if not news:
-                said = DetectorSignal(state["look"]["said"])
-                one.look = DetectorEvaluation(**{**state["look"], "said": said})
-                continue
-            learned = Learned.read(one.row.memory["learned"])
-            detector = ChangeDetector.restore(
-                state["watch"], learned, len(seen), pasts[one.rule.id]
-            )
-        for stretch in news:
-            detector.feed(*stretch)
-        if (one.rule.id, one.row.key) in primed:
-            _take_over(one, detector)
-        one.look = describe(detector)
-        _put_by(one, detector, by_minute)
-
-
-def _past(minute: ProjectMinute, rule_id: int) -> Callable[[], ProjectPast]:
-    """Return what tells, asked once, what the series of a rule had in common a minute ago."""
-
-    @cache
-    def past() -> ProjectPast:
-        rows = (row for row in minute.known.values() if row.rule_id == rule_id)
-        return past_of(Learned.read(row.memory["learned"]) for row in rows if _has_learned(row))
-
-    return past
-
-
-def _take_over(one: SliceEvaluation, detector: ChangeDetector) -> None:
-    """Go on with an alarm that the detector of an earlier release raised, and raise none for it."""
-    kept = one.row.detector_state.get("watch")
-    if not kept or one.row.rule_version != one.rule.version:
-        return
-    if standing_of(one.row).state in ON:
-        fired_at, onset = kept.get("fire") or [one.row.since.timestamp()] * 2
-        detector.keep_firing(fired_at, onset)
-    elif detector.fire is not None:
-        detector.end(one.at)
-
-
-def _is_kept(one: SliceEvaluation) -> bool:
-    """Whether a detector of this rule was kept, as it is kept now."""
-    return one.row.rule_version == one.rule.version and _has_learned(one.row)
-
-
-def _has_learned(row: SavedState) -> bool:
-    return bool(row.detector_state.get("watch", {}).get("form") == STATE_FORM)
-
-
-def _minutes(
-    series: Iterable[int], counted: SeriesCounts, found: Measured
-) -> dict[int, tuple[int, int]]:
-    total: dict[int, tuple[int, int]] = {}
-    for series_id in series:
-        for minute, (k, n) in counted.by_minute(series_id, found).items():
-            known_k, known_n = total.get(minute, (0, 0))
-            total[minute] = known_k + k, known_n + n
-    return total
-
-
-def _put_by(
-    one: SliceEvaluation, detector: ChangeDetector, fed: Mapping[int, tuple[int, int]]
-) -> None:
-    """Keep the detector in the row; what it has learned only when an hour or an alarm ended."""
-    state, kept = detector.state(), one.row.detector_state.get("watch", {})
-    if state["usual"] is None or any(state[name] != kept.get(name) for name in LEARNED_WITH):
-        one.memory = {"learned": asdict(detector.learned)}
-    one.detector_state = {
-        "watch": state,
-        "fed": {str(at): list(count) for at, count in fed.items()},
-        "look": {name: getattr(one.look, name) for name in LOOK},
-    }
 
 
 def _advance(one: SliceEvaluation, slot: datetime) -> None:

@@ -1,28 +1,20 @@
-"""How a series stands at a moment: one rule for pages, API, verdict, reports and metrics.
+"""How a series stands at a moment: what its detector says, for pages, API, mails and metrics.
 
-A status belongs to (series, unit, moment). It is judged on the 24 hours before the moment
-against the week before them, whatever range a page shows. Thresholds: `docs/statistics.md`.
+A status belongs to (series, moment), whatever range a page shows: the evaluator stores it each
+minute. Nothing else judges whether a series degrades. Thresholds: `docs/statistics.md`.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from diagnostics.analysis.onset import LEAST_POINTS, lasting_onset
-from diagnostics.analysis.series import RunCurve, SeriesKey
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.store.windows import RunBucket
 
 STATUS_SPAN = timedelta(hours=24)
 NOTHING = RunBucket(0, 0)
-MARGIN = 0.05
-"""Points above its baseline below which a series does not degrade."""
-FACTOR = 2
-"""Times its baseline below which a series does not degrade."""
-SURELY = 2.576
-"""Of many rows one in two hundred is above its baseline by chance."""
-
 
 Unit = Literal["run", "call"]
 
@@ -33,11 +25,14 @@ class SeriesState(StrEnum):
     DEGRADING = "degrading"
     WATCH = "watch"
     OK = "ok"
+    # Calls enough, and no detector: the project has too many series, or it is new.
+    NOT_JUDGED = "not_judged"
     LOW_VOLUME = "low_volume"
     NO_DATA = "no_data"
 
 
 ORDER = {state: place for place, state in enumerate(SeriesState)}
+UNJUDGED = frozenset((SeriesState.NOT_JUDGED, SeriesState.LOW_VOLUME, SeriesState.NO_DATA))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +44,40 @@ class SeriesOnset:
     high: datetime
 
 
+class DetectedState(NamedTuple):
+    """What the detector of a series says at a moment.
+
+    `counted` is what it counted since the onset, where it fires; `anew_since` when it took over
+    from the detector of an earlier release; `has_success` whether any call ever went well.
+    """
+
+    onset: SeriesOnset | None = None
+    counted: RunBucket = NOTHING
+    is_watched: bool = False
+    anew_since: datetime | None = None
+    has_success: bool = True
+
+
+class UnitCounts(NamedTuple):
+    """The runs of a stretch of time and the calls, with failed ones as degraded."""
+
+    runs: RunBucket = NOTHING
+    calls: RunBucket = NOTHING
+
+    def of(self, unit: Unit) -> RunBucket:
+        """Return those of a unit."""
+        return self.runs if unit == "run" else self.calls
+
+
+NO_COUNTS = UnitCounts()
+
+
 @dataclass(frozen=True, slots=True)
 class SeriesStatus:
     """How one series stands at one moment.
 
-    The counts are those since the onset; of the 24 hours before `at` where there is none.
-    They are of runs, or of calls where only calls are told, or where calls stand worse.
+    The counts are those of its detector since the onset: first attempts, or runs where only
+    their ends are told; of the 24 hours before `at` where it does not degrade.
     """
 
     key: SeriesKey
@@ -63,11 +86,13 @@ class SeriesStatus:
     onset: SeriesOnset | None
     runs: int
     degraded: int
-    baseline_runs: int
-    baseline_degraded: int
+    before: UnitCounts = NO_COUNTS
+    """The week before these 24 hours; before the onset, if that is earlier."""
     unit: Unit = "run"
-    other_baseline: RunBucket = NOTHING
-    """The week before in the other unit: calls, with failed ones as degraded, or runs."""
+    shown: Unit = "run"
+    """What pages count first: runs where they are told, unless only calls got worse."""
+    anew_since: datetime | None = None
+    """When its detector took over from that of an earlier release; None if it did not."""
 
     @property
     def since(self) -> datetime | None:
@@ -77,12 +102,12 @@ class SeriesStatus:
     @property
     def rate(self) -> float | None:
         """The degraded share, between 0 and 1; None of nothing, and where none go well."""
-        return self.degraded / self.runs if self.has_rate else None
+        return self.degraded / self.runs if self.has_rate and self.runs else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the rate."""
-        return wilson_interval(self.degraded, self.runs) if self.has_rate else None
+        return wilson_interval(self.degraded, self.runs) if self.has_rate and self.runs else None
 
     @property
     def has_rate(self) -> bool:
@@ -92,23 +117,13 @@ class SeriesStatus:
     @property
     def baseline(self) -> float | None:
         """The degraded share of the week before; None where nothing ran."""
-        return self.baseline_degraded / self.baseline_runs if self.baseline_runs else None
-
-    def baseline_in(self, unit: Unit) -> RunBucket:
-        """Return the runs, or the calls, of the week before."""
-        if unit != self.unit:
-            return self.other_baseline
-        return RunBucket(self.baseline_runs, self.baseline_degraded)
-
-    @property
-    def excess(self) -> float:
-        """Degraded runs beyond those that the baseline explains; may be below 0."""
-        return self.degraded - (self.baseline or 0.0) * self.runs
+        before = self.before.of(self.unit)
+        return before.share if before.runs else None
 
     @property
     def is_judged(self) -> bool:
         """Whether there are runs enough to say how it stands."""
-        return self.state not in {SeriesState.LOW_VOLUME, SeriesState.NO_DATA}
+        return self.state not in UNJUDGED
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -119,82 +134,62 @@ class SeriesStatus:
 def status_of(
     key: SeriesKey,
     at: datetime,
-    curve: RunCurve,
-    baseline: RunBucket,
-    incident: SeriesOnset | None = None,
-    since_incident: RunBucket | None = None,
-    unit: Unit = "run",
+    day: UnitCounts,
+    before: UnitCounts,
+    detected: DetectedState | None = None,
 ) -> SeriesStatus:
-    """Judge a series by its curve up to a moment; the onset of its incident wins over its own.
+    """Return how a series stands by its detector (None: it has none) and what it counted.
 
-    A trouble of an hour is small over a day: the runs since the onset count as well. Those
-    since an onset before the curve are given.
+    Its unit are calls where they are told, as that of its detector.
     """
-    whole = curve.count_since(curve.since)
-    usual = baseline.share if baseline.runs else None
-    onset = incident or find_series_onset(curve, baseline)
-    recent = since_incident or (curve.count_since(onset.at) if onset else whole)
-    state, counted = SeriesState.DEGRADING, recent
-    if unit == "call" and _only_fails(whole) and _only_fails(baseline):
-        state = SeriesState.NO_DATA
-    elif not is_degraded(recent, usual):
-        state = state_of(whole, baseline)
-    if state is not SeriesState.DEGRADING:
-        counted, onset = whole, None
+    told = day if any(one.runs for one in day) else before
+    unit: Unit = "call" if told.calls.runs else "run"
+    counted, onset = day.of(unit), detected.onset if detected else None
+    state = _state_of(counted, before.of(unit), unit, detected)
+    if state is SeriesState.DEGRADING and detected:
+        counted = detected.counted
     return SeriesStatus(
         key,
         at,
         state,
-        onset,
+        onset if state is SeriesState.DEGRADING else None,
         counted.runs,
         counted.degraded,
-        baseline.runs,
-        baseline.degraded,
+        before,
         unit,
+        _shown(state, unit, day, before),
+        detected.anew_since if detected else None,
     )
 
 
-def _only_fails(counted: RunBucket) -> bool:
+def _shown(state: SeriesState, unit: Unit, day: UnitCounts, before: UnitCounts) -> Unit:
+    if unit == "run" or not (day.runs.runs or before.runs.runs):
+        return unit
+    usual = wilson_interval(*_pair(before.runs))[1] if before.runs.runs else 0.0
+    are_worse = day.runs.runs and wilson_interval(*_pair(day.runs))[0] > usual
+    is_bad = state in {SeriesState.DEGRADING, SeriesState.WATCH}
+    return "call" if is_bad and not are_worse else "run"
+
+
+def _pair(counted: RunBucket) -> tuple[int, int]:
+    return counted.degraded, counted.runs
+
+
+def _state_of(
+    day: RunBucket, before: RunBucket, unit: Unit, detected: DetectedState | None
+) -> SeriesState:
+    has_success = detected is None or detected.has_success
+    if detected and detected.onset and (has_success or unit == "run"):
+        return SeriesState.DEGRADING
+    if unit == "call" and fails_only(day) and fails_only(before):
+        return SeriesState.NO_DATA
+    if detected and detected.is_watched:
+        return SeriesState.WATCH
+    if day.runs < LEAST_TRIALS:
+        return SeriesState.LOW_VOLUME if day.runs else SeriesState.NO_DATA
+    return SeriesState.OK if detected else SeriesState.NOT_JUDGED
+
+
+def fails_only(counted: RunBucket) -> bool:
     """Whether nothing goes well: senders of failures alone have no rate that could rise."""
     return counted.degraded == counted.runs
-
-
-def find_series_onset(curve: RunCurve, baseline: RunBucket) -> SeriesOnset | None:
-    """Find since when the runs of a curve end worse than the baseline, and go on to."""
-    usual = baseline.share if baseline.runs else None
-    found = lasting_onset(curve.buckets, usual, baseline.runs)
-    if found is None:
-        return None
-    return SeriesOnset(curve.begin(found.at), curve.begin(found.low), curve.begin(found.high + 1))
-
-
-def is_degraded(seen: RunBucket, usual: float | None) -> bool:
-    """Whether enough runs were seen, and the lower bound of their rate is above the bar."""
-    low, _ = wilson_interval(seen.degraded, seen.runs)
-    return seen.runs >= LEAST_TRIALS and low > bar_of(usual)
-
-
-def bar_of(usual: float | None) -> float:
-    """Return the rate above which a series is watched; a series without a baseline has 0."""
-    base = usual or 0.0
-    return max(FACTOR * base, base + MARGIN)
-
-
-def state_of(seen: RunBucket, baseline: RunBucket) -> SeriesState:
-    """Return the state that the counts of one stretch of time tell."""
-    usual = baseline.share if baseline.runs else None
-    if seen.runs < LEAST_TRIALS:
-        return SeriesState.LOW_VOLUME if seen.runs else SeriesState.NO_DATA
-    if is_degraded(seen, usual):
-        return SeriesState.DEGRADING
-    if seen.share > bar_of(usual) or _is_surely_above(seen, baseline):
-        return SeriesState.WATCH
-    return SeriesState.OK
-
-
-def _is_surely_above(seen: RunBucket, baseline: RunBucket) -> bool:
-    """Whether the rate is above its baseline beyond chance, if by less than the bar."""
-    if baseline.runs < seen.runs:
-        return False
-    low, _ = wilson_interval(seen.degraded, seen.runs, SURELY)
-    return low > baseline.share and seen.share >= baseline.share + LEAST_POINTS

@@ -17,6 +17,14 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.alerting.incident_records import judged_of
+from diagnostics.alerting.statuses import (
+    StatusSet,
+    counts_between,
+    judge_others,
+    judged_ids,
+    read_statuses,
+    recent_verdict_of,
+)
 from diagnostics.analysis.series import RunCounts, SeriesKey, rate_series
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesState, SeriesStatus, Unit
@@ -39,14 +47,6 @@ from diagnostics.rest.resources import Counted, CoversResource, Resource, descri
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.ratings import JudgedShare
-from diagnostics.verdict.statuses import (
-    StatusSet,
-    counts_between,
-    judge_others,
-    judged_ids,
-    read_statuses,
-    recent_verdict_of,
-)
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import describe, judged_times
 
@@ -92,12 +92,16 @@ class SeriesItem(Resource):
     cancelled: Annotated[int, Field(description="by the caller: in none of the other counts")]
     counted: Annotated[Literal["runs", "calls"], Field(description="what `runs` counts")]
     judged_by: Annotated[
-        Literal["runs", "calls"], Field(description="what `state` and `since` are of: the worse")
+        Literal["runs", "calls"],
+        Field(description="what `state` and `since` are of: calls where they are told"),
     ]
     since: datetime | None
     since_low: datetime | None
     since_high: datetime | None
     judged_at: Annotated[datetime, Field(description="the moment of state, since and baseline")]
+    judged_anew_since: Annotated[
+        datetime | None, Field(description="when another release's detector took over")
+    ]
 
 
 class ExcessShareResource(Resource):
@@ -293,7 +297,7 @@ def describe_series(status: SeriesStatus, counts: RunCounts, worse: Side) -> dic
     # Where runs are told, they are counted, whatever the state is of.
     unit: Unit = "run" if counts.runs else status.unit
     counted = counts.by_call if unit == "call" else counts
-    usual, calls_usual = status.baseline_in(unit), status.baseline_in("call")
+    usual, calls_usual = status.before.of(unit), status.before.calls
     low, high = wilson_interval(worse.good, worse.trials) if worse.trials else (None, None)
     item = SeriesItem(
         **status.key._asdict(),
@@ -320,6 +324,7 @@ def describe_series(status: SeriesStatus, counts: RunCounts, worse: Side) -> dic
         since_low=onset.low if onset else None,
         since_high=onset.high if onset else None,
         judged_at=status.at,
+        judged_anew_since=status.anew_since,
     )
     return item.model_dump()
 

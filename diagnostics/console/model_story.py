@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.timezone import get_current_timezone
 
 from diagnostics.alerting.marks import marks_between
+from diagnostics.alerting.statuses import recent_verdict_within
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.console.call_samples import CallSamples, sample_calls
 from diagnostics.console.models_page import failures_url
@@ -46,7 +47,6 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.rollups import LATENCY
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.statuses import recent_verdict_within
 from diagnostics.verdict.verdicts import Verdict
 from diagnostics.web.charts.lines import Line, LineChart, LineDrawing, draw_lines
 from diagnostics.web.charts.marks import Mark, Tone

@@ -1,7 +1,7 @@
 """The Now page: the causes that degrade something, then the models, worst first."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.marks import marks_between
+from diagnostics.alerting.statuses import StatusSet, read_status
 from diagnostics.analysis.series import axis_of
 from diagnostics.analysis.status import SeriesState
 from diagnostics.console.now_causes import causes_of, title_of_page
@@ -22,7 +23,6 @@ from diagnostics.queries.events import covered_by, window_of
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.statuses import read_status
 from diagnostics.verdict.verdicts import Verdict
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
@@ -31,6 +31,8 @@ from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
 LATEST, FRESH, MOST_TICKS, MOST_NAMED = 10, 5, 12, 3
+ANEW = timedelta(days=7)
+"""How long it is told that series are judged by a new detector."""
 KEPT = ("sort", "show")
 CALM: Mapping[str, Tone] = {"ok": "good", "not_enough_data": "quiet", "degrading": "warn"}
 
@@ -78,8 +80,15 @@ def now_context(
         "is_empty": not rows and not selection.terms,
         "checked": judged.at,
         "left_out": judged.left_out,
+        "anew": _anew_since(judged, now),
         "query": selection.query(),
     }
+
+
+def _anew_since(judged: StatusSet, now: datetime) -> datetime | None:
+    """Return when the detector of this release took over, while that is news."""
+    times = [one.anew_since for one in judged.series.values() if one.anew_since]
+    return max((at for at in times if now - at < ANEW), default=None)
 
 
 def _calm(verdict: Verdict, rows: Sequence[NowRow], selection: Selection) -> dict[str, Any]:

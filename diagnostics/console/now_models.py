@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from diagnostics.alerting.statuses import StatusSet, counts_between, curves_between, judged_ids
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, StatusAxis, rate_series
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.analysis.status import ORDER, SeriesState, SeriesStatus, Unit
@@ -23,7 +24,6 @@ from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import LATENCY, SERIES
 from diagnostics.store.windows import RunBucket, merged
-from diagnostics.verdict.statuses import StatusSet, counts_between, curves_between, judged_ids
 from diagnostics.verdict.wording import SERIES_TONES, state_words
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
@@ -201,8 +201,10 @@ def read_rows(
 ) -> list[NowRow]:
     """Read every judged series that a selection keeps; the number of queries does not grow."""
     series = judged_ids(project_id, judged)
-    curves = curves_between(project_id, axis, selection.version_terms, now, judged, series)
     counts = counts_between(project_id, selection, now, series)
+    statuses = judged.kept_by(selection, counts)
+    by_call = {status.key for status in statuses if status.shown == "call"}
+    curves = curves_between(project_id, axis, selection.version_terms, now, by_call, series)
     usage = _usage_between(project_id, selection, now, series)
     prices = prices_of(project_id)
     nothing = [NOTHING] * axis.count
@@ -211,17 +213,17 @@ def read_rows(
             key=status.key,
             state=status.state,
             since=status.since,
-            unit=status.unit,
+            unit=status.shown,
             both=counts.get(status.key, RunCounts()),
-            runs_before=status.baseline_in("run"),
-            calls_before=status.baseline_in("call"),
+            runs_before=status.before.runs,
+            calls_before=status.before.calls,
             buckets=curves.get(status.key, nothing),
             axis=axis,
             usage=usage.get(status.key, NO_USAGE),
             price=_price(prices, status, now),
             selection=selection,
         )
-        for status in judged.kept_by(selection, counts)
+        for status in statuses
     ]
 
 

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.incident_views import answer_task
+from diagnostics.alerting.statuses import recent_verdict_of
 from diagnostics.alerting.task_facts import task_of
 from diagnostics.alerting.wording import slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of, mark_verdict
-from diagnostics.verdict.statuses import recent_verdict_of
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from diagnostics.analysis.onset import lasting_onset
+from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.series import RunCurve
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.failures.counts import GroupQuestion, query_groups
@@ -99,8 +99,19 @@ def curve_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> F
     known, failed = _before(project_id, group, question)
     is_known = known >= LEAST_TRIALS
     baseline = (failed / known, *wilson_interval(failed, known)) if is_known else None
-    onset = lasting_onset(buckets, baseline[0] if baseline else None, known)
-    return FailureCurve(slots.since, slots.width, buckets, onset.at if onset else None, baseline)
+    begun = _begun(RunCurve(slots.since, slots.width, buckets), known, failed)
+    return FailureCurve(slots.since, slots.width, buckets, begun, baseline)
+
+
+def _begun(curve: RunCurve, known: int, failed: int) -> int | None:
+    """Return the slot since which a failure is more frequent than in the week before."""
+    detector, width = ChangeDetector(), curve.width.total_seconds()
+    detector.learned.calls, detector.learned.failed = known, failed
+    for at, bucket in enumerate(curve.buckets):
+        detector.feed(curve.begin(at).timestamp(), bucket.runs, bucket.degraded, width)
+    if detector.fire is None:
+        return None
+    return max(int((detector.fire.onset.at - curve.since.timestamp()) // width), 0)
 
 
 def _hours(question: GroupQuestion) -> TimeWindow:

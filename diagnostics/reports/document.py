@@ -11,11 +11,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.analysis.status import ORDER, SeriesState, state_of
+from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
+from diagnostics.analysis.status import ORDER, SeriesState
 from diagnostics.figures import shorten
 from diagnostics.outbound.mail_headers import clean_header
-from diagnostics.store.windows import RunBucket
 
 LONGEST_NAME = 60
 LONGEST_TEXT = 240
@@ -178,12 +177,14 @@ BAD = (SeriesState.DEGRADING, SeriesState.WATCH)
 
 
 def status_of(model: ModelFigures) -> SeriesState:
-    """Return the worse of two states: over the period, and of its series at the end."""
+    """Return how a model stands: degrading in an incident, else as its series do at the end."""
     if model.since is not None:
         return SeriesState.DEGRADING
-    baseline = RunBucket(model.runs_usual, model.degraded_usual)
-    period = state_of(RunBucket(model.runs, model.degraded), baseline)
-    return min(period, model.state_at_end or period, key=ORDER.__getitem__)
+    if model.state_at_end in {None, SeriesState.LOW_VOLUME, SeriesState.NO_DATA}:
+        # Of a longer period there may be enough.
+        few = SeriesState.LOW_VOLUME if model.runs else SeriesState.NO_DATA
+        return SeriesState.OK if model.runs >= LEAST_TRIALS else few
+    return model.state_at_end or SeriesState.NO_DATA
 
 
 def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:

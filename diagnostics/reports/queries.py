@@ -18,6 +18,7 @@ from django.urls import reverse
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.statuses import StatusSet, read_statuses
 from diagnostics.failures.groups import newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
@@ -50,7 +51,6 @@ from diagnostics.reports.rendering import slot_count, slot_width
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.statuses import StatusSet, read_statuses
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 from diagnostics.verdict.wording import cause_words
 

@@ -397,6 +397,7 @@ def _summarise_remaining(models_left: Sequence[ModelFigures]) -> list[str]:
         (bad, "above baseline or with an incident"),
         (calm, "within baseline over the whole period"),
         (thin, f"with fewer than {LEAST_TRIALS} runs"),
+        ([model for model in models_left if model not in (*bad, *calm, *thin)], "not judged"),
     )
     return [
         f"{plural(len(models), 'more model')} {words}: {_list_models(models)}."

@@ -64,6 +64,7 @@ SERIES_TONES: dict[SeriesState, Tone] = {
     SeriesState.DEGRADING: "bad",
     SeriesState.WATCH: "warn",
     SeriesState.OK: "good",
+    SeriesState.NOT_JUDGED: "quiet",
     SeriesState.LOW_VOLUME: "quiet",
     SeriesState.NO_DATA: "quiet",
 }

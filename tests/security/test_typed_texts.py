@@ -113,6 +113,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.ReportDelivery": "skipped message_id last_error",
         "diagnostics.Rescrub": "cursor",
         "diagnostics.SavedView": "page query",
+        "diagnostics.SeriesDetector": "detector_state memory",
         "diagnostics.VerdictMark": "cause cause_value verdict",
         "plans.CompletionCheck": "reason reasons fingerprints preview",
         "plans.McpServer": "name transport server_name server_version protocol_version"

@@ -82,6 +82,8 @@ WORST, HEALED = 0.9, 0.7
 KNOWN_SECONDS, NEW_SECONDS, ACCEPTED_CALLS, ACCEPTED_SHARE = 3 * DAY, DAY, 50, 0.8
 """After so long at a level it is the usual one; sooner where nothing was known before."""
 SHOWN_CALLS, SHOWN_SECONDS = 50, 1800
+WATCHED_SERIES = 7
+"""Series of a project up to which one is watched by as much less evidence."""
 FEW = 12
 """Calls up to which a product is quicker than gamma functions."""
 
@@ -425,6 +427,19 @@ class ChangeDetector:
     def alarm(self) -> float:
         """The evidence at which it fires."""
         return self._usual.alarm if self._usual else log(self._series * WEEK_HOURS * MINUTES)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the evidence would be false once a week in this series, or a day in a few."""
+        return self.evidence >= self.alarm - log(max(self._series, WATCHED_SERIES))
+
+    @property
+    def has_success(self) -> bool:
+        """Whether any call went well that it remembers."""
+        learned = self.learned
+        is_learned = learned.failed < learned.calls
+        is_pending = any(one.failed < one.calls for one in learned.pending)
+        return is_learned or is_pending or any(one.failed < one.calls for one in self._stretches)
 
     @property
     def baseline(self) -> float | None:

@@ -1,7 +1,7 @@
 """Any detector over the calls of one series, as they came: for simulation and back-tests."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import merge
@@ -74,11 +74,18 @@ class CallLog:
 class ProjectDetectors:
     """The `change` detectors of the series of one project, fed in the order of time."""
 
-    def __init__(self, series: int, sharing: int | None = None) -> None:
-        """Begin without a past; `sharing` series share one false alarm a week, these if None."""
+    def __init__(
+        self, series: int, sharing: int | None = None, past: Callable[[], ProjectPast] | None = None
+    ) -> None:
+        """Begin without a past; `sharing` series share one false alarm a week, these if None.
+
+        `past` tells what other series have in common; None: what these do.
+        """
         self._at = self._past_at = -inf
         self._past = ProjectPast()
-        self._detectors = [ChangeDetector(sharing or series, self.past) for _ in range(series)]
+        self._detectors = [
+            ChangeDetector(sharing or series, past or self.past) for _ in range(series)
+        ]
 
     def __getitem__(self, place: int) -> ChangeDetector:
         return self._detectors[place]
@@ -111,7 +118,7 @@ def replay(
         return replay_together([calls], [baseline], series)[0]
     fires: list[Fire] = []
     for fire in _judged(detector, calls, limits or Parameters()):
-        _note(fires, fire)
+        note_fire(fires, fire)
     return fires
 
 
@@ -134,7 +141,7 @@ def replay_together(
     for at, place, failed in merge(*(_placed(place, one) for place, one in enumerate(calls))):
         fire = project.feed(place, at, 1, failed, 0.0)
         if fire is not None:
-            _note(fires[place], fire)
+            note_fire(fires[place], fire)
     return fires
 
 
@@ -143,9 +150,11 @@ def _placed(place: int, calls: Iterable[Call]) -> Iterator[tuple[float, int, int
         yield at, place, failed
 
 
-def _note(fires: list[Fire], fire: Fire) -> None:
-    """Add an alarm; one that clears takes the place of itself."""
-    if fire.cleared is not None:
+def note_fire(fires: list[Fire], fire: Fire | None) -> None:
+    """Add an alarm, if any; one that clears takes the place of itself."""
+    if fire is None:
+        return
+    if fires and fires[-1].at == fire.at:
         fires.pop()
     fires.append(fire)
 

@@ -12,12 +12,12 @@ from agents.breakers.models import Breaker
 from agents.breakers.store import BreakerScope, ManualChange, isolate_scope
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.statuses import store_statuses
 from diagnostics.ingest.assessments import PostedAssessment, record_assessments
 from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
 from diagnostics.store.run_models import AgentRun, AssessedAs
-from diagnostics.verdict.statuses import store_statuses
 from diagnostics.web.model_links import model_url
 from failsoft.retry.breaker import BreakerKind
 from tests.console import Role, make_member, make_model, post_runs, recently

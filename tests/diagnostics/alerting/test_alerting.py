@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 import pytest
+from django.test import Client
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -11,10 +12,15 @@ from diagnostics.alerting.evaluator import evaluate, evaluate_project
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Evaluation
 from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
+from diagnostics.alerting.series_detectors import SeriesDetector
+from diagnostics.alerting.statuses import read_statuses
 from diagnostics.analysis.detectors.replay import ProjectDetectors
+from diagnostics.analysis.status import SeriesState
 from diagnostics.ingest.recording import record
+from diagnostics.selection.selection import Selection
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
+from tests.console import make_member
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
 from tests.diagnostics.builders import make_event
 
@@ -199,12 +205,20 @@ def test_every_look_is_kept_with_its_numbers(project: Project, now: datetime) ->
     assert look.verdict == "clears"
 
 
+def keep_as_earlier(row: AlertState, state: str, fire: list[float] | None) -> None:
+    """Make the row of an alarm one of an earlier release, whose rules had the detectors."""
+    row.state = state
+    row.detector_state["watch"] = {"form": 2, "fire": fire}
+    row.save()
+    SeriesDetector.objects.all().delete()
+
+
 def test_a_detector_kept_by_an_earlier_release_begins_with_its_past(
     project: Project, now: datetime
 ) -> None:
     count_calls(project, now - timedelta(hours=5), iter([0.05] * 300), 6, "m-1")
     evaluate(now)
-    row = AlertState.objects.get(rule__standard="change")
+    row = SeriesDetector.objects.get()
     known = row.detector_state["watch"]["usual"]
     row.detector_state["watch"] = {"form": 2, "fire": None}
     row.save()
@@ -214,7 +228,7 @@ def test_a_detector_kept_by_an_earlier_release_begins_with_its_past(
 
 
 def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
-    project: Project, now: datetime
+    project: Project, now: datetime, client: Client
 ) -> None:
     """m-1 fires and m-2 does not, as an earlier release saw them; both fail as before."""
     begin = now - timedelta(hours=5)
@@ -225,12 +239,9 @@ def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
         evaluate_project(project.pk, begin + minute * MINUTE)
     rows = {row.slice["model"]: row for row in AlertState.objects.all()}
     assert {row.state for row in rows.values()} == {"firing"}
-    before = rows["m-1"].detector_state["watch"]["fire"]
-    rows["m-1"].detector_state["watch"] = {"form": 2, "fire": [before[0], before[1][0]]}
-    rows["m-2"].detector_state["watch"] = {"form": 2, "fire": None}
-    rows["m-2"].state = "ok"
-    for row in rows.values():
-        row.save()
+    fired_at = begin + 245 * MINUTE
+    keep_as_earlier(rows["m-1"], "firing", [fired_at.timestamp(), fired_at.timestamp() - 300])
+    keep_as_earlier(rows["m-2"], "ok", None)
     IncidentSlice.objects.filter(state=rows["m-2"]).delete()
     changes = Transition.objects.count()
     evaluate_project(project.pk, begin + 250 * MINUTE)
@@ -238,6 +249,14 @@ def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
     for row in rows.values():
         row.refresh_from_db()
     assert [rows[model].state for model in ("m-1", "m-2")] == ["firing", "ok"]
+    statuses = read_statuses(project.pk, Selection(), begin + 250 * MINUTE).series
+    found = {key.model: (one.state, one.anew_since) for key, one in statuses.items()}
+    anew = begin + 250 * MINUTE
+    assert found == {"m-1": (SeriesState.DEGRADING, anew), "m-2": (SeriesState.OK, anew)}
+    evaluate_project(project.pk, now)
+    client.force_login(make_member(project))
+    page = client.get("/").content.decode()
+    assert "Judged anew since" in page
 
 
 @pytest.mark.slow
@@ -248,9 +267,7 @@ def test_an_alarm_that_was_taken_over_ends_when_the_calls_are_well(
     evaluate(now - timedelta(hours=3))
     row = AlertState.objects.get()
     fired_at = (now - timedelta(hours=3, minutes=10)).timestamp()
-    row.state = "firing"
-    row.detector_state["watch"] = {"form": 2, "fire": [fired_at, fired_at - 600]}
-    row.save()
+    keep_as_earlier(row, "firing", [fired_at, fired_at - 600])
     for minute in range(-179, 1):
         evaluate_project(project.pk, now + minute * MINUTE)
         row.refresh_from_db()
@@ -278,8 +295,8 @@ def test_a_watch_survives_being_put_by(project: Project, now: datetime) -> None:
     ensure_standard_rules()
     for minute in (470, 475, 479):
         evaluate_project(project.pk, begin + minute * MINUTE)
-    row = AlertState.objects.get(rule__standard="change")
-    assert row.state == "ok"
+    assert AlertState.objects.get(rule__standard="change").state == "ok"
+    row = SeriesDetector.objects.get()
     learned = row.memory["learned"]
     assert 5 <= sum(calls > 0 for calls in learned["calls_by_place"]) <= 10
     assert len(str(row.detector_state)) < 8_000

@@ -24,6 +24,7 @@ from diagnostics.alerting.evaluator import evaluate
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders.mail import prepare_mail
+from diagnostics.alerting.statuses import stored_statuses
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.figures import rate_percent
 from diagnostics.moments import write_moment
@@ -33,7 +34,6 @@ from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
 from diagnostics.reports.rendering import moment_of, write_letter
 from diagnostics.store.aggregation import fold
-from diagnostics.verdict.statuses import stored_statuses
 from diagnostics.verdict.verdicts import Verdict
 from tests.console import make_member
 from tests.diagnostics.alert_calls import MINUTE

@@ -1,84 +1,89 @@
-"""How a series stands: against its own baseline, at one moment, with the interval in mind."""
+"""How a series stands: as its detector says, with what was counted."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from diagnostics.analysis.series import RunCurve, SeriesKey
-from diagnostics.analysis.status import SeriesOnset, SeriesState, SeriesStatus, state_of, status_of
+from diagnostics.analysis.series import SeriesKey
+from diagnostics.analysis.status import (
+    NO_COUNTS,
+    NOTHING,
+    DetectedState,
+    SeriesOnset,
+    SeriesState,
+    SeriesStatus,
+    UnitCounts,
+    status_of,
+)
 from diagnostics.store.windows import RunBucket
 
-SINCE = datetime(2026, 11, 21, tzinfo=UTC)
-WIDTH = timedelta(minutes=10)
+AT = datetime(2026, 11, 21, tzinfo=UTC)
 KEY = SeriesKey("prod", "plan", "anthropic", "haiku")
-GOOD = RunBucket(15, 0)
-USUAL = RunBucket(1000, 44)
-
-# degraded, runs, (degraded, runs) of the baseline, state
-JUDGED = [
-    (0, 0, (10, 100), SeriesState.NO_DATA),
-    (1, 100, (1, 100), SeriesState.OK),
-    (31, 100, (4, 100), SeriesState.DEGRADING),
-    (8, 100, (2, 100), SeriesState.WATCH),  # the rate is above the bar, its bound is not
-    (19, 19, (0, 100), SeriesState.LOW_VOLUME),  # all bad, but too few to say so
-    (20, 20, (0, 0), SeriesState.DEGRADING),
-    (30, 100, (25, 100), SeriesState.OK),  # always this bad
-    (70, 100, (25, 100), SeriesState.DEGRADING),
-    (24, 500, (60, 3000), SeriesState.WATCH),  # 4.8 % against 2 %, surely above
-    (14, 500, (60, 3000), SeriesState.OK),  # 2.8 %: chance
-    (24, 500, (4, 20), SeriesState.OK),  # too little is known of the baseline
-    (400, 20_000, (3600, 300_000), SeriesState.OK),  # surely above, by less than a point
-    (1, 12, (60, 3000), SeriesState.LOW_VOLUME),
-]
+ONSET = SeriesOnset(AT - timedelta(hours=2), AT - timedelta(hours=3), AT - timedelta(hours=1))
+CALM, FIRING = DetectedState(), DetectedState(ONSET, RunBucket(40, 12))
+WATCHED = DetectedState(is_watched=True)
+HEALTHY, FAILING = RunBucket(1000, 44), RunBucket(30, 30)
 
 
-@pytest.mark.parametrize(("degraded", "runs", "usual", "state"), JUDGED)
-def test_counts_are_judged_against_their_baseline(
-    degraded: int, runs: int, usual: tuple[int, int], state: SeriesState
+def calls(counted: RunBucket) -> UnitCounts:
+    return UnitCounts(NOTHING, counted)
+
+
+def status(
+    day: UnitCounts, detected: DetectedState | None = CALM, before: UnitCounts = NO_COUNTS
+) -> SeriesStatus:
+    return status_of(KEY, AT, day, before, detected)
+
+
+@pytest.mark.parametrize(
+    ("day", "detected", "state"),
+    [
+        pytest.param(calls(HEALTHY), CALM, SeriesState.OK, id="well"),
+        pytest.param(calls(HEALTHY), FIRING, SeriesState.DEGRADING, id="fires"),
+        pytest.param(calls(HEALTHY), WATCHED, SeriesState.WATCH, id="some evidence"),
+        pytest.param(calls(HEALTHY), None, SeriesState.NOT_JUDGED, id="no detector"),
+        pytest.param(calls(RunBucket(19, 0)), CALM, SeriesState.LOW_VOLUME, id="few calls"),
+        pytest.param(calls(RunBucket(19, 0)), None, SeriesState.LOW_VOLUME, id="few, no detector"),
+        pytest.param(calls(RunBucket(19, 9)), FIRING, SeriesState.DEGRADING, id="few, and fires"),
+        pytest.param(NO_COUNTS, CALM, SeriesState.NO_DATA, id="nothing"),
+        pytest.param(NO_COUNTS, FIRING, SeriesState.DEGRADING, id="no call since it fired"),
+        pytest.param(calls(FAILING), CALM, SeriesState.NO_DATA, id="failures alone"),
+        pytest.param(
+            calls(FAILING),
+            FIRING._replace(has_success=False),
+            SeriesState.NO_DATA,
+            id="failures alone, as far back as is known",
+        ),
+        pytest.param(
+            UnitCounts(FAILING),
+            FIRING._replace(has_success=False),
+            SeriesState.DEGRADING,
+            id="all runs degraded from the first one on",
+        ),
+    ],
+)
+def test_a_series_stands_as_its_detector_says(
+    day: UnitCounts, detected: DetectedState | None, state: SeriesState
 ) -> None:
-    assert state_of(RunBucket(runs, degraded), RunBucket(usual[1], usual[0])) is state
+    assert status(day, detected).state is state
 
 
-def status(buckets: Sequence[RunBucket], incident: SeriesOnset | None = None) -> SeriesStatus:
-    curve = RunCurve(SINCE, WIDTH, buckets)
-    return status_of(KEY, SINCE + timedelta(days=1), curve, USUAL, incident)
+def test_a_degrading_series_counts_since_the_onset_and_others_the_day() -> None:
+    bad, well = status(calls(HEALTHY), FIRING), status(calls(HEALTHY), WATCHED)
+    assert (bad.onset, bad.runs, bad.degraded) == (ONSET, 40, 12)
+    assert (well.onset, well.runs, well.degraded) == (None, 1000, 44)
 
 
-def test_a_fresh_trouble_counts_in_a_long_day() -> None:
-    fresh = status([GOOD] * 19 + [RunBucket(40, 12), RunBucket(60, 20)])
-    assert fresh.state is SeriesState.DEGRADING
-    assert fresh.since == SINCE + 19 * WIDTH
-    assert (fresh.runs, fresh.degraded) == (100, 32)
-    assert fresh.interval is not None
-    assert fresh.interval[0] < 0.32 < fresh.interval[1]
-    assert fresh.excess == pytest.approx(32 - 4.4)
-
-
-def test_the_onset_of_an_incident_wins_over_that_of_the_series() -> None:
-    at = SINCE + 18 * WIDTH + timedelta(minutes=3)
-    incident = SeriesOnset(at, at, at)
-    found = status([GOOD] * 19 + [RunBucket(40, 12), RunBucket(60, 20)], incident)
-    assert found.onset is incident
-    assert found.runs == 115
-
-
-def test_an_incident_gives_no_onset_to_a_series_that_is_well() -> None:
-    incident = SeriesOnset(SINCE, SINCE, SINCE)
-    found = status([GOOD] * 26, incident)
-    assert (found.state, found.since) == (SeriesState.OK, None)
-
-
-def test_without_an_onset_the_day_decides() -> None:
-    calm = status([GOOD] * 26)
-    assert (calm.state, calm.since, calm.runs) == (SeriesState.OK, None, 390)
-
-
-def test_a_handful_of_runs_since_the_onset_is_not_judged() -> None:
-    assert status([GOOD] * 26 + [RunBucket(6, 5)]).state is SeriesState.OK
+def test_calls_are_the_unit_where_they_are_told() -> None:
+    both = UnitCounts(RunBucket(500, 0), RunBucket(700, 200))
+    assert (status(both).unit, status(both).degraded) == ("call", 200)
+    runs = status(UnitCounts(RunBucket(500, 3)), before=UnitCounts(RunBucket(100, 4)))
+    assert (runs.unit, runs.degraded, runs.baseline) == ("run", 3, 0.04)
+    silent = status(NO_COUNTS, before=both)
+    assert (silent.unit, silent.baseline) == ("call", 200 / 700)
 
 
 def test_the_worst_comes_first() -> None:
-    ok, bad = status([GOOD] * 20), status([RunBucket(100, 50)])
-    worse, none = status([RunBucket(100, 90)]), status([])
+    worse = status(calls(HEALTHY), DetectedState(ONSET, RunBucket(40, 30)))
+    bad, ok, none = status(calls(HEALTHY), FIRING), status(calls(HEALTHY)), status(NO_COUNTS)
     assert sorted([none, ok, bad, worse], key=lambda one: one.rank) == [worse, bad, ok, none]

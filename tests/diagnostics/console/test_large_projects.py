@@ -11,9 +11,9 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.alerting.statuses import store_statuses, stored_statuses
 from diagnostics.queries import busiest
 from diagnostics.store.aggregation import fold
-from diagnostics.verdict.statuses import store_statuses, stored_statuses
 from tests.console import make_member, post_runs
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def project(now: datetime) -> Project:
         post_runs(project, 60, 0, at, model=model)
     for model in QUIET:
         post_runs(project, 3, 0, at, model=model)
-    post_runs(project, 2, 28, at, model="bad")
+    post_runs(project, 2, 58, at, model="bad")
     fold()
     return project
 

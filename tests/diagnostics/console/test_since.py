@@ -9,11 +9,11 @@ from agents.demo.loading import write_incident
 from agents.demo.traffic_model import TrafficShape
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.statuses import recent_verdict_of
 from diagnostics.console.api import list_series
 from diagnostics.console.model_story import model_story
 from diagnostics.console.now import now_context
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.statuses import recent_verdict_of
 from diagnostics.verdict.verdicts import describe
 from tests.shifted_clock import shift_clock
 

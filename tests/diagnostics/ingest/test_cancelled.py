@@ -72,7 +72,7 @@ def test_a_cancelled_call_or_run_is_in_no_rate(key: ApiKey) -> None:
     )
     after = series(key)
     assert (before["cancelled"], after["cancelled"]) == (0, 3)
-    moment = {"cancelled", "judged_at"}
+    moment = {"cancelled", "judged_at", "judged_anew_since"}
     assert {name: value for name, value in after.items() if name not in moment} == {
         name: value for name, value in before.items() if name not in moment
     }

@@ -45,6 +45,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.ProjectStatus": "series",
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
+        "diagnostics.SeriesDetector": "detector_state memory",
         "diagnostics.SeriesName": "key name",
         "diagnostics.UnplacedCall": "correlation_id",
         "diagnostics.VerdictMark": "cause cause_value",

@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime
 from random import Random
 from typing import Any
 
+from diagnostics.analysis.status import SeriesState
 from diagnostics.reports.document import (
     AdviceFigures,
     Degradation,
@@ -21,14 +22,16 @@ UNTIL = datetime(2026, 11, 22, 23, tzinfo=UTC)
 def make_model(
     name: str = "anthropic/claude-haiku", share: float = 0.31, **changes: Any
 ) -> ModelFigures:
-    """Give a model that ran 1,400 times, beside 4 % that are usual."""
+    """Give a model that ran 1,400 times, beside 4 % that are usual, and how it stands by that."""
     random = Random(name)
     runs = changes.pop("runs", 1400)
     curve = [
         (runs // 28, round(runs // 28 * share * random.random() * (at > 16))) for at in range(28)
     ]
+    state = SeriesState.DEGRADING if share > 0.25 else SeriesState.WATCH
     given: dict[str, Any] = {
         "name": name,
+        "state_at_end": state if share >= 0.1 and runs >= 20 else None,
         "url": f"/?from=2026-11-15&model={name.rpartition('/')[2]}",
         "runs": runs,
         "degraded": round(runs * share),

@@ -6,7 +6,7 @@ A status is of a point in time: the range of a page changes the counts, not the 
 A filter finer than a series (a version) has statuses of the calls that it keeps.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,14 +17,25 @@ from django.db.models import Q
 from pydantic import TypeAdapter, ValidationError
 
 from diagnostics.accounts.models import Project
-from diagnostics.analysis.series import RunCounts, RunCurve, SeriesKey, StatusAxis, axis_of
-from diagnostics.analysis.statistics import LEAST_TRIALS
-from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, SeriesStatus, Unit, status_of
+from diagnostics.alerting.rule_models import AlertSlot
+from diagnostics.alerting.series_detectors import SeriesDetector, detected_at, replay_series
+from diagnostics.analysis.series import RunCounts, SeriesKey, StatusAxis
+from diagnostics.analysis.status import (
+    NO_COUNTS,
+    STATUS_SPAN,
+    DetectedState,
+    SeriesOnset,
+    SeriesStatus,
+    Unit,
+    UnitCounts,
+    status_of,
+)
 from diagnostics.queries.busiest import choose_series, ids_of, is_large
+from diagnostics.queries.call_counts import counts_runs
 from diagnostics.queries.events import BASELINE_SPAN, series_rows, window_for, window_of
 from diagnostics.queries.kept_answers import CachedResult, ResultCache
 from diagnostics.queries.sums import Question, sum_rollups
-from diagnostics.queries.trends import RUNS, Counting, recent_trends, trends
+from diagnostics.queries.trends import RUNS, Counting, recent_trends
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection, keeps_all
 from diagnostics.store.rollups import SERIES
@@ -34,7 +45,8 @@ from diagnostics.verdict.verdicts import Verdict, calm_verdict, verdict_of
 
 logger = structlog.get_logger(__name__)
 Statuses = Mapping[SeriesKey, SeriesStatus]
-NOTHING = RunBucket(0, 0)
+PLACES = len(SERIES)
+ATTEMPTS = COUNTED.index("attempts")
 FRESH = timedelta(minutes=3)
 """How long a stored row is used: two evaluations may fail or be late."""
 STATUSES = "statuses"
@@ -76,8 +88,7 @@ class StatusSet:
 
     def status(self, key: SeriesKey) -> SeriesStatus:
         """Return the status of a series; an unknown one has no data."""
-        known = self.series.get(key)
-        return known or status_of(key, self.at, RunCurve(self.at, STATUS_SPAN, ()), NOTHING)
+        return self.series.get(key) or status_of(key, self.at, NO_COUNTS, NO_COUNTS)
 
     def kept_by(
         self, selection: Selection, counted: Iterable[SeriesKey] = ()
@@ -197,95 +208,91 @@ def store_statuses(project_id: int, now: datetime) -> StatusSet:
 
 
 def judge_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
-    """Judge the series at the end of a selection; the number of statements is bounded.
+    """Return how the series stand at the end of a selection, and the verdict on them.
 
-    All of them, but of a large project the busiest and the worst ones.
+    By their detectors where an evaluator feeds them, else by such that are fed with the past.
     """
-    verdict, at = verdict_of(project_id, selection, now), selection.end or now
+    at, terms = selection.end or now, selection.version_terms
     choice = choose_series(project_id, selection.series_terms, at - STATUS_SPAN, at)
     chosen, left_out = (choice.chosen, choice.left_out) if choice else (None, 0)
-    statuses = judge_series(project_id, selection, now, chosen, onsets_of(verdict))
-    return StatusSet(at, verdict, statuses, left_out)
+    if not terms and _are_fed(project_id, min(at, now)):
+        detected = detected_at(project_id, selection.end)
+    else:
+        detected = replay_series(project_id, at, now, terms, chosen)
+    statuses = count_statuses(StatusQuestion(project_id, at, now, terms, chosen), detected)
+    verdict = verdict_of(project_id, selection, now)
+    shared = onsets_of(verdict)
+    together = {
+        key: replace(status, onset=shared.get(key, status.onset)) if status.onset else status
+        for key, status in statuses.items()
+    }
+    return StatusSet(at, verdict, together, left_out)
 
 
-def judge_series(
-    project_id: int,
-    selection: Selection,
-    now: datetime,
-    series: Sequence[int] | None,
-    onsets: Mapping[SeriesKey, SeriesOnset],
-) -> Statuses:
-    """Judge series by their ids (None: all) at the end of a selection."""
-    at = selection.end or now
-    # A curve that ends now is aligned to buckets, so that it does not shift.
-    axis = StatusAxis(at - STATUS_SPAN, STATUS_SPAN) if at < now else axis_of(at - STATUS_SPAN, at)
-    question = StatusQuestion(project_id, at, axis, selection.version_terms, onsets, series)
-    by_run, by_call = (_judge_counted(question, unit) for unit in COUNTING)
-    judged = (_worse(by_run[key], by_call[key]) for key in by_run if key in by_call)
-    return {status.key: status for status in judged if status}
-
-
-def _worse(by_run: SeriesStatus, by_call: SeriesStatus) -> SeriesStatus | None:
-    """Return the status of a series by its runs, or by its calls if those stand worse.
-
-    A run that a fallback rescues ends at another model: it hides the failing calls of the
-    first. Without a baseline, calls whose runs end well are not worse: some models always
-    need a retry. A series that ends no run has its calls only.
-    """
-    has_runs = by_run.runs or by_run.baseline_runs
-    if not (has_runs or by_call.runs):
-        return None
-    has_baseline = by_call.baseline_runs >= LEAST_TRIALS
-    is_worse = by_call.is_judged and has_baseline and by_call.rank[0] < by_run.rank[0]
-    status, other = (by_call, by_run) if is_worse or not has_runs else (by_run, by_call)
-    return replace(status, other_baseline=other.baseline_in(other.unit))
+def _are_fed(project_id: int, at: datetime) -> bool:
+    """Whether an evaluator feeds the detectors of a project, and did so until about a time."""
+    fed = SeriesDetector.objects.filter(project_id=project_id)
+    slots = AlertSlot.objects.filter(project_id=project_id, slot__gte=at - FRESH)
+    return fed.filter(at__gte=at - FRESH).exists() or (slots.exists() and fed.exists())
 
 
 @dataclass(frozen=True, slots=True)
 class StatusQuestion:
-    """What to judge: the end, the axis, the known onsets and the ids of the series."""
+    """Which series to count (None: all), until when, and under which terms on versions."""
 
     project_id: int
     at: datetime
-    axis: StatusAxis
-    terms: Sequence[Term]
-    onsets: Mapping[SeriesKey, SeriesOnset]
-    series: Sequence[int] | None
+    now: datetime
+    terms: Sequence[Term] = ()
+    series: Sequence[int] | None = None
+
+    def count(self, window: TimeWindow) -> Mapping[SeriesKey, UnitCounts]:
+        """Return what a window counted of each series."""
+        question = Question(window, SERIES, COUNTED, self.terms, series=self.series)
+        rows = sum_rollups(self.project_id, question)
+        return {SeriesKey(*row[:PLACES]): _read_units(row[PLACES:]) for row in rows}
+
+    def count_before(self, until: datetime) -> Mapping[SeriesKey, UnitCounts]:
+        """Return what the week before a time counted."""
+        return self.count(align_to(Grain.HOUR, until, until).before(BASELINE_SPAN))
 
 
-def _judge_counted(question: StatusQuestion, unit: Unit) -> dict[SeriesKey, SeriesStatus]:
-    """Return the status of every series, judged by its runs or by its calls.
+def count_statuses(
+    question: StatusQuestion, detected: Mapping[SeriesKey, DetectedState]
+) -> Statuses:
+    """Return the statuses of series by what their detectors say, and what was counted of them.
 
-    A degradation of days is not part of its own baseline, which ends at the onset.
+    What has degraded for days is no part of its own baseline, which ends at the onset.
     """
-    axis, count = question.axis, COUNTING[unit]
-    stretch = axis.since, axis.until, axis.count
-    curves = trends(question.project_id, *stretch, question.terms, count, question.series)
-    before = _week_before(question, axis.since, count)
-    early = {
-        onset: (_week_before(question, onset.at, count), _count_since(question, onset.at, count))
-        for onset in set(question.onsets.values())
-        if onset.at < axis.since
-    }
+    begin, at = question.at - STATUS_SPAN, question.at
+    day = question.count(window_for(begin, at, question.terms, question.now))
+    before = question.count_before(begin)
+    onsets = {key: one.onset.low for key, one in detected.items() if one.onset}
+    early = {low: question.count_before(low) for low in set(onsets.values()) if low < begin}
     statuses = {}
-    for key in {**curves, **before}:
-        onset = question.onsets.get(key)
-        baseline, since = early.get(onset, (before, {})) if onset else (before, {})
-        curve = RunCurve(axis.since, axis.width, curves.get(key, ()))
-        statuses[key] = status_of(
-            key, question.at, curve, baseline.get(key, NOTHING), onset, since.get(key), unit
-        )
+    for key in {**day, **before}:
+        usual = early.get(onsets[key], before) if key in onsets else before
+        counted = day.get(key, NO_COUNTS)
+        statuses[key] = status_of(key, at, counted, usual.get(key, NO_COUNTS), detected.get(key))
     return statuses
+
+
+def _read_units(measures: Sequence[int]) -> UnitCounts:
+    """Return runs, and the calls that were told one by one."""
+    calls, failures, runs, degraded = count_calls(measures)
+    attempts, by_run = measures[ATTEMPTS], RunBucket(runs, degraded)
+    if counts_runs(attempts, runs):
+        return UnitCounts(by_run)
+    return UnitCounts(by_run, RunBucket(calls, min(sum(failures.values()), calls)))
 
 
 def judge_others(
     project_id: int, selection: Selection, now: datetime, judged: StatusSet, ids: Sequence[int]
 ) -> StatusSet:
-    """Judge some of the series that were left out, beside those that were not."""
+    """Count some of the series that were left out, beside those that were not."""
     at = judged.at if selection.end is None or selection.end > now else selection.end
-    moment = Selection(text=Query(selection.version_terms), begin=at - STATUS_SPAN, end=at)
-    statuses = judge_series(project_id, moment, now, ids, onsets_of(judged.verdict))
-    return replace(judged, series=statuses)
+    question = StatusQuestion(project_id, at, now, selection.version_terms, ids)
+    return replace(judged, series=count_statuses(question, {}))
 
 
 def judged_ids(project_id: int, statuses: StatusSet) -> Sequence[int] | None:
@@ -306,16 +313,15 @@ def curves_between(
     axis: StatusAxis,
     terms: Sequence[Term],
     now: datetime,
-    statuses: StatusSet,
+    by_call: Collection[SeriesKey],
     series: Sequence[int] | None,
 ) -> Mapping[SeriesKey, Sequence[RunBucket]]:
-    """Return the recent curves of series, in the unit of each status."""
+    """Return the recent curves of the runs of series, and of the calls of some."""
     range_arguments = (project_id, axis.since, axis.until, axis.count, terms, now)
-    by_call = {key for key, status in statuses.series.items() if status.unit == "call"}
     calls = recent_trends(*range_arguments, COUNTING["call"], series) if by_call else {}
     return {
         **recent_trends(*range_arguments, RUNS, series),
-        **{key: calls[key] for key in by_call & calls.keys()},
+        **{key: calls[key] for key in calls if key in by_call},
     }
 
 
@@ -359,33 +365,6 @@ def _names_local(selection: Selection) -> bool:
     """Whether a selection names local calls, which the verdict of a project excludes."""
     terms = [term for term in selection.terms if term.field == "environment"]
     return bool(terms) and keeps_all(terms, {"environment": LOCAL})
-
-
-def _week_before(
-    question: StatusQuestion, until: datetime, counting: Counting
-) -> Mapping[SeriesKey, RunBucket]:
-    window = align_to(Grain.HOUR, until, until).before(BASELINE_SPAN)
-    return _sum(question.project_id, window, question.terms, counting, question.series)
-
-
-def _count_since(
-    question: StatusQuestion, since: datetime, counting: Counting
-) -> Mapping[SeriesKey, RunBucket]:
-    window = window_for(since, question.at, question.terms, question.at)
-    return _sum(question.project_id, window, question.terms, counting, question.series)
-
-
-def _sum(
-    project_id: int,
-    window: TimeWindow,
-    terms: Sequence[Term],
-    counting: Counting,
-    series: Sequence[int] | None,
-) -> Mapping[SeriesKey, RunBucket]:
-    """Return the counts of series in a window."""
-    question = Question(window, SERIES, counting.measures, terms, series=series)
-    rows = sum_rollups(project_id, question)
-    return {SeriesKey(*row[: len(SERIES)]): counting.read(row[len(SERIES) :]) for row in rows}
 
 
 def _read_calls(measures: Sequence[int]) -> RunBucket:

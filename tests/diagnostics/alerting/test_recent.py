@@ -8,8 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.statuses import recent_verdict_of
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict.statuses import recent_verdict_of
 from diagnostics.verdict.verdicts import verdict_of
 from tests.console import post_runs
 from tests.shifted_clock import shift_clock

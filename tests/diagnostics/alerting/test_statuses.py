@@ -6,12 +6,12 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.statuses import StatusSet, read_statuses
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.status import SeriesState
 from diagnostics.console.api import list_series
 from diagnostics.ingest.recording import record
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict.statuses import StatusSet, read_statuses
 from failsoft.events import PostedEvent as WireEvent
 from tests.console import post_runs
 from tests.diagnostics.alert_calls import count_calls
@@ -52,7 +52,8 @@ def test_the_baseline_is_the_week_before_the_last_day(project: Project) -> None:
 def test_the_range_of_a_page_changes_no_status(project: Project) -> None:
     now = clock.now()
     post_runs(project, 190, 10, now - timedelta(days=2))
-    post_runs(project, 40, 20, now - timedelta(hours=2))
+    for minute in range(20):
+        post_runs(project, 2, 1, now - timedelta(minutes=120 - minute))
     (day,) = read(project).series.values()
     assert day.state is SeriesState.DEGRADING
     for name in ("1h", "6h", "7d", "90d"):

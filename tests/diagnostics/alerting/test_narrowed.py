@@ -12,9 +12,9 @@ from agents.demo.loading import write_incident
 from agents.demo.traffic_model import TrafficShape
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting import statuses
+from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of, store_statuses
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict import statuses
-from diagnostics.verdict.statuses import StatusSet, read_status, recent_verdict_of, store_statuses
 from diagnostics.verdict.suspects import Cause
 from tests.console import post_runs
 from tests.shifted_clock import shift_clock

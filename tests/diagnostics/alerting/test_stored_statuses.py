@@ -18,16 +18,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting import evaluator
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.analysis.onset import RisingShare
-from diagnostics.analysis.status import SeriesState
-from diagnostics.console.api import list_series
-from diagnostics.console.now import now_context
-from diagnostics.reports.document import status_of
-from diagnostics.reports.periods import ReportPeriod
-from diagnostics.reports.queries import ReportSubject, summarise
-from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.store.models import Heartbeat, ProjectTurn
-from diagnostics.verdict.statuses import (
+from diagnostics.alerting.statuses import (
     FUNCTIONS,
     STATUSES,
     VERDICT,
@@ -38,6 +29,15 @@ from diagnostics.verdict.statuses import (
     store_statuses,
     stored_statuses,
 )
+from diagnostics.analysis.onset import RisingShare
+from diagnostics.analysis.status import SeriesState
+from diagnostics.console.api import list_series
+from diagnostics.console.now import now_context
+from diagnostics.reports.document import status_of
+from diagnostics.reports.periods import ReportPeriod
+from diagnostics.reports.queries import ReportSubject, summarise
+from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.store.models import Heartbeat, ProjectTurn
 from diagnostics.verdict.verdicts import describe
 from tests.console import post_runs
 from tests.diagnostics.alert_calls import count_degraded, degrade
@@ -56,7 +56,8 @@ def project() -> Project:
 def trouble(project: Project) -> datetime:
     now = clock.now()
     post_runs(project, 190, 10, now - timedelta(days=2))
-    post_runs(project, 40, 20, now - timedelta(hours=2))
+    for minute in range(20):
+        post_runs(project, 2, 1, now - timedelta(minutes=120 - minute))
     return now
 
 
@@ -74,7 +75,8 @@ def test_all_places_say_one_value_of_one_moment(kind: str, project: Project) -> 
         rows = {row.key: row for row in now_context(project.pk, asked, now)["lines"]}
         for key, status in bad.items():
             assert (rows[key].state, rows[key].since) == (status.state, status.since)
-            assert (rows[key].unit, rows[key].baseline) == (status.unit, status.baseline)
+            assert rows[key].unit == status.shown
+            assert rows[key].unit != status.unit or rows[key].baseline == status.baseline
         series = {
             (one["environment"], one["node"], one["provider"], one["model"]): one
             for one in list_series(project.pk, asked, now)[0]
@@ -82,7 +84,8 @@ def test_all_places_say_one_value_of_one_moment(kind: str, project: Project) -> 
         for key, status in stored.series.items():
             one = series[key]
             assert (one["state"], one["since"]) == (status.state, status.since)
-            assert one["baseline"] == status.baseline
+            name = {"runs": "baseline", "calls": "calls_baseline"}[one["judged_by"]]
+            assert one[name] == status.baseline
 
     token = issue_key(project, "k", [Scope.READ]).text
     headers = {"Authorization": f"Bearer {token}"}

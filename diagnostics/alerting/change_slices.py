@@ -1,0 +1,172 @@
+"""The detectors `change` of slices: primed with their past, then fed minute by minute."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from datetime import datetime
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from diagnostics.alerting.counts import SeriesCounts
+from diagnostics.alerting.evaluation import DetectorEvaluation, describe, news_of
+from diagnostics.alerting.past import prime
+from diagnostics.alerting.saved_states import Key, SavedState, SliceEvaluation, standing_of
+from diagnostics.alerting.signals import ATTEMPTS, FIRST_ATTEMPTS, Measured
+from diagnostics.alerting.states import ON, DetectorSignal
+from diagnostics.analysis.detectors.change import (
+    STATE_FORM,
+    ChangeDetector,
+    Fire,
+    Learned,
+    Onset,
+    ProjectPast,
+    past_of,
+)
+from diagnostics.analysis.detectors.replay import note_fire
+
+LEARNED_WITH = ("form", "opened", "fire")
+"""Of a detector's state: other whenever it has learned anything."""
+LOOK = [column.name for column in fields(DetectorEvaluation)]
+MOST_FIRES = 20
+"""Alarms of a slice that are remembered, the latest."""
+
+
+def feed_slices(
+    project_id: int,
+    slot: datetime,
+    seen: Sequence[SliceEvaluation],
+    counted: SeriesCounts,
+    known: Iterable[SavedState],
+    sharing: int,
+    alarms: Mapping[Key, SavedState] | None = None,
+    most_primed: int | None = None,
+) -> None:
+    """Feed the detectors of slices with what was counted since the last look.
+
+    `sharing` slices share one false alarm a week. At most so many new ones begin; the others are
+    looked at later. `alarms` are the rows whose alarms they go on with; None: their own.
+    """
+    all_new = (one for one in seen if not _is_kept(one))
+    new = {(one.rule.id, one.row.key): one for one in islice(all_new, most_primed)}
+    rows = list(known)
+    pasts = {rule_id: _past(rows, rule_id) for rule_id in {one.rule.id for one in seen}}
+    primed = prime(project_id, new, slot, sharing, pasts) if new else {}
+    for one in seen:
+        key, found = (one.rule.id, one.row.key), one.rule.measured
+        if found is None or not (key in primed or _is_kept(one)):
+            continue
+        by_minute = _minutes(one.series, counted, found)
+        state = one.row.detector_state
+        fires = read_fires(state.get("fires", ()))
+        if key in primed:
+            detector, fires = primed[key]
+            news = news_of(by_minute, {})
+        else:
+            news = news_of(by_minute, {int(at): count for at, count in state["fed"].items()})
+            if not news:
+                one.look = read_look(state["look"])
+                continue
+            learned = Learned.read(one.row.memory["learned"])
+            detector = ChangeDetector.restore(
+                state["watch"], learned, sharing, pasts[one.rule.id] or ProjectPast
+            )
+        for stretch in news:
+            note_fire(fires, detector.feed(*stretch))
+        anew_since = state.get("anew_since")
+        if key in primed:
+            alarm = one.row if alarms is None else alarms.get(key)
+            anew_since = _take_over(one, detector, fires, alarm)
+        one.look = describe(detector)
+        if not detector.has_success and found is FIRST_ATTEMPTS and _has_calls(one, counted):
+            # Senders of failures alone have no rate that could rise.
+            one.look = replace(one.look, said=DetectorSignal.QUIET)
+        _put_by(one, detector, by_minute, fires, anew_since)
+
+
+def _past(rows: Iterable[SavedState], rule_id: int) -> Callable[[], ProjectPast] | None:
+    """Return what tells, asked once, what the series of a rule had in common; None: it has none."""
+    mine = [row for row in rows if row.rule_id == rule_id and _has_learned(row)]
+
+    @cache
+    def past() -> ProjectPast:
+        return past_of(Learned.read(row.memory["learned"]) for row in mine)
+
+    return past if mine else None
+
+
+def _take_over(
+    one: SliceEvaluation, detector: ChangeDetector, fires: list[Fire], alarm: SavedState | None
+) -> float | None:
+    """Go on with the alarm that the detector of an earlier release raised, and raise none for it.
+
+    Return when, in seconds; None if there was no detector.
+    """
+    earlier = [row.detector_state.get("watch") for row in (one.row, alarm) if row]
+    kept = next(filter(None, earlier), None)
+    if not kept or (alarm is one.row and alarm.rule_version != one.rule.version):
+        return None
+    if standing_of(alarm).state in ON if alarm else kept.get("fire"):
+        since = (alarm or one.row).since.timestamp()
+        fired_at, onset = kept.get("fire") or (since, since)
+        detector.keep_firing(fired_at, onset[0] if isinstance(onset, list) else onset)
+        note_fire(fires, detector.fire)
+    elif detector.fire is not None:
+        note_fire(fires, detector.end(one.at))
+    return one.at
+
+
+def read_fires(kept: Iterable[Sequence[Any]]) -> list[Fire]:
+    """Read the latest alarms of a slice, oldest first."""
+    return [Fire(at, Onset(*onset), cleared, usual) for at, onset, cleared, usual in kept]
+
+
+def read_look(kept: Mapping[str, Any]) -> DetectorEvaluation:
+    """Read what was found at the last look that had news."""
+    return DetectorEvaluation(**{**kept, "said": DetectorSignal(kept["said"])})
+
+
+def _is_kept(one: SliceEvaluation) -> bool:
+    """Whether a detector of this rule was kept, as it is kept now."""
+    return one.row.rule_version == one.rule.version and _has_learned(one.row)
+
+
+def _has_learned(row: SavedState) -> bool:
+    return bool(row.detector_state.get("watch", {}).get("form") == STATE_FORM)
+
+
+def _has_calls(one: SliceEvaluation, counted: SeriesCounts) -> bool:
+    """Whether single calls are told, and not only how runs ended."""
+    return any(n for _, n in _minutes(one.series, counted, ATTEMPTS).values())
+
+
+def _minutes(
+    series: Iterable[int], counted: SeriesCounts, found: Measured
+) -> dict[int, tuple[int, int]]:
+    total: dict[int, tuple[int, int]] = {}
+    for series_id in series:
+        for minute, (k, n) in counted.by_minute(series_id, found).items():
+            known_k, known_n = total.get(minute, (0, 0))
+            total[minute] = known_k + k, known_n + n
+    return total
+
+
+def _put_by(
+    one: SliceEvaluation,
+    detector: ChangeDetector,
+    fed: Mapping[int, tuple[int, int]],
+    fires: Sequence[Fire],
+    anew_since: float | None,
+) -> None:
+    """Keep the detector in the row; what it has learned only when an hour or an alarm ended."""
+    state, kept = detector.state(), one.row.detector_state.get("watch", {})
+    if state["usual"] is None or any(state[name] != kept.get(name) for name in LEARNED_WITH):
+        one.memory = {"learned": asdict(detector.learned)}
+    one.detector_state = {
+        "watch": state,
+        "fed": {str(at): list(count) for at, count in fed.items()},
+        "look": {name: getattr(one.look, name) for name in LOOK},
+        "fires": [
+            [fire.at, list(fire.onset), fire.cleared, fire.is_usual] for fire in fires[-MOST_FIRES:]
+        ],
+        "anew_since": anew_since,
+    }

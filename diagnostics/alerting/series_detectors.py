@@ -1,0 +1,211 @@
+"""The detector of every series: fed once a minute, it says how the series stands, for all.
+
+Of a large project the busiest and the worst series have one. Detectors begin with 14 days of
+counts, so many a minute; what an earlier release's detector fired for fires on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db import models, transaction
+from django.db.models import Max
+
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.change_slices import feed_slices, read_fires, read_look
+from diagnostics.alerting.counts import (
+    MINUTE,
+    MINUTES_REACH,
+    KnownSeries,
+    known_series,
+    read_counts,
+    try_hold,
+)
+from diagnostics.alerting.evaluation import DetectorEvaluation, describe
+from diagnostics.alerting.past import HOUR, past_windows, read_past, replay_past
+from diagnostics.alerting.rule_rows import rules_of
+from diagnostics.alerting.rules import SERIES_RULE, RuleDefinition
+from diagnostics.alerting.saved_states import Key, SavedState, SliceEvaluation, read_kept
+from diagnostics.alerting.signals import FIRST_ATTEMPTS, slice_key
+from diagnostics.alerting.states import DetectorSignal, time_of
+from diagnostics.analysis.detectors.change import Fire
+from diagnostics.analysis.series import SeriesKey
+from diagnostics.analysis.status import DetectedState, SeriesOnset
+from diagnostics.queries.busiest import choose_series
+from diagnostics.selection.query_language import Query, Term, write_query
+from diagnostics.store.models import Series
+from diagnostics.store.rollups import SERIES
+from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, ceil, floor
+
+DAY = WIDTHS[Grain.DAY]
+NO_KEY = UUID(int=0)
+MOST_PRIMED = 200
+"""Detectors that begin in one minute."""
+
+
+class SeriesDetector(models.Model):
+    """The detector of a series: what it remembers, and its latest alarms."""
+
+    series = models.OneToOneField(
+        Series, models.CASCADE, primary_key=True, related_name="+", serialize=False
+    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    # The latest minute that it was fed with.
+    at = models.DateTimeField()
+    detector_state = models.JSONField(default=dict)
+    memory = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M}"
+
+
+@transaction.atomic
+def judge_series(project_id: int, slot: datetime) -> None:
+    """Feed the detectors of a project with a minute, unless they were or somebody does."""
+    rows = SeriesDetector.objects.filter(project_id=project_id)
+    last = rows.aggregate(last=Max("at"))["last"]
+    if (last is not None and last >= slot) or not try_hold(project_id):
+        return
+    columns = ("series_id", "at", "detector_state", "memory")
+    kept = {
+        pk: SavedState(0, NO_KEY, at, SERIES_RULE.version, pk, "", state, memory)
+        for pk, at, state, memory in rows.values_list(*columns)
+    }
+    seen = _see_series(project_id, slot, kept)
+    changed = [one for one in seen if one.detector_state is not None]
+    SeriesDetector.objects.bulk_create(
+        [
+            SeriesDetector(
+                series_id=one.series[0],
+                project_id=project_id,
+                at=slot,
+                detector_state=one.detector_state,
+                memory=one.row.memory if one.memory is None else one.memory,
+            )
+            for one in changed
+        ],
+        update_conflicts=True,
+        unique_fields=["series"],
+        update_fields=["at", "detector_state", "memory"],
+    )
+
+
+def _see_series(
+    project_id: int, slot: datetime, kept: Mapping[int, SavedState]
+) -> list[SliceEvaluation]:
+    """Return what the detectors say at a minute: of series with news, and of those without one."""
+    series = _judged_series(project_id, slot)
+    counted = read_counts(project_id, slot, FIRST_ATTEMPTS.columns, ())
+    active = [one for one in series if one.id in counted.live or one.id not in kept]
+    seen = [_see(one, kept.get(one.id), slot) for one in active]
+    alarms = _alarms_of(project_id)
+    feed_slices(project_id, slot, seen, counted, kept.values(), len(series), alarms, MOST_PRIMED)
+    return seen
+
+
+def _judged_series(project_id: int, slot: datetime) -> list[KnownSeries]:
+    """Return the series that have a detector: all, but of a large project those chosen."""
+    series = known_series(project_id)
+    choice = choose_series(project_id, (), slot - DAY, slot + MINUTE)
+    chosen = set(choice.chosen) if choice else set()
+    return [one for one in series if one.id in chosen] if choice else series
+
+
+def _see(one: KnownSeries, row: SavedState | None, slot: datetime) -> SliceEvaluation:
+    key = slice_key(one.values)
+    row = replace(row, key=key) if row else SavedState(0, key, slot, SERIES_RULE.version)
+    return SliceEvaluation(SERIES_RULE, one.values, row, slot.timestamp(), series=[one.id])
+
+
+def _alarms_of(project_id: int) -> dict[Key, SavedState]:
+    """Return the rows of the alarms for changes of series, by the keys of series."""
+    mine = {rule.id for rule in rules_of(project_id) if rule.is_of_series}
+    kept = read_kept(project_id).items()
+    return {(0, key): row for (rule_id, key), row in kept if rule_id in mine}
+
+
+def looks_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:
+    """Return what the detectors of series said at a minute, by the ids of series.
+
+    One that was fed with later minutes says whether an alarm of it lasted then.
+    """
+    rows = SeriesDetector.objects.filter(project_id=project_id)
+    columns = ("pk", "at", "detector_state__look", "detector_state__fires")
+    return {
+        pk: _look_then(read_look(look), read_fires(fires), slot) if at > slot else read_look(look)
+        for pk, at, look, fires in rows.values_list(*columns)
+    }
+
+
+def _look_then(
+    look: DetectorEvaluation, fires: Sequence[Fire], slot: datetime
+) -> DetectorEvaluation:
+    fire = _lasting(fires, slot.timestamp())
+    said = DetectorSignal.FIRES if fire else DetectorSignal.CLEARS
+    is_usual = any(one.is_usual for one in fires[-1:])
+    return replace(look, said=said, onset=fire.onset.at if fire else None, is_usual=is_usual)
+
+
+def _lasting(fires: Sequence[Fire], at: float) -> Fire | None:
+    """Return the alarm that lasted at a time."""
+    found = (one for one in fires if one.at <= at and (one.cleared is None or one.cleared > at))
+    return next(found, None)
+
+
+def detected_at(project_id: int, at: datetime | None = None) -> dict[SeriesKey, DetectedState]:
+    """Return what the detectors of series say (None: now), or knew of a time in the past."""
+    rows = SeriesDetector.objects.filter(project_id=project_id)
+    names = [f"series__{name}" for name in SERIES]
+    kept = [f"detector_state__{name}" for name in ("look", "fires", "anew_since")]
+    return {
+        SeriesKey(*key): _detected(read_look(look), read_fires(fires), anew, at)
+        for *key, look, fires, anew in rows.values_list(*names, *kept)
+    }
+
+
+def _detected(
+    look: DetectorEvaluation,
+    fires: Sequence[Fire],
+    anew_since: float | None = None,
+    at: datetime | None = None,
+) -> DetectedState:
+    anew = None if anew_since is None else time_of(anew_since)
+    if at is not None:
+        then = _lasting(fires, at.timestamp())
+        return DetectedState(_onset_of(then), anew_since=anew)
+    fire = fires[-1] if look.said is DetectorSignal.FIRES else None
+    counted = RunBucket(look.n, look.k)
+    return DetectedState(_onset_of(fire), counted, look.is_watched, anew)
+
+
+def _onset_of(fire: Fire | None) -> SeriesOnset | None:
+    return SeriesOnset(*map(time_of, fire.onset)) if fire else None
+
+
+def replay_series(
+    project_id: int,
+    at: datetime,
+    now: datetime,
+    terms: Sequence[Term] = (),
+    ids: Sequence[int] | None = None,
+) -> dict[SeriesKey, DetectedState]:
+    """Return what detectors of series (None: all) say at a time, fed with 14 days before it.
+
+    By the minute for the last hours while minutes are kept; of the calls that terms on versions
+    keep, by the hour.
+    """
+    query = {"filter": urlencode({"q": write_query(Query(tuple(terms)))})} if terms else {}
+    rule = RuleDefinition(**{**dict(SERIES_RULE), **query})
+    until = floor(at, MINUTE) + MINUTE
+    is_kept = not terms and until - MINUTES_REACH - HOUR > now - MINUTES_KEPT
+    middle = floor(until - MINUTES_REACH, HOUR) if is_kept else ceil(until, HOUR)
+    pasts = read_past(project_id, rule, past_windows(middle, until), ids)
+    replayed = replay_past(pasts, len(pasts)).items()
+    return {
+        SeriesKey(**pasts[key].values): _detected(describe(detector), fires)._replace(
+            has_success=detector.has_success
+        )
+        for key, (detector, fires) in replayed
+    }
