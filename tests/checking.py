@@ -41,6 +41,7 @@ def commands() -> list[tuple[str, list[str]]]:
         ("ruff", [str(BIN / "ruff"), "check"]),
         ("format", [str(BIN / "ruff"), "format", "--check", "--quiet"]),
         ("imports", [str(BIN / "lint-imports")]),
+        ("figures", [sys.executable, "-m", "tests.figures", "--check"]),
         ("migrations", [*manage, "makemigrations", "--check", "--dry-run"]),
         ("deploy", [*manage, "check", "--deploy", "--fail-level", "WARNING"]),
         # Broken examples of plans and results block a merge (S2-42).

@@ -1,10 +1,17 @@
-"""Measure the layout: `make figures`. Lines, modules, importers, closures, class names."""
+"""Measure the layout: `make figures`. Lines, modules, importers, closures, names.
+
+`[tool.figures]` in `pyproject.toml` has a limit for each figure; `--check` prints the figures above
+theirs, and fails if there are any.
+"""
 
 import ast
+import re
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("failsoft", "diagnostics", "plans", "agents", "config")
@@ -61,6 +68,21 @@ def repeated_classes(known: Mapping[str, Path]) -> dict[str, int]:
     return {name: count for name, count in names.items() if count > 1}
 
 
+def longest_function(known: Mapping[str, Path]) -> int:
+    """Return the lines of the longest function, with its decorators and docstring."""
+    return max(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in _definitions(known)
+        if not isinstance(node, ast.ClassDef)
+    )
+
+
+def old_words(known: Mapping[str, Path], patterns: list[str]) -> list[str]:
+    """Return the functions and classes whose names have a word that has been replaced."""
+    old = re.compile("|".join(patterns), re.IGNORECASE)
+    return sorted({node.name for node in _definitions(known) if old.search(node.name)})
+
+
 def product_lines() -> dict[str, int]:
     """Return the lines of the product by sort of file."""
     places = [ROOT / package for package in PACKAGES]
@@ -70,6 +92,7 @@ def product_lines() -> dict[str, int]:
         "Python": _lines(path for path in python if path not in set(migrations)),
         "migrations": _lines(migrations),
         "SQL": _lines(path for place in places for path in place.rglob("*.sql")),
+        "TOML": _lines(path for place in places for path in place.rglob("*.toml")),
         "templates": _lines(path for path in (ROOT / "templates").rglob("*") if path.is_file()),
         "CSS and JS": _lines(
             path
@@ -79,23 +102,66 @@ def product_lines() -> dict[str, int]:
     }
 
 
-def main() -> None:
-    """Print all figures."""
+def figures() -> dict[str, int]:
+    """Return every figure that has a limit, by its name."""
     known = modules()
     imports = imports_of(known)
-    lines = product_lines()
-    single = single_importers(imports)
-    rows = [
-        ("product lines", f"{sum(lines.values()):,}"),
-        *((f"  {name}", f"{count:,}") for name, count in lines.items()),
-        ("modules", str(len(known))),
-        ("with one importer", f"{len(single)} ({len(single) / len(known):.1%})"),
-        *((f"closure of {name}", str(len(closure(at, imports)))) for name, at in PATHS.items()),
-        ("class names used twice", ", ".join(sorted(repeated_classes(known))) or "none"),
+    return {
+        "product lines": sum(product_lines().values()),
+        "bench lines": _lines([*(ROOT / "bench").rglob("*.py"), *(ROOT / "bench").rglob("*.toml")]),
+        "modules": len(known),
+        "with one importer": len(single_importers(imports)),
+        **{f"closure of {name}": len(closure(at, imports)) for name, at in PATHS.items()},
+        "lines of the longest file": max(_lines([path]) for path in known.values()),
+        "lines of the longest function": longest_function(known),
+        "class names used twice": len(repeated_classes(known)),
+        "names with an old word": len(old_words(known, _settings()["old-words"])),
+    }
+
+
+def above_limits() -> list[str]:
+    """Return a line for each figure above its limit."""
+    limits = _settings()["limits"]
+    return [
+        f"{name}: {value:,} (limit {limits[name]:,})"
+        for name, value in figures().items()
+        if value > limits[name]
     ]
-    sys.stdout.writelines(f"{name:24} {value}\n" for name, value in rows)
+
+
+def main() -> int:
+    """Print all figures beside their limits, or only what is above; 1 if anything is."""
+    if "--check" in sys.argv:
+        above = above_limits()
+        sys.stdout.writelines(f"{line}\n" for line in above)
+        return 1 if above else 0
+    limits = _settings()["limits"]
+    for name, value in figures().items():
+        sys.stdout.write(f"{name:32} {value:7,}  limit {limits[name]:7,}\n")
+    for name, count in product_lines().items():
+        sys.stdout.write(f"  lines of {name:21} {count:7,}\n")
+    known = modules()
     if "--single" in sys.argv:
-        sys.stdout.writelines(f"{name}\n" for name in single)
+        sys.stdout.writelines(f"{name}\n" for name in single_importers(imports_of(known)))
+    if "--words" in sys.argv:
+        words = old_words(known, _settings()["old-words"])
+        sys.stdout.writelines(f"{name}\n" for name in words)
+    return 0
+
+
+def _settings() -> dict[str, Any]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        settings: dict[str, Any] = tomllib.load(file)["tool"]["figures"]
+    return settings
+
+
+def _definitions(
+    known: Mapping[str, Path],
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    for path in known.values():
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        yield from (node for node in nodes if isinstance(node, kinds))
 
 
 def _name(path: Path) -> str:
@@ -122,4 +188,4 @@ def _lines(paths: Iterator[Path] | list[Path]) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
