@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ PATHS = {
     "a goal": "agents.cycle.running",
 }
 Imports = Mapping[str, Set[str]]
+
+
+def settings() -> dict[str, Any]:
+    """Return the limits and the old words."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        found: dict[str, Any] = tomllib.load(file)["tool"]["figures"]
+    return found
 
 
 def modules() -> dict[str, Path]:
@@ -62,7 +70,7 @@ def repeated_classes(known: Mapping[str, Path]) -> dict[str, int]:
         node.name
         for name, path in known.items()
         if ".commands." not in name
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in _parse(path).body
         if isinstance(node, ast.ClassDef)
     )
     return {name: count for name, count in names.items() if count > 1}
@@ -115,13 +123,13 @@ def figures() -> dict[str, int]:
         "lines of the longest file": max(_lines([path]) for path in known.values()),
         "lines of the longest function": longest_function(known),
         "class names used twice": len(repeated_classes(known)),
-        "names with an old word": len(old_words(known, _settings()["old-words"])),
+        "names with an old word": len(old_words(known, settings()["old-words"])),
     }
 
 
 def above_limits() -> list[str]:
     """Return a line for each figure above its limit."""
-    limits = _settings()["limits"]
+    limits = settings()["limits"]
     return [
         f"{name}: {value:,} (limit {limits[name]:,})"
         for name, value in figures().items()
@@ -135,7 +143,7 @@ def main() -> int:
         above = above_limits()
         sys.stdout.writelines(f"{line}\n" for line in above)
         return 1 if above else 0
-    limits = _settings()["limits"]
+    limits = settings()["limits"]
     for name, value in figures().items():
         sys.stdout.write(f"{name:32} {value:7,}  limit {limits[name]:7,}\n")
     for name, count in product_lines().items():
@@ -144,15 +152,14 @@ def main() -> int:
     if "--single" in sys.argv:
         sys.stdout.writelines(f"{name}\n" for name in single_importers(imports_of(known)))
     if "--words" in sys.argv:
-        words = old_words(known, _settings()["old-words"])
+        words = old_words(known, settings()["old-words"])
         sys.stdout.writelines(f"{name}\n" for name in words)
     return 0
 
 
-def _settings() -> dict[str, Any]:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        settings: dict[str, Any] = tomllib.load(file)["tool"]["figures"]
-    return settings
+@cache
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _definitions(
@@ -160,7 +167,7 @@ def _definitions(
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     for path in known.values():
-        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        nodes = ast.walk(_parse(path))
         yield from (node for node in nodes if isinstance(node, kinds))
 
 
@@ -173,7 +180,7 @@ def _assembles(name: str) -> bool:
 
 
 def _imported(path: Path, name: str, known: Mapping[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_parse(path)):
         found: list[str] = []
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]

@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 import structlog
 from django.core.mail import get_connection
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Window
+from django.db.models.functions import RowNumber
 
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
@@ -26,6 +27,7 @@ from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject
 from diagnostics.reports.subscriptions import skipped_words
+from diagnostics.store.deadlines import OutOfTimeError, deadline
 
 logger = structlog.get_logger(__name__)
 
@@ -33,6 +35,8 @@ BATCH = 200
 MOST_BATCHES = 25
 # More than the clocks of machines differ.
 LEASE = timedelta(minutes=15)
+# A report of ten million events takes a few seconds.
+RENDER_SECONDS = 60.0
 ERROR_BYTES = 300
 PERMANENT = 500
 State = ReportDelivery.State
@@ -43,18 +47,33 @@ class NoAddressError(Exception):
     """the person has no mail address"""
 
 
+class ReportTimeoutError(Exception):
+    """a report of this project took too long"""
+
+
 @dataclass
 class Rendered:
-    """Reports and mails of one batch, each rendered once for all recipients."""
+    """Reports and mails of one batch, each rendered once for all recipients.
+
+    A project of which a report took too long has its other reports in a later batch.
+    """
 
     mail_merges: dict[int, MailMerge] = field(default_factory=dict)
     reports: dict[ReportSubject, Report] = field(default_factory=dict)
+    late_projects: set[int] = field(default_factory=set)
 
     def report(self, delivery: ReportDelivery) -> Report:
-        """Return the report of a delivery."""
+        """Return the report of a delivery. Raises ReportTimeoutError."""
         subject = subject_for(delivery.subscription, period_of(delivery))
         if subject not in self.reports:
-            self.reports[subject] = report_for(subject, delivery.subscription.view)
+            if delivery.project_id in self.late_projects:
+                raise ReportTimeoutError(ReportTimeoutError.__doc__)
+            try:
+                with deadline(RENDER_SECONDS):
+                    self.reports[subject] = report_for(subject, delivery.subscription.view)
+            except OutOfTimeError as error:
+                self.late_projects.add(delivery.project_id)
+                raise ReportTimeoutError(ReportTimeoutError.__doc__) from error
         return self.reports[subject]
 
     def mail_merge(self, report: Report) -> MailMerge:
@@ -65,7 +84,7 @@ class Rendered:
 
 
 def send_waiting() -> int:
-    """Send due mails, oldest first; return how many the server accepted."""
+    """Send due mails, the oldest of each project first; return how many the server accepted."""
     sent, rendered = 0, Rendered()
     for _ in range(MOST_BATCHES):
         claimed = claim(clock.now())
@@ -76,12 +95,17 @@ def send_waiting() -> int:
 
 
 def claim(now: datetime, limit: int = BATCH) -> list[ReportDelivery]:
-    """Claim due deliveries that no other sender holds, for a quarter of an hour."""
+    """Claim due deliveries that no other sender holds, for a quarter of an hour.
+
+    The oldest of every project come first: many mails of one do not hold up those of another.
+    """
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
     waiting = ReportDelivery.objects.filter(free, state=State.WAITING, next_attempt_at__lte=now)
+    turn = Window(RowNumber(), "project_id", ["next_attempt_at", "id"])
+    first = waiting.annotate(turn=turn).order_by("turn", "next_attempt_at", "id")
     with transaction.atomic():
-        rows = waiting.order_by("next_attempt_at", "id").select_for_update(skip_locked=True)
-        ids = list(rows.values_list("pk", flat=True)[:limit])
+        rows = waiting.filter(pk__in=list(first.values_list("pk", flat=True)[:limit]))
+        ids = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
         claimed = ReportDelivery.objects.filter(pk__in=ids)
         claimed.update(lease_until=now + LEASE, claim=F("claim") + 1, tries=F("tries") + 1)
     deliveries = claimed.select_related(

@@ -1,6 +1,7 @@
 """Due, made, sent, tried again: reports through a real SMTP server on this machine."""
 
 import re
+import time
 from datetime import timedelta
 from html import unescape
 
@@ -9,9 +10,10 @@ from django.contrib.auth.models import User
 from django.utils.html import strip_tags
 
 from diagnostics import clock
-from diagnostics.accounts.models import Membership, Project
-from diagnostics.reports.archive import archive_last_days, purge_old
+from diagnostics.accounts.models import Membership, Project, SavedView
+from diagnostics.reports.archive import archive_last_days, purge_old, report_for
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
+from diagnostics.reports.queries import ReportSubject
 from diagnostics.reports.sending import Rendered, claim, prepare, send_copies, send_waiting
 from diagnostics.reports.subscriptions import due, pause, schedule_of, unsubscribe
 from diagnostics.store.aggregation import fold
@@ -221,6 +223,49 @@ def test_two_senders_share_the_work(project: Project, ann: User, mail_server: Ma
     assert send_copies(prepare(first, Rendered())) == 0
     ids = {mail["Message-ID"] for mail in mail_server.mails}
     assert len(ids) == 1
+
+
+def test_many_mails_of_one_project_do_not_hold_up_the_mail_of_another(
+    project: Project, ann: User
+) -> None:
+    for _ in range(4):
+        make_subscription(project, ann)
+    due(clock.now())
+    other = Project.objects.create(slug="other", name="Other")
+    Membership.objects.create(project=other, user=ann, role="viewer")
+    make_subscription(other, ann)
+    due(clock.now())
+    assert {delivery.project for delivery in claim(clock.now(), 2)} == {project, other}
+    assert [delivery.project for delivery in claim(clock.now(), 9)] == [project] * 3
+
+
+def test_a_project_whose_reports_take_too_long_holds_up_no_other(
+    project: Project, ann: User, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for query in ("", "provider=acme", "model=m-1"):
+        make_subscription(project, ann, query=query)
+    other = Project.objects.create(slug="other", name="Other")
+    Membership.objects.create(project=other, user=ann, role="viewer")
+    make_subscription(other, ann)
+    due(clock.now())
+    begun = []
+
+    def render(subject: ReportSubject, view: SavedView | None) -> Report:
+        begun.append(subject.project)
+        if subject.project == project:
+            time.sleep(30)
+        return report_for(subject, view)
+
+    monkeypatch.setattr("diagnostics.reports.sending.report_for", render)
+    monkeypatch.setattr("diagnostics.reports.sending.RENDER_SECONDS", 0.2)
+    assert send_waiting() == 1
+    assert len(mail_server.mails) == 1
+    assert sorted(one.slug for one in begun) == sorted([project.slug, "other"])
+    late = ReportDelivery.objects.filter(project=project)
+    assert {(one.state, one.tries, one.lease_until) for one in late} == {(State.WAITING, 1, None)}
+    assert {one.last_error for one in late} == {
+        "ReportTimeoutError: a report of this project took too long"
+    }
 
 
 def test_before_sending_the_number_of_statements_does_not_grow(
