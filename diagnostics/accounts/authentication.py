@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import ClassVar
+from urllib.parse import unquote
 
 from django.db.models import Q
 from rest_framework.authentication import BaseAuthentication
@@ -190,7 +191,8 @@ def find_key(header: str, *, reads: bool = True) -> ApiKey | None:
     An unknown id costs the same comparison as a wrong secret. Without `reads`, raises
     KeyNotCachedError where the database would have to be queried.
     """
-    scheme, _, text = header.partition(" ")
+    # OTLP's environment variables percent-encode headers; some exporters send them undecoded.
+    scheme, _, text = unquote(header).partition(" ")
     presented = parse_key(text.strip()) if scheme.lower() == SCHEME.lower() else None
     if presented is None:
         return None

@@ -35,7 +35,8 @@ HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 DECIMAL = re.compile(r"-?[0-9]{1,20}")
 # The path to a value, innermost first; only a refusal turns it into a pointer.
 Place: TypeAlias = "tuple[Place, str | int] | None"
-ERROR_CODES = (2, "STATUS_CODE_ERROR")
+# Numbers and names; exporters differ in prefix and letter case.
+ERROR_CODES = frozenset({"2", "ERROR"})
 NUMBERS_IN_WORDS = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
 
 
@@ -243,7 +244,8 @@ def _boolean(value: object, at: Place) -> bool:
 
 
 def _status_code(value: object, _at: Place) -> int:
-    return 2 if value in ERROR_CODES else 0
+    name = str(value).strip().upper() if isinstance(value, int | str) else ""
+    return 2 if name.removeprefix("STATUS_CODE_") in ERROR_CODES else 0
 
 
 def _refuse(at: Place, expected: str) -> Never:

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openinference
@@ -528,13 +529,26 @@ def _fields(
 
 
 def _host(attributes: AttributeMap) -> str | None:
-    """Return the name of the called server; not an address, which varies within a pool."""
+    """Return the name of the called server, also out of a URL.
+
+    An IP address is none: it varies within a pool.
+    """
     server = short(attributes, "server.address")
+    if server is None or _is_ip(server):
+        return None
     try:
-        ip_address(server or "")
+        host = urlsplit(server if "//" in server else f"//{server}").hostname
     except ValueError:
-        return server
-    return None
+        return None
+    return None if _is_ip(host or "") else host
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _extra_attributes(call: ModelCall, attributes: AttributeMap) -> Iterator[tuple[str, str]]:

@@ -90,6 +90,11 @@ def test_a_key_sees_its_own_project_only(project: Project) -> None:
     assert answer.json()["items"] == []
 
 
+def test_a_header_that_nobody_decoded_is_accepted(project: Project) -> None:
+    key = issue_key(project, "k", [Scope.READ]).text
+    assert Client().get(URL, headers={"Authorization": f"Bearer%20{key}"}).status_code == 200
+
+
 def test_the_last_use_is_written_once_a_minute(project: Project) -> None:
     issued = issue_key(project, "k", [Scope.READ])
     header = f"Bearer {issued.text}"

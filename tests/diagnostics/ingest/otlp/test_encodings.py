@@ -465,3 +465,19 @@ def test_a_log_record_beyond_its_bounds_is_left_out_alone() -> None:
 def test_json_with_too_many_brackets_is_refused_before_it_is_read() -> None:
     with pytest.raises(TooManyError):
         list(json_encoding.read_logs(b"[" * 300_001))
+
+
+@pytest.mark.parametrize(
+    ("code", "is_error"),
+    [
+        *((code, True) for code in (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error")),
+        *((code, False) for code in (0, 1, "1", "STATUS_CODE_OK", "OK", "Unset", None, [2], 3.5)),
+    ],
+    ids=repr,
+)
+def test_a_status_is_read_in_any_spelling(code: object, is_error: bool) -> None:
+    packed = json.loads(bodies.as_json(bodies.traces(bodies.span())))
+    packed["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["status"] = {"code": code}
+    (found,) = json_encoding.read_spans(json.dumps(packed).encode())
+    assert isinstance(found, Span)
+    assert found.is_error is is_error

@@ -223,6 +223,11 @@ def test_the_model_is_the_one_that_was_asked_for() -> None:
         # Of a pool: another one with each call.
         ({"server.address": "10.2.3.4"}, None),
         ({"server.address": "::1"}, None),
+        # A host, whatever is written around it.
+        ({"server.address": "https://eu.api.example:8443/v1/"}, "eu.api.example"),
+        ({"server.address": "eu.api.example:443"}, "eu.api.example"),
+        ({"server.address": "http://10.2.3.4:80/v1"}, None),
+        ({"server.address": "http://[::1"}, None),
         ({"server.address": "openrouter.ai", "failsoft.upstream": "azure"}, "azure"),
         ({}, None),
     ],
