@@ -81,7 +81,7 @@ class Planner:
         self.provider = provider
         self.model = model
         self.policy = LadderPolicy(
-            retry=RetryConfig(max_retries=retries),
+            retry=RetryConfig(max_attempts=retries),
             last_output_mode=OutputMode.SCHEMA,
             max_output_tokens=192,
             max_output_tokens_ceiling=4 * 192,
@@ -228,7 +228,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", help="base address of a server, with /v1")
     parser.add_argument("--model", default=EMBEDDED)
-    parser.add_argument("--retries", type=int, default=RetryConfig().max_retries)
+    parser.add_argument("--retries", type=int, default=RetryConfig().max_attempts)
     parser.add_argument("--goals", type=int, default=40, help="only the first so many")
     parser.add_argument("--verbose", action="store_true", help="a line for every goal")
     options = parser.parse_args()

@@ -14,23 +14,53 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from failsoft.actions import decode_tool_calls
     from failsoft.completion import resolve_completion_decision
-    from failsoft.events import PostedEvent
+    from failsoft.events import CallErrorType, ParseErrorType, PostedEvent
     from failsoft.parsing import Recovered, RefusedAnswer, recover
     from failsoft.plans import execute, validate_payload, validate_results
     from failsoft.redaction import Redactor, load_rule_set
-    from failsoft.retry import attempts
+    from failsoft.retry import (
+        CallFailed,
+        Exhausted,
+        Feedback,
+        Halted,
+        Interrupted,
+        Invalid,
+        LadderPolicy,
+        PlannedAttempt,
+        RetryConfig,
+        Succeeded,
+        Unanswered,
+        Valid,
+        attempts,
+        parse_answer,
+    )
 
 VERSION = "0.1.0"
 
 __all__ = [
+    "CallErrorType",
+    "CallFailed",
+    "Exhausted",
+    "Feedback",
+    "Halted",
+    "Interrupted",
+    "Invalid",
+    "LadderPolicy",
+    "ParseErrorType",
+    "PlannedAttempt",
     "PostedEvent",
     "Recovered",
     "Redactor",
     "RefusedAnswer",
+    "RetryConfig",
+    "Succeeded",
+    "Unanswered",
+    "Valid",
     "attempts",
     "decode_tool_calls",
     "execute",
     "load_rule_set",
+    "parse_answer",
     "recover",
     "resolve_completion_decision",
     "validate_payload",
@@ -40,11 +70,26 @@ __all__ = [
 _ROOMS = {
     "actions": ("decode_tool_calls",),
     "completion": ("resolve_completion_decision",),
-    "events": ("PostedEvent",),
+    "events": ("CallErrorType", "ParseErrorType", "PostedEvent"),
     "parsing": ("Recovered", "RefusedAnswer", "recover"),
     "plans": ("execute", "validate_payload", "validate_results"),
     "redaction": ("Redactor", "load_rule_set"),
-    "retry": ("attempts",),
+    "retry": (
+        "CallFailed",
+        "Exhausted",
+        "Feedback",
+        "Halted",
+        "Interrupted",
+        "Invalid",
+        "LadderPolicy",
+        "PlannedAttempt",
+        "RetryConfig",
+        "Succeeded",
+        "Unanswered",
+        "Valid",
+        "attempts",
+        "parse_answer",
+    ),
 }
 
 

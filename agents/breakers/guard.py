@@ -38,7 +38,7 @@ class Guard:
         self.ladder = acquire(self.quality)
         if isinstance(self.ladder, Allowed) or settings.FAILSOFT_BREAKER_POLICY == DENY:
             return policy
-        retry = policy.retry.model_copy(update={"max_retries": max(attempts_made, 1)})
+        retry = policy.retry.model_copy(update={"max_attempts": max(attempts_made, 1)})
         return replace(policy, retry=retry)
 
     def admit_call(self) -> Denied | None:

@@ -7,13 +7,18 @@
 4. Refuse everything else, with the position and what was expected there.
 """
 
+import json
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, overload
 
 import jiter
+from pydantic import BaseModel, ValidationError
+from typing_extensions import TypeVar
 
-from failsoft.events import Coercion, ParseErrorType, Repair, ValidationErrorItem
+from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
+from failsoft.expectations import expectation
+from failsoft.json_values import pointer_of
 from failsoft.parsing.candidates import Candidate
 from failsoft.parsing.escapes import doubtful_in_valid, has_doubtful_escapes
 from failsoft.parsing.faults import (
@@ -25,6 +30,7 @@ from failsoft.parsing.faults import (
     cut_off,
     excerpt,
     line_and_column,
+    offset_of,
     unreadable,
 )
 from failsoft.parsing.finding import NOTHING, find_answer
@@ -58,10 +64,14 @@ MAX_PATH = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
 
-class Recovered(NamedTuple):
+Value = TypeVar("Value", default=dict[str, Any] | list[Any])
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Recovered(NamedTuple, Generic[Value]):
     """The only value in a text, and the repairs that were needed to read it."""
 
-    value: dict[str, Any] | list[Any]
+    value: Value
     text: str
     repairs: tuple[Repair, ...] = ()
 
@@ -77,6 +87,13 @@ class RefusedAnswer:
     excerpt: str
     # What is wrong there, more exactly than the type; the type where nothing more is known.
     cause: str
+    # What a schema expected elsewhere; empty where there is no value.
+    by_schema: tuple[ValidationErrorItem, ...] = ()
+
+    @property
+    def errors(self) -> tuple[ValidationErrorItem, ...]:
+        """Every error with its place: those of the schema, else the one of the text."""
+        return self.by_schema or (self.reason,)
 
     @property
     def message(self) -> str:
@@ -95,8 +112,27 @@ class RefusedAnswer:
         )
 
 
-def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedAnswer:
-    """Read one object or array from model output; never raises, for any text."""
+@overload
+def recover(text: str | None, finish_reason: str | None = None) -> Recovered | RefusedAnswer: ...
+@overload
+def recover(
+    text: str | None, finish_reason: str | None = None, *, schema: type[Model]
+) -> Recovered[Model] | RefusedAnswer: ...
+def recover(
+    text: str | None, finish_reason: str | None = None, *, schema: type[BaseModel] | None = None
+) -> Recovered[Any] | RefusedAnswer:
+    """Read one object or array from model output; never raises, for any text.
+
+    With `schema`, a pydantic model, the value is an instance of it, validated as JSON; an answer
+    that breaks the schema is refused, with an error and its place for each field.
+    """
+    answer = _recover(text or "", finish_reason)
+    if schema is None or isinstance(answer, RefusedAnswer):
+        return answer
+    return _validated(answer, schema)
+
+
+def _recover(text: str, finish_reason: str | None) -> Recovered | RefusedAnswer:
     ending = ending_of(finish_reason)
     if ending in _USUAL:
         # The fast path: most answers are strict JSON.
@@ -110,6 +146,38 @@ def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedA
             fault = cut_off(fault.offset, fault.expected)
         return _refuse(text, fault)
     return Recovered(value, text, ledger.repairs(text))
+
+
+def _validated(answer: Recovered, schema: type[BaseModel]) -> Recovered[Any] | RefusedAnswer:
+    try:
+        instance = schema.model_validate_json(json.dumps(answer.value))
+    except ValidationError as error:
+        return _refuse_by_schema(answer, error)
+    return Recovered(instance, answer.text, answer.repairs)
+
+
+def _refuse_by_schema(answer: Recovered, error: ValidationError) -> RefusedAnswer:
+    places = TextPlaces(answer.text)
+    errors = tuple(
+        places.error(
+            pointer_of(found["loc"]),
+            found["type"],
+            expectation(found, found.get("input")),
+            is_key=found["type"] == "extra_forbidden",
+        )
+        for found in error.errors(include_url=False)[:MAX_ERRORS]
+    )
+    first = errors[0]
+    line, column = first.line or 1, first.column or 1
+    return RefusedAnswer(
+        ParseErrorType.SCHEMA_INVALID,
+        line,
+        column,
+        first.message.removeprefix("expected "),
+        excerpt(answer.text, offset_of(answer.text, line, column)),
+        first.code or ParseErrorType.SCHEMA_INVALID,
+        errors,
+    )
 
 
 def trace(text: str) -> Trace:

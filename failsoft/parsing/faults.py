@@ -120,6 +120,11 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
+def offset_of(text: str, line: int, column: int) -> int:
+    """Return the offset of a line and column."""
+    return sum(len(row) + 1 for row in text.split("\n")[: line - 1]) + column - 1
+
+
 def excerpt(text: str, offset: int) -> str:
     """Return up to 120 characters of the line at `offset`, with a caret below."""
     first = text.rfind("\n", 0, offset) + 1

@@ -1,7 +1,7 @@
 """Redaction of secrets: bound, normalise, known values, rules, truncate - in this order.
 
->>> from failsoft.redaction import Redactor, load_rule_set
->>> redactor = Redactor(load_rule_set(), {"correct horse battery": "phrase"})
+>>> from failsoft.redaction import Redactor
+>>> redactor = Redactor(known={"correct horse battery": "phrase"})
 >>> redactor.redact("it is correct horse battery").text
 'it is [REDACTED:phrase]'
 """

@@ -10,7 +10,7 @@ from failsoft.redaction.known_values import KnownValues
 from failsoft.redaction.normalise import View, decode, fold, without_backslashes
 from failsoft.redaction.preview import MARKER, cut
 from failsoft.redaction.re2_search import OwnRules, Span
-from failsoft.redaction.rules import RuleSet, SecretRule
+from failsoft.redaction.rules import RuleSet, SecretRule, load_rule_set
 
 MARK = "[REDACTED:"
 FLAT_MARK = MARK.encode()
@@ -113,19 +113,22 @@ class Redactor:
 
     def __init__(
         self,
-        rules: RuleSet | Sequence[SecretRule],
-        known: Mapping[str, str],
+        rules: RuleSet | Sequence[SecretRule] | None = None,
+        known: Mapping[str, str] | None = None,
         *,
         passing: Mapping[str, str] | None = None,
         own: OwnRules | None = None,
         is_lasting: bool = False,
     ) -> None:
-        """Prepare rules and `known`, value to kind; WeakSecretError for a short value.
+        """Prepare rules (the packed ones) and `known`, value to kind.
+
+        Raises WeakSecretError for a short value.
 
         `passing` values are searched only in texts with something like a token. `own` are
         the rules of a project. With `is_lasting`, construction takes milliseconds longer to
         save microseconds for each text.
         """
+        rules, known = load_rule_set() if rules is None else rules, known or {}
         self._rules = rules if isinstance(rules, RuleSet) else RuleSet(rules)
         for kind in (*known.values(), *(passing or {}).values()):
             if KIND.fullmatch(kind) is None:

@@ -12,15 +12,34 @@ Succeeded(value={'steps': []}, attempts=1)
 """
 
 from failsoft.retry.answers import parse_answer
-from failsoft.retry.engine import CallFailed, Halted, Invalid, LadderPolicy, Valid, attempts
+from failsoft.retry.engine import (
+    CallFailed,
+    Exhausted,
+    Feedback,
+    Halted,
+    Interrupted,
+    Invalid,
+    LadderPolicy,
+    PlannedAttempt,
+    Succeeded,
+    Unanswered,
+    Valid,
+    attempts,
+)
 from failsoft.retry.policy import RetryConfig
 
 __all__ = [
     "CallFailed",
+    "Exhausted",
+    "Feedback",
     "Halted",
+    "Interrupted",
     "Invalid",
     "LadderPolicy",
+    "PlannedAttempt",
     "RetryConfig",
+    "Succeeded",
+    "Unanswered",
     "Valid",
     "attempts",
     "parse_answer",

@@ -22,14 +22,20 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 class RetryConfig(BaseModel):
     """The four documented options of the retry loop.
 
-    `max_retries` and `max_attempts` are names of one number: the total of provider calls in
-    a retry loop, the first one included.
+    `max_attempts` is the total of provider calls in a retry loop, the first one included; stored
+    and configured policies call it `max_retries`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, populate_by_name=True, serialize_by_alias=True
+    )
 
-    max_retries: int = Field(
-        default=2, ge=1, le=MAX_ATTEMPTS_CEILING, validation_alias=AliasChoices(*ATTEMPT_NAMES)
+    max_attempts: int = Field(
+        default=2,
+        ge=1,
+        le=MAX_ATTEMPTS_CEILING,
+        validation_alias=AliasChoices(*ATTEMPT_NAMES),
+        serialization_alias=ATTEMPT_NAMES[0],
     )
     send_error_feedback: bool = True
     simplify_on_final_attempt: bool = True
@@ -46,11 +52,6 @@ class RetryConfig(BaseModel):
                 "max_attempts and max_retries mean the same and have different values",
             )
         return {key: item for key, item in value.items() if key != "max_attempts"}
-
-    @property
-    def max_attempts(self) -> int:
-        """The total of provider calls, as `max_retries`."""
-        return self.max_retries
 
     @classmethod
     def from_layers(cls, *layers: Mapping[str, object]) -> Self:

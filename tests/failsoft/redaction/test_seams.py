@@ -5,10 +5,9 @@ from random import Random
 import pytest
 
 from failsoft.redaction import Redactor
-from failsoft.redaction.rules import load_rule_set
 from tests.failsoft.redaction.made_up import make
 
-REDACTOR = Redactor(load_rule_set(), {})
+REDACTOR = Redactor()
 TOKENS = ("ghp_{alnum:36}", "sk-proj-{alnum:60}", "dop_v1_{hex:64}", "AKIA1{upper:12}A2B")
 # Before the first piece, between two, after the last.
 WRAPS = [

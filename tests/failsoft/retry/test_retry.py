@@ -30,7 +30,7 @@ def test_both_names_mean_the_total_of_calls(name: str, number: int) -> None:
 def test_both_names_at_once_may_agree() -> None:
     both = {"max_attempts": 3, "max_retries": 3}
 
-    assert RetryConfig.model_validate(both).max_retries == 3
+    assert RetryConfig.model_validate(both).max_attempts == 3
 
 
 def test_different_values_at_once_are_refused() -> None:

@@ -1,0 +1,99 @@
+"""`recover` with a model of pydantic: its instance, or every error with its place."""
+
+from datetime import date
+from enum import StrEnum
+from typing import assert_type
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from failsoft import Recovered, RefusedAnswer, recover
+
+
+class Grade(StrEnum):
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Item(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    price: float = Field(gt=0)
+
+
+class Receipt(BaseModel):
+    on: date
+    grade: Grade = Grade.GOOD
+    items: list[Item]
+    note: str | None = Field(default=None, alias="remark")
+
+    @field_validator("items")
+    @classmethod
+    def _some(cls, items: list[Item]) -> list[Item]:
+        if not items:
+            raise ValueError("a receipt has items")
+        return items
+
+
+def places(answer: object) -> list[tuple[str | None, str | None, int | None, int | None]]:
+    assert isinstance(answer, RefusedAnswer)
+    return [(error.path, error.code, error.line, error.column) for error in answer.errors]
+
+
+def test_a_damaged_answer_becomes_an_instance() -> None:
+    text = """Here it is:
+```json
+{'on': '2026-11-26', 'grade': 'bad', 'items': [{'name': 'tea', 'price': 2.5,}]}
+```"""
+    answer = recover(text, schema=Receipt)
+    assert not isinstance(answer, RefusedAnswer)
+    assert_type(answer, Recovered[Receipt])
+    assert answer.value == Receipt(
+        on=date(2026, 11, 26), grade=Grade.BAD, items=[Item(name="tea", price=2.5)]
+    )
+    assert {repair.kind for repair in answer.repairs} >= {"fence", "trailing_comma"}
+
+
+def test_each_error_has_the_path_of_the_model_and_its_place_in_the_answer() -> None:
+    text = """Sure:
+{"on": "soon",
+ "items": [{"name": "tea", "price": -1},
+           {"name": "milk", "prise": 2}],}"""
+    answer = recover(text, schema=Receipt)
+    assert places(answer) == [
+        ("/on", "date_from_datetime_parsing", 2, 8),
+        ("/items/0/price", "greater_than", 3, 37),
+        ("/items/1/price", "missing", 4, 12),
+        ("/items/1/prise", "extra_forbidden", 4, 29),
+    ]
+    assert isinstance(answer, RefusedAnswer)
+    assert answer.error_type == "schema_invalid"
+    assert answer.message.startswith("line 2, column 8: expected a valid date")
+    assert answer.message.splitlines()[1:] == ['{"on": "soon",', "       ^"]
+
+
+def test_an_error_of_the_whole_value_and_of_an_own_rule_are_located_too() -> None:
+    assert places(recover('\n["a"]', schema=Receipt)) == [("", "model_type", 2, 1)]
+    found = recover('{"on": "2026-11-26",\n "items": []}', schema=Receipt)
+    assert places(found) == [("/items", "value_error", 2, 11)]
+    assert isinstance(found, RefusedAnswer)
+    assert "a receipt has items" in found.message
+
+
+def test_what_cannot_be_read_has_one_error_with_its_place() -> None:
+    assert places(recover('{"on": "2026', schema=Receipt)) == [("", "truncated", 1, 8)]
+
+
+@pytest.mark.parametrize("schema", [None, Receipt])
+def test_no_answer_is_refused_as_empty(schema: type[Receipt] | None) -> None:
+    answer = recover(None) if schema is None else recover(None, schema=schema)
+    assert isinstance(answer, RefusedAnswer)
+    assert answer.error_type == "empty_output"
+
+
+def test_a_finish_reason_counts_with_a_schema() -> None:
+    text = '{"on": "2026-11-26", "items": [{"name": "tea", "price": 1}'
+    answer = recover(text, "length", schema=Receipt)
+    assert isinstance(answer, RefusedAnswer)
+    assert answer.error_type == "truncated"
