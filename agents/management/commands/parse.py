@@ -9,12 +9,12 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand
 
 from diagnostics.ingest.posted_answers import NoAnswerError, judge_answer
+from failsoft.command import NOTHING_READ, parse_line
 from failsoft.json_lines import Line, LineError, answer_lines, write_line
-from failsoft.retry.answers import AnswerSchema, parse_answer
+from failsoft.retry.answers import AnswerSchema
 
 # With one of these a line is judged as a posted answer is.
 REQUEST_KEYS = frozenset({"tools", "tool_calls", "answer_schema"})
-_NOTHING: Line = {"ok": False, "value": None, "repairs": [], "coerced": []}
 
 
 class Command(BaseCommand):
@@ -46,15 +46,11 @@ class Command(BaseCommand):
 
 def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:
     """Yield the answer of every line that is not blank, in order."""
-    return answer_lines(lines, partial(_parse, schema), _NOTHING)
+    return answer_lines(lines, partial(_parse, schema), NOTHING_READ)
 
 
 def _parse(schema: AnswerSchema, line: Line) -> Line:
-    if not REQUEST_KEYS.isdisjoint(line):
-        return _judge(line)
-    _check(line)
-    expected = AnswerSchema(line.get("schema") or schema)
-    return parse_answer(line["raw"], expected, line.get("finish_reason"))
+    return parse_line(schema, line) if REQUEST_KEYS.isdisjoint(line) else _judge(line)
 
 
 def _judge(line: Line) -> Line:
@@ -63,14 +59,3 @@ def _judge(line: Line) -> Line:
         return judge_answer({"text": line.get("raw"), **parts})
     except NoAnswerError as error:
         raise LineError(str(error)) from None
-
-
-def _check(line: Line) -> None:
-    if not isinstance(line.get("raw"), str):
-        raise LineError('"raw" must be the text of an answer')
-    for key in ("schema", "finish_reason"):
-        if not isinstance(line.get(key), str | None):
-            raise LineError(f'"{key}" must be a string or null')
-    if line.get("schema") and line["schema"] not in set(AnswerSchema):
-        known = ", ".join(AnswerSchema)
-        raise LineError(f'"schema" must be one of {known}')

@@ -16,12 +16,12 @@ from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management.printing import print_json
 from diagnostics.management.projects import require_project
 from diagnostics.redaction.redactor import redact, redact_json
+from failsoft.command import describe_fault, read_document
 from failsoft.parsing.strict import JsonTextError
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
 from failsoft.plans.execution import Seams, execute
 from failsoft.plans.validation import validate_payload
 from plans.bodies import describe_violations
-from plans.management.files import describe, read_document
 from plans.models.run import Run
 from plans.runs.records import results_of
 from plans.runs.submission import submit_run
@@ -87,7 +87,7 @@ class Command(BaseCommand):
         else:
             self.stderr.write("The plan is invalid; nothing was run.")
             for fault in faults:
-                self.stderr.write(describe(fault))
+                self.stderr.write(describe_fault(fault))
         sys.exit(_REFUSED)
 
     def _show(self, results: list[dict[str, Any]], *, as_json: bool) -> None:

@@ -8,16 +8,9 @@ from django.core.management.base import BaseCommand
 
 from diagnostics.management.printing import print_json
 from diagnostics.redaction.redactor import redact
-from failsoft.parsing.strict import JsonTextError
-from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
-from failsoft.plans.results import validate_results
-from failsoft.plans.validation import validate_payload
-from plans.bodies import describe_violations
-from plans.management.files import describe, read_document
+from failsoft.command import check_payload, check_results, describe_fault
+from failsoft.plans.contract import CONTRACT_VERSION
 from plans.tools.registry import registered_tools
-
-# Results carry outputs, which a payload does not.
-_MAX_RESULTS_BYTES = 1024 * MAX_PAYLOAD_BYTES
 
 
 class Command(BaseCommand):
@@ -46,18 +39,13 @@ class Command(BaseCommand):
             print_json(self, {**verdict, "errors": faults})
         else:
             for fault in faults:
-                self.stdout.write(describe(fault))
+                self.stdout.write(describe_fault(fault))
             self.stdout.write("FAIL" if faults else "PASS")
         sys.exit(1 if faults else 0)
 
 
 def _check(options: dict[str, Any]) -> list[dict[str, Any]]:
-    try:
-        if options["payload"] is None:
-            value, text = read_document(options["results"], _MAX_RESULTS_BYTES)
-            return describe_violations(text, validate_results(value))
-        value, text = read_document(options["payload"], MAX_PAYLOAD_BYTES)
-    except JsonTextError as error:
-        return [error.as_dict() | {"message": redact(error.message)}]
-    violations = validate_payload(value, strict=options["strict"], known_tools=registered_tools())
-    return describe_violations(text, violations)
+    if options["payload"] is None:
+        return check_results(options["results"], redact)
+    tools = sorted(registered_tools())
+    return check_payload(options["payload"], redact, strict=options["strict"], tools=tools)

@@ -1,0 +1,221 @@
+"""The `failsoft` command: check plans and results, and read answers, in a shell or in CI."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+from xml.etree.ElementTree import Element, ElementTree, SubElement
+
+from failsoft import VERSION
+from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.parsing.strict import JsonTextError, locate_violations, parse_json
+from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
+from failsoft.plans.results import validate_results
+from failsoft.plans.validation import validate_payload
+from failsoft.plans.violations import Violation
+from failsoft.redaction import Redactor
+from failsoft.retry.answers import AnswerSchema, parse_answer
+
+# Results carry outputs, which a payload does not.
+MAX_RESULTS_BYTES = 1024 * MAX_PAYLOAD_BYTES
+NOTHING_READ: Line = {"ok": False, "value": None, "repairs": [], "coerced": []}
+Fault = dict[str, Any]
+Mask = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A file and its violations of the contract, each with line and column."""
+
+    name: str
+    faults: list[Fault]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0 if everything is valid, 1 if not, 2 for a wrong command line."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    return run(options)
+
+
+def read_document(name: str, limit: int) -> tuple[Any, str]:
+    """Return the JSON value of a file of at most `limit` bytes, and its text; `-` is stdin.
+
+    Raises JsonTextError; its code is `unreadable` when the file cannot be read.
+    """
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read(limit + 1)
+        else:
+            with Path(name).open("rb") as file:
+                raw = file.read(limit + 1)
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise JsonTextError("unreadable", f"{name}: {reason}") from None
+    return parse_json(raw, limit), raw.decode("utf-8-sig")
+
+
+def check_payload(
+    name: str, mask: Mask, *, strict: bool = False, tools: Sequence[str] | None = None
+) -> list[Fault]:
+    """Return the violations of a plan payload; `strict` refuses tools that are not `tools`."""
+    check = partial(validate_payload, strict=strict, known_tools=tools)
+    return _check(name, MAX_PAYLOAD_BYTES, check, mask)
+
+
+def check_results(name: str, mask: Mask) -> list[Fault]:
+    """Return the violations of execution results."""
+    return _check(name, MAX_RESULTS_BYTES, validate_results, mask)
+
+
+def describe_fault(fault: Fault) -> str:
+    """Return a located violation as one line of text."""
+    path = f" {fault['path']}" if fault["path"] else ""
+    place = f"line {fault['line']}, column {fault['column']}"
+    return f"{place}:{path} {fault['message']} [{fault['code']}]"
+
+
+def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:
+    """Yield the reading of every line that is not blank, in order."""
+    return answer_lines(lines, partial(parse_line, schema), NOTHING_READ)
+
+
+def parse_line(schema: AnswerSchema, line: Line) -> Line:
+    """Return the reading of `{"raw", "schema", "finish_reason"}`. Raises LineError."""
+    if not isinstance(line.get("raw"), str):
+        raise LineError('"raw" must be the text of an answer')
+    for key in ("schema", "finish_reason"):
+        if not isinstance(line.get(key), str | None):
+            raise LineError(f'"{key}" must be a string or null')
+    if line.get("schema") and line["schema"] not in set(AnswerSchema):
+        known = ", ".join(AnswerSchema)
+        raise LineError(f'"schema" must be one of {known}')
+    expected = AnswerSchema(line.get("schema") or schema)
+    return parse_answer(line["raw"], expected, line.get("finish_reason"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="failsoft", description=__doc__)
+    parser.add_argument("--version", action="version", version=VERSION)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    verify = commands.add_parser("verify", help="check plan payloads or results by the contract")
+    verify.add_argument("files", nargs="+", metavar="FILE", help="JSON; - is standard input")
+    verify.add_argument("--results", action="store_true", help="the files are results, not plans")
+    verify.add_argument(
+        "--strict", action="store_true", help="plans: no unknown tools and keys, as in the contract"
+    )
+    verify.add_argument(
+        "--tool", action="append", metavar="NAME", help="a known tool; none named: every tool is"
+    )
+    verify.add_argument("--json", action="store_true", help="print one JSON document")
+    verify.add_argument("--github", action="store_true", help="print annotations of GitHub Actions")
+    verify.add_argument("--junit", metavar="FILE", help="also write a JUnit XML report")
+    verify.set_defaults(run=_verify)
+    parse = commands.add_parser("parse", help="read answers of models, JSON Lines in and out")
+    parse.add_argument(
+        "--schema",
+        choices=[schema.value for schema in AnswerSchema],
+        default=AnswerSchema.NONE.value,
+        help="schema of lines without their own",
+    )
+    parse.set_defaults(run=_parse)
+    return parser
+
+
+def _verify(options: argparse.Namespace) -> int:
+    redactor = Redactor()
+
+    def mask(text: str) -> str:
+        return redactor.redact(text).text
+
+    checked = [
+        CheckedFile(
+            name,
+            check_results(name, mask)
+            if options.results
+            else check_payload(name, mask, strict=options.strict, tools=options.tool),
+        )
+        for name in options.files
+    ]
+    write = _write_json if options.json else _write_github if options.github else _write_text
+    write(checked)
+    if options.junit:
+        _junit(checked).write(options.junit, encoding="utf-8", xml_declaration=True)
+    return 1 if any(file.faults for file in checked) else 0
+
+
+def _parse(options: argparse.Namespace) -> int:
+    for answer in parse_lines(sys.stdin.buffer, AnswerSchema(options.schema)):
+        _say(write_line(answer))
+    return 0
+
+
+def _check(
+    name: str, limit: int, check: Callable[[Any], list[Violation]], mask: Mask
+) -> list[Fault]:
+    try:
+        value, text = read_document(name, limit)
+    except JsonTextError as error:
+        return [error.as_dict() | {"message": mask(error.message)}]
+    # Messages quote names from the document.
+    return [
+        {**fault, "message": mask(fault["message"])}
+        for fault in locate_violations(text, check(value))
+    ]
+
+
+def _write_text(checked: Sequence[CheckedFile]) -> None:
+    for file in checked:
+        for fault in file.faults:
+            _say(f"{file.name}: {describe_fault(fault)}")
+        _say(f"{file.name}: {'FAIL' if file.faults else 'PASS'}")
+
+
+def _write_json(checked: Sequence[CheckedFile]) -> None:
+    files = [
+        {"file": file.name, "valid": not file.faults, "errors": file.faults} for file in checked
+    ]
+    _say(json.dumps({"contract_version": CONTRACT_VERSION, "files": files}, indent=2))
+
+
+def _write_github(checked: Sequence[CheckedFile]) -> None:
+    for file in checked:
+        for fault in file.faults:
+            place = f"file={_property(file.name)},line={fault['line']},col={fault['column']}"
+            text = f"{fault['path']} {fault['message']}".strip()
+            _say(f"::error {place},title={_property(fault['code'])}::{_data(text)}")
+
+
+def _junit(checked: Sequence[CheckedFile]) -> "ElementTree[Element]":
+    failed = sum(bool(file.faults) for file in checked)
+    suite = Element(
+        "testsuite", name="failsoft verify", tests=str(len(checked)), failures=str(failed)
+    )
+    for file in checked:
+        case = SubElement(suite, "testcase", classname="failsoft.verify", name=file.name)
+        if file.faults:
+            message = f"{len(file.faults)} violations of contract {CONTRACT_VERSION}"
+            failure = SubElement(case, "failure", message=message)
+            failure.text = "\n".join(map(describe_fault, file.faults))
+    return ElementTree(suite)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
