@@ -67,7 +67,7 @@ ENDINGS = [
 
 @pytest.mark.parametrize(("budget", "results", "ending"), ENDINGS)
 def test_how_a_ladder_ends(budget: int, results: list[Result], ending: Ending) -> None:
-    policy = LadderPolicy(RetryConfig(max_retries=budget))
+    policy = LadderPolicy(RetryConfig(max_attempts=budget))
 
     planned, actual_ending = climb(policy, *results)
 
@@ -76,7 +76,7 @@ def test_how_a_ladder_ends(budget: int, results: list[Result], ending: Ending) -
 
 
 def test_feedback_comes_from_the_last_invalid_answer() -> None:
-    policy = LadderPolicy(RetryConfig(max_retries=4))
+    policy = LadderPolicy(RetryConfig(max_attempts=4))
 
     planned, _ = climb(policy, BROKEN, CUT, TIMEOUT)
 
@@ -106,7 +106,7 @@ def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
 
 @pytest.mark.parametrize(("budget", "simplified"), [(1, [False]), (3, [False, False, True])])
 def test_the_last_of_several_attempts_is_simplified(budget: int, simplified: list[bool]) -> None:
-    policy = LadderPolicy(RetryConfig(max_retries=budget), optional_constraints=("in rhyme",))
+    policy = LadderPolicy(RetryConfig(max_attempts=budget), optional_constraints=("in rhyme",))
 
     planned, _ = climb(policy, *[BROKEN] * (budget - 1))
 
@@ -125,7 +125,7 @@ def test_the_last_attempt_uses_the_providers_schema_mode() -> None:
 
 def test_a_cut_answer_is_given_twice_as_much_up_to_the_ceiling() -> None:
     policy = LadderPolicy(
-        RetryConfig(max_retries=4), max_output_tokens=100, max_output_tokens_ceiling=300
+        RetryConfig(max_attempts=4), max_output_tokens=100, max_output_tokens_ceiling=300
     )
 
     planned, _ = climb(policy, CUT, CUT, BROKEN)
