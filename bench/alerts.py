@@ -6,7 +6,8 @@
    alone in its project and one of 48, beside an oracle: a sum that knows both rates and has
    the same budget of false fires, one a week and project. Then the minutes until it clears.
 3. Stories of one trouble, and of a rate that flaps.
-4. With `--only evaluator`: the real evaluator on a throw-away PostgreSQL, minute by minute,
+4. With `--only onsets`: how often the interval of an onset holds the rise, in ten kinds of traffic.
+5. With `--only evaluator`: the real evaluator on a throw-away PostgreSQL, minute by minute,
    and whether it fires and clears in the minutes in which the simulator does. With `--only
    weeks` the simulator alone on such projects, one for each seed.
 """
@@ -20,10 +21,10 @@ from heapq import merge
 from statistics import median
 
 from bench.alert_evaluator import print_evaluator, print_simulated, weekly
+from bench.alert_onsets import print_onsets
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
 from bench.alert_stories import print_stories
-from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, CallLog, ProjectDetectors
 
 RATES = (12, 60, 300, 600)
@@ -111,9 +112,9 @@ def _add_ours(
     found: Delays, minutes: Iterable[Minute], trouble: tuple[int, int], series: int
 ) -> None:
     begin, end = trouble
-    watch, fired, cleared, fires = ChangeDetector(series), None, None, 0
+    watch, fired, cleared, fires = ProjectDetectors(1, series), None, None, 0
     for at, calls, failed in minutes:
-        told = watch.feed(at * 60.0, calls, failed)
+        told = watch.feed(0, at * 60.0, calls, failed)
         if told and told.cleared is None and begin <= at < end:
             fires += 1
             fired = fired or at + 1 - begin
@@ -180,7 +181,9 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rates", nargs="*", type=int, default=RATES)
     parser.add_argument("--shapes", nargs="*", default=SHAPES)
-    parser.add_argument("--only", choices=["false", "delays", "stories", "evaluator", "weeks"])
+    parser.add_argument(
+        "--only", choices=["false", "delays", "stories", "onsets", "evaluator", "weeks"]
+    )
     options = parser.parse_args()
     first = options.first_seed
     projects, count = (1, 5) if options.quick else (options.projects, options.seeds)
@@ -191,6 +194,8 @@ def main() -> int:
         print_delays(rates, seeds)
     if options.only == "weeks":
         print_simulated(options.shapes, rates, seeds)
+    if options.only == "onsets":
+        print_onsets(seeds)
     if options.only == "evaluator":
         return print_evaluator(options.shapes, rates, first)
     if options.only == "stories" or not (options.only or options.quick):

@@ -13,16 +13,10 @@ from diagnostics.alerting.past import prime
 from diagnostics.alerting.saved_states import Key, SavedState, SliceEvaluation, standing_of
 from diagnostics.alerting.signals import ATTEMPTS, FIRST_ATTEMPTS, Measured
 from diagnostics.alerting.states import ON, DetectorSignal
-from diagnostics.analysis.detectors.change import (
-    STATE_FORM,
-    ChangeDetector,
-    Fire,
-    Learned,
-    Onset,
-    ProjectPast,
-    past_of,
-)
+from diagnostics.analysis.detectors.change import STATE_FORM, ChangeDetector, Fire
+from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.replay import note_fire
+from diagnostics.analysis.detectors.usual import Learned, ProjectPast, past_of
 
 LEARNED_WITH = ("form", "opened", "fire")
 """Of a detector's state: other whenever it has learned anything."""

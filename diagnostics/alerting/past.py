@@ -13,8 +13,9 @@ from diagnostics.alerting.raw_counts import EventsAsked, EventsUncountableError,
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import Key, SliceEvaluation
 from diagnostics.alerting.signals import Count, Slice, slice_key
-from diagnostics.analysis.detectors.change import ChangeDetector, Fire, ProjectPast
+from diagnostics.analysis.detectors.change import ChangeDetector, Fire
 from diagnostics.analysis.detectors.replay import ProjectDetectors, note_fire
+from diagnostics.analysis.detectors.usual import ProjectPast
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeWindow, floor

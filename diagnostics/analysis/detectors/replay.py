@@ -7,14 +7,8 @@ from enum import StrEnum
 from heapq import merge
 from math import inf
 
-from diagnostics.analysis.detectors.change import (
-    MINUTE,
-    ChangeDetector,
-    Fire,
-    Onset,
-    ProjectPast,
-    past_of,
-)
+from diagnostics.analysis.detectors.change import MINUTE, ChangeDetector, Fire
+from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     SHORT_CALLS,
@@ -24,6 +18,7 @@ from diagnostics.analysis.detectors.thresholds import (
     judge_threshold,
     long_window,
 )
+from diagnostics.analysis.detectors.usual import ProjectPast, past_of
 
 Call = tuple[float, int]
 """When a call ended, in seconds, and 1 if it failed."""

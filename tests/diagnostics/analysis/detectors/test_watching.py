@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
-from diagnostics.analysis.detectors.change import ChangeDetector, Fire, Learned, Onset
+from diagnostics.analysis.detectors.change import ChangeDetector, Fire
+from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.replay import Call, Detector, ProjectDetectors, replay
+from diagnostics.analysis.detectors.usual import Learned
 
 HOUR = 3600.0
 DAY = 24 * HOUR

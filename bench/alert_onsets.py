@@ -1,0 +1,107 @@
+"""How often the stated 95 % interval of an onset holds the moment at which a rate rose.
+
+Kinds of traffic are drawn by the minute, each seed with a past of its own and a rise at a moment
+of its own, in the middle of a minute. Rises that were not seen have no onset.
+"""
+
+from collections.abc import Iterable
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import default_rng
+
+from bench.database import say
+from diagnostics.analysis.detectors.change import MINUTE, Fire
+from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, ProjectDetectors
+from diagnostics.analysis.statistics import wilson_interval
+
+DAY = 1_440
+
+
+class Kind(NamedTuple):
+    """Traffic whose rate rises after some days, and how many hours the rise lasts at most."""
+
+    name: str
+    calls_an_hour: float
+    share: float
+    raised: float
+    days: float
+    hours: int
+    has_rhythm: bool = False
+    restless: float = 0.0
+    busy_minutes: int = 60
+    """Of each hour; the others have no call."""
+
+
+KINDS = (
+    Kind("4 an hour, 5 to 50 %", 4, 0.05, 0.5, 14, 48),
+    Kind("12 an hour, 5 to 15 %", 12, 0.05, 0.15, 9, 72),
+    Kind("60 an hour, 2 to 30 %", 60, 0.02, 0.3, 8, 8),
+    Kind("60 an hour, 5 to 15 %", 60, 0.05, 0.15, 8, 30),
+    Kind("300 an hour, 5 to 15 %", 300, 0.05, 0.15, 6, 20),
+    Kind("600 an hour, 1 to 100 %", 600, 0.01, 1.0, 2, 1),
+    Kind("rhythm, 4 to 12 %", 300, 0.04, 0.12, 8, 24, has_rhythm=True),
+    Kind("restless hours, 3 to 20 %", 60, 0.03, 0.2, 9, 24, restless=0.6),
+    Kind("8 minutes an hour, 3 to 30 %", 60, 0.03, 0.3, 8, 12, busy_minutes=8),
+    Kind("a few hours old, 3 to 25 %", 60, 0.03, 0.25, 0.15, 12),
+)
+
+
+def draw(kind: Kind, seed: int) -> tuple[float, list[tuple[int, int, int]]]:
+    """Return the minute (and its part) of the rise, and the minutes that have calls."""
+    random = default_rng([seed, KINDS.index(kind)])
+    rise = (kind.days + random.random() * min(kind.days, 1.0)) * DAY
+    begun = int(rise)
+    at = np.arange(begun + kind.hours * 60)
+    busy, share = np.ones(len(at)), np.full(len(at), kind.share)
+    if kind.has_rhythm:
+        busy = 1 + 0.8 * np.sin(2 * np.pi * at / DAY - 2)
+        share = share * (1 + 0.4 * np.cos(2 * np.pi * at / DAY - 1))
+    if kind.restless:
+        hours = random.lognormal(-(kind.restless**2) / 2, kind.restless, len(at) // 60 + 1)
+        share = np.minimum(share * np.repeat(hours, 60)[: len(at)], 0.95)
+    busy = np.where(at % 60 < kind.busy_minutes, busy * 60 / kind.busy_minutes, 0.0)
+    calls = random.poisson(kind.calls_an_hour / 60 * busy)
+    early = random.binomial(calls, np.clip(rise - at, 0, 1))
+    failed = random.binomial(early, share) + random.binomial(calls - early, kind.raised)
+    told = np.nonzero(calls)[0]
+    return rise, list(zip(told.tolist(), calls[told].tolist(), failed[told].tolist(), strict=True))
+
+
+def first_fire(rise: float, minutes: Iterable[tuple[int, int, int]]) -> Fire | None:
+    """Return the first alarm after a rise, of a series that is one of many."""
+    project = ProjectDetectors(1, SERIES_OF_A_PROJECT)
+    for at, calls, failed in minutes:
+        fire = project.feed(0, at * MINUTE, calls, failed)
+        if fire is not None and fire.cleared is None and at >= int(rise):
+            return fire
+    return None
+
+
+def print_onsets(seeds: range) -> None:
+    """Print, for each kind of traffic and for all, how many intervals hold the rise."""
+    say(f"onsets of {len(seeds)} rises a kind; minutes are medians")
+    say(f"{'kind':30}{'held':>9}{'Wilson':>16}{'early':>7}{'late':>6}{'width':>7}{'off':>6}")
+    total = [_print_kind(kind, seeds) for kind in KINDS]
+    held, seen = (sum(column) for column in zip(*total, strict=True))
+    say(f"{'all':30}{_share(held, seen)}")
+
+
+def _print_kind(kind: Kind, seeds: range) -> tuple[int, int]:
+    drawn = (draw(kind, seed) for seed in seeds)
+    found = [
+        (rise * MINUTE, fire.onset) for rise, made in drawn if (fire := first_fire(rise, made))
+    ]
+    early = sum(onset.high < rise for rise, onset in found)
+    late = sum(onset.low > rise for rise, onset in found)
+    width = median((onset.high - onset.low) / MINUTE for _, onset in found)
+    off = median(abs(onset.at - rise) / MINUTE for rise, onset in found)
+    held = len(found) - early - late
+    say(f"{kind.name:30}{_share(held, len(found))}{early:7d}{late:6d}{width:7.0f}{off:6.1f}")
+    return held, len(found)
+
+
+def _share(held: int, seen: int) -> str:
+    low, high = wilson_interval(held, seen)
+    return f"{held:5d}/{seen:<4d}  {low:6.1%}-{high:6.1%}"

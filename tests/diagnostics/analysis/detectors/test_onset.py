@@ -1,0 +1,48 @@
+"""The posterior of an onset, on counts that are drawn from its own model."""
+
+from random import Random
+
+import pytest
+
+from diagnostics.analysis.detectors.onset import (
+    HIGHEST,
+    RISES,
+    Background,
+    CountedStretch,
+    Onset,
+    find_onset,
+)
+from diagnostics.analysis.statistics import wilson_interval
+
+MINUTE = 60.0
+RATE, MINUTES = 0.05, 120
+
+
+def draw_rise(seed: int, calls: int = 4, every: int = 1) -> tuple[float, Onset]:
+    """Draw minutes of calls whose rate rises at any moment, and find its onset."""
+    random = Random(seed)
+    odds = RATE / (1 - RATE) * random.choice(RISES)
+    raised, rise = min(odds / (1 + odds), HIGHEST), random.random() * MINUTES * MINUTE
+    stretches = []
+    for minute in range(0, MINUTES + every, every):
+        times = [(minute + random.random()) * MINUTE for _ in range(calls)]
+        failed = sum(random.random() < (raised if at >= rise else RATE) for at in times)
+        stretches.append(CountedStretch(minute * MINUTE, MINUTE, calls, failed))
+    background = Background([RATE] * len(stretches), 0.01, 0.0, [(0.001, 0.0)])
+    return rise, find_onset(stretches, background)
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_so_many_intervals_hold_the_onset_as_they_say(every: int) -> None:
+    found = [draw_rise(seed, every=every) for seed in range(150)]
+    held = sum(onset.low <= rise <= onset.high for rise, onset in found)
+    low, high = wilson_interval(held, len(found))
+    assert low <= 0.95 <= high
+
+
+def test_an_outage_within_a_minute_begins_after_the_calls_that_went_well() -> None:
+    counts = [(20, 0)] * 30 + [(20, 10)] + [(20, 20)] * 3
+    stretches = [CountedStretch(at * MINUTE, MINUTE, *each) for at, each in enumerate(counts)]
+    onset = find_onset(stretches, Background([0.01] * 34, 0.1, 0.0, [(0.01, 0.0)]))
+    assert 30.1 * MINUTE < onset.at < 30.9 * MINUTE
+    assert 30 * MINUTE <= onset.low < onset.high <= 31 * MINUTE
