@@ -8,7 +8,7 @@ from datetime import datetime
 from agents.demo.drawn_runs import DrawnRun
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
-from diagnostics.verdict.cells import CallTotals, CountCell, Dimensions, OmittedCalls, leave_out
+from diagnostics.verdict.cells import CallTotals, CountCell, Dimensions
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
@@ -26,14 +26,14 @@ class DrawnCounts:
     silent: frozenset[str] = frozenset()
     """Sources that tell of failing calls only, and of no ends of runs."""
 
-    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
+    def curves(self, stretch: Stretch) -> Curves:
         """Give every series its calls and failures in each slot of a stretch."""
         found: dict[SeriesKey, SeriesCurve] = {}
         for run in self._between(stretch.window.since, stretch.window.until):
-            calls, failures = leave_out(left_out, run.place, len(run.calls), failures_of(run))
-            if calls:
+            if run.calls:
                 curve = found.setdefault(run.place.series, SeriesCurve([0] * stretch.count))
-                curve.add((run.at - stretch.origin) // stretch.width, calls, failures)
+                slot = (run.at - stretch.origin) // stretch.width
+                curve.add(slot, len(run.calls), failures_of(run))
         return found
 
     def baseline(self) -> SeriesBaseline:

@@ -4,7 +4,9 @@ Every incident is a week of runs of ten kinds and many shapes. By default its ev
 the door, are folded into rollups of an embedded database, and GET /api/v1/verdict is asked.
 With --quick the same runs are counted in memory. --second asks about incidents of another
 making (`bench.verdict_second`), whose events are posted to the API; --fourth about causes
-that overlap or lack a comparison. Seeds from 9000 on are run once, at the end of a change.
+that overlap or lack a comparison. --families draws counts of families that were written from
+the documentation; half of them were not used in development (--held-out). Seeds from 9000 on
+are run once, at the end of a change.
 """
 
 import argparse
@@ -18,16 +20,17 @@ from agents.demo.drawn_runs import DrawnIncident, DrawnRun, make_incident
 from agents.demo.incident_scenarios import KINDS
 from bench.drawn_counts import DrawnCounts
 from bench.verdict_cases import OK, Answer, Case, Said, Truth, report
+from bench.verdict_families.running import run_families
 from bench.verdict_fourth.counting import answer_from_counts
 from bench.verdict_fourth.judging import confusion, miss, read_answer
 from bench.verdict_fourth.judging import report as report_fourth
 from bench.verdict_fourth.stories import fourth_cases
 from bench.verdict_pipeline import ask_pipeline, read_said
 from bench.verdict_second.stories import second_cases
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import judge_range
 from diagnostics.verdict.novelty import ReportedDeploy
-from diagnostics.verdict.suspects import Cause
 
 START = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 
@@ -97,7 +100,15 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--misses", action="store_true", help="name every miss")
     parser.add_argument("--fourth", action="store_true", help="overlapping causes, too")
+    parser.add_argument("--families", action="store_true", help="counts of drawn families")
+    parser.add_argument("--held-out", action="store_true", help="the families run once")
     options = parser.parse_args()
+    if options.families:
+        figures = run_families(
+            options.seed, options.each, held_out=options.held_out, misses=options.misses
+        )
+        sys.stdout.writelines(f"{line}\n" for line in figures)
+        return 0
     if options.fourth:
         return ask_fourth(options)
     make = second_cases if options.second else incidents

@@ -17,7 +17,7 @@ from agents.demo.loading import write_incident
 from bench.door import Project, database, set_clock
 from bench.verdict_cases import OK, Case, Said
 from bench.verdict_posting import post_case
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause
 
 Json = dict[str, Any]
 _cases: list[Case] = []

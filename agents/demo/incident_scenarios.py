@@ -8,8 +8,8 @@ from random import Random
 from agents.demo.calls import SCHEMA_OF_NODE
 from agents.demo.story import STORY
 from agents.demo.traffic_model import SILENT, Rates, TrafficShape, World, as_shares
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.cells import Dimensions
-from diagnostics.verdict.suspects import Cause
 
 BAD_KINDS = ("truncated", "schema_invalid", "not_json", "refusal", "empty_output")
 NEW_RELEASE = STORY.world.new_release

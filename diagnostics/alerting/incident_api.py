@@ -49,7 +49,7 @@ from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Paged
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause
 
 CHOICES: dict[str, list[str]] = {
     "state": Incident.State.values,

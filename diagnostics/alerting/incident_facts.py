@@ -24,7 +24,7 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.wording import CAUSE_WORDS, onset_of, sentence_of
 
 SAMPLES = 3

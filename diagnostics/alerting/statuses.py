@@ -55,7 +55,7 @@ VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
 SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus])
 
 
-_OF_FINDING = {"finding": {"touches", "suspects"}}
+_OF_FINDING = {"finding": {"touches"}}
 FUNCTIONS: Any = {**_OF_FINDING, "others": {"__all__": _OF_FINDING}}
 """Inputs of the judgement that are not stored."""
 

@@ -46,8 +46,8 @@ from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.ratings import JudgedShare
-from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import describe, judged_times
 
 Share = Annotated[float, Field(json_schema_extra={"format": "double"})]

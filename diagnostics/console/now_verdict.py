@@ -17,8 +17,8 @@ from diagnostics.alerting.task_facts import task_of
 from diagnostics.alerting.wording import slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.ratings import mark_of, mark_verdict
-from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.filter_bar import read_filters

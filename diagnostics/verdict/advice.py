@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from diagnostics.figures import count, percent, plural, shorten
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import CALL_ERRORS
-from diagnostics.verdict.cause import ExcessShare, Finding
+from diagnostics.verdict.cause import Cause, ExcessShare, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.evidence import Evidence, RisenPlace
-from diagnostics.verdict.suspects import Cause
 
 LONGEST_PLACE = 80
 MOST_REASONING = 0.5
@@ -88,9 +87,29 @@ BY_CAUSE: Mapping[str, CauseAdvice] = {
         "Only calls that are answered by another model or host fail more",
         "It began when another model or host answered; no other calls to compare with",
     ),
+    Cause.ENVIRONMENT: CauseAdvice(
+        "Check what changed in this environment: network, proxy, settings, credentials.",
+        "Only calls from this environment fail more",
+        "Calls to all providers are affected, and no calls of another environment to compare with",
+    ),
+    Cause.REGION: CauseAdvice(
+        "Send the calls of this region to another one, or check what changed there.",
+        "Only calls of this region fail more",
+        "No calls of another region to compare with",
+    ),
+    Cause.UPSTREAM: CauseAdvice(
+        "Exclude this upstream at the router, or pin another one.",
+        "Only calls that it answers fail more",
+        "No calls answered by another upstream to compare with",
+    ),
+    Cause.CREDENTIAL: CauseAdvice(
+        "Check whether this key was revoked or rotated, or has used up its quota.",
+        "Only calls with this credential fail more",
+        "No calls with another credential to compare with",
+    ),
     Cause.VALIDATOR: CauseAdvice(
         "Check what changed in the validation of answers and in the registered tools.",
-        "All models fail in the same way",
+        "The failures are of one kind, whatever the model",
         "No version is new, and no calls of another model to compare with",
     ),
 }

@@ -1,8 +1,8 @@
 """Counts of calls with the same dimensions, and their baseline."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import add, sub
 from typing import NamedTuple
 
@@ -13,10 +13,6 @@ from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS
 TRANSPORT = frozenset(CALL_ERRORS)
 """Kinds of failure without any answer."""
 LIMITED = "call_rate_limited"
-USUAL_SHARE = 0.002
-"""The expected share of a kind of failure that a model never had."""
-USUAL_CALLS = 50
-HIGHEST_USUAL = 0.95
 LEAST_TOLD = 20
 """With this many failing calls and no other, a source reports failures only."""
 LOCAL = "local"
@@ -37,6 +33,13 @@ class Dimensions(NamedTuple):
     environment: str | None = None
     # What answered, if not the requested model (failsoft.events.name_served).
     served: str | None = None
+    region: str | None = None
+    credential: str | None = None
+
+    @property
+    def upstream(self) -> str | None:
+        """The host that answered, as far as it was reported."""
+        return self.served.partition(" at ")[2] or None if self.served else None
 
     @property
     def series(self) -> "SeriesKey":
@@ -46,7 +49,13 @@ class Dimensions(NamedTuple):
     @property
     def versions(self) -> "Dimensions":
         """Our own versions among the dimensions, as in `FirstSeen`."""
-        return self._replace(provider=None, model=None, node="", environment=None, served=None)
+        return Dimensions(
+            prompt_version=self.prompt_version,
+            schema=self.schema,
+            schema_version=self.schema_version,
+            source=self.source,
+            release=self.release,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,72 +72,6 @@ class CountCell:
     def failed(self) -> int:
         """All failing calls."""
         return sum(self.failures.values())
-
-
-@dataclass(frozen=True, slots=True)
-class OmittedCalls:
-    """Calls that are left out, or some of their failures, to look beside a cause."""
-
-    touches: Callable[[Dimensions], bool]
-    kinds: frozenset[str] | None = None
-    """The failures that are left out; None leaves out the calls."""
-    is_of_series: bool = False
-    """Whether the dimensions of a series identify the calls."""
-
-
-def omitted_kinds(left_out: Iterable[OmittedCalls], place: Dimensions) -> Collection[str] | None:
-    """Return the kinds of failure of a place that are left out; None for all its calls."""
-    kinds: set[str] = set()
-    for omission in left_out:
-        if omission.touches(place):
-            if omission.kinds is None:
-                return None
-            kinds |= omission.kinds
-    return kinds
-
-
-def leave_out(
-    left_out: Iterable[OmittedCalls], place: Dimensions, calls: int, failures: Mapping[str, int]
-) -> tuple[int, Mapping[str, int]]:
-    """Return the calls and failures of a place without those left out."""
-    omitted = omitted_kinds(left_out, place)
-    if omitted is None:
-        return 0, {}
-    return calls, {kind: count for kind, count in failures.items() if kind not in omitted}
-
-
-@dataclass(slots=True)
-class FailureBaseline:
-    """How often each series, and each source in it, had each kind of failure before."""
-
-    _calls: dict[object, int] = field(default_factory=lambda: defaultdict(int))
-    _failed: dict[tuple[object, str], int] = field(default_factory=lambda: defaultdict(int))
-
-    @classmethod
-    def of(cls, before: Iterable[CountCell]) -> "FailureBaseline":
-        """Return the baseline of a healthy stretch."""
-        baseline = cls()
-        for cell in before:
-            for level in _levels(cell.place):
-                baseline._calls[level] += cell.attempts
-                for kind, failed in cell.failures.items():
-                    baseline._failed[level, kind] += failed
-        return baseline
-
-    def shares(self, place: Dimensions, kinds: Iterable[str]) -> Iterator[tuple[str, float]]:
-        """Yield the expected shares of kinds, each level shrunk towards the one above."""
-        levels = [(level, self._calls.get(level, 0)) for level in _levels(place)]
-        for kind in kinds:
-            share = USUAL_SHARE
-            for level, calls in levels:
-                failed = self._failed.get((level, kind), 0)
-                share = (failed + share * USUAL_CALLS) / (calls + USUAL_CALLS)
-            yield kind, min(max(share, USUAL_SHARE), HIGHEST_USUAL)
-
-
-def _levels(place: Dimensions) -> tuple[object, ...]:
-    """Return the levels of a place: everything, its series, its series and source."""
-    return (None, place.series, (place.series, place.source))
 
 
 def without_failure_only(
@@ -153,14 +96,6 @@ def without_failure_only(
         [cell for cell in cells if cell.place.source not in silent],
         [cell for cell in before if cell.place.source not in silent],
     )
-
-
-def excess_of(cell: CountCell, baseline: FailureBaseline) -> dict[str, float]:
-    """Return failures minus what is expected, for every kind (may be below zero)."""
-    return {
-        kind: cell.failures.get(kind, 0) - cell.attempts * share
-        for kind, share in baseline.shares(cell.place, FAILURE_KINDS)
-    }
 
 
 ENDS = ("attempts", "succeeded", "runs", "degraded", "repaired", "provider_failed")

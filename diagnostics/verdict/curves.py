@@ -26,13 +26,11 @@ class SeriesCurve:
     calls: list[int]
     failed: dict[str, list[int]] = field(default_factory=dict)
 
-    def add(
-        self, slot: int, calls: int, failures: Mapping[str, int], omitted: Collection[str] = ()
-    ) -> None:
-        """Add calls to a slot, and their failures without the omitted kinds."""
+    def add(self, slot: int, calls: int, failures: Mapping[str, int]) -> None:
+        """Add calls and their failures to a slot."""
         self.calls[slot] += calls
         for kind, failed in failures.items():
-            if failed and kind not in omitted:
+            if failed:
                 slots = self.failed.get(kind)
                 if slots is None:
                     slots = self.failed[kind] = [0] * len(self.calls)

@@ -8,10 +8,9 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import chain
 from math import log
 from typing import Protocol
 
@@ -27,17 +26,9 @@ from diagnostics.analysis.onset import (
 )
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
-from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
-from diagnostics.verdict.cause import LEAST_CALLS, Finding, find_cause, is_seen
-from diagnostics.verdict.cells import (
-    TRANSPORT,
-    CountCell,
-    FailureBaseline,
-    OmittedCalls,
-    excess_of,
-    leave_out,
-    without_failure_only,
-)
+from diagnostics.store.windows import WIDTHS, Grain, floor
+from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
+from diagnostics.verdict.cells import TRANSPORT, CountCell, without_failure_only
 from diagnostics.verdict.curves import (
     Curves,
     PooledCurves,
@@ -47,8 +38,9 @@ from diagnostics.verdict.curves import (
     closer_look,
     stretch_of,
 )
+from diagnostics.verdict.findings import find_causes, is_shifted
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
-from diagnostics.verdict.suspects import Cause, Suspect
+from diagnostics.verdict.rates import CellBaseline, noise_of_hours
 
 POOLS: Sequence[Callable[[SeriesKey], object]] = (
     lambda series: series,
@@ -71,44 +63,16 @@ class Worsening:
     onset: OnsetSlots
 
 
-@dataclass(frozen=True, slots=True)
-class CurveSearch:
-    """The pools of series that were searched, and the worsenings found in them."""
-
-    curves: Curves = field(default_factory=dict)
-    least: float = 0.0
-    fired: Mapping[frozenset[SeriesKey], Sequence[Worsening]] = field(default_factory=dict)
-    """By pool, including those that have ended."""
-
-    @property
-    def all_fired(self) -> list[Worsening]:
-        """The worsenings of all pools."""
-        return list(chain.from_iterable(self.fired.values()))
-
-
-def search_curves(
-    curves: Curves,
-    baseline: SeriesBaseline,
-    extra_gain: float = 0.0,
-    known: CurveSearch | None = None,
-) -> CurveSearch:
-    """Search for worsenings in every pool of series and every kind.
-
-    `extra_gain` (log) is required beyond what chance explains. A pool with the same calls as in
-    a `known` search is searched only for what was found there.
-    """
+def search_curves(curves: Curves, baseline: SeriesBaseline) -> list[Worsening]:
+    """Return the worsenings in every pool of series and every kind, the ended ones too."""
     pools = list(_pools(curves))
     slots = max((len(curve.calls) for curve in curves.values()), default=1)
-    least = alarm_of(slots, len(pools) * len(KIND_SETS)) + extra_gain
-    if known is None or least < known.least:
-        known = CurveSearch()
-    unchanged = {series for series, curve in curves.items() if known.curves.get(series) == curve}
-    fired = {}
-    for pool in pools:
-        is_known = pool in known.fired and pool <= unchanged
-        kind_sets = [worsening.kinds for worsening in known.fired[pool]] if is_known else KIND_SETS
-        fired[pool] = list(_fired(pool, PooledCurves(pool, curves, baseline), kind_sets, least))
-    return CurveSearch(curves, least, fired)
+    least = alarm_of(slots, len(pools) * len(KIND_SETS))
+    return [
+        worsening
+        for pool in pools
+        for worsening in _fired(pool, PooledCurves(pool, curves, baseline), KIND_SETS, least)
+    ]
 
 
 def _fired(
@@ -187,17 +151,11 @@ def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:
 
 
 WEEK = timedelta(days=7)
-MOST_CAUSES = 4
 LATELY = tuple(timedelta(hours=hours) for hours in (1, 2, 3))
 SURELY_NO_MORE = 5.0
 """How unlikely (log) it must be that all latest calls of a source were without a version."""
 HIGHEST_PART = 0.95
 """The largest share of a source's calls that a version is assumed to have."""
-BESIDE = 3.0
-"""The gain beyond chance required beside another cause, since many remainders are searched."""
-OF_SERIES = (Cause.PROVIDER_OUTAGE, Cause.MODEL, Cause.VALIDATOR)
-"""Causes identified by the dimensions of a series: the remainder needs no versions."""
-UNCLEAR = (None, Cause.MIXED, Cause.NOT_ENOUGH_DATA)
 AROUND = timedelta(hours=6)
 """How far from the onset a version may start: at first it may have few calls."""
 
@@ -212,11 +170,8 @@ class VerdictCounts(Protocol):
     def stretch(self) -> Stretch:
         """Return the slots of the judgement."""
 
-    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
-        """Return the calls and failures of every series in each slot of a stretch.
-
-        Where versions say what is left out, slots are hours at least.
-        """
+    def curves(self, stretch: Stretch) -> Curves:
+        """Return the calls and failures of every series in each slot of a stretch."""
 
     def baseline(self) -> SeriesBaseline:
         """Return what is known of each series from the week before the stretch."""
@@ -232,53 +187,6 @@ class VerdictCounts(Protocol):
 
     def deploys(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
         """Return the deploys between two times."""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherCalls:
-    """Counts without the calls of some causes."""
-
-    counts: VerdictCounts
-    left_out: tuple[OmittedCalls, ...]
-    is_by_hour: bool = True
-    """Whether slots are at least hours: versions are known by the hour, and fewer show more."""
-
-    @property
-    def stretch(self) -> Stretch:
-        """Return the slots of the judgement."""
-        stretch = self.counts.stretch
-        if stretch.width >= HOUR or not self.is_by_hour:
-            return stretch
-        return Stretch(align_to(Grain.HOUR, stretch.window.since, stretch.window.until), HOUR)
-
-    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
-        """Return the calls and failures of every series in each slot of a stretch."""
-        return self.counts.curves(stretch, (*self.left_out, *left_out))
-
-    def baseline(self) -> SeriesBaseline:
-        """Return what is known of each series from the week before the stretch."""
-        return self.counts.baseline()
-
-    def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
-        """Return what was counted of every place in whole hours between two times."""
-        cells = []
-        for cell in self.counts.cells(since, until):
-            calls, failures = leave_out(self.left_out, cell.place, cell.attempts, cell.failures)
-            if calls:
-                cells.append(replace(cell, attempts=calls, failures=failures))
-        return cells
-
-    def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
-        """Return the counts of every series, by the hour: what is left out is known by the hour."""
-        return self.cells(floor(since, HOUR), until)
-
-    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
-        """Return the first call of each version between two times."""
-        return self.counts.begun(since, until, early)
-
-    def deploys(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
-        """Return the deploys between two times."""
-        return self.counts.deploys(since, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,8 +217,6 @@ class Diagnosis:
     """Whether the rate rose only because calls moved to series with higher baselines."""
     rise: RisingShare | None = None
     """How much it has worsened since the onset."""
-    search: CurveSearch = field(default_factory=CurveSearch, repr=False)
-    """The search, which a search of the remainder starts from."""
 
 
 def judge_range(
@@ -321,140 +227,80 @@ def judge_range(
     Return a diagnosis of each cause, the largest first; a single one if nothing is worse.
     """
     stretch = stretch_of(requested)
-    counts = count(stretch)
-    first = _judge_strongest(counts)
-    closer = closer_look(requested, stretch, first.since_low)
+    judged = judge(count(stretch))
+    lows = [diagnosis.since_low for diagnosis in judged if diagnosis.since_low]
+    closer = closer_look(requested, stretch, min(lows, default=None))
     if closer:
         again = judge(count(closer))
         if again[0].since:
             return again
-    return _ranked_causes(counts, first)
+    return judged
 
 
 def judge(counts: VerdictCounts) -> Sequence[Diagnosis]:
-    """Return the diagnoses of some counts; the same counts give the same result."""
-    return _ranked_causes(counts, _judge_strongest(counts))
-
-
-def _ranked_causes(counts: VerdictCounts, first: Diagnosis) -> Sequence[Diagnosis]:
-    if first.since is None:
-        return [first]
-    causes = _all_causes(counts, first, MOST_CAUSES)
-    return sorted(causes, key=lambda diagnosis: -diagnosis.finding.excess)
-
-
-def _all_causes(counts: VerdictCounts, first: Diagnosis, limit: int) -> list[Diagnosis]:
-    """Return the causes that remain once the calls of a cause are left out.
-
-    If two causes explain it together, each is judged without the calls of the other; if that
-    makes neither clear, they remain one mixed cause.
-    """
-    if limit <= 1 or first.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return [first]
-    if first.finding.cause is Cause.MIXED:
-        return _separated(counts, first) or [first]
-    remainder, second = _judge_remainder(counts, first)
-    if second.since is None or second.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return [first]
-    if second.finding.cause is not Cause.MIXED:
-        # Without the second cause the onset of the first may be clearer.
-        _, again = _judge_remainder(counts, second)
-        first = again if _is_same(again, first) else first
-    return [first, *_all_causes(remainder, second, limit - 1)]
-
-
-def _separated(counts: VerdictCounts, mixed: Diagnosis) -> list[Diagnosis]:
-    """Return two causes, each judged without the other; none if that makes them no clearer."""
-    for suspect in mixed.finding.suspects:
-        _, second = _judge_remainder(counts, mixed, suspect)
-        if not _is_clear(second):
-            continue
-        _, first = _judge_remainder(counts, second)
-        # The same kind at the same calls, or with the same cause, is one degradation.
-        is_alike = first.finding.top_kind == second.finding.top_kind and (
-            first.touched == second.touched or first.finding.cause is second.finding.cause
-        )
-        if _is_clear(first) and not is_alike and not _is_same(first, second):
-            return [first, second]
-    return []
-
-
-def _judge_remainder(
-    counts: VerdictCounts, diagnosis: Diagnosis, suspect: Suspect | None = None
-) -> tuple[VerdictCounts, Diagnosis]:
-    """Return the counts beside a cause, and their diagnosis.
-
-    An outage leaves the calls that were answered. For any other cause all its calls are left
-    out. If the remaining calls show nothing clearly, they are judged again with those of its
-    calls that succeeded or failed in other ways.
-    """
-    suspect = suspect or diagnosis.finding.suspects[0]
-    is_of_series = suspect.cause in OF_SERIES
-    if suspect.cause is Cause.PROVIDER_OUTAGE:
-        answered = OmittedCalls(suspect.touches, suspect.kinds, is_of_series)
-        remainder = _without(counts, answered, is_by_hour=False)
-        if _is_clear(further := _judge_strongest(remainder, diagnosis.search)):
-            return remainder, further
-    others = _without(counts, OmittedCalls(suspect.touches, is_of_series=is_of_series))
-    second = _judge_strongest(others, diagnosis.search)
-    if _is_clear(second):
-        return others, second
-    remainder = _without(counts, OmittedCalls(suspect.touches, suspect.kinds, is_of_series))
-    further = _judge_strongest(remainder, diagnosis.search)
-    if _is_clear(further) and _is_seen_in(others, further):
-        return remainder, further
-    return others, second
-
-
-def _is_seen_in(counts: VerdictCounts, diagnosis: Diagnosis) -> bool:
-    """Whether a diagnosis shows in some calls, even weakly."""
-    since, until = diagnosis.since or counts.stretch.window.since, counts.stretch.window.until
-    cells = counts.cells(floor(since, HOUR), until)
-    return is_seen(cells, diagnosis.before, diagnosis.finding.suspects[0])
-
-
-def _is_clear(diagnosis: Diagnosis) -> bool:
-    return diagnosis.since is not None and diagnosis.finding.cause not in UNCLEAR
-
-
-def _is_same(first: Diagnosis, second: Diagnosis) -> bool:
-    return (first.finding.cause, first.finding.value) == (
-        second.finding.cause,
-        second.finding.value,
-    )
-
-
-def _without(
-    counts: VerdictCounts, left_out: OmittedCalls, *, is_by_hour: bool = True
-) -> VerdictCounts:
-    if isinstance(counts, OtherCalls):
-        is_by_hour = is_by_hour or counts.is_by_hour
-        return OtherCalls(counts.counts, (*counts.left_out, left_out), is_by_hour)
-    return OtherCalls(counts, (left_out,), is_by_hour)
-
-
-def _judge_strongest(counts: VerdictCounts, known: CurveSearch | None = None) -> Diagnosis:
-    """Return the diagnosis of the strongest worsening; beside another cause it must be clearer."""
+    """Return a diagnosis of each cause, the largest first; the same counts give the same."""
     stretch = counts.stretch
     curves, baseline = counts.curves(stretch), counts.baseline()
-    extra_gain = BESIDE if isinstance(counts, OtherCalls) else 0.0
-    search = search_curves(curves, baseline, extra_gain, known)
-    fired = search.all_fired
+    fired = search_curves(curves, baseline)
     ongoing = ongoing_of(fired, curves, baseline)
     if not ongoing:
-        return _calm_diagnosis(search, _ended(fired, stretch))
+        return [_calm_diagnosis(curves, _ended(fired, stretch))]
     strongest = max(ongoing, key=lambda worsening: worsening.onset.gain)
     located = _locate(counts, strongest, curves, baseline)
-    hour = floor(located.stretch.begin(located.onset.at), WIDTHS[Grain.HOUR])
-    cells, before = without_failure_only(
-        counts.cells(hour, stretch.window.until), counts.cells(hour - WEEK, hour)
-    )
-    timing = _timing(counts, located)
-    finding = find_cause(cells, before, timing)
-    if finding.cause is None:
-        return _calm_diagnosis(search, None, shifted=True)
-    if finding.is_new and _is_called_no_more(counts, finding, cells):
-        return _judge_strongest(_without(counts, OmittedCalls(finding.touches)), search)
+    cells, before = _around_onset(counts, ongoing, located)
+    timing = _timing(counts, located, ongoing)
+    noise = _noise_of(curves, stretch, located)
+    findings = find_causes(cells, before, timing, noise)
+    for finding in findings:
+        if finding.is_new and _is_called_no_more(counts, finding, cells):
+            cells = [cell for cell in cells if not finding.touches(cell.place)]
+            findings = find_causes(cells, before, timing, noise)
+            break
+    if findings[0].cause in (None, Cause.NOT_ENOUGH_DATA):
+        return [_calm_diagnosis(curves, None, shifted=is_shifted(cells, before))]
+    diagnoses = [
+        _diagnose(counts, finding, located, (cells, before), baseline) for finding in findings
+    ]
+    return sorted(diagnoses, key=lambda diagnosis: -diagnosis.finding.excess)
+
+
+def _around_onset(
+    counts: VerdictCounts, ongoing: Iterable[Worsening], located: _LocatedOnset
+) -> tuple[list[CountCell], list[CountCell]]:
+    """Return the cells since the onset, and of the week before anything got worse."""
+    until = counts.stretch.window.until
+    since = floor(located.stretch.begin(located.onset.at), HOUR)
+    earliest = min(counts.stretch.begin(worsening.onset.low) for worsening in ongoing)
+    healthy = min(since, floor(earliest, HOUR))
+    return without_failure_only(counts.cells(since, until), counts.cells(healthy - WEEK, healthy))
+
+
+def _noise_of(curves: Curves, stretch: Stretch, located: _LocatedOnset) -> float:
+    """Return the squared variation of rates over a stretch as long as the one since the onset."""
+    onset = located.stretch.begin(located.onset.low)
+    slots = max(0, (onset - stretch.origin) // stretch.width)
+    step = max(1, HOUR // stretch.width)
+    hours = max((stretch.window.until - onset) / max(HOUR, stretch.width), 1.0)
+    rows = []
+    for curve in curves.values():
+        failed = [sum(column) for column in zip(*curve.failed.values(), strict=True)]
+        rows.append(
+            [
+                (sum(curve.calls[at : at + step]), sum(failed[at : at + step]))
+                for at in range(0, slots - step + 1, step)
+            ]
+        )
+    return noise_of_hours(rows) / hours
+
+
+def _diagnose(
+    counts: VerdictCounts,
+    finding: Finding,
+    located: _LocatedOnset,
+    around: tuple[Sequence[CountCell], Sequence[CountCell]],
+    baseline: SeriesBaseline,
+) -> Diagnosis:
+    cells, before = around
     touched = _series_hit(cells, before, finding)
     hit = [cell for cell in cells if cell.place.series in touched and finding.touches(cell.place)]
     sharpest = _sharpest(touched, finding, located.curves, baseline)
@@ -464,7 +310,6 @@ def _judge_strongest(counts: VerdictCounts, known: CurveSearch | None = None) ->
         diagnosis,
         hit=_hit_since(counts, diagnosis, cells),
         rise=_rise(touched, finding, located, baseline),
-        search=search,
     )
 
 
@@ -478,9 +323,10 @@ def _series_hit(
     touched = frozenset(cell.place.series for cell in cells if finding.touches(cell.place))
     if finding.cause is not Cause.MIXED:
         return touched
-    baseline, excess = FailureBaseline.of(before), defaultdict[SeriesKey, float](float)
+    baseline, excess = CellBaseline.of(before), defaultdict[SeriesKey, float](float)
     for cell in cells:
-        excess[cell.place.series] += sum(excess_of(cell, baseline).values())
+        expected = cell.attempts * baseline.rate(cell.place, FAILURE_KINDS).mean
+        excess[cell.place.series] += cell.failed - expected
     return frozenset(series for series in touched if excess[series] > 0) or touched
 
 
@@ -546,20 +392,26 @@ def _sharpest(
     return max(ongoing, key=lambda onset: onset.gain, default=None)
 
 
-def _timing(counts: VerdictCounts, located: _LocatedOnset) -> Timing:
-    stretch, onset = located.stretch, located.onset
-    low = stretch.begin(onset.earliest)
-    high = stretch.end(onset.latest)
-    since, until = low - AROUND, min(high + AROUND, stretch.window.until)
+def _timing(
+    counts: VerdictCounts, located: _LocatedOnset, ongoing: Iterable[Worsening] = ()
+) -> Timing:
+    low, high = _interval(located.stretch, located.onset)
+    others = [_interval(counts.stretch, worsening.onset) for worsening in ongoing]
+    since = min([low, *(begin for begin, _ in others)]) - AROUND
+    until = min(max([high, *(end for _, end in others)]) + AROUND, counts.stretch.window.until)
     begun = counts.begun(since, until, low)
-    return Timing(low, high, begun, counts.deploys(since, until))
+    return Timing(low, high, begun, counts.deploys(since, until), others)
+
+
+def _interval(stretch: Stretch, onset: OnsetSlots) -> tuple[datetime, datetime]:
+    return stretch.begin(onset.earliest), stretch.end(onset.latest)
 
 
 def _calm_diagnosis(
-    search: CurveSearch, over: tuple[datetime, datetime] | None, *, shifted: bool = False
+    curves: Curves, over: tuple[datetime, datetime] | None, *, shifted: bool = False
 ) -> Diagnosis:
-    calls = sum(sum(curve.calls) for curve in search.curves.values())
-    models = len({(series.provider, series.model) for series in search.curves})
+    calls = sum(sum(curve.calls) for curve in curves.values())
+    models = len({(series.provider, series.model) for series in curves})
     enough = calls >= LEAST_CALLS
     return Diagnosis(
         Finding(None if enough else Cause.NOT_ENOUGH_DATA),
@@ -567,7 +419,6 @@ def _calm_diagnosis(
         models,
         over=over,
         shifted=shifted,
-        search=search,
     )
 
 
@@ -594,7 +445,7 @@ def _degrading(
     if finding.is_new:
         timing = _timing(counts, located)
         first = timing.first_call(finding.touches)
-        if first is not None and (timing.is_near(first) or timing.is_before(first)):
+        if first is not None and not timing.is_after(first):
             since, low, high = first, min(first, low), max(first, high)
     return Diagnosis(
         finding,

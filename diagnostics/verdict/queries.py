@@ -1,6 +1,5 @@
 """Queries of the verdict: curves of series, cells by version, evidence of failures."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -21,16 +20,7 @@ from diagnostics.store.models import Event, EventPayload, Series
 from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
-from diagnostics.verdict.cells import (
-    COUNTED,
-    LOCAL,
-    CountCell,
-    Dimensions,
-    OmittedCalls,
-    count_calls,
-    omitted_kinds,
-    read_cells,
-)
+from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls, read_cells
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
 from diagnostics.verdict.evidence import (
     EarlierFailures,
@@ -49,15 +39,13 @@ HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
 OURS = ("prompt_version", "schema", "schema_version", "source", "release")
 """The dimensions of a call that we decide; what answered is known only with the answer."""
+ANSWERED = ("served", "region", "credential")
 SAMPLED = 200
 EVENTS_REACH = timedelta(days=2)
 """The longest time in which single events are searched for first calls of a version."""
 BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
 OTHER_CALL = "call_other"
 CALLS = (*BAD, EventKind.SUCCEEDED)
-
-
-_CurveRows = Mapping[Dimensions, Sequence[tuple[int, int, Mapping[str, int]]]]
 
 
 @dataclass(frozen=True)
@@ -69,51 +57,24 @@ class StoredCounts:
     stretch: Stretch
     series: Sequence[int] | None = None
     """The ids of the series whose calls are counted; None counts all."""
-    _rows: dict[tuple[Stretch, Sequence[str]], _CurveRows] = field(default_factory=dict)
-    _curves: dict[Stretch, Curves] = field(default_factory=dict)
+    _curves: dict[Stretch, dict[SeriesKey, SeriesCurve]] = field(default_factory=dict)
     _cells: dict[tuple[datetime, datetime], list[CountCell]] = field(default_factory=dict)
 
-    def curves(self, stretch: Stretch, left_out: Sequence[OmittedCalls] = ()) -> Curves:
-        """Return the calls and failures of every series in each slot of a stretch.
-
-        Where versions say what is left out, slots are hours at least.
-        """
-        is_of_series = all(omission.is_of_series for omission in left_out)
-        names = SERIES if is_of_series else (*SERIES, *OURS)
-        all_curves = self._curves.get(stretch, {}) if is_of_series else {}
-        curves: dict[SeriesKey, SeriesCurve] = {}
-        for place, slots in self._counted(stretch, names).items():
-            omitted = omitted_kinds(left_out, place)
-            if omitted is None:
-                continue
-            if not omitted and place.series in all_curves:
-                curves[place.series] = all_curves[place.series]
-                continue
-            curve = curves.get(place.series)
-            if curve is None:
-                curve = curves[place.series] = SeriesCurve([0] * stretch.count)
-            for slot, calls, failures in slots:
-                curve.add(slot, calls, failures, omitted)
-        if not left_out:
-            self._curves[stretch] = curves
-        return curves
-
-    def _counted(self, stretch: Stretch, names: Sequence[str]) -> _CurveRows:
-        """Return slot, calls and failures of each row, by place."""
-        known = self._rows.get((stretch, names))
+    def curves(self, stretch: Stretch) -> Curves:
+        """Return the calls and failures of every series in each slot of a stretch."""
+        known = self._curves.get(stretch)
         if known is None:
             slots = Slots(stretch.origin, stretch.width, stretch.count)
-            question = Question(stretch.window, names, COUNTED, self.selection.rollup_terms, slots)
-            places: dict[Row, list[tuple[int, int, Mapping[str, int]]]] = defaultdict(list)
-            end = len(names)
+            terms = self.selection.rollup_terms
+            question = Question(stretch.window, SERIES, COUNTED, terms, slots)
+            known, end = {}, len(SERIES)
             for row in self._sum(question):
                 calls, failures, _, _ = count_calls(row[end + 1 :])
                 if calls:
-                    places[row[:end]].append((row[end], calls, failures))
-            known = self._rows[stretch, names] = {
-                Dimensions(**dict(zip(names, key, strict=True))): rows
-                for key, rows in places.items()
-            }
+                    series = SeriesKey(*row[:end])
+                    curve = known.setdefault(series, SeriesCurve([0] * stretch.count))
+                    curve.add(row[end], calls, failures)
+            self._curves[stretch] = known
         return known
 
     def baseline(self) -> SeriesBaseline:
@@ -132,7 +93,7 @@ class StoredCounts:
         """Return what was counted of every place in whole hours between two times."""
         known = self._cells.get((since, until))
         if known is None:
-            question = self._hours(since, until, (*SERIES, *OURS, "served"))
+            question = self._hours(since, until, (*SERIES, *OURS, *ANSWERED))
             width = len(question.dimensions)
             known = self._cells[since, until] = list(
                 read_cells(

@@ -19,7 +19,7 @@ from diagnostics.figures import plural
 from diagnostics.queries.busiest import choose_series
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise, part_of
-from diagnostics.verdict.cause import LEAST_CALLS, Finding
+from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.curves import VerdictRange, stretch_of
 from diagnostics.verdict.judging import Diagnosis, judge_range
@@ -30,7 +30,6 @@ from diagnostics.verdict.queries import (
     observed_near,
     without_local,
 )
-from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.wording import (
     UNSURE,
     Sentence,

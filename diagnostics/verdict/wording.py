@@ -13,9 +13,8 @@ from diagnostics.analysis.status import SeriesState
 from diagnostics.figures import plural, rate_percent
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.moments import write_moment
-from diagnostics.verdict.cause import LEAST_CALLS, Finding
+from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
 from diagnostics.verdict.cells import LIMITED
-from diagnostics.verdict.suspects import Cause
 from diagnostics.web.charts.marks import Tone
 
 LATELY = timedelta(hours=1)
@@ -28,17 +27,37 @@ Moment = Annotated[
     PlainSerializer(lambda at: {"at": at.isoformat()}, when_used="json"),
 ]
 CAUSE_WORDS: Mapping[Cause, str] = {
-    Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider, not us",
-    Cause.MODEL: "Looks like the model or provider, not us",
+    Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider",
+    Cause.MODEL: "Looks like the model or provider",
     Cause.PROMPT: "Looks like our prompt",
     Cause.SCHEMA: "Looks like our schema",
     Cause.RELEASE: "Looks like our deploy",
-    Cause.SOURCE: "Looks like us: only calls of",
+    Cause.SOURCE: "Looks like us: calls of",
     Cause.PAIR: "Only together they fail more:",
     Cause.SERVED: "Looks like what answers, not the model that was asked for:",
-    Cause.VALIDATOR: "Looks like our validator or its tools: every model is affected",
+    Cause.VALIDATOR: "Looks like our validator or its tools",
+    Cause.ENVIRONMENT: "Looks like our environment or its network",
+    Cause.REGION: "Looks like the region",
+    Cause.UPSTREAM: "Looks like the upstream",
+    Cause.CREDENTIAL: "Looks like the credential",
     Cause.MIXED: "No single cause",
 }
+ALTERNATIVES: Mapping[Cause, str] = {
+    Cause.PROVIDER_OUTAGE: "the provider",
+    Cause.MODEL: "the model",
+    Cause.PROMPT: "our prompt",
+    Cause.SCHEMA: "our schema",
+    Cause.RELEASE: "our deploy",
+    Cause.SOURCE: "the source",
+    Cause.PAIR: "the pair",
+    Cause.SERVED: "the answering model",
+    Cause.VALIDATOR: "our validator",
+    Cause.ENVIRONMENT: "the environment",
+    Cause.REGION: "the region",
+    Cause.UPSTREAM: "the upstream",
+    Cause.CREDENTIAL: "the credential",
+}
+"""How each of two causes is called that cannot be told apart."""
 MOSTLY: Mapping[str, str] = {
     "not_json": "not JSON",
     "schema_invalid": "breaking the schema",
@@ -57,7 +76,15 @@ OBSERVED: Mapping[ObservedKind, str] = {
     ObservedKind.UPSTREAM: "The upstream",
     ObservedKind.FINGERPRINT: "The system fingerprint",
 }
-OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SOURCE, Cause.VALIDATOR)
+OURS = (
+    Cause.PROMPT,
+    Cause.SCHEMA,
+    Cause.RELEASE,
+    Cause.SOURCE,
+    Cause.VALIDATOR,
+    Cause.ENVIRONMENT,
+    Cause.CREDENTIAL,
+)
 """Causes that are not on the side of the provider."""
 
 SERIES_TONES: dict[SeriesState, Tone] = {
@@ -316,44 +343,80 @@ def _reason(
 ) -> tuple[str | datetime, ...]:
     if finding.cause is not Cause.MODEL:
         return (cause_words(finding),)
-    versions = plural(finding.prompts, "prompt version")
-    words = f"{CAUSE_WORDS[Cause.MODEL]}: {versions} affected"
+    words = cause_words(finding).rstrip(".")
     if last_change is None or since is None:
         return (f"{words}.",)
     is_recent = last_change >= since - LATELY
-    deploy_text = "last deploy at" if is_recent else "no deploy since"
-    return (f"{words}, {deploy_text} ", last_change, ".")
+    deploy_text = "last deploy at" if is_recent else "no deploy reported since"
+    return (f"{words}{', ' if ':' in words else ': '}{deploy_text} ", last_change, ".")
 
 
-def _uncompared_words(finding: Finding) -> str:
-    if finding.cause is Cause.PROVIDER_OUTAGE:
-        return (
-            f"Calls to all models of {finding.value} end without an answer; no other provider is"
-            " called to compare with: it may be the provider, or our network."
-        )
-    return "There is nothing to compare with: no other model or source is within baseline."
+UNCOMPARED = "There is nothing to compare with: all calls that were made are affected."
+
+
+def _mixed_words(finding: Finding) -> str:
+    """Return the two causes that cannot be told apart, and what would tell."""
+    if not finding.alternatives:
+        return "No single cause explains it." if finding.is_compared else UNCOMPARED
+    first, second = (
+        f"{ALTERNATIVES[cause]} {value}".rstrip() for cause, value in finding.alternatives
+    )
+    fit = ", which have the same calls" if finding.came_together else "; so far the calls fit both"
+    told = f"Looks like {first} or {second}{fit}."
+    return f"{told} Calls of one without the other would tell."
+
+
+REASONS: Mapping[Cause, str] = {
+    Cause.PROVIDER_OUTAGE: "{words}{not_us}.",
+    Cause.MODEL: "{words}{not_us}{versions}.",
+    Cause.PROMPT: "{words} {value}: {models} affected.",
+    Cause.SCHEMA: "{words} {value}: {models} affected.",
+    Cause.RELEASE: "{words} {value}: {models} affected.",
+    Cause.SOURCE: "{words} {value} fail more, at {models}; no new version began with it.",
+    Cause.PAIR: "{words} {value}.",
+    Cause.SERVED: "{words} calls answered by {value} fail more.",
+    Cause.VALIDATOR: "{words}{node}: {hit} fail more.",
+    Cause.ENVIRONMENT: "{words} {value}: its calls fail more, at {models}.",
+    Cause.REGION: "{words} {value}: its calls fail more, at {models}.",
+    Cause.UPSTREAM: "{words} {value}: calls that it answers fail more, at {models}.",
+    Cause.CREDENTIAL: "{words} {value}: its calls fail more, at {models}.",
+}
+LIMIT = "Looks like a limit of the provider: it refuses our calls (429)."
+OUTAGE_UNCOMPARED = (
+    "Calls to {value} end without an answer; no other provider is called to compare with: it may"
+    " be the provider, or our network."
+)
+EVERYWHERE = "{words}: calls to {hit} end without an answer."
 
 
 def cause_words(finding: Finding) -> str:
     """Return the cause in one sentence."""
-    if finding.cause is None or finding.cause not in CAUSE_WORDS:
+    cause, value = finding.cause, finding.value
+    if cause is None or cause not in CAUSE_WORDS:
         return NO_CAUSE
-    if not finding.is_compared:
-        return _uncompared_words(finding)
-    words = CAUSE_WORDS[finding.cause]
-    if finding.cause is Cause.PROVIDER_OUTAGE and finding.top_kind == LIMITED:
-        return "Looks like a limit of the provider: it refuses our calls (429)."
-    if finding.cause is Cause.SOURCE:
-        models = plural(finding.models, "model")
-        return f"{words} {finding.value} fail more, at {models}; no new version of it was seen."
-    if finding.cause is Cause.SERVED:
-        return f"{words} calls answered by {finding.value} fail more."
-    if finding.cause is Cause.PAIR:
-        return f"{words} {finding.value}."
-    if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
-        return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."
-    if finding.cause is Cause.MIXED and finding.parts:
-        return f"{words}; {', '.join(f'partly {part}' for part in finding.parts)}."
-    if finding.cause is Cause.VALIDATOR and finding.value:
-        return f"{words} at the node {finding.value.replace('_', ' ')}."
-    return f"{words}."
+    if cause is Cause.MIXED:
+        return _mixed_words(finding)
+    called = plural(max(finding.called_models, finding.models), "model")
+    affected = plural(finding.prompts, "prompt version")
+    return _template_of(finding).format(
+        words=CAUSE_WORDS[cause],
+        value=value,
+        not_us=", not us" if finding.is_theirs else "",
+        versions=f": {affected} affected" if finding.prompts else "",
+        node=f" at the node {value.replace('_', ' ')}" if value else "",
+        models=plural(finding.models, "model"),
+        hit=f"{finding.models} of {called}",
+    )
+
+
+def _template_of(finding: Finding) -> str:
+    match finding.cause:
+        case Cause.PROVIDER_OUTAGE if finding.top_kind == LIMITED:
+            return LIMIT
+        case Cause.PROVIDER_OUTAGE if not finding.is_compared:
+            return OUTAGE_UNCOMPARED
+        case Cause.ENVIRONMENT if not finding.value:
+            return EVERYWHERE
+        case None:
+            return NO_CAUSE
+    return REASONS[finding.cause]

@@ -26,7 +26,7 @@ from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventIdentity, EventPayload
 from diagnostics.store.run_models import AgentRun
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.verdicts import verdict_of
 from failsoft.events import PostedEvent as WireEvent
 from failsoft.identifiers import uuid7

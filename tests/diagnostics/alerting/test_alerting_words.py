@@ -62,9 +62,9 @@ def test_the_nodes_of_one_model_are_named_together() -> None:
 @pytest.mark.parametrize(
     ("cause", "value", "words"),
     [
-        ("model", "acme/m-1", "Looks like the model or provider, not us (acme/m-1)"),
+        ("model", "acme/m-1", "Looks like the model or provider (acme/m-1)"),
         ("pair", "crm with acme/m-1", "Only together they fail more: crm with acme/m-1"),
-        ("source", "crm", "Looks like us: only calls of crm fail more"),
+        ("source", "crm", "Looks like us: calls of crm fail more"),
         ("mixed", "", "No single cause"),
         ("", "", ""),
     ],

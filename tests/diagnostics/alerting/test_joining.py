@@ -16,8 +16,7 @@ from diagnostics.alerting.correlation import (
 )
 from diagnostics.alerting.severity import rank
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.verdict.cause import Finding
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.verdicts import Verdict
 from diagnostics.verdict.wording import Sentence, since_of
 

@@ -15,7 +15,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting import statuses
 from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of, store_statuses
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause
 from tests.console import post_runs
 from tests.shifted_clock import shift_clock
 

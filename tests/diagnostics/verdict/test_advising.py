@@ -8,7 +8,7 @@ from diagnostics.failures.wording import advice_kind
 from diagnostics.store.fingerprints import ENDS
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.advice import COMPARE, Advice, advise, part_of
-from diagnostics.verdict.cause import ExcessShare, Finding
+from diagnostics.verdict.cause import Cause, ExcessShare, Finding
 from diagnostics.verdict.evidence import (
     EarlierFailures,
     Evidence,
@@ -16,7 +16,6 @@ from diagnostics.verdict.evidence import (
     FailureEvidence,
     gather_evidence,
 )
-from diagnostics.verdict.suspects import Cause
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 from tests.corpora import each_of
 

@@ -7,10 +7,10 @@ import pytest
 from agents.demo.incident_scenarios import KINDS
 from bench.verdict import ask_quickly, incidents
 from bench.verdict_cases import Answer
-from diagnostics.verdict.cause import Finding, find_cause
-from diagnostics.verdict.cells import CountCell, Dimensions, FailureBaseline, excess_of
-from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause, Finding
+from diagnostics.verdict.cells import CountCell, Dimensions
+from diagnostics.verdict.findings import find_causes
+from diagnostics.verdict.novelty import UNTIMED, FirstSeen, ReportedDeploy, Timing
 
 HAIKU = Dimensions("anthropic", "haiku", "v5", "Plan", "3", "bot", "r1", "plan", "prod")
 GPT = HAIKU._replace(provider="openai", model="gpt")
@@ -23,6 +23,12 @@ def cell(place: Dimensions, attempts: int, **failures: int) -> CountCell:
 def quiet(*places: Dimensions) -> list[CountCell]:
     """A week in which one call in a hundred was invalid."""
     return [cell(place, 2_000, schema_invalid=20) for place in places]
+
+
+def find_cause(
+    cells: list[CountCell], before: list[CountCell], timing: Timing = UNTIMED
+) -> Finding:
+    return find_causes(cells, before, timing)[0]
 
 
 def found(cells: list[CountCell], *known: Dimensions) -> Finding:
@@ -119,12 +125,6 @@ def test_shares_divide_the_excess_and_the_calls() -> None:
     assert haiku.share + gpt.share == pytest.approx(1)
 
 
-def test_the_excess_of_a_series_nobody_knows_is_against_all_others() -> None:
-    usual = FailureBaseline.of(quiet(HAIKU))
-    excess = excess_of(cell(GPT, 1_000, schema_invalid=10), usual)
-    assert abs(excess["schema_invalid"]) < 1
-
-
 WITH_ENOUGH_CALLS = [one for one in incidents(5, 4) if one.incident.shape.runs_per_hour >= 60]
 
 
@@ -163,20 +163,24 @@ def test_a_release_that_was_told_goes_before_the_prompt_that_came_with_it() -> N
     assert (finding.cause, finding.value) == (Cause.RELEASE, "bot r2")
 
 
-def test_two_models_with_two_kinds_are_mixed_and_both_are_named() -> None:
+def named(cells: list[CountCell], before: list[CountCell]) -> set[tuple[Cause | None, str]]:
+    return {(one.cause, one.value) for one in find_causes(cells, before)}
+
+
+def test_two_models_with_two_kinds_are_two_causes() -> None:
     sonnet = HAIKU._replace(model="sonnet")
     cells = [
         cell(HAIKU, 300, truncated=90),
         cell(GPT, 300, not_json=80),
         cell(sonnet, 300, schema_invalid=3),
     ]
-    finding = found(cells, HAIKU, GPT, sonnet)
-    assert finding.cause is Cause.MIXED
-    assert set(finding.parts) == {"anthropic/haiku", "openai/gpt"}
-    assert [finding.touches(one) for one in (HAIKU, GPT, sonnet)] == [True, True, False]
+    assert named(cells, quiet(HAIKU, GPT, sonnet)) == {
+        (Cause.MODEL, "anthropic/haiku"),
+        (Cause.MODEL, "openai/gpt"),
+    }
 
 
-def test_a_new_version_that_fails_in_another_way_but_less_is_no_part_of_it() -> None:
+def test_a_new_version_that_fails_in_another_way_but_less_is_no_cause() -> None:
     sonnet = HAIKU._replace(model="sonnet")
     older, newer = (GPT._replace(prompt_version=name) for name in ("g1", "g2"))
     before = [cell(older, 4_000, not_json=1_200), *quiet(HAIKU, sonnet)]
@@ -185,10 +189,7 @@ def test_a_new_version_that_fails_in_another_way_but_less_is_no_part_of_it() -> 
         cell(HAIKU, 100, refusal=12),
         cell(sonnet, 100, multiple_objects=12),
     ]
-    finding = find_cause(cells, before)
-    assert finding.cause is Cause.MIXED
-    assert set(finding.parts) == {"anthropic/haiku", "anthropic/sonnet"}
-    assert not finding.touches(newer)
+    assert Cause.PROMPT not in {cause for cause, _ in named(cells, before)}
 
 
 def test_one_node_whose_answers_all_models_fail_is_its_checks() -> None:
@@ -314,7 +315,7 @@ def test_a_model_and_a_source_that_fail_alike_are_not_the_checks_of_all_answers(
         cell(place, 200, not_json=60 if place.model == "haiku" or place.source == "crm" else 1)
         for place in known
     ]
-    assert told(cells, *known)[0] is Cause.MIXED
+    assert named(cells, quiet(*known)) == {(Cause.MODEL, "anthropic/haiku"), (Cause.SOURCE, "crm")}
 
 
 def test_a_new_prompt_that_fails_at_one_of_its_models_is_named_with_it() -> None:

@@ -19,12 +19,12 @@ def quiet(after: int) -> SeriesCurve:
 
 def test_few_calls_after_a_trouble_that_is_over_do_not_prolong_it() -> None:
     curves = {PLAN: BUSY, STEP: quiet(after=0)}
-    fired = search_curves(curves, USUAL).all_fired
+    fired = search_curves(curves, USUAL)
     assert any(one.onset.over_at is None for one in fired)
     assert ongoing_of(fired, curves, USUAL) == []
 
 
 def test_what_is_seen_after_it_goes_on() -> None:
     curves = {PLAN: BUSY, STEP: quiet(after=8)}
-    lasting = ongoing_of(search_curves(curves, USUAL).all_fired, curves, USUAL)
+    lasting = ongoing_of(search_curves(curves, USUAL), curves, USUAL)
     assert {one.series for one in lasting} == {frozenset({STEP})}

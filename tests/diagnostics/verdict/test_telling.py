@@ -8,8 +8,7 @@ import pytest
 
 from diagnostics.analysis.onset import RisingShare
 from diagnostics.ingest.deploy_items import ObservedKind
-from diagnostics.verdict.cause import Finding
-from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.wording import (
     ObservedChange,
     VerdictRate,
@@ -29,7 +28,7 @@ RATE = VerdictRate(128, 412, 0.04)
 @pytest.mark.parametrize(
     ("deploy", "said"),
     [
-        (timedelta(hours=-5), "5 prompt versions affected, no deploy since"),
+        (timedelta(hours=-5), "5 prompt versions affected, no deploy reported since"),
         (timedelta(minutes=-40), "5 prompt versions affected, last deploy at"),
         (timedelta(minutes=20), "5 prompt versions affected, last deploy at"),
     ],
@@ -111,8 +110,8 @@ def test_a_sentence_in_a_zone_names_it_and_the_day_where_it_is_not_today() -> No
         # A source of which no version is new is not called a deploy.
         (
             Finding(Cause.SOURCE, "crm", top_kind="not_json", models=2),
-            "mostly not JSON. Looks like us: only calls of crm fail more, at 2 models;"
-            " no new version of it was seen.",
+            "mostly not JSON. Looks like us: calls of crm fail more, at 2 models;"
+            " no new version began with it.",
         ),
         (
             Finding(Cause.RELEASE, "crm 7", top_kind="refusal", models=1, is_new=True),

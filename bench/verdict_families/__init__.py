@@ -1,0 +1,1 @@
+"""Families of incidents drawn as counts, written from docs/verdict.md and not from the code."""

@@ -1,0 +1,30 @@
+"""Draw the stories of families and judge them."""
+
+from collections.abc import Iterator
+
+from bench.verdict_families.families import SIZES, make_stories
+from bench.verdict_families.halves import DEVELOPMENT, HELD_OUT
+from bench.verdict_families.measures import Result, judge, report
+
+HEALTHY_EACH = 50
+
+
+def run_families(seed: int, each: int, *, held_out: bool, misses: bool) -> Iterator[str]:
+    """Yield what came of each story that is not right, if asked for, and the figures."""
+    results: list[Result] = []
+    for name in HELD_OUT if held_out else DEVELOPMENT:
+        count = HEALTHY_EACH if SIZES[name].get("healthy") else each
+        for story in make_stories([name], count, seed):
+            result = judge(story)
+            results.append(result)
+            if misses and result.outcome != "right":
+                yield _miss(result)
+    yield from report(results)
+
+
+def _miss(result: Result) -> str:
+    story = result.story
+    truths = [min(truth) for truth in story.truths]
+    said = [(*card.name, round(card.finding.probability, 3)) for card in result.cards]
+    excused = "" if result.is_possible else " (not to be told)"
+    return f"{story.family} {story.seed} {result.outcome}: {truths} said {said}{excused}"

@@ -1,0 +1,464 @@
+"""Which calls got worse: the posterior of every subset, given counts before and since.
+
+1. Expected: the rate of each cell before, as uncertain as its counts, and the noise of hours.
+2. For every subset and set of kinds: how much likelier are the counts of its cells at raised
+   odds than at the expected rate? Effects may differ inside. Odds within the noise of hours
+   belong to the hypothesis that nothing got worse.
+3. Subsets with the same cells are one answer with several names.
+4. The posterior is the prior times the likelihood. What the best answer explains is expected
+   from then on, and the rest is explained again; then each cause without the others.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import exp, log, sqrt
+
+from diagnostics.analysis.onset import LEAST_POINTS
+from diagnostics.queries.call_counts import UNSAID
+from diagnostics.store.rollups import FAILURE_KINDS
+from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
+from diagnostics.verdict.hypotheses import Subset, mark_prior, pairs_of, singles_of
+from diagnostics.verdict.novelty import UNTIMED, Timing
+from diagnostics.verdict.rates import CellBaseline, Rate, add_counts, log_mix, log_sum
+
+HIT_SHARES = (0.03, 0.06, 0.11, 0.2, 0.33, 0.5, 0.7, 0.9)
+"""The share of calls that a cause may have made fail, each as likely as the others."""
+DIFFERING = 0.3
+"""The squared variation of an effect inside a subset."""
+NOISE = ((-sqrt(3), 1 / 6), (sqrt(3), 1 / 6))
+"""Deviations of an hour and their weights; the rest is the weight of none."""
+TEMPER = 0.8
+"""The weight of the likelihood: counts are less independent than the model says."""
+NOTHING = log(0.5)
+MOST_CELLS = 1_500
+FORGOTTEN: Sequence[Callable[[Dimensions], Dimensions]] = (
+    lambda place: place._replace(credential=None),
+    lambda place: place._replace(region=None),
+    lambda place: place._replace(schema_version=None),
+    lambda place: place._replace(release=None),
+    lambda place: place._replace(served=None),
+)
+"""Of more cells, these dimensions are left out, one after the other."""
+MOST_KINDS = 6
+MOST_UNSAID = 0.2
+"""With a larger share of failures whose kind is not reported, kinds tell nothing apart."""
+MOST_PAIRED = 14
+MOST_CAUSES = 3
+MOST_BEGINNINGS = 4
+NOTHING_MORE = log(20)
+"""The log prior weight of no further cause."""
+ANOTHER = log(20)
+"""The least log Bayes factor of a further cause."""
+MIX_WEIGHT = 20.0
+"""How many failures the expected mix of kinds is worth."""
+NO_RISE = -20.0
+"""The gain of a subset whose failures did not rise in all."""
+COMPARED = 0.05
+"""The squared variation of the rate of many calls together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Subsets that touch the same cells, and the kinds of failure that rose in them."""
+
+    subsets: tuple[Subset, ...]
+    """By their share of the posterior, the largest first."""
+    names: tuple[float, ...]
+    """The share of the posterior of each subset."""
+    kinds: tuple[str, ...]
+    probability: float
+    gain: float
+    """Log Bayes factor against the expected rates."""
+    weight: float
+    """The same with the prior: its log weight against nothing."""
+
+    @property
+    def cells(self) -> frozenset[int]:
+        """Return the indexes of the touched cells."""
+        return self.subsets[0].cells
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """The answers to one question, the most probable first, and the rest: nothing rose."""
+
+    answers: Sequence[Explanation]
+    nothing: float
+
+    def probability_of(self, cells: frozenset[int]) -> float:
+        """Return the probability of the answer with these cells."""
+        return next((a.probability for a in self.answers if a.cells == cells), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFailures:
+    """What a cause adds to the expected rates of its cells."""
+
+    cells: frozenset[int]
+    added: Mapping[str, float]
+    """Added to the rate, by kind."""
+    share: float
+
+
+@dataclass(slots=True)
+class CellCounts:
+    """The cells since the onset, their baseline, and the noise of hours."""
+
+    cells: Sequence[CountCell]
+    baseline: CellBaseline
+    noise: float
+    """The squared variation of the rate of a stretch as long as this one."""
+    singles: Sequence[Subset]
+    _rates: dict[tuple[int, tuple[str, ...]], Rate] = field(default_factory=dict)
+    _ratios: dict[tuple[int, tuple[str, ...], Rate], Sequence[float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        cells: Iterable[CountCell],
+        before: Iterable[CountCell],
+        timing: Timing = UNTIMED,
+        noise: float = 0.0,
+    ) -> "CellCounts":
+        """Return counts of a stretch, given a healthy one before it."""
+        merged, before = _bounded(list(cells), list(before))
+        # Calls of a version just before the onset may be its first failing ones: no baseline.
+        recent = {version.place for version in timing.begun}
+        earlier = [cell for cell in before if cell.place.versions not in recent and cell.attempts]
+        singles = singles_of(merged, earlier, timing)
+        return cls(merged, CellBaseline.of(earlier), noise, singles)
+
+    def rate(self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]) -> Rate:
+        """Return the expected rate of a cell, with what known causes add to it."""
+        known = self._rates.get((index, kinds))
+        if known is None:
+            rate = self.baseline.rate(self.cells[index].place, kinds)
+            known = Rate(rate.mean, rate.variation + self.noise)
+            self._rates[index, kinds] = known
+        for excess in taken:
+            added = sum(excess.added.get(kind, 0.0) for kind in kinds)
+            if added and index in excess.cells:
+                known = known.raised(added, DIFFERING)
+        return known
+
+    def ratios(
+        self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]
+    ) -> Sequence[float]:
+        """Return how much likelier (log) a cell is with each share of hits, then with noise."""
+        rate = self.rate(index, kinds, taken)
+        row = self._ratios.get((index, kinds, rate))
+        if row is None:
+            cell, deviation = self.cells[index], sqrt(self.noise)
+            failed = min(sum(cell.failures.get(kind, 0) for kind in kinds), cell.attempts)
+            others = [rate.raised(share, DIFFERING) for share in HIT_SHARES]
+            others += [rate.shifted(far * deviation) for far, _ in NOISE]
+            expected = rate.log_likelihood(failed, cell.attempts)
+            row = [one.log_likelihood(failed, cell.attempts) - expected for one in others]
+            self._ratios[index, kinds, rate] = row
+        return row
+
+    def kind_sets(self) -> list[tuple[str, ...]]:
+        """Return the sets of kinds that may have risen together."""
+        totals = Counter[str]()
+        for cell in self.cells:
+            totals.update(cell.failures)
+        present = [kind for kind, count in totals.most_common(MOST_KINDS) if count]
+        if totals[UNSAID] > MOST_UNSAID * totals.total():
+            return [tuple(present)]
+        answers = tuple(kind for kind in present if kind not in TRANSPORT)
+        silent = tuple(kind for kind in present if kind in TRANSPORT)
+        sets = [(kind,) for kind in present]
+        several = {tuple(present), answers, silent}
+        return sets + sorted(kinds for kinds in several if len(kinds) > 1)
+
+
+def _bounded(
+    cells: list[CountCell], before: list[CountCell]
+) -> tuple[list[CountCell], list[CountCell]]:
+    """Return one cell of each place; of too many without the dimensions that tell least."""
+    merged = [cell for _, cell in add_counts(cells) if cell.attempts]
+    for forget in FORGOTTEN:
+        if len(merged) <= MOST_CELLS:
+            break
+        merged, before = (
+            [replace(cell, place=forget(cell.place)) for cell in part] for part in (merged, before)
+        )
+        merged = [cell for _, cell in add_counts(merged)]
+    return merged, before
+
+
+def posterior_of(counted: CellCounts, taken: Sequence[AddedFailures] = ()) -> Posterior:
+    """Return how probable every answer is, beside known causes."""
+    kind_sets = counted.kind_sets()
+    if not kind_sets:
+        return Posterior((), 1.0)
+    tables = [_Table(counted, kinds, taken) for kinds in kind_sets]
+    scored = [_score(subset, tables) for subset in counted.singles]
+    best = sorted(scored, key=lambda score: -score.gain)[:MOST_PAIRED]
+    scored += [
+        _score(pair, tables) for pair in pairs_of([score.subset for score in best], counted.singles)
+    ]
+    return _normalise(scored)
+
+
+def explain(counted: CellCounts) -> list[tuple[Explanation, Posterior]]:
+    """Return the causes of what got worse, each with the posterior beside the others.
+
+    The best answer may be two causes seen as one: the search begins at each of the best few,
+    and what explains most in all is kept.
+    """
+    posterior = posterior_of(counted)
+    searches = [
+        _search(counted, answer, posterior)
+        for answer in posterior.answers[:MOST_BEGINNINGS]
+        if answer.gain >= posterior.answers[0].gain / 3
+    ]
+    if not searches:
+        return []
+    _, found = max(searches, key=lambda search: search[0])
+    return _refit(counted, found) if len(found) > 1 else found
+
+
+def _search(
+    counted: CellCounts, first: Explanation, posterior: Posterior
+) -> tuple[float, list[tuple[Explanation, Posterior]]]:
+    """Return a cause and what further ones explain, with the log weight of all together."""
+    found = [(first, posterior)]
+    taken = [excess_of_answer(counted, first)]
+    weight = first.weight
+    while len(found) < MOST_CAUSES:
+        posterior = posterior_of(counted, taken)
+        others = [answer for answer, _ in found]
+        answer = _first_beside(counted, posterior, others, taken)
+        if answer is None:
+            break
+        found.append((answer, posterior))
+        taken.append(excess_of_answer(counted, answer, taken))
+        weight += answer.weight - NOTHING_MORE
+    return weight, found
+
+
+def _first_beside(
+    counted: CellCounts,
+    posterior: Posterior,
+    others: Sequence[Explanation],
+    taken: Sequence[AddedFailures],
+) -> Explanation | None:
+    """Return the most probable answer that shows beside others, if any is likely enough."""
+    likely = (one for one in posterior.answers if one.weight >= NOTHING_MORE)
+    return next((one for one in likely if _shows_beside(counted, one, others, taken)), None)
+
+
+def _shows_beside(
+    counted: CellCounts,
+    answer: Explanation,
+    others: Sequence[Explanation],
+    taken: Sequence[AddedFailures],
+) -> bool:
+    """Whether a cause shows where others with its kinds are not: effects may differ inside."""
+    kinds, parts = set(answer.kinds), set(answer.subsets[0].parts)
+    for other in others:
+        is_shared = not parts.isdisjoint(other.subsets[0].parts)
+        is_pair = len(parts) > 1 and len(other.subsets[0].parts) > 1
+        if is_shared and (is_pair or other.cells <= answer.cells):
+            return False
+    cells = answer.cells.difference(
+        *(other.cells for other in others if not kinds.isdisjoint(other.kinds))
+    )
+    return bool(cells) and _Table(counted, answer.kinds, taken).gain(cells) * TEMPER >= ANOTHER
+
+
+def _refit(
+    counted: CellCounts, found: Sequence[tuple[Explanation, Posterior]]
+) -> list[tuple[Explanation, Posterior]]:
+    """Return each cause again, beside the others; what the others explain is dropped."""
+    answers = [answer for answer, _ in found]
+    refitted: list[tuple[Explanation, Posterior]] = []
+    for index in range(len(answers)):
+        others = [answer for place, answer in enumerate(answers) if place != index]
+        taken: list[AddedFailures] = []
+        for other in others:
+            taken.append(excess_of_answer(counted, other, taken))
+        posterior = posterior_of(counted, taken)
+        best = _first_beside(counted, posterior, others, taken)
+        if best is not None:
+            answers[index] = best
+            refitted.append((best, posterior))
+    kept: dict[frozenset[int], tuple[Explanation, Posterior]] = {}
+    for answer, posterior in refitted:
+        kept.setdefault(answer.cells, (answer, posterior))
+    return list(kept.values()) or [found[0]]
+
+
+def excess_of_answer(
+    counted: CellCounts, answer: Explanation, taken: Sequence[AddedFailures] = ()
+) -> AddedFailures:
+    """Return what an answer adds to the rates of its cells."""
+    cells = [(index, counted.cells[index]) for index in answer.cells]
+    calls = sum(cell.attempts for _, cell in cells)
+    added = {}
+    for kind in answer.kinds:
+        failed = sum(cell.failures.get(kind, 0) for _, cell in cells)
+        expected = sum(
+            cell.attempts * counted.rate(index, (kind,), taken).mean for index, cell in cells
+        )
+        added[kind] = max((failed - expected) / calls, 0.0)
+    table = _Table(counted, answer.kinds, taken)
+    return AddedFailures(answer.cells, added, table.best_share(answer.cells))
+
+
+def excess_in(counted: CellCounts, cells: Iterable[int], kinds: tuple[str, ...]) -> float:
+    """Return failures of some kinds minus what is expected (may be below zero)."""
+    excess = 0.0
+    for index in cells:
+        cell = counted.cells[index]
+        failed = sum(cell.failures.get(kind, 0) for kind in kinds)
+        excess += failed - cell.attempts * counted.rate(index, kinds, ()).mean
+    return excess
+
+
+def risen_kinds(cells: Collection[int], counted: CellCounts, part: float) -> tuple[str, ...]:
+    """Return the kinds that rose by a part of the largest rise or more, the largest first."""
+    excess = {kind: excess_in(counted, cells, (kind,)) for kind in FAILURE_KINDS}
+    ranked = sorted(excess, key=excess.__getitem__, reverse=True)
+    least = max(excess[ranked[0]] * part, 0.0)
+    return tuple(kind for kind in ranked if excess[kind] > 0 and excess[kind] >= least)
+
+
+def wellness(counted: CellCounts, answer: Explanation, cells: Sequence[int]) -> float:
+    """Return how much likelier (log) calls are as expected than hit like those of an answer."""
+    calls = sum(counted.cells[index].attempts for index in cells)
+    if not calls:
+        return 0.0
+    share = excess_of_answer(counted, answer).share
+    failed = sum(
+        counted.cells[index].failures.get(kind, 0) for index in cells for kind in answer.kinds
+    )
+    expected = sum(
+        counted.cells[index].attempts * counted.rate(index, answer.kinds, ()).mean
+        for index in cells
+    )
+    rate = Rate(expected / calls, COMPARED + counted.noise)
+    as_expected = rate.log_likelihood(min(failed, calls), calls)
+    return as_expected - rate.raised(share, COMPARED).log_likelihood(min(failed, calls), calls)
+
+
+@dataclass(slots=True)
+class _Scored:
+    subset: Subset
+    gain: float
+    """Log Bayes factor of raised odds over the sets of kinds."""
+    noise: float
+    """The same of odds within the noise of hours."""
+    kinds: tuple[str, ...]
+
+
+class _Table:
+    """Log likelihood ratios of each cell at each share of hits, against its expected rate."""
+
+    def __init__(
+        self, counted: CellCounts, kinds: tuple[str, ...], taken: Sequence[AddedFailures]
+    ) -> None:
+        self.kinds = kinds
+        self._counted = counted
+        self._taken = taken
+        rows = [counted.ratios(index, kinds, taken) for index in range(len(counted.cells))]
+        self.raised = [row[: len(HIT_SHARES)] for row in rows]
+        self.moved = [row[len(HIT_SHARES) :] for row in rows]
+
+    def gain(self, cells: Collection[int]) -> float:
+        """Return the log Bayes factor of hit calls in some cells."""
+        sums = [sum(column) for column in zip(*(self.raised[i] for i in cells), strict=True)]
+        return log_sum(sums) - log(len(HIT_SHARES)) + self._mix(cells)
+
+    def noise(self, cells: Collection[int]) -> float:
+        """Return the log Bayes factor of odds within the noise of hours."""
+        sums = [sum(column) for column in zip(*(self.moved[i] for i in cells), strict=True)]
+        weights = [weight for _, weight in NOISE]
+        none = log(1 - sum(weights))
+        terms = [log(weight) + total for weight, total in zip(weights, sums, strict=True)]
+        return log_sum([none, *terms])
+
+    def has_risen(self, cells: Collection[int]) -> bool:
+        """Whether all kinds of failure together rose by as much as a degradation does."""
+        counted, taken = self._counted, self._taken
+        found = [counted.cells[index] for index in cells]
+        expected = sum(
+            counted.cells[index].attempts * counted.rate(index, FAILURE_KINDS, taken).mean
+            for index in cells
+        )
+        least = LEAST_POINTS * sum(cell.attempts for cell in found)
+        return sum(cell.failed for cell in found) - expected >= least
+
+    def best_share(self, cells: Collection[int]) -> float:
+        """Return the likeliest share of hit calls in some cells."""
+        sums = [sum(column) for column in zip(*(self.raised[i] for i in cells), strict=True)]
+        return HIT_SHARES[max(range(len(sums)), key=sums.__getitem__)]
+
+    def _mix(self, cells: Collection[int]) -> float:
+        """Return how much likelier a new mix of kinds is than the expected one."""
+        if len(self.kinds) == 1 or UNSAID in self.kinds:
+            return 0.0
+        return log_sum([0.0, self._new_mix(cells)]) - log(2)
+
+    def _new_mix(self, cells: Collection[int]) -> float:
+        counts = self._counts(cells)
+        weights = {
+            kind: sum(
+                self._counted.cells[index].attempts
+                * self._counted.rate(index, (kind,), self._taken).mean
+                for index in cells
+            )
+            for kind in self.kinds
+        }
+        scale = MIX_WEIGHT / sum(weights.values())
+        expected = {kind: weight * scale for kind, weight in weights.items()}
+        return log_mix(counts, dict.fromkeys(self.kinds, 0.5)) - log_mix(counts, expected)
+
+    def _counts(self, cells: Collection[int]) -> dict[str, float]:
+        found = [self._counted.cells[index].failures for index in cells]
+        return {kind: sum(failures.get(kind, 0) for failures in found) for kind in self.kinds}
+
+
+def _score(subset: Subset, tables: Sequence[_Table]) -> _Scored:
+    gains = [
+        table.gain(subset.cells) * TEMPER + mark_prior(subset, table.kinds) for table in tables
+    ]
+    if not tables[0].has_risen(subset.cells):
+        gains = [NO_RISE] * len(gains)
+    best = max(range(len(gains)), key=gains.__getitem__)
+    noise = max(table.noise(subset.cells) for table in tables)
+    gain = log_sum(gains) - log(len(tables))
+    return _Scored(subset, gain, noise * TEMPER, tables[best].kinds)
+
+
+def _normalise(scored: Sequence[_Scored]) -> Posterior:
+    by_cells: dict[frozenset[int], list[_Scored]] = defaultdict(list)
+    for score in scored:
+        by_cells[score.subset.cells].append(score)
+    total_prior = log_sum(score.subset.log_prior for score in scored)
+    nothing = NOTHING + log_sum(
+        score.subset.log_prior - total_prior + score.noise for score in scored
+    )
+    weights = {
+        cells: [score.subset.log_prior + score.gain for score in scores]
+        for cells, scores in by_cells.items()
+    }
+    total = log_sum([nothing, *(weight for all_ in weights.values() for weight in all_)])
+    answers = []
+    for cells, scores in by_cells.items():
+        whole = log_sum(weights[cells])
+        ranked = sorted(zip(weights[cells], scores, strict=True), key=lambda pair: -pair[0])
+        answers.append(
+            Explanation(
+                tuple(score.subset for _, score in ranked),
+                tuple(exp(weight - whole) for weight, _ in ranked),
+                ranked[0][1].kinds,
+                exp(whole - total),
+                max(score.gain for score in scores),
+                whole - (nothing - NOTHING),
+            )
+        )
+    answers.sort(key=lambda answer: -answer.probability)
+    return Posterior(answers, exp(nothing - total))

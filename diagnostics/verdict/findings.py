@@ -1,0 +1,210 @@
+"""The causes of what got worse since an onset, from counts alone.
+
+A cause is named from a probability on that was chosen on drawn families of incidents; below it
+the two likeliest are, if they have that probability together.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from diagnostics.store.rollups import FAILURE_KINDS
+from diagnostics.verdict.cause import LEAST_CALLS, Cause, ExcessShare, Finding
+from diagnostics.verdict.cells import CountCell
+from diagnostics.verdict.explainer import (
+    CellCounts,
+    Explanation,
+    Posterior,
+    excess_in,
+    explain,
+    risen_kinds,
+    wellness,
+)
+from diagnostics.verdict.hypotheses import READ
+from diagnostics.verdict.knowledge import THEIRS, CauseName, names_of
+from diagnostics.verdict.novelty import UNTIMED, Timing
+from diagnostics.verdict.rates import CellBaseline
+
+NAMED = 0.85
+"""The least probability of a named cause."""
+LIKELY_NOTHING, SURELY_NOTHING = 0.5, 0.9
+"""From these probabilities that nothing got worse, no cause is told; it is said to be well."""
+WELL = 3.0
+"""How much likelier (log) calls must be at their expected rate than hit, to be a comparison."""
+CLEARLY_WELL = 12.0
+"""The same of a part of a cause's own calls, whose effect may be smaller."""
+MOST_OURS = 0.05
+"""The highest probability of all causes of ours beside one that is not us."""
+LEAST_PART = 0.1
+"""The share of the largest rise that another kind must have to count as risen."""
+SHARED = ("provider", "model", "prompt_version", "schema", "release", "source")
+"""The dimensions whose shares of the excess are told."""
+
+
+Candidate = tuple[float, Explanation, CauseName]
+"""The probability of an answer under one of its names."""
+
+
+def find_causes(
+    cells: Sequence[CountCell],
+    before: Sequence[CountCell],
+    timing: Timing = UNTIMED,
+    noise: float = 0.0,
+) -> list[Finding]:
+    """Return the causes of the failures in a stretch, given a healthy one before it.
+
+    A single finding without a cause says that nothing got worse, or that it cannot be told.
+    """
+    if sum(cell.attempts for cell in cells) < LEAST_CALLS:
+        return [Finding(Cause.NOT_ENOUGH_DATA)]
+    counted = CellCounts.of(cells, before, timing, noise)
+    found = judge_counted(counted, timing)
+    nothing = found[0][1].nothing if found else 1.0
+    if nothing >= LIKELY_NOTHING:
+        return [Finding(None if nothing >= SURELY_NOTHING else Cause.NOT_ENOUGH_DATA)]
+    named = [finding for finding, _ in found if finding.cause is not Cause.MIXED]
+    return named or [found[0][0]]
+
+
+def judge_counted(counted: CellCounts, timing: Timing) -> list[tuple[Finding, Posterior]]:
+    """Return each cause as it is named, or as mixed, with the posterior beside the others."""
+    return [
+        (_finding(answer, posterior, counted, timing), posterior)
+        for answer, posterior in explain(counted)
+    ]
+
+
+def _finding(
+    answer: Explanation, posterior: Posterior, counted: CellCounts, timing: Timing
+) -> Finding:
+    names = names_of(answer, counted, timing)
+    candidates = _candidates(posterior, counted, timing)
+    # A model at one of its nodes and the model have the same name: the better fit is shown.
+    same = [(p, one, name) for p, one, name in candidates if name.key == names[0].key]
+    probability = sum(p for p, _, _ in same)
+    _, answer, name = max(
+        (one for one in same if one[0] >= probability / 4), key=lambda one: one[1].gain
+    )
+    if probability < NAMED or _has_well_part(answer, counted):
+        return _mixed(candidates, posterior, counted)
+    ours = sum(p for p, _, name in candidates if name.cause not in THEIRS)
+    others = [index for index in range(len(counted.cells)) if index not in answer.cells]
+    versions = {counted.cells[index].place.versions for index in answer.cells}
+    siblings = [index for index in others if counted.cells[index].place.versions in versions]
+    return replace(
+        _described(answer.cells, counted),
+        cause=name.cause,
+        value=name.value,
+        touches=name.subset.touches,
+        is_new=name.subset.is_new,
+        is_compared=_is_well(others, answer, counted),
+        is_theirs=ours <= MOST_OURS and _is_well(siblings, answer, counted),
+        probability=probability,
+    )
+
+
+def _candidates(posterior: Posterior, counted: CellCounts, timing: Timing) -> list[Candidate]:
+    """Return every name of every answer with its probability, the highest first."""
+    candidates = [
+        (answer.probability * name.weight, answer, name)
+        for answer in posterior.answers
+        for name in names_of(answer, counted, timing)
+    ]
+    return sorted(candidates, key=lambda candidate: -candidate[0])
+
+
+def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellCounts) -> Finding:
+    """Return what cannot be told apart: the two likeliest causes, if it is one of these."""
+    first = candidates[0]
+    second = next((one for one in candidates if one[2].key != first[2].key), first)
+    is_either = first is not second and first[0] + second[0] >= NAMED
+    likely: list[Explanation] = []
+    for answer in posterior.answers:
+        likely.append(answer)
+        if sum(one.probability for one in likely) >= NAMED:
+            break
+    cells = frozenset[int]().union(*(answer.cells for answer in likely))
+    subsets = tuple(answer.subsets[0] for answer in likely)
+    return replace(
+        _described(cells, counted),
+        cause=Cause.MIXED,
+        touches=lambda place: any(subset.touches(place) for subset in subsets),
+        alternatives=(first[2].key, second[2].key) if is_either else (),
+        came_together=is_either and first[1] is second[1],
+        is_compared=len(likely[0].cells) < len(counted.cells),
+        is_theirs=False,
+        probability=first[0],
+    )
+
+
+def _has_well_part(answer: Explanation, counted: CellCounts) -> bool:
+    """Whether the calls of a model from a source are clearly well though the cause has them."""
+    parts: dict[object, list[int]] = defaultdict(list)
+    for index in answer.cells:
+        place = counted.cells[index].place
+        parts[place.provider, place.model, place.source].append(index)
+    return any(wellness(counted, answer, part) >= CLEARLY_WELL for part in parts.values())
+
+
+def _is_well(cells: Iterable[int], answer: Explanation, counted: CellCounts) -> bool:
+    """Whether some calls, or those of some model among them, are well by comparison."""
+    by_model: dict[object, list[int]] = defaultdict(list)
+    for index in cells:
+        by_model[counted.cells[index].place[:2]].append(index)
+    parts = [[index for part in by_model.values() for index in part], *by_model.values()]
+    return any(wellness(counted, answer, part) >= WELL for part in parts if part)
+
+
+def _described(cells: Collection[int], counted: CellCounts) -> Finding:
+    """Return what is counted in some cells: the kinds, prompts and models that rose."""
+    by_model, by_prompt = defaultdict[object, float](float), defaultdict[str | None, float](float)
+    for index in cells:
+        place, more = counted.cells[index].place, excess_in(counted, (index,), FAILURE_KINDS)
+        by_model[place[:2]] += more
+        by_prompt[place.prompt_version] += more
+    risen = risen_kinds(cells, counted, LEAST_PART)
+    return Finding(
+        None,
+        excess=sum(by_model.values()),
+        top_kind=risen[0] if risen else "",
+        risen=risen,
+        prompts=sum(more >= 1 for prompt, more in by_prompt.items() if prompt),
+        models=sum(more >= 1 for more in by_model.values()),
+        called_models=len(by_model),
+        shares=shares_of(counted),
+    )
+
+
+def shares_of(counted: CellCounts) -> tuple[ExcessShare, ...]:
+    """Return the shares of excess and calls by every dimension, the largest first.
+
+    A value that fails less than expected has no share.
+    """
+    calls = sum(cell.attempts for cell in counted.cells)
+    excesses = [excess_in(counted, (index,), FAILURE_KINDS) for index in range(len(counted.cells))]
+    shares: list[ExcessShare] = []
+    for dimension in SHARED if sum(excesses) > 0 else ():
+        read = READ[dimension] if dimension != "model" else lambda place: place.model
+        parts: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for cell, more in zip(counted.cells, excesses, strict=True):
+            part = parts[read(cell.place) or "unknown"]
+            part[0] += more
+            part[1] += cell.attempts
+        risen = sum(max(more, 0.0) for more, _ in parts.values())
+        shares += [
+            ExcessShare(dimension, value, max(more, 0.0) / risen, called / calls)
+            for value, (more, called) in parts.items()
+        ]
+    return tuple(sorted(shares, key=lambda share: -share.share))
+
+
+def is_shifted(cells: Sequence[CountCell], before: Sequence[CountCell]) -> bool:
+    """Whether the rate rose only because calls moved to where more always failed (Kitagawa)."""
+    baseline = CellBaseline.of(before)
+    past, calls = (sum(cell.attempts for cell in part) for part in (before, cells))
+    if not past or not calls:
+        return False
+    was = sum(cell.failed for cell in before) / past
+    now = sum(cell.failed for cell in cells) / calls
+    mixed = sum(cell.attempts * baseline.rate(cell.place, FAILURE_KINDS).mean for cell in cells)
+    return now - was > 0 and mixed / calls - was >= (now - was) / 2

@@ -1,0 +1,200 @@
+"""Subsets of the calls that may have got worse, each with the prior that it did.
+
+A subset is everything, one value of a dimension, or two values together. The prior of a
+dimension is divided among its values; a version that started with the degradation has more.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import log
+
+from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
+from diagnostics.verdict.novelty import Timing
+
+Part = tuple[str, str]
+"""A dimension and one of its values."""
+
+READ: Mapping[str, Callable[[Dimensions], str | None]] = {
+    "provider": lambda place: place.provider,
+    "model": lambda place: model_name(place.provider, place.model),
+    "served": lambda place: place.served,
+    "upstream": lambda place: place.upstream,
+    "environment": lambda place: place.environment,
+    "region": lambda place: place.region,
+    "node": lambda place: place.node,
+    "source": lambda place: place.source,
+    "credential": lambda place: place.credential,
+    "prompt_version": lambda place: place.prompt_version,
+    "schema": lambda place: versioned_name(place.schema, place.schema_version),
+    "release": lambda place: versioned_name(place.source, place.release),
+}
+"""The dimensions of calls that a cause can have, in the order in which equals are named."""
+VERSIONS = frozenset({"prompt_version", "schema", "release"})
+CHANGEABLE = VERSIONS | {"served", "upstream", "credential", "region"}
+"""Dimensions whose values can be new, and then compared with what they replaced."""
+PRIORS: Mapping[str, float] = {
+    "model": 0.22,
+    "provider": 0.12,
+    "source": 0.12,
+    "everything": 0.08,
+    "node": 0.08,
+    "served": 0.05,
+    "upstream": 0.05,
+    "environment": 0.06,
+    "region": 0.06,
+    "credential": 0.04,
+    "prompt_version": 0.03,
+    "release": 0.03,
+    "schema": 0.015,
+}
+PAIRS = 0.05
+NEW, NEW_AND_SHARP, DEPLOYED = 3.0, 5.0, 1.0
+"""What is added to the log prior of a version that is new, with an onset known to within two
+hours, and of one that was reported."""
+RARE = 0.2
+"""A value whose share of calls was less than this part of today's is back again: as if new."""
+BACK = 4.0
+"""The same of a version that is back again."""
+PARTLY = 3.0
+"""How much less often a new version fails with one value of another dimension only."""
+EARLY_HOUR, EARLY_CALL = 1.5, 0.2
+"""What each hour, and each good call, before the onset takes from it."""
+TOO_LATE = -6.0
+"""What is added if it started clearly after the onset."""
+FEWEST_CALLS = 5
+"""Values with fewer calls are no hypothesis."""
+
+
+def model_name(provider: str | None, model: str | None) -> str:
+    """Return `provider/model`, as far as both are known."""
+    return f"{provider}/{model}" if provider and model else model or provider or "unknown"
+
+
+def versioned_name(name: str | None, version: str | None) -> str | None:
+    """Return a version with the name of what it is a version of."""
+    if version is None:
+        return None
+    return f"{name} {version}" if name else version
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Calls that share the values of some dimensions; without any, all calls."""
+
+    parts: tuple[Part, ...]
+    cells: frozenset[int]
+    """The indexes of the touched cells that have calls."""
+    log_prior: float
+    is_new: bool = False
+
+    def touches(self, place: Dimensions) -> bool:
+        """Whether calls of a place are in the subset."""
+        return all(READ[dimension](place) == value for dimension, value in self.parts)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Return the dimensions of its values."""
+        return tuple(dimension for dimension, _ in self.parts)
+
+
+def singles_of(
+    cells: Sequence[CountCell], before: Collection[CountCell], timing: Timing
+) -> list[Subset]:
+    """Return everything and each value of each dimension, given the cells before."""
+    calls = sum(cell.attempts for cell in cells)
+    past_calls = sum(cell.attempts for cell in before)
+    everything = frozenset(range(len(cells)))
+    subsets = [Subset((), everything, log(PRIORS["everything"]))]
+    for dimension, read in READ.items():
+        values: dict[str, set[int]] = defaultdict(set)
+        for index, cell in enumerate(cells):
+            if value := read(cell.place):
+                values[value].add(index)
+        past: dict[str | None, int] = defaultdict(int)
+        for cell in before:
+            past[read(cell.place)] += cell.attempts
+        was_told = any(value is not None for value in past)
+        prior = log(PRIORS[dimension] / max(len(values), 1))
+        for value, indexes in values.items():
+            called = sum(cells[index].attempts for index in indexes)
+            if called < FEWEST_CALLS:
+                continue
+            is_rare = past[value] * calls < RARE * called * past_calls or not past[value]
+            is_new = dimension in CHANGEABLE and is_rare
+            # A sender that merely begins to report a dimension has changed nothing.
+            bonus = _novelty(READ[dimension], value, timing, past[value]) if is_new else 0.0
+            if dimension not in VERSIONS and not was_told:
+                is_new, bonus = False, 0.0
+            subsets.append(Subset(((dimension, value),), frozenset(indexes), prior + bonus, is_new))
+    return subsets
+
+
+def pairs_of(best: Sequence[Subset], singles: Sequence[Subset]) -> Iterator[Subset]:
+    """Yield the intersections of two subsets of different dimensions.
+
+    Of subsets with the same cells only the likeliest is paired. A new version may fail at one
+    of its models only, even if that model has no other calls.
+    """
+    values = Counter(subset.parts[0][0] for subset in singles if subset.parts)
+    distinct: dict[frozenset[int], Subset] = {}
+    for subset in sorted(best, key=lambda subset: (not subset.is_new, -_prior_of(subset))):
+        # A credential is already one of a source and a provider.
+        if subset.parts and subset.dimensions != ("credential",):
+            distinct.setdefault(subset.cells, subset)
+    intersections: dict[frozenset[int], tuple[Subset, Subset]] = {}
+    for first, second in combinations(distinct.values(), 2):
+        new, other = (first, second) if first.is_new else (second, first)
+        both = new.cells & other.cells
+        is_proper = both != new.cells and (both != other.cells or new.is_new)
+        if both and is_proper and new.dimensions != other.dimensions:
+            intersections.setdefault(both, (new, other))
+    prior = log(PAIRS / max(len(intersections), 1))
+    for both, (new, other) in intersections.items():
+        log_prior = prior
+        if new.is_new:
+            log_prior = new.log_prior - log(PARTLY * values[other.parts[0][0]])
+        yield Subset((*new.parts, *other.parts), both, log_prior, new.is_new)
+
+
+def _prior_of(subset: Subset) -> float:
+    return PRIORS[subset.parts[0][0]] if subset.parts else PRIORS["everything"]
+
+
+def mark_prior(subset: Subset, kinds: Sequence[str]) -> float:
+    """Return the log prior that a cause of this sort makes failures of these kinds."""
+    is_transport = set(kinds) <= TRANSPORT
+    dimension = subset.parts[0][0] if len(subset.parts) == 1 else ""
+    if dimension in {"provider", "credential", "region", "environment"}:
+        return log(0.8 if is_transport else 0.2)
+    if dimension in VERSIONS:
+        return log(0.2 if is_transport else 0.8)
+    return log(0.4 if is_transport else 0.6)
+
+
+def _novelty(
+    read: Callable[[Dimensions], str | None], value: str, timing: Timing, past: int
+) -> float:
+    """Return what the time of a new value's first call adds to its log prior.
+
+    One that started clearly before the onset must have had few calls, or failing ones.
+    """
+
+    def touches(place: Dimensions) -> bool:
+        return read(place) == value
+
+    begun = timing.first_call(touches)
+    if past or begun is None:
+        return BACK if past else NEW
+    if timing.is_after(begun):
+        return TOO_LATE
+    if not timing.is_near(begun):
+        calls, failed = timing.early(touches)
+        return NEW - EARLY_HOUR * timing.hours_before(begun) - EARLY_CALL * (calls - 2 * failed)
+    is_told = any(
+        timing.is_near(deploy.at) and deploy.version and deploy.version in value
+        for deploy in timing.deploys
+    )
+    new = NEW_AND_SHARP if timing.is_sharp else NEW
+    return new + (DEPLOYED if is_told else 0.0)

@@ -1,0 +1,190 @@
+"""What people know of causes: a subset and the kinds that rose in it make a cause.
+
+The model says which calls got worse; this table says what that is called.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.cells import TRANSPORT
+from diagnostics.verdict.explainer import CellCounts, Explanation, risen_kinds
+from diagnostics.verdict.hypotheses import Part, Subset
+from diagnostics.verdict.novelty import Timing
+
+REJECTED = frozenset({"call_other"})
+"""The kind of calls that a provider rejects, as with a revoked key."""
+LEAST_PART = 0.25
+"""The share of the largest rise that another kind must have to say what sort of cause it is."""
+NAMED = 0.8
+"""The share of an answer that one of several names must have."""
+
+
+Weighted = tuple[Subset, float]
+"""A subset and its share of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseName:
+    """What a subset is called."""
+
+    cause: Cause
+    value: str
+    subset: Subset
+    weight: float = 1.0
+    """Its share of the answer."""
+
+    @property
+    def key(self) -> tuple[Cause, str]:
+        """Return the cause and its value."""
+        return self.cause, self.value
+
+
+SINGLE: Mapping[str, Cause] = {
+    "provider": Cause.PROVIDER_OUTAGE,
+    "model": Cause.MODEL,
+    "served": Cause.SERVED,
+    "upstream": Cause.UPSTREAM,
+    "environment": Cause.ENVIRONMENT,
+    "region": Cause.REGION,
+    "node": Cause.VALIDATOR,
+    "source": Cause.SOURCE,
+    "credential": Cause.CREDENTIAL,
+    "prompt_version": Cause.PROMPT,
+    "schema": Cause.SCHEMA,
+    "release": Cause.RELEASE,
+}
+ORDER = tuple(SINGLE)
+"""In a pair, what is ours is named before what is theirs."""
+ACCOUNT = frozenset({"source", "provider"})
+"""What one credential is used for."""
+HOSTED = frozenset({"provider", "model", "served"})
+THEIRS = frozenset({Cause.PROVIDER_OUTAGE, Cause.MODEL, Cause.SERVED, Cause.UPSTREAM})
+UNCHANGED = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SERVED, Cause.UPSTREAM)
+"""Causes that are not named for what was there before, if another value has the same calls."""
+VERSIONS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
+
+
+def cause_of(subset: Subset, kinds: Sequence[str]) -> tuple[Cause, str]:
+    """Return what a subset with raised failures of some kinds is called: cause and value."""
+    is_silent = set(kinds) <= TRANSPORT
+    if not subset.parts:
+        return (Cause.ENVIRONMENT if is_silent else Cause.VALIDATOR), ""
+    if len(subset.parts) == 1:
+        [(dimension, value)] = subset.parts
+        is_answering = dimension == "provider" and not is_silent
+        return (Cause.UPSTREAM if is_answering else SINGLE[dimension]), value
+    by_dimension = dict(subset.parts)
+    names = set(by_dimension)
+    if names == ACCOUNT and set(kinds) <= REJECTED:
+        return Cause.CREDENTIAL, _both(subset.parts)
+    if "upstream" in names and names & HOSTED:
+        return Cause.UPSTREAM, by_dimension["upstream"]
+    if names == {"model", "node"}:
+        return Cause.MODEL, by_dimension["model"]
+    return Cause.PAIR, _both(subset.parts)
+
+
+def _both(parts: Sequence[Part]) -> str:
+    ordered = sorted(parts, key=lambda part: -ORDER.index(part[0]))
+    return " with ".join(value for _, value in ordered)
+
+
+def names_of(answer: Explanation, counted: CellCounts, timing: Timing) -> list[CauseName]:
+    """Return what an answer may be called, the likeliest first.
+
+    1. What is new and began with it, if anything: the prompt before the release that brought
+       it, unless only the release was reported.
+    2. Everything, if several models are called: a single one is an equally good name.
+    3. Else each value, versions that were there before only if there is nothing else.
+    """
+    risen = risen_kinds(answer.cells, counted, LEAST_PART)
+    kinds = [kind for kind in risen if kind in answer.kinds] or answer.kinds
+    weighted = _merged(list(zip(answer.subsets, answer.names, strict=True)), kinds, counted)
+    new = [pair for pair in weighted if pair[0].is_new]
+    if sum(weight for _, weight in new) >= NAMED:
+        return _new_names(new, kinds, timing)
+    if whole := _whole(weighted, counted):
+        return [CauseName(*cause_of(whole, kinds), whole)]
+    known = [
+        (subset, weight)
+        for subset, weight in weighted
+        if subset.is_new or cause_of(subset, kinds)[0] not in UNCHANGED
+    ]
+    return _scaled(_add_up(known or weighted, kinds))
+
+
+def _whole(weighted: Sequence[Weighted], counted: CellCounts) -> Subset | None:
+    """Return everything, if it is hit and several models are called; their only provider first."""
+    singles = {subset.dimensions: subset for subset, _ in weighted}
+    models = {cell.place[:2] for cell in counted.cells}
+    if () not in singles or len(models) == 1:
+        return None
+    return singles.get(("provider",), singles[()])
+
+
+def _merged(
+    weighted: Sequence[Weighted], kinds: Sequence[str], counted: CellCounts
+) -> list[Weighted]:
+    """Return subsets without those that are only another word for one with the same cells.
+
+    No answer is an outage of a provider and not of its only model, a bad or a refused one the
+    model's. A new host is the upstream, unless another model answers there.
+    """
+    singles = {subset.dimensions: subset for subset, _ in weighted}
+    dropped: dict[tuple[str, ...], tuple[str, ...]] = {}
+    if {("provider",), ("model",)} <= singles.keys():
+        words = [("provider",), ("model",)]
+        is_outage = set(kinds) <= TRANSPORT - REJECTED
+        kept, other = words if is_outage else words[::-1]
+        dropped[other] = kept
+    hosts = [dimensions for dimensions in singles if "upstream" in dimensions]
+    if ("served",) in singles and hosts:
+        served = singles["served",]
+        answered = served.parts[0][1].partition(" at ")[0]
+        is_other = any(counted.cells[index].place.model != answered for index in served.cells)
+        dropped |= dict.fromkeys(hosts, ("served",)) if is_other else {("served",): hosts[0]}
+    if ("credential",) in singles:
+        dropped |= {names: ("credential",) for names in singles if set(names) == ACCOUNT}
+    weights: dict[tuple[Part, ...], float] = {}
+    for subset, weight in weighted:
+        dimensions = dropped.get(subset.dimensions)
+        kept_subset = subset if dimensions is None else singles[dimensions]
+        weights[kept_subset.parts] = weights.get(kept_subset.parts, 0.0) + weight
+    return [
+        (subset, weights[subset.parts])
+        for subset, _ in weighted
+        if subset.dimensions not in dropped
+    ]
+
+
+def _new_names(new: Sequence[Weighted], kinds: Sequence[str], timing: Timing) -> list[CauseName]:
+    names = _add_up(new, kinds)
+    causes = {name.cause for name in names}
+    versions = causes & set(VERSIONS)
+    reported = {cause for cause in versions if cause.value in timing.deploy_kinds()}
+    if len(versions) > 1 and len(reported) == 1:
+        versions = reported
+    elif len(versions) > 1:
+        versions -= {Cause.RELEASE}
+    if versions:
+        names = [name for name in names if name.cause in versions]
+    return _scaled(names)
+
+
+def _add_up(weighted: Sequence[Weighted], kinds: Sequence[str]) -> list[CauseName]:
+    names: dict[tuple[Cause, str], CauseName] = {}
+    for subset, weight in weighted:
+        key = cause_of(subset, kinds)
+        known = names.get(key)
+        names[key] = CauseName(
+            *key, known.subset if known else subset, weight + (known.weight if known else 0.0)
+        )
+    return sorted(names.values(), key=lambda name: -name.weight)
+
+
+def _scaled(names: Sequence[CauseName]) -> list[CauseName]:
+    whole = sum(name.weight for name in names) or 1.0
+    if names[0].weight >= NAMED * whole:
+        return [replace(names[0], weight=1.0)]
+    return [replace(name, weight=name.weight / whole) for name in names]

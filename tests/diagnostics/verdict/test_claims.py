@@ -1,0 +1,234 @@
+"""What each sentence claims of the counts is so."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import pytest
+
+from diagnostics.verdict.cause import Cause, Finding
+from diagnostics.verdict.cells import CountCell, Dimensions
+from diagnostics.verdict.findings import find_causes
+from diagnostics.verdict.wording import cause_words
+
+MODELS = (("acme", "one"), ("acme", "two"), ("zeta", "three"), ("zeta", "four"))
+SOURCES = ("bot", "crm", "web")
+NODES = ("plan", "step")
+Hit = Callable[[Dimensions], bool]
+
+
+def places(
+    models: tuple[tuple[str, str], ...] = MODELS, sources: tuple[str, ...] = SOURCES
+) -> list[Dimensions]:
+    return [
+        Dimensions(
+            provider,
+            model,
+            f"{source}-v1",
+            "Plan",
+            "1",
+            source,
+            "r1",
+            node,
+            environment,
+            None,
+            region,
+            f"key-{source}-{provider}",
+        )
+        for (provider, model), source, node, (environment, region) in product(
+            models, sources, NODES, (("prod", "eu"), ("prod", "us"), ("stage", "eu"))
+        )
+    ]
+
+
+def cells_of(called: list[Dimensions], hit: Hit, kind: str) -> list[CountCell]:
+    """Sixty calls of each place; a third of those that are hit fail."""
+    return [CountCell(place, 60, {kind: 20} if hit(place) else {}) for place in called]
+
+
+def quiet(called: list[Dimensions]) -> list[CountCell]:
+    return [CountCell(place, 1_000, {"schema_invalid": 10}) for place in called]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is hit, how it fails, and what must be said."""
+
+    hit: Hit
+    kind: str
+    cause: Cause
+    value: str
+    words: str
+
+
+def renewed(place: Dimensions, **changed: str) -> Dimensions:
+    return place._replace(**changed) if place.source == "crm" else place
+
+
+STORIES = [
+    Story(
+        lambda place: place.model == "one",
+        "not_json", Cause.MODEL, "acme/one",
+        "Looks like the model or provider, not us: 3 prompt versions affected.",
+    ),
+    Story(
+        lambda place: place.provider == "acme",
+        "call_timeout", Cause.PROVIDER_OUTAGE, "acme",
+        "Looks like an outage of the provider, not us.",
+    ),
+    Story(
+        lambda place: place.provider == "acme",
+        "call_rate_limited", Cause.PROVIDER_OUTAGE, "acme",
+        "Looks like a limit of the provider: it refuses our calls (429).",
+    ),
+    Story(
+        lambda place: place.source == "crm",
+        "truncated", Cause.SOURCE, "crm",
+        "Looks like us: calls of crm fail more, at 4 models; no new version began with it.",
+    ),
+    Story(
+        lambda place: place.environment == "stage",
+        "call_other", Cause.ENVIRONMENT, "stage",
+        "Looks like our environment or its network stage: its calls fail more, at 4 models.",
+    ),
+    Story(
+        lambda place: place.region == "us",
+        "call_timeout", Cause.REGION, "us",
+        "Looks like the region us: its calls fail more, at 4 models.",
+    ),
+    Story(
+        lambda place: place.credential == "key-crm-acme",
+        "call_other", Cause.CREDENTIAL, "key-crm-acme",
+        "Looks like the credential key-crm-acme: its calls fail more, at 2 models.",
+    ),
+    Story(
+        lambda place: place.node == "step",
+        "schema_invalid", Cause.VALIDATOR, "step",
+        "Looks like our validator or its tools at the node step: 4 of 4 models fail more.",
+    ),
+    Story(
+        lambda _: True,
+        "schema_invalid", Cause.VALIDATOR, "",
+        "Looks like our validator or its tools: 4 of 4 models fail more.",
+    ),
+    Story(
+        lambda _: True,
+        "call_timeout", Cause.ENVIRONMENT, "",
+        "Looks like our environment or its network: calls to 4 of 4 models end without an answer.",
+    ),
+    Story(
+        lambda place: place.source == "crm" and place.model == "one",
+        "truncated", Cause.PAIR, "crm with acme/one",
+        "Only together they fail more: crm with acme/one.",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "story", STORIES, ids=lambda story: f"{story.cause}-{story.value}-{story.kind}"
+)
+def test_a_sentence_says_what_is_hit_and_how_much_of_it(story: Story) -> None:
+    called = places()
+    (finding,) = find_causes(cells_of(called, story.hit, story.kind), quiet(called))
+    assert (finding.cause, finding.value) == (story.cause, story.value)
+    assert cause_words(finding) == story.words
+    assert [place for place in called if finding.touches(place)] == list(filter(story.hit, called))
+    assert finding.top_kind == story.kind
+
+
+CHANGES = [
+    ({"prompt_version": "crm-v2"}, Cause.PROMPT, "crm-v2", "Looks like our prompt crm-v2: 4 mod"),
+    ({"release": "r2"}, Cause.RELEASE, "crm r2", "Looks like our deploy crm r2: 4 models"),
+    ({"schema_version": "2"}, Cause.SCHEMA, "Plan 2", "Looks like our schema Plan 2: 4 models"),
+]
+
+
+@pytest.mark.parametrize(("changed", "cause", "value", "words"), CHANGES)
+def test_a_new_version_is_named_with_the_models_that_it_hits(
+    changed: dict[str, str], cause: Cause, value: str, words: str
+) -> None:
+    called = [renewed(place, **changed) for place in places()]
+    cells = cells_of(called, lambda place: place.source == "crm", "not_json")
+    (finding,) = find_causes(cells, quiet(places()))
+    assert (finding.cause, finding.value, finding.is_new) == (cause, value, True)
+    assert cause_words(finding).startswith(words)
+
+
+def test_what_answers_is_named_by_model_or_by_upstream() -> None:
+    def answered(place: Dimensions, name: str) -> Dimensions:
+        return place._replace(served=name) if place.model == "one" else place
+
+    def told(name: str) -> Finding:
+        called = [answered(place, name) for place in places()]
+        before = quiet([answered(place, "one at east") for place in places()])
+        cells = cells_of(called, lambda place: place.served == name, "not_json")
+        return find_causes(cells, before)[0]
+
+    fallback, moved = told("mini at gateway"), told("one at west")
+    assert cause_words(fallback) == (
+        "Looks like what answers, not the model that was asked for: calls answered by"
+        " mini at gateway fail more."
+    )
+    assert cause_words(moved) == (
+        "Looks like the upstream west: calls that it answers fail more, at 1 model."
+    )
+
+
+def test_a_bad_host_of_one_model_is_the_upstream() -> None:
+    called = [
+        place._replace(served=f"{place.model} at {host}")
+        for place in places()
+        for host in ("east", "west")
+    ]
+    cells = cells_of(called, lambda place: place.served == "one at west", "not_json")
+    (finding,) = find_causes(cells, quiet(called))
+    assert (finding.cause, finding.value) == (Cause.UPSTREAM, "west")
+    assert [place for place in called if finding.touches(place)] == [
+        place for place in called if place.served == "one at west"
+    ]
+
+
+def test_one_model_is_never_cleared_of_nor_blamed_for_what_may_be_ours() -> None:
+    called = places((("acme", "one"),), ("bot",))[:1]
+    (finding,) = find_causes(cells_of(called, lambda _: True, "not_json"), quiet(called))
+    assert finding.cause is Cause.MIXED
+    assert "not us" not in cause_words(finding)
+    assert not finding.is_compared
+
+
+def test_not_us_is_earned_by_calls_of_the_same_versions_elsewhere() -> None:
+    """Another model is well, but no call of the versions that the bad one has."""
+    called = [place._replace(prompt_version=f"{place.source}-{place.model}") for place in places()]
+    cells = cells_of(called, lambda place: place.model == "one", "not_json")
+    (finding,) = find_causes(cells, quiet(called))
+    assert finding.cause is Cause.MODEL
+    assert cause_words(finding).startswith("Looks like the model or provider: ")
+
+
+def test_what_always_came_together_is_told_as_either() -> None:
+    called = [place for place in places() if (place.source == "crm") == (place.model == "one")]
+    cells = cells_of(called, lambda place: place.model == "one", "truncated")
+    (finding,) = find_causes(cells, quiet(called))
+    assert finding.cause is Cause.MIXED
+    assert finding.came_together
+    assert cause_words(finding) == (
+        "Looks like the model acme/one or the source crm, which have the same calls."
+        " Calls of one without the other would tell."
+    )
+
+
+def test_the_only_provider_is_not_cleared_by_itself() -> None:
+    called = places((("acme", "one"), ("acme", "two")))
+    (finding,) = find_causes(cells_of(called, lambda _: True, "call_timeout"), quiet(called))
+    assert (finding.cause, finding.value) == (Cause.PROVIDER_OUTAGE, "acme")
+    assert cause_words(finding) == (
+        "Calls to acme end without an answer; no other provider is called to compare with: it may"
+        " be the provider, or our network."
+    )
+
+
+def test_shares_of_the_excess_are_shares() -> None:
+    called = places()
+    cells = cells_of(called, lambda place: place.model == "one", "not_json")
+    (finding,) = find_causes(cells, quiet(called))
+    assert max(share.share for share in finding.shares) <= 1.0
