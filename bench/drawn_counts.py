@@ -3,14 +3,17 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from agents.demo.drawn_runs import DrawnRun
+from diagnostics.analysis.detectors.change import MINUTE
+from diagnostics.analysis.detectors.replay import ProjectDetectors
 from diagnostics.analysis.series import SeriesKey
+from diagnostics.analysis.status import SeriesOnset
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
-from diagnostics.verdict.cells import CallTotals, CountCell, Dimensions
-from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
-from diagnostics.verdict.judging import WEEK
+from diagnostics.verdict.cells import CountCell, Dimensions
+from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch
+from diagnostics.verdict.judging import Onsets
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 
 HOUR = WIDTHS[Grain.HOUR]
@@ -35,20 +38,6 @@ class DrawnCounts:
                 slot = (run.at - stretch.origin) // stretch.width
                 curve.add(slot, len(run.calls), failures_of(run))
         return found
-
-    def baseline(self) -> SeriesBaseline:
-        """Give what is known of each series from the week before the stretch."""
-        until = floor(self.stretch.window.since, HOUR)
-        calls, failed = (Counter[SeriesKey](), defaultdict[SeriesKey, Counter[str]](Counter))
-        for run in self._between(until - WEEK, until):
-            who = run.place.series
-            calls[who] += len(run.calls)
-            _count(run, failed[who])
-        older = self._between(until - WEEK, until - 24 * HOUR)
-        return SeriesBaseline.of(
-            {who: CallTotals(calls[who], failed[who]) for who in calls},
-            {run.place.series for run in older},
-        )
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Give what was counted of every place in whole hours between two times."""
@@ -93,6 +82,26 @@ class DrawnCounts:
 
     def _between(self, since: datetime, until: datetime) -> Iterable[DrawnRun]:
         return (run for run in self.runs if since <= run.at < until)
+
+
+def detect(runs: Iterable[DrawnRun]) -> Onsets:
+    """Give since when series degrade: the detectors of the product, fed by the minute."""
+    minutes: dict[tuple[float, SeriesKey], list[int]] = defaultdict(lambda: [0, 0])
+    for run in runs:
+        if run.calls:
+            counted = minutes[run.at.timestamp() // MINUTE * MINUTE, run.place.series]
+            counted[0] += 1
+            counted[1] += run.calls[0] is not None
+    places = {who: place for place, who in enumerate(dict.fromkeys(who for _, who in minutes))}
+    project = ProjectDetectors(len(places))
+    for (at, who), (calls, failed) in sorted(minutes.items(), key=lambda one: one[0][0]):
+        project.feed(places[who], at, calls, failed)
+    fires = {who: project[place].fire for who, place in places.items()}
+    return {
+        who: SeriesOnset(*(datetime.fromtimestamp(at, UTC) for at in fire.onset))
+        for who, fire in fires.items()
+        if fire
+    }
 
 
 def failures_of(run: DrawnRun) -> Counter[str]:

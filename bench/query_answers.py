@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from bench.query_costs import Answer
+from diagnostics.alerting.statuses import verdict_within
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import groups_of
 from diagnostics.queries.events import events_of, matching, page_of, scan, series_rows
@@ -12,7 +13,6 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.models import Event
 from diagnostics.store.windows import Grain, align
-from diagnostics.verdict.verdicts import verdict_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 PAGE = 25
@@ -26,7 +26,7 @@ def answers(project: int, now: datetime) -> Mapping[str, Answer]:
         ).first(),
         **_boards(project, now),
         **_lists(project, now),
-        "verdict of 24 hours": lambda: verdict_of(project, Selection(), now),
+        "verdict of 24 hours": lambda: verdict_within(project, Selection(), now),
     }
 
 

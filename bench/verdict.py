@@ -18,7 +18,7 @@ from functools import partial
 
 from agents.demo.drawn_runs import DrawnIncident, DrawnRun, make_incident
 from agents.demo.incident_scenarios import KINDS
-from bench.drawn_counts import DrawnCounts
+from bench.drawn_counts import DrawnCounts, detect
 from bench.verdict_cases import OK, Answer, Case, Said, Truth, report
 from bench.verdict_families.running import run_families
 from bench.verdict_fourth.counting import answer_from_counts
@@ -81,8 +81,9 @@ def incidents(seed: int, each: int) -> Iterator[DemoCase]:
 def ask_quickly(case: Case) -> Said:
     """Ask counts in memory."""
     day = VerdictRange(case.now - timedelta(hours=24), case.now, case.now)
-    count = partial(DrawnCounts, list(case.runs()), case.told())
-    judged, *others = judge_range(day, count)
+    runs = list(case.runs())
+    count = partial(DrawnCounts, runs, case.told())
+    judged, *others = judge_range(day, count, detect(runs))
     found = judged.finding
     if others:
         return Said(Cause.MIXED.value, "", found.top_kind, judged.since)

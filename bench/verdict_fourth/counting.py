@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from agents.demo.drawn_runs import DrawnRun
-from bench.drawn_counts import DrawnCounts
+from bench.drawn_counts import DrawnCounts, detect
 from bench.verdict_fourth.projects import CALL_KINDS
 from bench.verdict_fourth.stories import FourthCase
 from diagnostics.verdict.advice import advise, part_of
@@ -23,8 +23,8 @@ def answer_from_counts(case: FourthCase) -> dict[str, Any]:
     """Return the fields of GET /api/v1/verdict that are judged, without a database."""
     day = VerdictRange(case.now - DAY, case.now, case.now)
     silent = case.script.silent
-    count = partial(DrawnCounts, list(_posted(case)), case.told(), silent=silent)
-    found = judge_range(day, count)
+    runs = list(_posted(case))
+    found = judge_range(day, partial(DrawnCounts, runs, case.told(), silent=silent), detect(runs))
     said = [_describe(one) for one in found]
     return {**said[0], "incidents": [one for one in said if one["since"]]}
 

@@ -10,10 +10,10 @@ from django.db import DatabaseError, transaction
 
 from diagnostics.alerting.correlation import Blame
 from diagnostics.alerting.signals import Slice
-from diagnostics.alerting.statuses import stored_statuses
+from diagnostics.alerting.statuses import stored_statuses, verdict_within
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.verdicts import Verdict, stored_form, verdict_of
+from diagnostics.verdict.verdicts import Verdict, stored_form
 
 logger = structlog.get_logger(__name__)
 
@@ -71,7 +71,7 @@ class VerdictCache:
         selection = Selection(filters=asked, begin=end - DAY, end=end)
         try:
             with transaction.atomic():
-                return verdict_of(self.project_id, selection, self.now)
+                return verdict_within(self.project_id, selection, self.now)
         except (DatabaseError, ArithmeticError) as error:
             # An alert without its reasons is better than none.
             logger.exception("verdict_failed", error=type(error).__name__)

@@ -20,6 +20,7 @@ from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import SliceEvaluation, save_looks
+from diagnostics.alerting.series_detectors import judge_series
 from diagnostics.alerting.states import DetectorSignal, StateChange, time_of
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
@@ -35,6 +36,7 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
     now = clock.now()
     with transaction.atomic():
         hold(project_id)
+        judge_series(project_id, floor(now, MINUTE))
         before = _backfilled(project_id)
         happened: list[SliceEvaluation] = []
         for rule in rules_of(project_id):

@@ -11,7 +11,7 @@ from diagnostics.alerting.counts import SeriesCounts
 from diagnostics.alerting.evaluation import DetectorEvaluation, describe, news_of
 from diagnostics.alerting.past import prime
 from diagnostics.alerting.saved_states import Key, SavedState, SliceEvaluation, standing_of
-from diagnostics.alerting.signals import ATTEMPTS, FIRST_ATTEMPTS, Measured
+from diagnostics.alerting.signals import FIRST_ATTEMPTS, RUNS, Measured
 from diagnostics.alerting.states import ON, DetectorSignal
 from diagnostics.analysis.detectors.change import STATE_FORM, ChangeDetector, Fire
 from diagnostics.analysis.detectors.onset import Onset
@@ -71,7 +71,7 @@ def feed_slices(
             alarm = one.row if alarms is None else alarms.get(key)
             anew_since = _take_over(one, detector, fires, alarm)
         one.look = describe(detector)
-        if not detector.has_success and found is FIRST_ATTEMPTS and _has_calls(one, counted):
+        if not detector.has_success and found is FIRST_ATTEMPTS and _has_no_runs(one, counted):
             # Senders of failures alone have no rate that could rise.
             one.look = replace(one.look, said=DetectorSignal.QUIET)
         _put_by(one, detector, by_minute, fires, anew_since)
@@ -128,9 +128,9 @@ def _has_learned(row: SavedState) -> bool:
     return bool(row.detector_state.get("watch", {}).get("form") == STATE_FORM)
 
 
-def _has_calls(one: SliceEvaluation, counted: SeriesCounts) -> bool:
-    """Whether single calls are told, and not only how runs ended."""
-    return any(n for _, n in _minutes(one.series, counted, ATTEMPTS).values())
+def _has_no_runs(one: SliceEvaluation, counted: SeriesCounts) -> bool:
+    """Whether single calls alone are told, and not how runs ended."""
+    return not any(n for _, n in _minutes(one.series, counted, RUNS).values())
 
 
 def _minutes(

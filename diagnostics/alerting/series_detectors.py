@@ -172,12 +172,15 @@ def _detected(
     at: datetime | None = None,
 ) -> DetectedState:
     anew = None if anew_since is None else time_of(anew_since)
+    cleared = (one for one in fires if one.cleared and not one.is_usual)
+    ended = [one for one in cleared if at is None or time_of(one.cleared or 0.0) <= at]
+    over = (time_of(ended[-1].onset.at), time_of(ended[-1].cleared or 0.0)) if ended else None
     if at is not None:
         then = _lasting(fires, at.timestamp())
-        return DetectedState(_onset_of(then), anew_since=anew)
+        return DetectedState(_onset_of(then), anew_since=anew, over=over)
     fire = fires[-1] if look.said is DetectorSignal.FIRES else None
     counted = RunBucket(look.n, look.k)
-    return DetectedState(_onset_of(fire), counted, look.is_watched, anew)
+    return DetectedState(_onset_of(fire), counted, look.is_watched, anew, over=over)
 
 
 def _onset_of(fire: Fire | None) -> SeriesOnset | None:
@@ -204,8 +207,6 @@ def replay_series(
     pasts = read_past(project_id, rule, past_windows(middle, until), ids)
     replayed = replay_past(pasts, len(pasts)).items()
     return {
-        SeriesKey(**pasts[key].values): _detected(describe(detector), fires)._replace(
-            has_success=detector.has_success
-        )
+        SeriesKey(**pasts[key].values): _detected(describe(detector), fires)
         for key, (detector, fires) in replayed
     }

@@ -105,7 +105,7 @@ FIRST_ATTEMPTS = Measured(
 )
 
 
-ATTEMPTS = Measured(("attempts",), lambda row: (0, row[0]))
+RUNS = Measured(("runs",), lambda row: (0, row[0]))
 
 
 def measured(signal: Signal, limit: float = 0.0, detector: str = "") -> Measured | None:

@@ -112,18 +112,30 @@ def read_statuses(project_id: int, selection: Selection, now: datetime) -> Statu
     Stored statuses are returned as they are. Those judged here are at most
     FAILSOFT_VERDICT_SECONDS old, or a little more while a refresh runs beside the request.
     """
-    terms = selection.version_terms
-    end = selection.end if selection.end and selection.end < now else None
-    stored = None if terms or end else stored_statuses(project_id, now)
-    if stored and not (stored.left_out and selection.series_terms):
+    if stored := _stored_for(project_id, selection, now):
         return stored
+    moment = _moment_of(project_id, selection, now)
+    judged = _sets.get(
+        (project_id, moment.query()), now, lambda at: judge_statuses(project_id, moment, at)
+    )
+    return judged.answer
+
+
+def _stored_for(project_id: int, selection: Selection, now: datetime) -> StatusSet | None:
+    """Return the stored statuses if they are of the end of a selection, and of its calls."""
+    is_past = selection.end is not None and selection.end < now
+    stored = None if selection.version_terms or is_past else stored_statuses(project_id, now)
+    return None if stored and stored.left_out and selection.series_terms else stored
+
+
+def _moment_of(project_id: int, selection: Selection, now: datetime) -> Selection:
+    """Return the end of a selection, with those of its terms that change a status."""
+    terms = selection.version_terms
     if selection.series_terms and is_large(project_id):
         # What is asked for may be among those that are left out.
         terms = selection.rollup_terms
-    begin = end and end - STATUS_SPAN
-    normalised = Selection(text=Query(terms), begin=begin, end=end)
-    key = (project_id, normalised.query())
-    return _sets.get(key, now, lambda at: judge_statuses(project_id, normalised, at)).answer
+    end = selection.end if selection.end and selection.end < now else None
+    return Selection(text=Query(terms), begin=end and end - STATUS_SPAN, end=end)
 
 
 def read_status(project_id: int, selection: Selection, now: datetime) -> StatusSet:
@@ -208,7 +220,22 @@ def store_statuses(project_id: int, now: datetime) -> StatusSet:
 
 
 def judge_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
-    """Return how the series stand at the end of a selection, and the verdict on them.
+    """Return how the series stand at the end of a selection, with the verdict on them.
+
+    Series of one cause have one onset.
+    """
+    judged = _judge(project_id, selection, now)
+    verdict = _verdict_on(project_id, judged, selection, now)
+    shared = onsets_of(verdict)
+    together = {
+        key: replace(status, onset=shared.get(key, status.onset)) if status.onset else status
+        for key, status in judged.series.items()
+    }
+    return replace(judged, verdict=verdict, series=together)
+
+
+def _judge(project_id: int, selection: Selection, now: datetime) -> StatusSet:
+    """Return how the series stand at the end of a selection, without a verdict.
 
     By their detectors where an evaluator feeds them, else by such that are fed with the past.
     """
@@ -220,13 +247,24 @@ def judge_statuses(project_id: int, selection: Selection, now: datetime) -> Stat
     else:
         detected = replay_series(project_id, at, now, terms, chosen)
     statuses = count_statuses(StatusQuestion(project_id, at, now, terms, chosen), detected)
-    verdict = verdict_of(project_id, selection, now)
-    shared = onsets_of(verdict)
-    together = {
-        key: replace(status, onset=shared.get(key, status.onset)) if status.onset else status
-        for key, status in statuses.items()
-    }
-    return StatusSet(at, verdict, together, left_out)
+    return StatusSet(at, calm_verdict(0), statuses, left_out)
+
+
+def _verdict_on(project_id: int, judged: StatusSet, selection: Selection, now: datetime) -> Verdict:
+    """Return the verdict on the series that a selection keeps, from since when they degrade."""
+    kept = judged.kept_by(selection)
+    onsets = {status.key: status.onset for status in kept if status.onset}
+    begin, end = selection.window(now)
+    ended = [one.over for one in kept if one.over and begin <= one.over[1] <= end]
+    over = max(ended, key=lambda one: one[1], default=None)
+    return verdict_of(project_id, selection, now, onsets, over)
+
+
+def verdict_within(project_id: int, selection: Selection, now: datetime) -> Verdict:
+    """Return the verdict on a selection: on its calls, by how its series stand at its end."""
+    stored = _stored_for(project_id, selection, now)
+    judged = stored or _judge(project_id, _moment_of(project_id, selection, now), now)
+    return _verdict_on(project_id, judged, selection, now)
 
 
 def _are_fed(project_id: int, at: datetime) -> bool:
@@ -337,7 +375,7 @@ def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
 
 def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedResult[Verdict]:
     key = (project_id, selection.counted.query())
-    return _verdicts.get(key, now, lambda at: verdict_of(project_id, selection, at))
+    return _verdicts.get(key, now, lambda at: verdict_within(project_id, selection, at))
 
 
 def _narrow(project_id: int, statuses: StatusSet, selection: Selection, now: datetime) -> Verdict:

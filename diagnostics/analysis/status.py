@@ -48,14 +48,15 @@ class DetectedState(NamedTuple):
     """What the detector of a series says at a moment.
 
     `counted` is what it counted since the onset, where it fires; `anew_since` when it took over
-    from the detector of an earlier release; `has_success` whether any call ever went well.
+    from the detector of an earlier release; `over` from
+    when to when the latest degradation that has ended lasted.
     """
 
     onset: SeriesOnset | None = None
     counted: RunBucket = NOTHING
     is_watched: bool = False
     anew_since: datetime | None = None
-    has_success: bool = True
+    over: tuple[datetime, datetime] | None = None
 
 
 class UnitCounts(NamedTuple):
@@ -93,6 +94,8 @@ class SeriesStatus:
     """What pages count first: runs where they are told, unless only calls got worse."""
     anew_since: datetime | None = None
     """When its detector took over from that of an earlier release; None if it did not."""
+    over: tuple[datetime, datetime] | None = None
+    """From when to when its latest degradation lasted that has ended."""
 
     @property
     def since(self) -> datetime | None:
@@ -145,7 +148,8 @@ def status_of(
     told = day if any(one.runs for one in day) else before
     unit: Unit = "call" if told.calls.runs else "run"
     counted, onset = day.of(unit), detected.onset if detected else None
-    state = _state_of(counted, before.of(unit), unit, detected)
+    fails = not (told.runs.runs or before.runs.runs) and _fail_only(day) and _fail_only(before)
+    state = SeriesState.NO_DATA if fails else _state_of(counted, detected)
     if state is SeriesState.DEGRADING and detected:
         counted = detected.counted
     return SeriesStatus(
@@ -159,6 +163,7 @@ def status_of(
         unit,
         _shown(state, unit, day, before),
         detected.anew_since if detected else None,
+        detected.over if detected else None,
     )
 
 
@@ -175,14 +180,9 @@ def _pair(counted: RunBucket) -> tuple[int, int]:
     return counted.degraded, counted.runs
 
 
-def _state_of(
-    day: RunBucket, before: RunBucket, unit: Unit, detected: DetectedState | None
-) -> SeriesState:
-    has_success = detected is None or detected.has_success
-    if detected and detected.onset and (has_success or unit == "run"):
+def _state_of(day: RunBucket, detected: DetectedState | None) -> SeriesState:
+    if detected and detected.onset:
         return SeriesState.DEGRADING
-    if unit == "call" and fails_only(day) and fails_only(before):
-        return SeriesState.NO_DATA
     if detected and detected.is_watched:
         return SeriesState.WATCH
     if day.runs < LEAST_TRIALS:
@@ -190,6 +190,6 @@ def _state_of(
     return SeriesState.OK if detected else SeriesState.NOT_JUDGED
 
 
-def fails_only(counted: RunBucket) -> bool:
-    """Whether nothing goes well: senders of failures alone have no rate that could rise."""
-    return counted.degraded == counted.runs
+def _fail_only(counted: UnitCounts) -> bool:
+    """Whether nothing goes well: senders of failing calls alone have no rate that could rise."""
+    return counted.calls.degraded == counted.calls.runs

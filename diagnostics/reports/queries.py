@@ -18,7 +18,7 @@ from django.urls import reverse
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.statuses import StatusSet, read_statuses
+from diagnostics.alerting.statuses import StatusSet, read_statuses, verdict_within
 from diagnostics.failures.groups import newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
@@ -51,7 +51,7 @@ from diagnostics.reports.rendering import slot_count, slot_width
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.verdicts import Verdict, verdict_of
+from diagnostics.verdict.verdicts import Verdict
 from diagnostics.verdict.wording import cause_words
 
 BEYOND = (
@@ -172,7 +172,7 @@ def _verdict(scope: ReportScope, selection: Selection, at_end: StatusSet) -> Ver
     """Return the shared verdict if something degrades at the end, else that of the range."""
     if at_end.verdict.since and not scope.terms:
         return at_end.verdict
-    return verdict_of(scope.project_id, selection, scope.now)
+    return verdict_within(scope.project_id, selection, scope.now)
 
 
 def _degradations(verdict: Verdict) -> list[Degradation]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 
-from diagnostics.analysis.onset import LEAST_POINTS
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
@@ -41,6 +40,8 @@ FORGOTTEN: Sequence[Callable[[Dimensions], Dimensions]] = (
 )
 """Of more cells, these dimensions are left out, one after the other."""
 MOST_KINDS = 6
+LEAST_POINTS = 0.015
+"""The least rise of a rate that anybody would want to know of."""
 MOST_UNSAID = 0.2
 """With a larger share of failures whose kind is not reported, kinds tell nothing apart."""
 MOST_PAIRED = 14

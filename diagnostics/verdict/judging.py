@@ -1,154 +1,29 @@
-"""The judgement of a stretch of time, from counts alone.
+"""The judgement of series that degrade, from counts alone.
 
-1. Failing calls of every series, and of pooled series, slot by slot, against the week before:
-   a rise beyond chance is suspicious, and the strongest one gives the onset.
-2. All cells since then, by version, against the week before: `find_cause`.
-3. The onset again, from the series that the cause touches; a new version that is the cause
+1. Since when is what their detectors say; the best known onset parts what is compared.
+2. All cells since then, by version, against the week before: `find_causes`.
+3. A cause has the best known onset of the series that it touches; a new version that is the cause
    gives it to the second.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import log
 from typing import Protocol
 
-from diagnostics.analysis.onset import (
-    LEAST_FACTOR,
-    LEAST_MORE,
-    OnsetSlots,
-    RisingShare,
-    alarm_of,
-    find_onset,
-    find_rise,
-    is_much,
-)
 from diagnostics.analysis.series import SeriesKey
+from diagnostics.analysis.status import SeriesOnset
+from diagnostics.analysis.trend import RisingShare, find_rise
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
-from diagnostics.verdict.cells import TRANSPORT, CountCell, without_failure_only
-from diagnostics.verdict.curves import (
-    Curves,
-    PooledCurves,
-    SeriesBaseline,
-    Stretch,
-    VerdictRange,
-    closer_look,
-    stretch_of,
-)
+from diagnostics.verdict.cells import CountCell, without_failure_only
+from diagnostics.verdict.curves import Curves, Stretch, VerdictRange, stretch_of
 from diagnostics.verdict.findings import find_causes, is_shifted
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
 from diagnostics.verdict.rates import CellBaseline, noise_of_hours
-
-POOLS: Sequence[Callable[[SeriesKey], object]] = (
-    lambda series: series,
-    lambda series: (series.provider, series.model),
-    lambda series: series.provider,
-    lambda series: series.node,
-    lambda series: series.environment,
-    lambda _: None,
-)
-SILENT = tuple(sorted(TRANSPORT))
-KIND_SETS: Sequence[tuple[str, ...]] = (FAILURE_KINDS, SILENT, *((kind,) for kind in FAILURE_KINDS))
-
-
-@dataclass(frozen=True, slots=True)
-class Worsening:
-    """Series that together got worse beyond chance: the kinds of failure and the onset."""
-
-    series: frozenset[SeriesKey]
-    kinds: tuple[str, ...]
-    onset: OnsetSlots
-
-
-def search_curves(curves: Curves, baseline: SeriesBaseline) -> list[Worsening]:
-    """Return the worsenings in every pool of series and every kind, the ended ones too."""
-    pools = list(_pools(curves))
-    slots = max((len(curve.calls) for curve in curves.values()), default=1)
-    least = alarm_of(slots, len(pools) * len(KIND_SETS))
-    return [
-        worsening
-        for pool in pools
-        for worsening in _fired(pool, PooledCurves(pool, curves, baseline), KIND_SETS, least)
-    ]
-
-
-def _fired(
-    pool: frozenset[SeriesKey],
-    pooled: PooledCurves,
-    kind_sets: Iterable[tuple[str, ...]],
-    least: float,
-) -> Iterator[Worsening]:
-    for kinds in kind_sets:
-        slots = pooled.marked_slots(kinds)
-        onset = find_onset(slots, pooled.known, least) if slots else None
-        if onset and onset.is_marked and is_much(onset, slots):
-            yield Worsening(pool, kinds, onset)
-
-
-def ongoing_of(
-    fired: Sequence[Worsening], curves: Curves, baseline: SeriesBaseline
-) -> list[Worsening]:
-    """Return the ongoing worsenings, even if a stronger one of the same calls has ended.
-
-    Few calls cannot show an end by themselves; a worsening behind one that has ended must
-    be visible after it, too.
-    """
-    return [
-        worsening
-        for worsening in fired
-        if worsening.onset.over_at is None
-        and _is_seen_after(worsening, _end_of_stronger(worsening, fired), curves, baseline)
-    ]
-
-
-def _end_of_stronger(worsening: Worsening, fired: Iterable[Worsening]) -> int | None:
-    ends = [
-        end
-        for other in fired
-        if (end := other.onset.over_at) is not None
-        and other.onset.gain > worsening.onset.gain
-        and worsening.onset.at < end
-        and other.series & worsening.series
-        and set(other.kinds) & set(worsening.kinds)
-    ]
-    return max(ends, default=None)
-
-
-def _is_seen_after(
-    worsening: Worsening, end: int | None, curves: Curves, baseline: SeriesBaseline
-) -> bool:
-    if end is None:
-        return True
-    slots = PooledCurves(worsening.series, curves, baseline).slots(worsening.kinds)[end:]
-    failed = sum(slot.failed for slot in slots)
-    expected = sum(slot.expected for slot in slots)
-    return failed - expected >= LEAST_MORE and failed >= LEAST_FACTOR * expected
-
-
-def joint_onset(
-    group: Iterable[SeriesKey], kinds: Sequence[str], curves: Curves, baseline: SeriesBaseline
-) -> OnsetSlots | None:
-    """Return the onset of some kinds in some series together."""
-    pooled = PooledCurves(group, curves, baseline)
-    slots = pooled.slots(kinds)
-    onset = find_onset(slots, pooled.known)
-    return onset if onset and is_much(onset, slots) else None
-
-
-def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:
-    yielded: set[frozenset[SeriesKey]] = set()
-    for key in POOLS:
-        parts: dict[object, set[SeriesKey]] = defaultdict(set)
-        for series in curves:
-            parts[key(series)].add(series)
-        for part in map(frozenset, parts.values()):
-            if part not in yielded:
-                yielded.add(part)
-                yield part
-
 
 WEEK = timedelta(days=7)
 LATELY = tuple(timedelta(hours=hours) for hours in (1, 2, 3))
@@ -160,7 +35,7 @@ AROUND = timedelta(hours=6)
 """How far from the onset a version may start: at first it may have few calls."""
 
 
-HOUR = WIDTHS[Grain.HOUR]
+HOUR, DAY = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY]
 
 
 class VerdictCounts(Protocol):
@@ -172,9 +47,6 @@ class VerdictCounts(Protocol):
 
     def curves(self, stretch: Stretch) -> Curves:
         """Return the calls and failures of every series in each slot of a stretch."""
-
-    def baseline(self) -> SeriesBaseline:
-        """Return what is known of each series from the week before the stretch."""
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
@@ -189,13 +61,10 @@ class VerdictCounts(Protocol):
         """Return the deploys between two times."""
 
 
-@dataclass(frozen=True, slots=True)
-class _LocatedOnset:
-    """An onset in the stretch that shows it best."""
-
-    stretch: Stretch
-    curves: Curves
-    onset: OnsetSlots
+Onsets = Mapping[SeriesKey, SeriesOnset]
+"""Since when series degrade, by their detectors; the others do not."""
+Over = tuple[datetime, datetime]
+"""From when to when something was worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +77,8 @@ class Diagnosis:
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
-    over: tuple[datetime, datetime] | None = None
-    """The latest degradation of the stretch if it has ended."""
+    over: Over | None = None
+    """The latest degradation if it has ended."""
     touched: frozenset[SeriesKey] = frozenset()
     hit: Sequence[CountCell] = field(default=(), repr=False)
     before: Sequence[CountCell] = field(default=(), repr=False)
@@ -220,36 +89,30 @@ class Diagnosis:
 
 
 def judge_range(
-    requested: VerdictRange, count: Callable[[Stretch], VerdictCounts]
+    requested: VerdictRange,
+    count: Callable[[Stretch], VerdictCounts],
+    onsets: Onsets,
+    over: Over | None = None,
 ) -> Sequence[Diagnosis]:
-    """Judge a range, again if another stretch shows more.
+    """Judge a range in which series degrade, and something has ended lately.
 
     Return a diagnosis of each cause, the largest first; a single one if nothing is worse.
     """
-    stretch = stretch_of(requested)
-    judged = judge(count(stretch))
-    lows = [diagnosis.since_low for diagnosis in judged if diagnosis.since_low]
-    closer = closer_look(requested, stretch, min(lows, default=None))
-    if closer:
-        again = judge(count(closer))
-        if again[0].since:
-            return again
-    return judged
+    lows = [onset.low - DAY for onset in onsets.values()]
+    longer = replace(requested, since=min([requested.since, *lows]))
+    return judge(count(stretch_of(longer)), onsets, over)
 
 
-def judge(counts: VerdictCounts) -> Sequence[Diagnosis]:
+def judge(counts: VerdictCounts, onsets: Onsets, over: Over | None = None) -> Sequence[Diagnosis]:
     """Return a diagnosis of each cause, the largest first; the same counts give the same."""
-    stretch = counts.stretch
-    curves, baseline = counts.curves(stretch), counts.baseline()
-    fired = search_curves(curves, baseline)
-    ongoing = ongoing_of(fired, curves, baseline)
-    if not ongoing:
-        return [_calm_diagnosis(curves, _ended(fired, stretch))]
-    strongest = max(ongoing, key=lambda worsening: worsening.onset.gain)
-    located = _locate(counts, strongest, curves, baseline)
-    cells, before = _around_onset(counts, ongoing, located)
-    timing = _timing(counts, located, ongoing)
-    noise = _noise_of(curves, stretch, located)
+    curves = counts.curves(counts.stretch)
+    onsets = {series: onset for series, onset in onsets.items() if series in curves}
+    if not onsets:
+        return [_calm_diagnosis(curves, over)]
+    onset = _sharpest(onsets, onsets)
+    cells, before = _around_onset(counts, onset, onsets)
+    timing = _timing(counts, onset, onsets)
+    noise = _noise_of(curves, counts.stretch, onset)
     findings = find_causes(cells, before, timing, noise)
     for finding in findings:
         if finding.is_new and _is_called_no_more(counts, finding, cells):
@@ -257,30 +120,49 @@ def judge(counts: VerdictCounts) -> Sequence[Diagnosis]:
             findings = find_causes(cells, before, timing, noise)
             break
     if findings[0].cause in (None, Cause.NOT_ENOUGH_DATA):
-        return [_calm_diagnosis(curves, None, shifted=is_shifted(cells, before))]
+        findings = [_unexplained(cells, onsets)]
     diagnoses = [
-        _diagnose(counts, finding, located, (cells, before), baseline) for finding in findings
+        _diagnose(counts, finding, onset, onsets, (cells, before), curves) for finding in findings
     ]
     return sorted(diagnoses, key=lambda diagnosis: -diagnosis.finding.excess)
 
 
+def _sharpest(onsets: Onsets, touched: Collection[SeriesKey]) -> SeriesOnset:
+    """Return the onset of some series that is known best; of all, if none of them has one."""
+    mine = [onset for series, onset in onsets.items() if series in touched]
+    return min(mine or onsets.values(), key=lambda onset: (onset.high - onset.low, onset.at))
+
+
+def _unexplained(cells: Iterable[CountCell], onsets: Onsets) -> Finding:
+    """Return what degrades where no cause explains it: the series themselves."""
+    kinds = Counter[str]()
+    for cell in cells:
+        if cell.place.series in onsets:
+            kinds.update(cell.failures)
+    risen = tuple(kind for kind, _ in kinds.most_common(1))
+    return Finding(
+        Cause.NOT_ENOUGH_DATA,
+        touches=lambda place: place.series in onsets,
+        top_kind="".join(risen),
+        risen=risen,
+    )
+
+
 def _around_onset(
-    counts: VerdictCounts, ongoing: Iterable[Worsening], located: _LocatedOnset
+    counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets
 ) -> tuple[list[CountCell], list[CountCell]]:
     """Return the cells since the onset, and of the week before anything got worse."""
+    since = floor(onset.at, HOUR)
+    healthy = min(since, floor(min(one.low for one in onsets.values()), HOUR))
     until = counts.stretch.window.until
-    since = floor(located.stretch.begin(located.onset.at), HOUR)
-    earliest = min(counts.stretch.begin(worsening.onset.low) for worsening in ongoing)
-    healthy = min(since, floor(earliest, HOUR))
     return without_failure_only(counts.cells(since, until), counts.cells(healthy - WEEK, healthy))
 
 
-def _noise_of(curves: Curves, stretch: Stretch, located: _LocatedOnset) -> float:
+def _noise_of(curves: Curves, stretch: Stretch, onset: SeriesOnset) -> float:
     """Return the squared variation of rates over a stretch as long as the one since the onset."""
-    onset = located.stretch.begin(located.onset.low)
-    slots = max(0, (onset - stretch.origin) // stretch.width)
+    slots = max(0, (onset.low - stretch.origin) // stretch.width)
     step = max(1, HOUR // stretch.width)
-    hours = max((stretch.window.until - onset) / max(HOUR, stretch.width), 1.0)
+    hours = max((stretch.window.until - onset.low) / max(HOUR, stretch.width), 1.0)
     rows = []
     for curve in curves.values():
         failed = [sum(column) for column in zip(*curve.failed.values(), strict=True)]
@@ -296,21 +178,40 @@ def _noise_of(curves: Curves, stretch: Stretch, located: _LocatedOnset) -> float
 def _diagnose(
     counts: VerdictCounts,
     finding: Finding,
-    located: _LocatedOnset,
+    onset: SeriesOnset,
+    onsets: Onsets,
     around: tuple[Sequence[CountCell], Sequence[CountCell]],
-    baseline: SeriesBaseline,
+    curves: Curves,
 ) -> Diagnosis:
     cells, before = around
     touched = _series_hit(cells, before, finding)
-    hit = [cell for cell in cells if cell.place.series in touched and finding.touches(cell.place)]
-    sharpest = _sharpest(touched, finding, located.curves, baseline)
-    located = replace(located, onset=sharpest or located.onset)
-    diagnosis = _degrading(counts, finding, located, (hit, before), touched)
+    since = _since(counts, finding, _sharpest(onsets, touched), onsets)
+    diagnosis = Diagnosis(
+        finding,
+        since=since.at,
+        since_low=since.low,
+        since_high=since.high,
+        touched=touched,
+        before=before,
+    )
     return replace(
         diagnosis,
         hit=_hit_since(counts, diagnosis, cells),
-        rise=_rise(touched, finding, located, baseline),
+        shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
+        rise=_rise(counts.stretch, since, touched, finding, curves),
     )
+
+
+def _since(
+    counts: VerdictCounts, finding: Finding, onset: SeriesOnset, onsets: Onsets
+) -> SeriesOnset:
+    """Return the onset; of a version that began with it, its first call."""
+    if finding.is_new:
+        timing = _timing(counts, onset, onsets)
+        first = timing.first_call(finding.touches)
+        if first is not None and not timing.is_after(first):
+            return SeriesOnset(first, min(first, onset.low), max(first, onset.high))
+    return onset
 
 
 def _series_hit(
@@ -331,10 +232,22 @@ def _series_hit(
 
 
 def _rise(
-    touched: Iterable[SeriesKey], finding: Finding, located: _LocatedOnset, baseline: SeriesBaseline
+    stretch: Stretch,
+    onset: SeriesOnset,
+    touched: Iterable[SeriesKey],
+    finding: Finding,
+    curves: Curves,
 ) -> RisingShare | None:
-    slots = PooledCurves(touched, located.curves, baseline).slots(finding.risen)
-    return find_rise(slots[located.onset.at :], located.onset.spread)
+    begin = max((onset.at - stretch.origin) // stretch.width, 0)
+    mine = [curves[series] for series in touched if series in curves]
+    slots = []
+    for at in range(begin, stretch.count):
+        calls = sum(curve.calls[at] for curve in mine)
+        failed = (
+            row[at] for curve in mine for kind in finding.risen if (row := curve.failed.get(kind))
+        )
+        slots.append((calls, min(sum(failed), calls)))
+    return find_rise(slots)
 
 
 def _hit_since(
@@ -368,91 +281,19 @@ def _is_called_no_more(counts: VerdictCounts, finding: Finding, cells: Sequence[
     return False
 
 
-def _locate(
-    counts: VerdictCounts, worsening: Worsening, curves: Curves, baseline: SeriesBaseline
-) -> _LocatedOnset:
-    """Return the onset by the hour if the slots are days."""
-    located = _LocatedOnset(counts.stretch, curves, worsening.onset)
-    hours = counts.stretch.around(worsening.onset.low, worsening.onset.high)
-    if hours is None:
-        return located
-    closer = counts.curves(hours)
-    onset = joint_onset(worsening.series, worsening.kinds, closer, baseline)
-    return _LocatedOnset(hours, closer, onset) if onset and onset.over_at is None else located
+def _timing(counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets) -> Timing:
+    others = [(one.low, one.high) for one in onsets.values() if one is not onset]
+    since = min([onset.low, *(low for low, _ in others)]) - AROUND
+    until = max([onset.high, *(high for _, high in others)]) + AROUND
+    until = min(until, counts.stretch.window.until)
+    begun = counts.begun(since, until, onset.low)
+    return Timing(onset.low, onset.high, begun, counts.deploys(since, until), others)
 
 
-def _sharpest(
-    touched: frozenset[SeriesKey], finding: Finding, curves: Curves, baseline: SeriesBaseline
-) -> OnsetSlots | None:
-    """Return the onset in the hit series, by the risen kinds that show it most clearly."""
-    has_cause = finding.cause is not Cause.MIXED
-    kind_sets = (finding.risen[:1], finding.risen) if has_cause else (FAILURE_KINDS,)
-    onsets = (joint_onset(touched, kinds, curves, baseline) for kinds in kind_sets)
-    ongoing = [onset for onset in onsets if onset and onset.over_at is None]
-    return max(ongoing, key=lambda onset: onset.gain, default=None)
-
-
-def _timing(
-    counts: VerdictCounts, located: _LocatedOnset, ongoing: Iterable[Worsening] = ()
-) -> Timing:
-    low, high = _interval(located.stretch, located.onset)
-    others = [_interval(counts.stretch, worsening.onset) for worsening in ongoing]
-    since = min([low, *(begin for begin, _ in others)]) - AROUND
-    until = min(max([high, *(end for _, end in others)]) + AROUND, counts.stretch.window.until)
-    begun = counts.begun(since, until, low)
-    return Timing(low, high, begun, counts.deploys(since, until), others)
-
-
-def _interval(stretch: Stretch, onset: OnsetSlots) -> tuple[datetime, datetime]:
-    return stretch.begin(onset.earliest), stretch.end(onset.latest)
-
-
-def _calm_diagnosis(
-    curves: Curves, over: tuple[datetime, datetime] | None, *, shifted: bool = False
-) -> Diagnosis:
-    calls = sum(sum(curve.calls) for curve in curves.values())
-    models = len({(series.provider, series.model) for series in curves})
+def _calm_diagnosis(curves: Curves, over: Over | None) -> Diagnosis:
+    # Senders of failures alone tell nothing of what goes well.
+    well = {series: curve for series, curve in curves.items() if curve.has_success}
+    calls = sum(sum(curve.calls) for curve in well.values())
+    models = len({(series.provider, series.model) for series in well})
     enough = calls >= LEAST_CALLS
-    return Diagnosis(
-        Finding(None if enough else Cause.NOT_ENOUGH_DATA),
-        calls,
-        models,
-        over=over,
-        shifted=shifted,
-    )
-
-
-def _ended(fired: Iterable[Worsening], stretch: Stretch) -> tuple[datetime, datetime] | None:
-    over = [worsening.onset for worsening in fired if worsening.onset.over_at is not None]
-    if not over:
-        return None
-    latest = max(over, key=lambda onset: onset.gain)
-    return stretch.begin(latest.at), stretch.begin(latest.over_at or stretch.count)
-
-
-def _degrading(
-    counts: VerdictCounts,
-    finding: Finding,
-    located: _LocatedOnset,
-    cells: tuple[Sequence[CountCell], Sequence[CountCell]],
-    touched: frozenset[SeriesKey],
-) -> Diagnosis:
-    stretch, onset = located.stretch, located.onset
-    since = stretch.begin(onset.at)
-    # It may have begun after the last call of the previous slot.
-    low = max(stretch.begin(onset.low) - stretch.width / 2, stretch.window.since)
-    high = stretch.end(onset.high)
-    if finding.is_new:
-        timing = _timing(counts, located)
-        first = timing.first_call(finding.touches)
-        if first is not None and not timing.is_after(first):
-            since, low, high = first, min(first, low), max(first, high)
-    return Diagnosis(
-        finding,
-        since=since,
-        since_low=low,
-        since_high=high,
-        touched=touched,
-        hit=cells[0],
-        before=cells[1],
-    )
+    return Diagnosis(Finding(None if enough else Cause.NOT_ENOUGH_DATA), calls, models, over=over)

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cached_property
 
 from django.db.models import Count, Min, Q, QuerySet
 
@@ -21,7 +20,7 @@ from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
 from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls, read_cells
-from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
+from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch
 from diagnostics.verdict.evidence import (
     EarlierFailures,
     Evidence,
@@ -76,18 +75,6 @@ class StoredCounts:
                     curve.add(row[end], calls, failures)
             self._curves[stretch] = known
         return known
-
-    def baseline(self) -> SeriesBaseline:
-        """Return what is known of each series from the week before the stretch."""
-        return self._baseline
-
-    @cached_property
-    def _baseline(self) -> SeriesBaseline:
-        until = floor(self.stretch.window.since, HOUR)
-        rows = self._sum(self._hours(until - WEEK, until, SERIES))
-        known = {SeriesKey(*row[: len(SERIES)]): count_calls(row[len(SERIES) :]) for row in rows}
-        older = replace(self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",))
-        return SeriesBaseline.of(known, {SeriesKey(*row[:-1]) for row in self._sum(older)})
 
     def cells(self, since: datetime, until: datetime) -> list[CountCell]:
         """Return what was counted of every place in whole hours between two times."""

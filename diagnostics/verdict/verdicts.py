@@ -12,17 +12,17 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.analysis.trend import RisingShare
 from diagnostics.figures import plural
-from diagnostics.queries.busiest import choose_series
+from diagnostics.queries.busiest import choose_series, ids_of
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.curves import VerdictRange, stretch_of
-from diagnostics.verdict.judging import Diagnosis, judge_range
+from diagnostics.verdict.judging import Diagnosis, Onsets, Over, judge_range
 from diagnostics.verdict.queries import (
     StoredCounts,
     evidence_of,
@@ -31,6 +31,7 @@ from diagnostics.verdict.queries import (
     without_local,
 )
 from diagnostics.verdict.wording import (
+    SHIFTED,
     UNSURE,
     Sentence,
     VerdictRate,
@@ -72,18 +73,22 @@ class Verdict:
         return self.told.text
 
 
-def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
+def verdict_of(
+    project_id: int, selection: Selection, now: datetime, onsets: Onsets, over: Over | None = None
+) -> Verdict:
     """Return the verdict on the calls of a selection; the number of statements is bounded.
 
-    In a large project it is on the busiest series of the selection.
+    `onsets` are those of the series that degrade, `over` when one did lately. In a large project
+    it is on them and on the busiest series of the selection.
     """
     counted = without_local(project_id, selection.counted, now)
+    onsets = {key: onset for key, onset in onsets.items() if counted.keeps(key._asdict())}
     requested = _range_of(selection, now)
     choice = choose_series(project_id, counted.series_terms, requested.since, requested.until)
     # Not the worst ones: chosen by their failures they look worse together than they are.
-    series = choice.busiest if choice else None
+    series = [*choice.busiest, *ids_of(project_id, onsets)] if choice else None
     count = partial(StoredCounts, project_id, counted, series=series)
-    first, *others = judge_range(requested, count)
+    first, *others = judge_range(requested, count, onsets, over)
     if first.since is None:
         return _calm_outcome(first)
     verdict, *rest = (_degrading(project_id, diagnosis, now) for diagnosis in (first, *others))
@@ -108,9 +113,7 @@ def _range_of(selection: Selection, now: datetime) -> VerdictRange:
 
 
 def _calm_outcome(diagnosis: Diagnosis) -> Verdict:
-    sentence = describe_calm(
-        diagnosis.models, diagnosis.calls, diagnosis.over, shifted=diagnosis.shifted
-    )
+    sentence = describe_calm(diagnosis.models, diagnosis.calls, diagnosis.over)
     if diagnosis.finding.cause is Cause.NOT_ENOUGH_DATA:
         return _unsure_verdict(diagnosis.finding, diagnosis.calls)
     return Verdict("ok", sentence, diagnosis.finding)
@@ -127,20 +130,17 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
     common = _common(diagnosis.touched)
     before = [cell for cell in diagnosis.before if cell.place.series in diagnosis.touched]
     rate = _rate(diagnosis.hit, before)
-    # Without a cause the rate must be significantly above its baseline.
-    is_worse = rate.interval[0] > (rate.baseline or 0.0)
-    if finding.cause is Cause.NOT_ENOUGH_DATA and not is_worse:
-        return _unsure_verdict(finding, sum(cell.attempts for cell in diagnosis.hit))
     evidence = evidence_of(project_id, common, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
     around = diagnosis.since_low or since, diagnosis.since_high or since
     observed = observed_near(project_id, diagnosis.touched, *around)
     name = _name(finding, common, diagnosis.touched)
+    told = describe_degradation(
+        name, rate, diagnosis.since, finding, changed, now, observed, diagnosis.rise
+    )
     return Verdict(
         state="degrading",
-        told=describe_degradation(
-            name, rate, diagnosis.since, finding, changed, now, observed, diagnosis.rise
-        ),
+        told=replace(told, reason=(SHIFTED,)) if diagnosis.shifted else told,
         finding=finding,
         name=name,
         who=common,

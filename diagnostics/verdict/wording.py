@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
 
-from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.trend import RisingShare
 from diagnostics.figures import plural, rate_percent
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.moments import write_moment
@@ -317,16 +317,16 @@ def calm_words(models: int) -> Sentence:
     return Sentence(f"{subject} within baseline", None, ".", ())
 
 
+SHIFTED = "The rate is above baseline only because more calls go where more always failed."
+
+
 def describe_calm(
-    models: int, calls: int, over: tuple[datetime, datetime] | None = None, *, shifted: bool = False
+    models: int, calls: int, over: tuple[datetime, datetime] | None = None
 ) -> Sentence:
     """Return the sentence for calls within their baseline, and of a degradation that has ended."""
     evaluated = f"{plural(calls, 'call')} evaluated."
     reason: tuple[str | datetime, ...] = (evaluated,)
-    if shifted:
-        note = "The rate is above baseline only because more calls go where more always failed."
-        reason = (f"{evaluated} {note}",)
-    elif over:
+    if over:
         reason = (f"{evaluated} A degradation from ", over[0], " to ", over[1], " has ended.")
     return replace(calm_words(models), reason=reason)
 

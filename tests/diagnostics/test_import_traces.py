@@ -22,6 +22,7 @@ from diagnostics.alerting.imported_past import PAUSE, pause_alerts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertState
+from diagnostics.alerting.statuses import verdict_within
 from diagnostics.ingest import importing
 from diagnostics.ingest.exports import files
 from diagnostics.ingest.models import AgentSpan, SpanCall, UnplacedCall, Usage
@@ -33,7 +34,6 @@ from diagnostics.store.aggregation import fold, waiting
 from diagnostics.store.models import Event, EventIdentity
 from diagnostics.store.run_models import AgentRun, Assessment
 from diagnostics.store.windows import Grain, align_to
-from diagnostics.verdict.verdicts import verdict_of
 from failsoft.events import PostedEvent
 from tests.console import post_runs
 from tests.diagnostics import otlp_bodies as bodies
@@ -446,7 +446,7 @@ def story(write: Write) -> Path:
 def test_a_past_gives_the_first_verdict_a_baseline(project: Project, write: Write) -> None:
     run(story(write))
     now = clock.now()
-    verdict = verdict_of(project.pk, Selection(), now)
+    verdict = verdict_within(project.pk, Selection(), now)
     assert verdict.state == "degrading"
     assert verdict.since is not None
     assert abs(verdict.since - hours_ago(4)) < timedelta(minutes=40)

@@ -17,6 +17,7 @@ from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import Evaluation
+from diagnostics.alerting.statuses import verdict_within
 from diagnostics.console.now import now_context
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
@@ -27,7 +28,6 @@ from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventIdentity, EventPayload
 from diagnostics.store.run_models import AgentRun
 from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.verdicts import verdict_of
 from failsoft.events import PostedEvent as WireEvent
 from failsoft.identifiers import uuid7
 from failsoft.plans.results import validate_results
@@ -326,9 +326,9 @@ def fail_local_goals(project: Project, number: int, now: datetime) -> None:
 def test_failing_goals_of_the_local_model_leave_the_demos_sentence_alone(project: Project) -> None:
     shift_clock(NOW)
     load(project, NOW, volume=0.3)
-    alone = verdict_of(project.pk, read_selection({}), NOW)
+    alone = verdict_within(project.pk, read_selection({}), NOW)
     fail_local_goals(project, 8, NOW)
-    beside = verdict_of(project.pk, read_selection({}), NOW)
+    beside = verdict_within(project.pk, read_selection({}), NOW)
     assert "anthropic/claude-haiku-4" in beside.sentence
     assert (beside.sentence, beside.finding.cause) == (alone.sentence, Cause.MODEL)
     assert "local" not in beside.sentence
@@ -337,10 +337,10 @@ def test_failing_goals_of_the_local_model_leave_the_demos_sentence_alone(project
 def test_the_local_model_is_judged_where_it_is_asked_for_or_alone(project: Project) -> None:
     shift_clock(NOW)
     fail_local_goals(project, 30, NOW)
-    alone = verdict_of(project.pk, Selection(), NOW)
+    alone = verdict_within(project.pk, Selection(), NOW)
     record(project.pk, [make_event(environment="prod", occurred_at=NOW.isoformat())])
     named = read_selection({"environment": "local"})
     narrowed = read_selection({"model": "SmolLM2-135M"})
     for selection in (named, narrowed):
-        assert verdict_of(project.pk, selection, NOW).state == alone.state != "ok"
-    assert verdict_of(project.pk, Selection(), NOW).state == "not_enough_data"
+        assert verdict_within(project.pk, selection, NOW).state == alone.state != "ok"
+    assert verdict_within(project.pk, Selection(), NOW).state == "not_enough_data"

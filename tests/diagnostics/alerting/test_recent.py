@@ -8,9 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.statuses import recent_verdict_of
+from diagnostics.alerting.statuses import recent_verdict_of, verdict_within
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict.verdicts import verdict_of
 from tests.console import post_runs
 from tests.shifted_clock import shift_clock
 
@@ -37,7 +36,7 @@ def test_a_second_look_within_the_time_judges_nothing(
     assert recent_verdict_of(project.pk, Selection(), later) is not first
     other = Selection(filters={"model": "nobody"})
     assert recent_verdict_of(project.pk, other, now).state == "not_enough_data"
-    assert first.told == verdict_of(project.pk, Selection(), now).told
+    assert first.told == verdict_within(project.pk, Selection(), now).told
 
 
 def test_conditions_that_no_count_can_meet_make_no_other_verdict(

@@ -29,8 +29,8 @@ from diagnostics.alerting.statuses import (
     store_statuses,
     stored_statuses,
 )
-from diagnostics.analysis.onset import RisingShare
 from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.trend import RisingShare
 from diagnostics.console.api import list_series
 from diagnostics.console.now import now_context
 from diagnostics.reports.document import status_of

@@ -46,20 +46,10 @@ def status(
         pytest.param(calls(RunBucket(19, 0)), None, SeriesState.LOW_VOLUME, id="few, no detector"),
         pytest.param(calls(RunBucket(19, 9)), FIRING, SeriesState.DEGRADING, id="few, and fires"),
         pytest.param(NO_COUNTS, CALM, SeriesState.NO_DATA, id="nothing"),
-        pytest.param(NO_COUNTS, FIRING, SeriesState.DEGRADING, id="no call since it fired"),
+        pytest.param(NO_COUNTS, FIRING, SeriesState.NO_DATA, id="no call in eight days"),
         pytest.param(calls(FAILING), CALM, SeriesState.NO_DATA, id="failures alone"),
-        pytest.param(
-            calls(FAILING),
-            FIRING._replace(has_success=False),
-            SeriesState.NO_DATA,
-            id="failures alone, as far back as is known",
-        ),
-        pytest.param(
-            UnitCounts(FAILING),
-            FIRING._replace(has_success=False),
-            SeriesState.DEGRADING,
-            id="all runs degraded from the first one on",
-        ),
+        pytest.param(UnitCounts(FAILING), FIRING, SeriesState.DEGRADING, id="all runs degraded"),
+        pytest.param(UnitCounts(FAILING, FAILING), FIRING, SeriesState.DEGRADING, id="with calls"),
     ],
 )
 def test_a_series_stands_as_its_detector_says(

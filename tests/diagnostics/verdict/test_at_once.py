@@ -8,7 +8,7 @@ from itertools import cycle, product
 import pytest
 
 from agents.demo.drawn_runs import DrawnRun
-from bench.drawn_counts import DrawnCounts
+from bench.drawn_counts import DrawnCounts, detect
 from diagnostics.verdict.cells import Dimensions
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import judge_range
@@ -41,7 +41,8 @@ def played(called: list[Dimensions], fails: Fails) -> Iterator[DrawnRun]:
 
 def told(called: list[Dimensions], fails: Fails) -> list[tuple[str | None, str]]:
     day = VerdictRange(NOW - timedelta(days=1), NOW, NOW)
-    found = judge_range(day, partial(DrawnCounts, list(played(called, fails)), []))
+    runs = list(played(called, fails))
+    found = judge_range(day, partial(DrawnCounts, runs, []), detect(runs))
     return sorted((one.finding.cause, one.finding.value) for one in found)
 
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.demo.incident_scenarios import KINDS
+from bench.drawn_counts import detect
 from bench.verdict import ask_quickly, incidents
-from bench.verdict_cases import Answer
+from bench.verdict_cases import OK, Answer
 from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.cells import CountCell, Dimensions
 from diagnostics.verdict.findings import find_causes
@@ -131,7 +132,10 @@ WITH_ENOUGH_CALLS = [one for one in incidents(5, 4) if one.incident.shape.runs_p
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_incidents_from_a_seed_are_told_right_or_not_at_all(kind: str) -> None:
-    made = [one for one in WITH_ENOUGH_CALLS if one.kind == kind]
+    drawn = [one for one in WITH_ENOUGH_CALLS if one.kind == kind]
+    # What no detector fires for is told nowhere: a prompt in use at few of many calls.
+    made = [one for one in drawn if one.truth.cause == OK or detect(one.runs())]
+    assert len(made) >= len(drawn) - 1
     judged = [Answer(0, kind, one.truth, ask_quickly(one)).outcome for one in made]
     assert judged.count("right") >= len(made) - 1
     assert "wrong" not in judged

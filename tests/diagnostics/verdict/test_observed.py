@@ -7,9 +7,9 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.statuses import verdict_within
 from diagnostics.ingest import answerers
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.verdicts import verdict_of
 from tests.console import post_runs
 from tests.shifted_clock import shift_clock
 
@@ -42,7 +42,8 @@ def test_a_change_of_the_model_that_is_hit_is_told(
                 answered = served if model == changed else model
                 failed = bad if model == "gpt-4o" else 0
                 told = {"model": model, "served_model": answered}
-                post_runs(project, 100, failed, at - timedelta(minutes=15), **told)
-    verdict = verdict_of(project.pk, Selection(), now)
+                post_runs(project, 100 - failed, 0, at - timedelta(minutes=20), **told)
+                post_runs(project, 0, failed, at - timedelta(minutes=15), **told)
+    verdict = verdict_within(project.pk, Selection(), now)
     assert verdict.state == "degrading"
     assert ("The served model changed from old to new at" in verdict.sentence) is is_told

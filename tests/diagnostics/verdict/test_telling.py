@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from diagnostics.analysis.onset import RisingShare
+from diagnostics.analysis.trend import RisingShare
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.wording import (
