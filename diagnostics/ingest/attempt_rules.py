@@ -3,7 +3,7 @@
 1. Calls of one run belong together if one agent call made them for one node (and one cycle, if
    reported). The agent call is the parent of the call, else the innermost one around it.
 2. By start time, a call is the next attempt of the oldest one that had failed and
-   ended before; if there is none, it is a first attempt.
+   ended before, at most 10 minutes ago; if there is none, it is a first attempt.
 3. A good call ends its attempts, as does one that the caller cancelled. Attempts without
    either are degraded.
 """
@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
+
+# The longest waits before an attempt are those for a rate limit.
+LONGEST_WAIT = timedelta(minutes=10)
 
 
 class AgentTime(NamedTuple):
@@ -90,12 +93,12 @@ def _attempts_of(calls: Sequence[TimedCall]) -> list[AnswerAttempts]:
 
 
 def _is_after(call: TimedCall, earlier: TimedCall) -> bool:
-    """Whether a call began after an earlier one ended, at the precision of its start time."""
+    """Whether a call began soon after an earlier one ended, at its start time's precision."""
     ended_at = earlier.ended_at
     # JavaScript SDKs truncate start times to whole milliseconds, but not end times.
     if call.started_at.microsecond % 1000 == 0 and earlier.started_at < call.started_at:
         ended_at -= timedelta(microseconds=ended_at.microsecond % 1000)
-    return ended_at <= call.started_at
+    return ended_at <= call.started_at <= ended_at + LONGEST_WAIT
 
 
 def _agent_of(call: TimedCall, agents: Agents, around: Sequence[AgentKey]) -> AgentKey | None:

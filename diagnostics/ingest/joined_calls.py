@@ -6,9 +6,9 @@ adds nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,10 @@ from failsoft.events import EventKind
 from failsoft.identifiers import EPOCH
 
 KEEP = timedelta(days=1)
-ANSWERED = 2
+ANSWERED, FAILED = 2, 1
+# Two instrumentations export their spans of one call within seconds.
+TWINS = timedelta(minutes=1)
+MOST_TWINS = 500
 # The fields of a stored event that describe its call.
 STORED_FIELDS = (
     *("correlation_id", "node", "cycle", "attempt", "provider", "model", "environment"),
@@ -67,9 +70,12 @@ class _Calls:
             self.place(call, place)
 
     def place(self, call: _Call, place: CallPlace) -> None:
-        for key in (place.response_id, (place.trace_id, place.started_ns // TOGETHER_NS)):
-            if key is not None:
-                self._by_key[key].append(call)
+        slot = place.started_ns // TOGETHER_NS
+        self._by_key[place.trace_id, slot].append(call)
+        if place.response_id is not None:
+            self._by_key[place.response_id].append(call)
+        if place.failure is not None:
+            self._by_key[place.failure, slot].append(call)
 
     def nearest(self, place: CallPlace) -> _Call | None:
         """Return the call that a span also reports: the one closest in start and end."""
@@ -85,6 +91,8 @@ class _Calls:
         yield from self._by_key.get(place.response_id, ())[-MOST_NEAR:]
         for near in (slot - 1, slot, slot + 1):
             yield from self._by_key.get((place.trace_id, near), ())[-MOST_NEAR:]
+            if place.failure is not None:
+                yield from self._by_key.get((place.failure, near), ())[-MOST_NEAR:]
 
 
 def _comparable(places: list[CallPlace], place: CallPlace) -> list[CallPlace]:
@@ -103,12 +111,16 @@ class Joined:
 def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
     """Join the spans of one request with each other and earlier ones, in a transaction."""
     placed = [
-        (index, draft, _with_keys(draft.place))
+        (index, draft, _with_keys(draft.place, draft))
         for index, draft in enumerate(drafts)
         if draft.place is not None
     ]
-    rows = _rows_of(project_id, [place for _, _, place in placed])
-    calls = _Calls(_known_calls(rows))
+    places = [place for _, _, place in placed]
+    rows = _rows_of(project_id, places)
+    twins = _failed_twins(project_id, [place for place in places if place.failure is not None])
+    known = {row.pk: row for row in (*rows, *(row for row, _ in twins))}
+    failures = {row.event_id: failure for row, failure in twins}
+    calls = _Calls(_known_calls(known.values(), failures))
     joined = Joined({index: draft for index, draft in enumerate(drafts) if draft.place is None})
     row_of_span = {(row.trace_id, row.span_id): row for row in rows}
     for index, draft, place in placed:
@@ -159,7 +171,7 @@ def weight_of(draft: Draft) -> int:
     """Return how much a span knows of its answer: the text, an error or nothing."""
     if draft.answer.is_known or "parse_error_type" in draft.fields:
         return ANSWERED
-    return 1 if draft.is_error else 0
+    return FAILED if draft.is_error else 0
 
 
 def forget_old_calls() -> int:
@@ -176,13 +188,44 @@ def _rows_of(project_id: int, places: Sequence[CallPlace]) -> list[SpanCall]:
     return list(rows.order_by("pk"))
 
 
-def _known_calls(rows: Iterable[SpanCall]) -> Iterator[_Call]:
+def _failed_twins(project_id: int, places: Sequence[CallPlace]) -> list[tuple[SpanCall, str]]:
+    """Return stored spans of the last minute that failed at the time of these, with their keys."""
+    if not places:
+        return []
+    begin, end = (_moment(pick(place.started_ns for place in places)) for pick in (min, max))
+    slack = timedelta(microseconds=TOGETHER_NS // MICROSECOND_NS)
+    rows = SpanCall.objects.filter(
+        project_id=project_id,
+        received_at__gte=clock.now() - TWINS,
+        started_at__range=(begin - slack, end + slack),
+        response__isnull=True,
+        weight=FAILED,
+    ).order_by("-pk")[:MOST_TWINS]
+    found = list(rows)
+    events = Event.objects.filter(
+        project_id=project_id,
+        event_id__in=[row.event_id for row in found],
+        kind=EventKind.PROVIDER_ERROR,
+    )
+    models = {event.event_id: (event.source, event.model) for event in events}
+    return [(row, _failure_key(*models[row.event_id])) for row in found if row.event_id in models]
+
+
+def _failure_key(source: str | None, model: str | None) -> str:
+    return f"{source or ''}\n{model or ''}"
+
+
+def _moment(nanoseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=nanoseconds // MICROSECOND_NS)
+
+
+def _known_calls(rows: Iterable[SpanCall], failures: Mapping[UUID, str]) -> Iterator[_Call]:
     """Yield the calls of rows, grouped by event."""
     events: dict[UUID, list[SpanCall]] = {}
     for row in rows:
         events.setdefault(row.event_id, []).append(row)
     for group in events.values():
-        places = [_place_of(row) for row in group]
+        places = [_place_of(row, failures.get(row.event_id)) for row in group]
         draft = Draft("", "", CALL, None, {})
         weight = max(row.weight for row in group)
         yield _Call(draft, -1, places, [], group[0].event_id, weight, is_done=True)
@@ -265,13 +308,13 @@ def _row(project_id: int, place: CallPlace, stored_id: UUID) -> SpanCall:
         parent_id=place.parent_id,
         scope=UUID(place.scope),
         response=UUID(place.response_id) if place.response_id else None,
-        started_at=EPOCH + timedelta(microseconds=place.started_ns // MICROSECOND_NS),
-        ended_at=EPOCH + timedelta(microseconds=place.ended_ns // MICROSECOND_NS),
+        started_at=_moment(place.started_ns),
+        ended_at=_moment(place.ended_ns),
         event_id=stored_id,
     )
 
 
-def _place_of(row: SpanCall) -> CallPlace:
+def _place_of(row: SpanCall, failure: str | None) -> CallPlace:
     return CallPlace(
         row.trace_id,
         row.span_id,
@@ -280,13 +323,17 @@ def _place_of(row: SpanCall) -> CallPlace:
         (row.ended_at - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS,
         str(row.scope),
         str(row.response) if row.response else None,
+        failure=failure,
     )
 
 
-def _with_keys(place: CallPlace) -> CallPlace:
+def _with_keys(place: CallPlace, draft: Draft) -> CallPlace:
     """Return the place of a span with keys for texts: they are compared and never shown."""
+    is_failure = weight_of(draft) == FAILED and place.response_id is None
+    model = draft.fields.get("model")
+    failure = _failure_key(draft.fields.get("source"), model) if is_failure and model else None
     response = key_of(place.response_id) if place.response_id is not None else None
-    return replace(place, scope=key_of(place.scope), response_id=response)
+    return replace(place, scope=key_of(place.scope), response_id=response, failure=failure)
 
 
 def key_of(text: str) -> str:

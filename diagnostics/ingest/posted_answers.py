@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.otlp.answers import Answer, read_message
+from diagnostics.ingest.otlp.call_errors import CallError
 from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, make_event
 from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import Span
@@ -103,7 +104,7 @@ def draft_answer(answer: PostedAnswer) -> Draft:
         fields=fields,
         # Nothing is left out: what is not there is empty.
         answer=posted if posted.calls else posted._replace(text=posted.text or ""),
-        error=answer.error,
+        error=CallError(answer.error),
         is_error=answer.error is not None,
         stored_id=answer.event_id,
         **expectations_of(call, request_attributes),

@@ -44,6 +44,7 @@ from diagnostics.ingest.quotas import admit, note_sampled_out
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
 from diagnostics.ingest.rejects import MOST_ITEMS, SEEN_BYTES, Refusal
 from diagnostics.ingest.schemas import SchemaVerdict
+from diagnostics.ingest.sibling_models import name_models
 from diagnostics.ingest.span_runs import (
     end_runs,
     is_agent_call,
@@ -397,7 +398,7 @@ def _join_calls(
     drafted: list[_DraftedItem], project_id: int, receipt: Receipt
 ) -> list[_DraftedItem]:
     """Return one draft per call; a call that another span reported adds no event."""
-    joined = join_calls(project_id, [item.draft for item in drafted])
+    joined = join_calls(project_id, name_models(project_id, [item.draft for item in drafted]))
     receipt.joined += joined.repeated
     return [
         replace(item, draft=joined.drafts[index])

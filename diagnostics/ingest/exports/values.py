@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from diagnostics.ingest.otlp.attributes import KNOWN, is_known
+from diagnostics.ingest.otlp.attributes import is_known
+from diagnostics.ingest.otlp.convention_table import READ
 from diagnostics.ingest.otlp.mapping import LATEST_NS, SPAN_DIGITS, TRACE_DIGITS
 from failsoft.identifiers import EPOCH
 
@@ -69,7 +70,7 @@ def flat(values: Values, prefix: str = "") -> Iterator[tuple[str, Any]]:
         key = f"{prefix}{name}"
         if isinstance(value, list) and any(isinstance(item, dict) for item in value):
             value = {str(place): item for place, item in enumerate(value)}
-        if isinstance(value, dict) and not (key in KNOWN or key.endswith(SCHEMA)):
+        if isinstance(value, dict) and not (key in READ or key.endswith(SCHEMA)):
             yield from flat(value, f"{key}.")
         else:
             yield key, values[name]

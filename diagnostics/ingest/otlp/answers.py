@@ -49,7 +49,7 @@ NO_ANSWER = Answer()
 class ProviderReply(NamedTuple):
     """A provider's whole reply: its answer, its id and its tokens."""
 
-    answer: Answer
+    answer: Answer | None
     response_id: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -74,6 +74,8 @@ def read_message(message: object) -> Answer:
         return NO_ANSWER
     reason = short(message, "finish_reason", "stop_reason")
     inner = decoded(message.get("message"))
+    if isinstance(inner, list):
+        return _of_parts(inner)._replace(finish_reason=reason)
     content = inner if isinstance(inner, Mapping) else message
     return _answer_of(content)._replace(finish_reason=reason)
 
@@ -90,8 +92,13 @@ def shown(text: str) -> str | None:
 
 
 def read_reply(value: object) -> ProviderReply | None:
-    """Read a provider's reply in the format of OpenAI, Anthropic, Gemini or LangChain."""
+    """Read a reply in the format of a provider or framework; None if the format is unknown."""
     reply = decoded(value)
+    # DSPy and others keep the texts of the answers.
+    if isinstance(reply, list) and reply:
+        reply = reply[0]
+    if isinstance(reply, str):
+        return ProviderReply(Answer(reply))
     if not isinstance(reply, Mapping):
         return None
     generation = _first(_first(reply.get("generations")))
@@ -117,7 +124,16 @@ def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
         content = candidate.get("content")
         answer = _answer_of(content) if isinstance(content, Mapping) else NO_ANSWER
         return answer._replace(finish_reason=short(candidate, "finishReason", "finish_reason"))
-    return read_message(reply) if isinstance(reply.get("content"), list) else None
+    # Bedrock has the message in `output`, Ollama and Logfire in `message`.
+    output = reply.get("output")
+    inner = (output if isinstance(output, Mapping) else reply).get("message")
+    if isinstance(inner, Mapping):
+        reason = short(reply, "stopReason", "finish_reason", "done_reason")
+        return _answer_of(inner)._replace(finish_reason=reason)
+    if isinstance(text := reply.get("combined_chunk_content"), str):
+        return Answer(text)
+    is_message = isinstance(reply.get("content"), list) or "role" in reply
+    return read_message(reply) if is_message else None
 
 
 def _read_generation(generation: Mapping[str, Any]) -> ProviderReply | None:
@@ -125,7 +141,8 @@ def _read_generation(generation: Mapping[str, Any]) -> ProviderReply | None:
     message = generation.get("message")
     kwargs = message.get("kwargs") if isinstance(message, Mapping) else None
     if not isinstance(kwargs, Mapping):
-        return None
+        text = generation.get("text")
+        return ProviderReply(Answer(text)) if isinstance(text, str) and message is None else None
     metadata = kwargs.get("response_metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     if "body" in metadata:
@@ -134,7 +151,7 @@ def _read_generation(generation: Mapping[str, Any]) -> ProviderReply | None:
     fields = {**(extra if isinstance(extra, Mapping) else {}), **kwargs}
     answer = _answer_of(fields)
     # Calls whose arguments LangChain itself could not read.
-    calls = answer.calls + _calls_of(kwargs.get("invalid_tool_calls"))
+    calls = answer.calls + calls_of(kwargs.get("invalid_tool_calls"))
     reason = short(metadata, "finish_reason", "stop_reason")
     text = answer.text if answer.text or not calls else None
     return ProviderReply(Answer(text, calls, reason, answer.is_refusal), short(metadata, "id"))
@@ -144,7 +161,7 @@ def _answer_of(message: Mapping[str, Any]) -> Answer:
     refusal = message.get(REFUSAL)
     if isinstance(refusal, str) and refusal:
         return Answer(refusal, is_refusal=True)
-    calls = _calls_of(message.get("tool_calls"))
+    calls = calls_of(message.get("tool_calls"))
     # Tool calls without their arguments are an unknown answer.
     is_called = bool(message.get("tool_calls"))
     contents = [message[name] for name in CONTENTS if name in message]
@@ -164,10 +181,14 @@ def _of_parts(parts: Iterable[object]) -> Answer:
         kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
         if isinstance(part, str):
             texts.append(part)
-        elif not isinstance(part, Mapping) or kind in ASIDE_PARTS:
+        elif isinstance(part, Mapping) and "toolUse" in part:
+            # Bedrock names a block by its key.
+            calls.extend(calls_of([part["toolUse"]]))
+            is_called = True
+        elif not isinstance(part, Mapping) or kind in ASIDE_PARTS or "reasoningContent" in part:
             continue
         elif kind in TOOL_PARTS:
-            calls.extend(_calls_of([part]))
+            calls.extend(calls_of([part]))
             is_called = True
         else:
             is_refusal |= kind == REFUSAL
@@ -179,7 +200,7 @@ def _of_parts(parts: Iterable[object]) -> Answer:
     return Answer("".join(known) if is_known else None, tuple(calls), None, is_refusal)
 
 
-def _calls_of(calls: object) -> tuple[CalledTool, ...]:
+def calls_of(calls: object) -> tuple[CalledTool, ...]:
     """Read tool calls, without those whose arguments were omitted."""
     parsed = decoded(calls)
     if not isinstance(parsed, list):

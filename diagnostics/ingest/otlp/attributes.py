@@ -7,114 +7,10 @@ from typing import Any
 
 import jiter
 
+from diagnostics.ingest.otlp.convention_table import READ
 from failsoft.events import MAX_INTEGER
 from failsoft.json_values import clean_text
 
-GENAI = frozenset(
-    {
-        "anthropic.message.stop_reason",
-        "gen_ai.agent.call.id",
-        "gen_ai.agent.name",
-        "gen_ai.completion",
-        "gen_ai.conversation.id",
-        "gen_ai.evaluation.explanation",
-        "gen_ai.evaluation.name",
-        "gen_ai.evaluation.score.label",
-        "gen_ai.evaluation.score.value",
-        "gen_ai.openai.response.system_fingerprint",
-        "gen_ai.openai.system_fingerprint",
-        "gen_ai.operation.name",
-        "gen_ai.output.messages",
-        "gen_ai.output.type",
-        "gen_ai.prompt.version",
-        "gen_ai.provider.name",
-        "gen_ai.request.max_tokens",
-        "gen_ai.request.model",
-        "gen_ai.request.temperature",
-        "gen_ai.response.finish_reason",
-        "gen_ai.response.finish_reasons",
-        "gen_ai.response.id",
-        "gen_ai.response.model",
-        "gen_ai.request.structured_output_schema",
-        "gen_ai.system",
-        "gen_ai.tool.definitions",
-        "gen_ai.usage.completion_tokens",
-        "gen_ai.usage.input_tokens",
-        "gen_ai.usage.output_tokens",
-        "gen_ai.usage.prompt_tokens",
-        "gen_ai.usage.reasoning.output_tokens",
-        "gen_ai.usage.reasoning_tokens",
-        "langgraph_node",
-        "llm.request.structured_output_schema",
-        "llm.usage.reasoning_tokens",
-        # pydantic-ai's own description of its request.
-        "model_request_parameters",
-        "openai.response.system_fingerprint",
-        "traceloop.association.properties.langgraph_node",
-        "traceloop.prompt.version",
-        # Of span events and log records named `gen_ai.choice`.
-        "finish_reason",
-        "index",
-        "message",
-    }
-)
-OPENINFERENCE = frozenset(
-    {
-        "graph.node.id",
-        "llm.finish_reason",
-        "llm.invocation_parameters",
-        "llm.model_name",
-        "llm.prompt_template.version",
-        "llm.provider",
-        "llm.request.model_name",
-        "llm.request.type",
-        "llm.response.model_name",
-        "llm.system",
-        "llm.token_count.completion",
-        "llm.token_count.completion_details.reasoning",
-        "llm.token_count.prompt",
-        # JSON with LangGraph's node.
-        "metadata",
-        "openinference.span.kind",
-        "output.mime_type",
-        "output.value",
-    }
-)
-LANGFUSE = frozenset(
-    {
-        "langfuse.environment",
-        "langfuse.observation.level",
-        "langfuse.observation.metadata.finish_reason",
-        "langfuse.observation.metadata.langgraph_node",
-        "langfuse.observation.model.name",
-        "langfuse.observation.model.parameters",
-        "langfuse.observation.output",
-        "langfuse.observation.prompt.version",
-        "langfuse.observation.status_message",
-        "langfuse.observation.type",
-        "langfuse.observation.usage_details",
-        "langfuse.release",
-        "langfuse.session.id",
-    }
-)
-SHARED = frozenset(
-    {
-        "aws.region",
-        "cloud.region",
-        "deployment.environment",
-        "deployment.environment.name",
-        "error.type",
-        "event.name",
-        "exception.type",
-        "gcp.location",
-        "http.response.status_code",
-        "server.address",
-        "service.name",
-        "service.version",
-        "session.id",
-    }
-)
-KNOWN = GENAI | OPENINFERENCE | LANGFUSE | SHARED
 PREFIXES = (
     "failsoft.",
     # Only the first answer: `...0.message.content`, `...0.finish_reason`.
@@ -129,7 +25,7 @@ PREFIXES = (
 
 def is_known(key: str) -> bool:
     """Whether an attribute is read."""
-    return key in KNOWN or key.startswith(PREFIXES)
+    return key in READ or key.startswith(PREFIXES)
 
 
 MAX_SHORT = 200

@@ -265,7 +265,7 @@ KINDS: Mapping[Callable[[object, Place], Any], str] = {
     _objects: "resource_spans scope_spans spans resource_logs scope_logs log_records"
     " attributes events values",
     _object: "resource scope status body value array_value kvlist_value",
-    _text: "name key event_name string_value",
+    _text: "name key event_name message string_value",
     _identifier: "trace_id span_id parent_span_id",
     _number: "start_time_unix_nano end_time_unix_nano time_unix_nano observed_time_unix_nano"
     " int_value",

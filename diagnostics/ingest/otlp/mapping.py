@@ -9,8 +9,7 @@
 4. The id is derived from project, trace, span and slot.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -21,7 +20,16 @@ from uuid import UUID
 
 from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openinference
 from diagnostics.ingest.otlp.answers import REFUSAL, Answer
-from diagnostics.ingest.otlp.attributes import AttributeMap, count, short, slug
+from diagnostics.ingest.otlp.attributes import AttributeMap, short, slug
+from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, read_error
+from diagnostics.ingest.otlp.convention_table import TABLE
+from diagnostics.ingest.otlp.conventions import (
+    ENDS,
+    calls_model,
+    is_model_call,
+    names_model,
+    read_call,
+)
 from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.request_schemas import (
     answer_schema_of,
@@ -29,12 +37,11 @@ from diagnostics.ingest.otlp.request_schemas import (
     offers_tools,
     tools_of,
 )
-from diagnostics.ingest.otlp.telemetry import LogRecord, Span, SpanEvent
+from diagnostics.ingest.otlp.telemetry import LogRecord, Span
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import (
     MAX_INTEGER,
     REQUIRED_FIELDS,
-    CallErrorType,
     EventKind,
     ParseErrorType,
     PostedEvent,
@@ -45,98 +52,7 @@ from failsoft.identifiers import EPOCH, uuid7
 from failsoft.parsing.calls import call_markup
 from failsoft.parsing.makers import CUT, FinishClass, ending_of
 
-OTHER = "_OTHER"
-REGIONS = ("cloud.region", "aws.region", "gcp.location")
-# Errors of clients after the model has answered.
-PARSE_ERRORS = {
-    "JSONDecodeError": ParseErrorType.NOT_JSON,
-    "ValidationError": ParseErrorType.SCHEMA_INVALID,
-    "LengthFinishReasonError": ParseErrorType.TRUNCATED,
-    "IncompleteOutputException": ParseErrorType.TRUNCATED,
-    "ContentFilterFinishReasonError": ParseErrorType.REFUSAL,
-    "OpenAIRefusalError": ParseErrorType.REFUSAL,
-}
-TIMEOUTS = ("timeout", "timed_out", "timedout", "timed out", "deadline")
-LIMITS = ("ratelimit", "rate_limit", "resourceexhausted", "throttl", "toomanyrequests")
-# Errors, and reasons why the model stopped, that say that the caller gave the call up.
-CANCELS = frozenset(
-    {
-        "aborterror",
-        "apiuseraborterror",
-        "cancelled",
-        "cancellederror",
-        "canceled",
-        "client_closed_request",
-        "context canceled",
-        "generatorexit",
-        "499",
-    }
-)
-ABANDONED = frozenset({"cancelled", "canceled", "user_cancel"})
-BREAKERS = ("circuitbreaker", "circuit_open", "breakeropen")
-CODES = {
-    "408": CallErrorType.TIMEOUT,
-    "504": CallErrorType.TIMEOUT,
-    "429": CallErrorType.RATE_LIMITED,
-}
-
-
-# The prefix of providers' SDK messages.
-STATUS = re.compile(r"(?:Error code|status_code): ([45][0-9]{2})\b")
-
-
-def error_of(attributes: AttributeMap, events: Iterable[SpanEvent]) -> str | None:
-    """Return the error of a call: `error.type`, else the last exception, else the HTTP status."""
-    error_type = short(attributes, "error.type")
-    if error_type is not None and error_type != OTHER:
-        return error_type
-    raised = [
-        name
-        for event in events
-        if event.name == "exception" and (name := short(event.attributes, "exception.type"))
-    ]
-    if raised:
-        return raised[-1]
-    status = status_of(attributes)
-    return status or error_type or short(attributes, f"{langfuse.OBSERVATION}status_message")
-
-
-def status_of(attributes: AttributeMap) -> str | None:
-    """Return the HTTP status that a call failed with, if it is reported."""
-    status = count(attributes, "http.response.status_code")
-    if status is not None and status >= 400:
-        return str(status)
-    match = STATUS.match(short(attributes, f"{langfuse.OBSERVATION}status_message") or "")
-    return match[1] if match else None
-
-
-def call_error(name: str | None, status: str | None = None) -> CallErrorType:
-    """Return why a call gave no answer, from the name of its error and the HTTP status."""
-    lowered = (name or "").lower()
-    for code in (lowered, status):
-        if code in CODES:
-            return CODES[code]
-    if any(part in lowered for part in TIMEOUTS):
-        return CallErrorType.TIMEOUT
-    if any(part in lowered for part in LIMITS):
-        return CallErrorType.RATE_LIMITED
-    if any(part in lowered for part in BREAKERS):
-        return CallErrorType.CIRCUIT_OPEN
-    return CallErrorType.PROVIDER_ERROR
-
-
-def is_cancelled(name: str | None, status: str | None, finish_reason: str | None) -> bool:
-    """Whether a call was given up by its caller: its answer says nothing about the model."""
-    error = (name or "").strip().lower()
-    is_given_up = not CANCELS.isdisjoint({error, error.rpartition(".")[2], status or ""})
-    return is_given_up or (finish_reason or "").strip().lower() in ABANDONED
-
-
-def parse_error(name: str | None) -> ParseErrorType | None:
-    """Return the parse failure that an error names; None for an error of the call itself."""
-    return PARSE_ERRORS.get((name or "").rpartition(".")[2])
-
-
+REGIONS = TABLE["read"]["region"]
 # The endings whose answer is unusable, whatever it says.
 UNUSABLE = frozenset({FinishClass.BLOCK, FinishClass.MALFORMED})
 DEFAULT_NODE = "chat"
@@ -167,6 +83,8 @@ class CallPlace:
     scope: str
     response_id: str | None = None
     agent_call: str | None = None
+    # Service and model of a failed call whose response is not named.
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +97,7 @@ class Draft:
     kind: EventKind | None
     fields: dict[str, Any] = field(repr=False)
     answer: Answer = field(default=Answer(), repr=False)
-    error: str | None = None
-    http_status: str | None = None
+    error: CallError = NO_ERROR
     is_error: bool = False
     # Where the call stands in its trace; None for a draft beside a call.
     place: CallPlace | None = None
@@ -223,7 +140,21 @@ class Draft:
     def is_cancelled(self) -> bool:
         """Whether the caller gave the call up."""
         is_said = self.kind is not None or "parse_error_type" in self.fields
-        return not is_said and is_cancelled(self.error, self.http_status, self.finish_reason)
+        return not is_said and self.error.is_cancelled(self.finish_reason)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a stream was closed by its reader: nothing says how the answer ended.
+
+        Of instrumentations alone that say it of every other answer.
+        """
+        return (
+            self.place is not None
+            and self.place.scope.startswith(ENDS)
+            and self.finish_reason is None
+            and "output_tokens" not in self.fields
+            and not self.is_error
+        )
 
     @property
     def is_open(self) -> bool:
@@ -267,15 +198,19 @@ def draft_span(span: Span) -> list[Draft]:
     kind = failsoft_attributes.reported_kind(attributes)
     if kind is None and failsoft_attributes.KIND in attributes:
         raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
-    is_call = _is_call(span)
+    is_error = (
+        span.is_error
+        or langfuse.is_error(attributes)
+        or short(attributes, "error.type") is not None
+    )
+    is_call = not openinference.is_step(span) and is_model_call(attributes, is_error=is_error)
     if not is_call and kind is None:
         return []
-    call = _read_call(span)
+    call = read_call(attributes, span.events, span.scope)
     fields = _fields(call, attributes, span.resource, span.trace_id)
     fields["occurred_at"] = moment_of(span.ended_ns or span.started_ns)
     fields["latency_ms"] = _milliseconds(span)
     fields["attributes"]["span_id"] = span.span_id
-    error = error_of(attributes, span.events)
     drafts = []
     if is_call or kind not in BESIDE:
         drafts.append(
@@ -286,11 +221,8 @@ def draft_span(span: Span) -> list[Draft]:
                 None if kind in BESIDE else kind,
                 fields,
                 known_answer(call),
-                error,
-                status_of(attributes),
-                span.is_error
-                or langfuse.is_error(attributes)
-                or short(attributes, "error.type") is not None,
+                read_error(attributes, span.events, span.status_message),
+                is_error,
                 _place_of(span, call),
                 **expectations_of(call, attributes),
             )
@@ -335,43 +267,11 @@ def expectations_of(call: ModelCall, attributes: AttributeMap) -> dict[str, Any]
     }
 
 
-# Operations that name a model but do not call one, or not for a plan.
-OTHER_OPERATIONS = frozenset(
-    {
-        "embeddings",
-        "create_agent",
-        "invoke_agent",
-        "invoke_workflow",
-        "execute_tool",
-        "execute_task",
-    }
-)
-OTHER_KINDS = frozenset(
-    {
-        "AGENT",
-        "CHAIN",
-        "EMBEDDING",
-        "EVALUATOR",
-        "GUARDRAIL",
-        "PROMPT",
-        "RERANKER",
-        "RETRIEVER",
-        "TOOL",
-    }
-)
-MODEL_NAMES = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
-
-
 def is_strange(item: Span | LogRecord) -> bool:
     """Whether an item without an event names a model and is of no known kind."""
-    attributes = item.attributes
-    if short(attributes, *MODEL_NAMES, f"{langfuse.OBSERVATION}model.name") is None:
+    if not isinstance(item, Span) or openinference.is_step(item):
         return False
-    operation = (short(attributes, "gen_ai.operation.name") or "").lower()
-    kind = (short(attributes, "openinference.span.kind") or "").upper()
-    request = (short(attributes, "llm.request.type") or "").lower()
-    is_known = operation in OTHER_OPERATIONS or kind in OTHER_KINDS or request == "embedding"
-    return isinstance(item, Span) and not is_known and not openinference.is_step(item)
+    return names_model(item.attributes) and calls_model(item.attributes) is None
 
 
 def draft_log(record: LogRecord) -> list[Draft]:
@@ -387,7 +287,7 @@ def draft_log(record: LogRecord) -> list[Draft]:
     answer = genai.answer_of_event(name, attributes, record.body)
     if kind is None and not answer.is_known:
         return []
-    call = genai.read_call(_with_body(record))
+    call = read_call(_with_body(record), scope=record.scope)
     fields = _fields(call, attributes, record.resource, record.trace_id)
     fields["occurred_at"] = moment_of(record.at_ns)
     reason = fields.get("finish_reason") or answer.finish_reason
@@ -416,16 +316,13 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
             wire["parse_error_type"] = verdict.error_type
             wire["validation_errors"] = verdict.errors
         else:
-            wire.setdefault("parse_error_type", parse_error(draft.error))
+            wire.setdefault("parse_error_type", draft.error.parse_error)
     if kind is EventKind.SUCCEEDED:
         wire["unchecked"] = draft.unchecked
     if kind is EventKind.PROVIDER_ERROR:
-        wire["attributes"] = {
-            **wire["attributes"],
-            "call_error_type": call_error(draft.error, draft.http_status).value,
-        }
-        wire["original_error_type"] = draft.error
-    if verdict is not None:
+        wire["attributes"] = {**wire["attributes"], "call_error_type": draft.error.kind.value}
+        wire["original_error_type"] = draft.error.name
+    if verdict is not None and kind is not EventKind.CANCELLED:
         wire["repairs"] = verdict.repairs
     if "attempt" in REQUIRED_FIELDS[kind]:
         wire.setdefault("attempt", 1)
@@ -459,36 +356,16 @@ def _find_kind(draft: Draft, verdict: SchemaVerdict | None) -> EventKind:
     if "parse_error_type" in draft.fields:
         return EventKind.PARSE_INVALID
     if verdict is not None and verdict.error_type is not None:
-        return EventKind.PARSE_INVALID
+        is_closed = verdict.error_type == ParseErrorType.TRUNCATED and draft.is_unfinished
+        return EventKind.CANCELLED if is_closed else EventKind.PARSE_INVALID
     if not draft.is_error:
         return EventKind.SUCCEEDED
-    is_parse_error = parse_error(draft.error) is not None
-    return EventKind.PARSE_INVALID if is_parse_error else EventKind.PROVIDER_ERROR
+    return EventKind.PARSE_INVALID if draft.error.parse_error else EventKind.PROVIDER_ERROR
 
 
 def _calls_text(answer: Answer) -> str | None:
     """Return the invalid arguments, else those of the first call."""
     return answer.calls[0].arguments if answer.calls else answer.text
-
-
-def _is_call(span: Span) -> bool:
-    attributes = span.attributes
-    if genai.is_model_call(attributes):
-        return True
-    if genai.denies(attributes) or openinference.is_step(span):
-        return False
-    return openinference.is_model_call(attributes) or langfuse.is_model_call(attributes)
-
-
-def _read_call(span: Span) -> ModelCall:
-    """Read all conventions: some instrumentations write several."""
-    attributes = span.attributes
-    call = genai.read_call(attributes, span.events)
-    if openinference.has_attributes(attributes):
-        call = call.completed_by(openinference.read_call(attributes))
-    if langfuse.is_model_call(attributes):
-        call = call.completed_by(langfuse.read_call(attributes))
-    return call
 
 
 def _fields(

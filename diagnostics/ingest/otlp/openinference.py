@@ -10,16 +10,7 @@ from diagnostics.ingest.otlp.answers import (
     shown,
     tool_call,
 )
-from diagnostics.ingest.otlp.attributes import (
-    AttributeMap,
-    count,
-    decoded,
-    short,
-    short_or_number,
-    slug,
-    temperature,
-)
-from diagnostics.ingest.otlp.model_call import ModelCall
+from diagnostics.ingest.otlp.attributes import AttributeMap, short
 from diagnostics.ingest.otlp.telemetry import Span
 
 MESSAGE = "llm.output_messages.0.message."
@@ -32,56 +23,25 @@ ASKING_METHODS = ("chat", "complete")
 STRUCTURED_MODEL = "StructuredLLM."
 
 
-def has_attributes(attributes: AttributeMap) -> bool:
-    """Whether any attribute is of this convention."""
-    return any(key.startswith(("llm.", "openinference.")) for key in attributes)
-
-
-def is_model_call(attributes: AttributeMap) -> bool:
-    """Whether a span calls a model: by its kind, or else by naming one."""
-    kind = short(attributes, "openinference.span.kind")
-    if kind is not None:
-        return kind.upper() == "LLM"
-    return short(attributes, "llm.model_name") is not None
-
-
 def is_step(span: Span) -> bool:
     """Whether a span is a LlamaIndex method around or before a call that is reported as one."""
     is_asking = span.name.endswith(ASKING_METHODS) and not span.name.startswith(STRUCTURED_MODEL)
     return span.scope == LLAMA_INDEX and not is_asking
 
 
-def read_call(attributes: AttributeMap) -> ModelCall:
-    """Read a call from the attributes of its span.
+def read_answer(attributes: AttributeMap) -> ProviderReply:
+    """Read the answer.
 
-    What its messages omit is read from `output.value`, the provider's whole reply.
+    What the messages omit is read from `output.value`, the provider's whole reply.
     """
-    parameters = decoded(attributes.get("llm.invocation_parameters"))
-    invocation = parameters if isinstance(parameters, dict) else {}
-    # Instrumentations overwrite the name with that of the response, but keep the parameters.
-    requested = short(attributes, "llm.request.model_name") or short(invocation, "model")
-    response_model = short(attributes, "llm.response.model_name", "llm.model_name")
     answer = _answer(attributes)
     reply = NO_REPLY if answer is not None and answer != Answer("") else _reply(attributes)
-    extra = {"conversation_id": short(attributes, "session.id"), "response_id": reply.response_id}
-    return ModelCall(
-        node=slug(_graph_node(attributes) or short(attributes, "graph.node.id")),
-        provider=short(attributes, "llm.provider", "llm.system"),
-        model=requested or response_model,
-        finish_reason=short(attributes, "llm.finish_reason", f"{MESSAGE}finish_reason")
-        or reply.answer.finish_reason,
-        max_output_tokens=count(invocation, "max_completion_tokens", "max_tokens"),
-        temperature=temperature(invocation, "temperature"),
-        input_tokens=_first_known(count(attributes, "llm.token_count.prompt"), reply.input_tokens),
-        output_tokens=_first_known(
-            count(attributes, "llm.token_count.completion"), reply.output_tokens
-        ),
-        reasoning_tokens=count(attributes, "llm.token_count.completion_details.reasoning"),
-        served_model=response_model if requested else None,
-        prompt_version=short_or_number(attributes, "llm.prompt_template.version"),
-        answer=_best_answer(answer, reply.answer),
-        attributes={key: value for key, value in extra.items() if value is not None},
-    )
+    replied = reply.answer
+    if replied is None or replied.is_known:
+        return reply if replied else reply._replace(answer=answer)
+    if answer is None:
+        return reply if replied.finish_reason else reply._replace(answer=None)
+    return reply._replace(answer=answer._replace(finish_reason=replied.finish_reason))
 
 
 def _answer(attributes: AttributeMap) -> Answer | None:
@@ -97,11 +57,6 @@ def _answer(attributes: AttributeMap) -> Answer | None:
     value = attributes.get("output.value")
     is_plain = short(attributes, "output.mime_type") != JSON_TYPE
     return Answer(shown(value)) if isinstance(value, str) and is_plain else None
-
-
-def _best_answer(answer: Answer | None, replied: Answer) -> Answer | None:
-    """Return the answer in the reply if it is known, else the one in the messages."""
-    return replied if replied.is_known else answer
 
 
 def _reply(attributes: AttributeMap) -> ProviderReply:
@@ -133,13 +88,3 @@ def _calls(attributes: AttributeMap) -> Iterator[CalledTool]:
     if f"{MESSAGE}function_call_arguments_json" in attributes:
         name = attributes.get(f"{MESSAGE}function_call_name")
         yield tool_call(name, attributes[f"{MESSAGE}function_call_arguments_json"])
-
-
-def _graph_node(attributes: AttributeMap) -> str | None:
-    """Return the LangGraph node of a call."""
-    metadata = decoded(attributes.get("metadata"))
-    return short(metadata, "langgraph_node") if isinstance(metadata, dict) else None
-
-
-def _first_known(value: int | None, replied: int | None) -> int | None:
-    return replied if value is None else value

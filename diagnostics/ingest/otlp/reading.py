@@ -79,6 +79,7 @@ def read_span(message: Any, resource: Attributes, scope: str) -> Span:  # noqa: 
         dropped=dropped,
         parent_id=message.parent_span_id.hex(),
         scope=scope,
+        status_message=message.status.message,
     )
 
 

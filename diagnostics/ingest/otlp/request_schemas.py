@@ -9,7 +9,11 @@ SCHEMAS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema"
 # Of OpenAI, Google and Bedrock.
 WRAPPERS = ("function", "functionDeclarations", "function_declarations", "toolSpec")
 MAX_TOOLS = 200
-STRUCTURED = ("gen_ai.request.structured_output_schema", "llm.request.structured_output_schema")
+STRUCTURED = (
+    "gen_ai.request.structured_output_schema",
+    "llm.request.structured_output_schema",
+    "ai.schema",
+)
 PARAMETERS = "model_request_parameters"
 TOOL_KEYS = (
     "gen_ai.tool.definitions",

@@ -6,7 +6,8 @@ Two instrumentations (of a framework and of a provider's SDK, say) write a span 
    base class: one span is the other's parent, and both begin and end together.
 2. Both name the provider's response: it must be the same one, at the same time. The traces
    may differ.
-3. Otherwise they are in one trace, and begin and end together.
+3. Otherwise they are in one trace, or both failed for the same service and model, and begin
+   and end together.
 """
 
 from diagnostics.ingest.otlp.mapping import CallPlace
@@ -24,8 +25,9 @@ def is_same_call(first: CallPlace, second: CallPlace) -> bool:
         return _is_nested(first, second) and distance_ns(first, second) is not None
     if first.response_id is not None and second.response_id is not None:
         return first.response_id == second.response_id and _overlap(first, second)
+    is_failure = first.failure is not None and first.failure == second.failure
     return (
-        first.trace_id == second.trace_id
+        (first.trace_id == second.trace_id or is_failure)
         and _overlap(first, second)
         and distance_ns(first, second) is not None
     )

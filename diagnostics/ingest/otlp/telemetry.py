@@ -57,6 +57,8 @@ class Span:
     parent_id: str = ""
     # The name of the instrumentation that wrote it.
     scope: str = ""
+    # The text beside its status: read to find out why a call failed, and not kept.
+    status_message: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -350,7 +350,10 @@ def test_where_log_records_tell_answers_spans_lack_none(post: Post, project: Pro
 
 def test_what_names_a_model_and_is_no_known_call_is_said(post: Post, project: Project) -> None:
     known = span({"gen_ai.operation.name": "embeddings"}, span_id="ab" * 8)
-    strange = span({"gen_ai.operation.name": "respond"}, span_id="ac" * 8)
+    strange = span(span_id="ac" * 8)
+    del strange.attributes[:]
+    told_of_it = {"gen_ai.operation.name": "respond", "gen_ai.request.model": "m"}
+    strange.attributes.extend(key_values(told_of_it))
     told = partial(post(traces(known, strange)))
     assert "1 spans name a model" in told.error_message
     assert counts_of(project).not_understood == 1

@@ -48,6 +48,9 @@ def shape(*calls: TimedCall, agents: dict[AgentKey, AgentTime] | None = None) ->
         ([call(1, 0, 1), call(2, 1, 2, is_good=True)], [(1, [1, 2], False)]),
         # Never.
         ([call(1, 0, 1), call(2, 1, 2), call(3, 2, 3)], [(1, [1, 2, 3], True)]),
+        # Half an hour later it is another question.
+        ([call(1, 0, 1), call(2, 1801, 1802, is_good=True)], [(1, [1], True), (2, [2], False)]),
+        ([call(1, 0, 1), call(2, 301, 302, is_good=True)], [(1, [1, 2], False)]),
         # What follows a good answer asks for another one.
         (
             [call(1, 0, 1, is_good=True), call(2, 1, 2), call(3, 2, 3, is_good=True)],

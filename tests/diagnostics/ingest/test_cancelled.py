@@ -23,7 +23,7 @@ from diagnostics.store.run_models import AgentRun
 from diagnostics.store.runs import rebuild_runs
 from tests.console import make_member
 from tests.diagnostics.builders import degraded, succeeded
-from tests.diagnostics.otlp_bodies import span, traces
+from tests.diagnostics.otlp_bodies import key_values, span, traces
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
@@ -158,3 +158,38 @@ def test_a_timeout_is_no_cancellation(key: ApiKey) -> None:
         ),
     )
     assert list(Event.objects.values_list("kind", flat=True)) == ["provider_error"]
+
+
+READER: dict[str, Any] = {
+    "openinference.span.kind": "LLM",
+    "llm.model_name": "gpt-4o",
+    "llm.output_messages.0.message.content": '{"steps": ["a',
+}
+
+
+@pytest.mark.parametrize(
+    ("scope", "more", "kind"),
+    [
+        ("openinference.instrumentation.groq", {}, "cancelled"),
+        # Something says how the answer ended.
+        ("openinference.instrumentation.groq", {"llm.token_count.completion": 9}, "parse_invalid"),
+        ("openinference.instrumentation.groq", {"llm.finish_reason": "length"}, "parse_invalid"),
+        # A span by hand need not say it.
+        ("my.agent", {}, "parse_invalid"),
+        # Not cut off.
+        (
+            "openinference.instrumentation.groq",
+            {"llm.output_messages.0.message.content": "{}"},
+            "parse_invalid",
+        ),
+    ],
+)
+def test_a_stream_that_its_reader_closed_is_cancelled(
+    key: ApiKey, scope: str, more: dict[str, Any], kind: str
+) -> None:
+    register_schema(key.project, "chat", PLAN, None)
+    call = span()
+    del call.attributes[:]
+    call.attributes.extend(key_values({**READER, **more}))
+    receive_spans(key, read_spans(traces(call, scope=scope).SerializeToString()))
+    assert list(Event.objects.values_list("kind", flat=True)) == [kind]

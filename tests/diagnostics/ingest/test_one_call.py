@@ -356,3 +356,72 @@ def test_thousands_of_spans_at_one_moment_are_joined_in_time(project: Project, s
     assert send(SDK, *spans).accepted == 3000
     assert send(FRAMEWORK, answered("{}")).joined == 1
     assert thread_time() - begin < 20
+
+
+def failed(trace: str, **more: Any) -> Span:
+    changes = {"span_id": INNER, "is_error": True, **more}
+    return bodies.span(changes.pop("attributes", {}), trace_id=trace, **changes)
+
+
+@pytest.mark.parametrize("is_one_request", [True, False])
+def test_a_failure_told_in_two_traces_is_one(
+    project: Project, send: Send, is_one_request: bool
+) -> None:
+    later = START_NS + 20 * MILLISECOND_NS
+    told = [
+        (FRAMEWORK, failed("ab" * 16)),
+        (SDK, failed("cd" * 16, attributes={"gen_ai.provider.name": "x"}, start_ns=later)),
+    ]
+    if is_one_request:
+        request = bodies.traces(told[0][1], scope=FRAMEWORK)
+        request.MergeFrom(bodies.traces(told[1][1], scope=SDK))
+        receive_spans(ApiKey.objects.get(), protobuf.read_spans(request.SerializeToString()))
+    else:
+        for scope, span in told:
+            send(scope, span)
+    assert Event.objects.get().kind == "provider_error"
+
+
+@pytest.mark.parametrize(
+    ("scope", "more"),
+    [
+        # Of one instrumentation, another model, another time, and one that succeeded.
+        (FRAMEWORK, {}),
+        (SDK, {"attributes": {"gen_ai.request.model": "other"}}),
+        (SDK, {"start_ns": START_NS + 900 * MILLISECOND_NS}),
+        (SDK, {"is_error": False}),
+    ],
+)
+def test_failures_in_two_traces_that_differ_are_two(
+    send: Send, scope: str, more: dict[str, Any]
+) -> None:
+    send(FRAMEWORK, failed("ab" * 16))
+    send(scope, failed("cd" * 16, **more))
+    assert Event.objects.count() == 2
+
+
+def nameless(**more: Any) -> Span:
+    span = bodies.span({}, span_id=INNER, is_error=True, start_ns=START_NS - 10**10, **more)
+    names = [pair for pair in span.attributes if pair.key == "gen_ai.request.model"]
+    for pair in names:
+        span.attributes.remove(pair)
+    return span
+
+
+@pytest.mark.parametrize("is_one_request", [True, False])
+def test_a_failure_without_a_model_has_that_of_its_run(send: Send, is_one_request: bool) -> None:
+    good = answered('{"steps": []}')
+    if is_one_request:
+        send(SDK, good, nameless())
+    else:
+        send(SDK, good)
+        send(SDK, nameless())
+    assert Event.objects.get(kind="provider_error").model == "claude-haiku-4"
+
+
+def test_a_failure_among_two_models_has_none(send: Send) -> None:
+    other = bodies.span(
+        {"gen_ai.request.model": "other"}, span_id="cc" * 8, start_ns=START_NS + 10**10
+    )
+    send(SDK, answered('{"steps": []}'), other, nameless())
+    assert Event.objects.get(kind="provider_error").model is None

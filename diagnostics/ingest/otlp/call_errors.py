@@ -1,0 +1,116 @@
+"""Why a call failed: rules on the names, codes and texts of errors.
+
+1. A name (`error.type`, the type of an exception) decides if it says why.
+2. Else a status of HTTP decides, reported or in a text.
+3. Else the words of a text decide: the message of an exception, or of the span's status.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from diagnostics.ingest.otlp import langfuse
+from diagnostics.ingest.otlp.attributes import AttributeMap, count, short
+from diagnostics.ingest.otlp.convention_table import TABLE
+from diagnostics.ingest.otlp.telemetry import SpanEvent
+from failsoft.events import CallErrorType, ParseErrorType
+
+OTHER = "_OTHER"
+ERRORS = TABLE["errors"]
+PARSE_ERRORS = {name: ParseErrorType(kind) for name, kind in ERRORS["parse"].items()}
+CODES = {code: CallErrorType(kind) for code, kind in ERRORS["codes"].items()}
+PARTS = {CallErrorType(kind): parts for kind, parts in ERRORS["parts"].items()}
+CANCELS, ABANDONED = frozenset(ERRORS["cancels"]), frozenset(ERRORS["abandoned"])
+GAPS = re.compile(r"[_\-\s]+")
+# A status in a text: first in it, or behind the word that SDKs put before it.
+STATUS = re.compile(
+    r"(?:^\W{0,2}|\b(?:error code|status[ _]?code|status|http(?:/[0-9.]+)?|code)\W{0,4})"
+    r"([45][0-9]{2})\b",
+    re.IGNORECASE,
+)
+# The name of an exception that a text begins with.
+NAME = re.compile(r"\W{0,2}((?:\w+\.)*\w*(?:Error|Exception|Exit))\b")
+MOST_OF_TEXT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class CallError:
+    """What is reported of the error of a call; the texts are read and not kept."""
+
+    name: str | None = None
+    status: str | None = None
+    texts: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def kind(self) -> CallErrorType:
+        """Why the call gave no answer."""
+        status = self.status or next(filter(None, map(_status_in, self.texts)), None)
+        by_name = _kind_of(self.name or "")
+        if by_name is not None or status is not None:
+            return by_name or CODES.get(status or "", CallErrorType.PROVIDER_ERROR)
+        kinds = filter(None, map(_kind_of, self.texts))
+        return next(kinds, CallErrorType.PROVIDER_ERROR)
+
+    @property
+    def parse_error(self) -> ParseErrorType | None:
+        """The parse failure that the error names; None for an error of the call itself."""
+        names = (name.rpartition(".")[2] for name in self._names())
+        return next((PARSE_ERRORS[name] for name in names if name in PARSE_ERRORS), None)
+
+    def is_cancelled(self, finish_reason: str | None) -> bool:
+        """Whether the caller gave the call up: its answer says nothing about the model."""
+        names = {self.status or ""}
+        for name in self._names():
+            lowered = name.strip().lower()
+            names |= {lowered, lowered.rpartition(".")[2]}
+        is_given_up = not CANCELS.isdisjoint(names)
+        return is_given_up or (finish_reason or "").strip().lower() in ABANDONED
+
+    def _names(self) -> Iterator[str]:
+        if self.name is not None:
+            yield self.name
+        for text in self.texts:
+            if (match := NAME.match(text)) is not None:
+                yield match[1]
+            elif text.strip().lower() in CANCELS:
+                yield text
+
+
+NO_ERROR = CallError()
+
+
+def read_error(
+    attributes: AttributeMap, events: Iterable[SpanEvent], status_message: str
+) -> CallError:
+    """Read the error: `error.type`, else the last exception, else the HTTP status."""
+    exceptions = [event.attributes for event in events if event.name == "exception"]
+    error_type = short(attributes, "error.type")
+    if error_type == OTHER:
+        error_type = None
+    raised = [name for told in exceptions if (name := short(told, "exception.type"))]
+    message = short(attributes, f"{langfuse.OBSERVATION}status_message")
+    texts = (*(told.get("exception.message") for told in exceptions), status_message, message)
+    known = tuple(text[:MOST_OF_TEXT] for text in texts if isinstance(text, str) and text)
+    status = _status_of(attributes)
+    name = error_type or next(reversed(raised), None) or status or message
+    if name is None:
+        name = OTHER if "error.type" in attributes else None
+    return CallError(name, status, known)
+
+
+def _status_of(attributes: AttributeMap) -> str | None:
+    """Return the HTTP status that a call failed with, if it is reported."""
+    status = count(attributes, "http.response.status_code")
+    return str(status) if status is not None and status >= 400 else None
+
+
+def _status_in(text: str) -> str | None:
+    match = STATUS.search(text)
+    return match[1] if match else None
+
+
+def _kind_of(text: str) -> CallErrorType | None:
+    if text in CODES:
+        return CODES[text]
+    plain = GAPS.sub("", text.lower())
+    return next((kind for kind, parts in PARTS.items() if any(p in plain for p in parts)), None)

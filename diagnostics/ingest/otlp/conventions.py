@@ -1,0 +1,202 @@
+"""What a span or log record says of a model call, in any convention of the table."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+from diagnostics.ingest.otlp import genai, langfuse, openinference
+from diagnostics.ingest.otlp.answers import NO_ANSWER, Answer, ProviderReply, calls_of, read_reply
+from diagnostics.ingest.otlp.attributes import (
+    AttributeMap,
+    count,
+    decoded,
+    short,
+    short_or_number,
+    slug,
+    temperature,
+)
+from diagnostics.ingest.otlp.convention_table import (
+    CONVENTIONS,
+    MODEL_KEYS,
+    OPERATIONS,
+    SIGNS,
+    Convention,
+    Key,
+)
+from diagnostics.ingest.otlp.model_call import ModelCall
+from diagnostics.ingest.otlp.telemetry import SpanEvent
+
+CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "others"))
+ENDS = tuple(OPERATIONS["ends"])
+OUTPUT_MODES = {"text": "text", "json": "json"}
+NO_REPLY = ProviderReply(None)
+Read = TypeVar("Read")
+
+
+def calls_model(attributes: AttributeMap) -> bool | None:
+    """Return whether a span says that it calls a model; None if it says neither."""
+    for key in OPERATIONS["keys"]:
+        word = (short(attributes, key) or "").strip('"').lower()
+        if word in CALLS:
+            return True
+        if word in AROUND or (word and any(part in word for part in OTHERS)):
+            return False
+    return None
+
+
+def is_model_call(attributes: AttributeMap, *, is_error: bool) -> bool:
+    """Whether a span calls a model: by its operation, else by what only calls have.
+
+    A failed call has no answer: its model is enough.
+    """
+    said = calls_model(attributes)
+    if said is not None:
+        return said
+    if not names_model(attributes):
+        return False
+    facts = _Facts(attributes)
+    return is_error or any(facts.at(key) is not None for key in SIGNS)
+
+
+def names_model(attributes: AttributeMap) -> bool:
+    """Whether a model is named."""
+    return _Facts(attributes).first(short, MODEL_KEYS) is not None
+
+
+def demands_json(attributes: AttributeMap) -> bool:
+    """Whether the operation is one that makes the model answer with JSON."""
+    words = {(short(attributes, key) or "").lower() for key in OPERATIONS["keys"]}
+    return not words.isdisjoint(OPERATIONS["json"])
+
+
+def read_call(
+    attributes: AttributeMap, events: Iterable[SpanEvent] = (), scope: str = ""
+) -> ModelCall:
+    """Read a call in all conventions: some instrumentations write several."""
+    call, events, facts = ModelCall(), tuple(events), _Facts(attributes)
+    for convention in CONVENTIONS:
+        if convention.is_used(attributes, scope):
+            call = call.completed_by(_read(convention, facts, events))
+    mode = call.output_mode or ("json" if demands_json(attributes) else None)
+    return replace(call, model=call.model or call.served_model, output_mode=mode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The attributes of a span; JSON in them is read once."""
+
+    attributes: AttributeMap
+    _documents: dict[str, Any] = field(default_factory=dict)
+
+    def at(self, key: Key) -> Any:  # noqa: ANN401 - any JSON
+        """Return the value of a key; None without one."""
+        if not key.path or key.attribute not in self.attributes:
+            return self.attributes.get(key.attribute)
+        if key.attribute not in self._documents:
+            self._documents[key.attribute] = decoded(self.attributes[key.attribute])
+        value = self._documents[key.attribute]
+        for name in key.path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def first(
+        self, read: Callable[[AttributeMap, str], Read | None], keys: Iterable[Key]
+    ) -> Read | None:
+        """Return the first value that can be read."""
+        for key in keys:
+            value = self.at(key)
+            if value is not None and (known := read({"": value}, "")) is not None:
+                return known
+        return None
+
+
+def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) -> ModelCall:
+    def first(name: str, read: Callable[[AttributeMap, str], Read | None]) -> Read | None:
+        return facts.first(read, convention.keys.get(name, ()))
+
+    reply = ANSWERS.get(convention.name, _rows)(convention, facts, events)
+    answer = reply.answer
+    requested, named = first("model", _name), first("named_model", _name)
+    extra = {
+        "conversation_id": first("conversation_id", short),
+        "response_id": first("response_id", short) or reply.response_id,
+    }
+    return ModelCall(
+        node=slug(first("node", short)),
+        provider=first("provider", _name),
+        model=requested or named,
+        finish_reason=first("finish_reason", _reason) or (answer and answer.finish_reason),
+        output_mode=OUTPUT_MODES.get(first("output_mode", short) or ""),
+        max_output_tokens=first("max_output_tokens", count),
+        temperature=first("temperature", temperature),
+        input_tokens=_either(first("input_tokens", count), reply.input_tokens),
+        output_tokens=_either(first("output_tokens", count), reply.output_tokens),
+        reasoning_tokens=first("reasoning_tokens", count),
+        served_model=first("served_model", _name) or (named if requested else None),
+        system_fingerprint=first("system_fingerprint", short),
+        prompt_version=first("prompt_version", short_or_number),
+        answer=answer,
+        attributes={key: value for key, value in extra.items() if value is not None},
+    )
+
+
+def _name(attributes: AttributeMap, key: str) -> str | None:
+    """Return a name; MLflow writes all values as JSON."""
+    return (short(attributes, key) or "").strip('"') or None
+
+
+def _reason(attributes: AttributeMap, key: str) -> str | None:
+    """Return the first of the reasons: one, a list, its JSON, or a text with commas."""
+    reasons = decoded(attributes[key])
+    if isinstance(reasons, list):
+        return short({key: reasons[0]}, key) if reasons else None
+    text = reasons if isinstance(reasons, str) else short(attributes, key)
+    return (text or "").partition(",")[0].strip() or None
+
+
+def _either(value: int | None, replied: int | None) -> int | None:
+    return replied if value is None else value
+
+
+def _rows(convention: Convention, facts: _Facts, _events: Iterable[SpanEvent]) -> ProviderReply:
+    """Read an answer from the keys of its convention."""
+    keys = convention.keys
+    text = facts.first(_text, keys.get("text", ()))
+    calls = facts.first(_calls, keys.get("calls", ())) or ()
+    if text is not None or calls:
+        return ProviderReply(Answer(None if calls and not text else text, calls))
+    envelope = next((value for key in keys.get("reply", ()) if (value := facts.at(key))), None)
+    if envelope is None:
+        return NO_REPLY
+    # An unknown envelope is not what the model wrote.
+    return read_reply(envelope) or ProviderReply(NO_ANSWER)
+
+
+def _text(attributes: AttributeMap, key: str) -> str | None:
+    value = attributes[key]
+    return value if isinstance(value, str) else None
+
+
+def _calls(attributes: AttributeMap, key: str) -> Any:  # noqa: ANN401 - as `calls_of`
+    return calls_of(attributes[key]) or None
+
+
+def _genai(_row: Convention, facts: _Facts, events: Iterable[SpanEvent]) -> ProviderReply:
+    answer = genai.answer_of(facts.attributes, events)
+    return ProviderReply(answer if answer.is_known or answer.is_refusal else None)
+
+
+def _openinference(_row: Convention, facts: _Facts, _events: Iterable[SpanEvent]) -> ProviderReply:
+    return openinference.read_answer(facts.attributes)
+
+
+def _langfuse(_row: Convention, facts: _Facts, _events: Iterable[SpanEvent]) -> ProviderReply:
+    return ProviderReply(langfuse.read_answer(facts.attributes))
+
+
+# Conventions whose answers have a grammar of their own.
+ANSWERS: Final[Mapping[str, Callable[[Convention, _Facts, Iterable[SpanEvent]], ProviderReply]]] = {
+    "GenAI": _genai,
+    "OpenInference": _openinference,
+    "Langfuse": _langfuse,
+}

@@ -1,0 +1,69 @@
+"""Why a call failed, wherever its client writes it."""
+
+import pytest
+
+from diagnostics.ingest.otlp.call_errors import CallError, read_error
+from diagnostics.ingest.otlp.telemetry import SpanEvent
+
+TIMEOUT, LIMITED, OTHER = "timeout", "rate_limited", "provider_error"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (CallError("openai.APITimeoutError"), TIMEOUT),
+        (CallError("429"), LIMITED),
+        (CallError("Exception", "429"), LIMITED),
+        # Texts of SDKs and frameworks, where the name says nothing.
+        (CallError(None, None, ("Error getting response: Error code: 429 - {'x': 1}",)), LIMITED),
+        (CallError("Exception", None, ("RateLimitError('Error code: 429')",)), LIMITED),
+        (CallError("Exception", None, ("Request timed out.",)), TIMEOUT),
+        (CallError("ServiceResponseException", None, ("429 Too Many Requests",)), LIMITED),
+        (CallError(None, None, ("DEADLINE_EXCEEDED: 4.5 s",)), TIMEOUT),
+        (CallError(None, None, ("HTTP/1.1 504 Gateway Time-out",)), TIMEOUT),
+        (CallError("AI_APICallError", None, ("Rate limit reached for gpt-4o",)), LIMITED),
+        # A status decides before words, a telling name before a status.
+        (CallError(None, None, ("Error code: 500 - upstream timed out",)), OTHER),
+        (CallError("TimeoutError", "500"), TIMEOUT),
+        (CallError("RuntimeError", None, ("boom", "status_code: 429")), LIMITED),
+        # Numbers that are no status.
+        (CallError(None, None, ("max_tokens must be below 429",)), OTHER),
+        (CallError(), OTHER),
+    ],
+)
+def test_the_kind_of_an_error_is_found(error: CallError, kind: str) -> None:
+    assert error.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_cancelled"),
+    [
+        (("CancelledError()",), True),
+        (("asyncio.exceptions.CancelledError: Cancelled by cancel scope",), True),
+        (("GeneratorExit()",), True),
+        (("context canceled",), True),
+        (("APIError: the task was cancelled by the server",), False),
+        ((), False),
+    ],
+)
+def test_a_text_that_begins_with_a_cancel_is_one(
+    texts: tuple[str, ...], is_cancelled: bool
+) -> None:
+    assert CallError("Exception", None, texts).is_cancelled(None) is is_cancelled
+
+
+def test_a_parse_error_in_a_text_is_one() -> None:
+    assert CallError(None, None, ("ValidationError: 2 errors",)).parse_error == "schema_invalid"
+    assert CallError("ValueError", None, ("bad ValidationError",)).parse_error is None
+
+
+def test_all_that_is_reported_is_read() -> None:
+    events = [
+        SpanEvent("exception", {"exception.type": "A", "exception.message": "first"}),
+        SpanEvent("exception", {"exception.type": "Exception", "exception.message": "timed out"}),
+    ]
+    error = read_error({"error.type": "_OTHER"}, events, "failed")
+    assert error == CallError("Exception", None, ("first", "timed out", "failed"))
+    assert error.kind == TIMEOUT
+    assert read_error({"http.response.status_code": 503}, (), "") == CallError("503", "503")
+    assert read_error({"http.response.status_code": 200}, (), "") == CallError()
