@@ -117,7 +117,7 @@ def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellC
     """Return what cannot be told apart: the two likeliest causes, if it is one of these."""
     first = candidates[0]
     second = next((one for one in candidates if one[2].key != first[2].key), first)
-    is_either = first is not second and first[0] + second[0] >= NAMED
+    is_either = first[0] < NAMED <= first[0] + second[0] and first is not second
     likely: list[Explanation] = []
     for answer in posterior.answers:
         likely.append(answer)
@@ -131,7 +131,7 @@ def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellC
         touches=lambda place: any(subset.touches(place) for subset in subsets),
         alternatives=(first[2].key, second[2].key) if is_either else (),
         came_together=is_either and first[1] is second[1],
-        is_compared=len(likely[0].cells) < len(counted.cells),
+        is_compared=any(len(one.cells) < len(counted.cells) for one in likely),
         is_theirs=False,
         probability=first[0],
     )

@@ -40,7 +40,7 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.REGION: "Looks like the region",
     Cause.UPSTREAM: "Looks like the upstream",
     Cause.CREDENTIAL: "Looks like the credential",
-    Cause.MIXED: "No single cause",
+    Cause.MIXED: "The cause is not clear",
 }
 ALTERNATIVES: Mapping[Cause, str] = {
     Cause.PROVIDER_OUTAGE: "the provider",
@@ -354,13 +354,19 @@ def _reason(
 UNCOMPARED = "There is nothing to compare with: all calls that were made are affected."
 
 
+UNCLEAR = "The calls so far do not tell the cause."
+
+
+def _alternative(cause: Cause, value: str) -> str:
+    node = "at the node " if cause is Cause.VALIDATOR and value else ""
+    return f"{ALTERNATIVES[cause]} {node}{value}".rstrip()
+
+
 def _mixed_words(finding: Finding) -> str:
     """Return the two causes that cannot be told apart, and what would tell."""
     if not finding.alternatives:
-        return "No single cause explains it." if finding.is_compared else UNCOMPARED
-    first, second = (
-        f"{ALTERNATIVES[cause]} {value}".rstrip() for cause, value in finding.alternatives
-    )
+        return UNCLEAR if finding.is_compared else UNCOMPARED
+    first, second = (_alternative(cause, value) for cause, value in finding.alternatives)
     fit = ", which have the same calls" if finding.came_together else "; so far the calls fit both"
     told = f"Looks like {first} or {second}{fit}."
     return f"{told} Calls of one without the other would tell."
@@ -397,6 +403,7 @@ def cause_words(finding: Finding) -> str:
     if cause is Cause.MIXED:
         return _mixed_words(finding)
     called = plural(max(finding.called_models, finding.models), "model")
+    hit = f"{finding.models} of {called}"
     affected = plural(finding.prompts, "prompt version")
     return _template_of(finding).format(
         words=CAUSE_WORDS[cause],
@@ -404,8 +411,8 @@ def cause_words(finding: Finding) -> str:
         not_us=", not us" if finding.is_theirs else "",
         versions=f": {affected} affected" if finding.prompts else "",
         node=f" at the node {value.replace('_', ' ')}" if value else "",
-        models=plural(finding.models, "model"),
-        hit=f"{finding.models} of {called}",
+        models=hit if finding.models < finding.called_models else plural(finding.models, "model"),
+        hit=hit,
     )
 
 

@@ -65,7 +65,7 @@ def test_the_nodes_of_one_model_are_named_together() -> None:
         ("model", "acme/m-1", "Looks like the model or provider (acme/m-1)"),
         ("pair", "crm with acme/m-1", "Only together they fail more: crm with acme/m-1"),
         ("source", "crm", "Looks like us: calls of crm fail more"),
-        ("mixed", "", "No single cause"),
+        ("mixed", "", "The cause is not clear"),
         ("", "", ""),
     ],
 )

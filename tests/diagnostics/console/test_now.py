@@ -419,7 +419,7 @@ def test_two_incidents_at_once_are_two_cards_with_a_sentence_and_a_button_each(
         assert f"/incidents/{one.pk}/acknowledge/" in html
         assert f"/incidents/{one.pk}/silence/" in html
     assert html.index("claude-haiku, 31") < html.index("fake/m-2, 12")
-    assert "No single cause" not in html
+    assert "do not tell the cause" not in html
     titles = client.get("/incidents/").content.decode()
     assert ": fake/m-2, 12\u202f% of 80 runs" in titles
     assert ": anthropic/claude-haiku, 31 % of 412 runs" in titles

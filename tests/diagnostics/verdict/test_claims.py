@@ -217,6 +217,30 @@ def test_what_always_came_together_is_told_as_either() -> None:
     )
 
 
+def test_how_many_of_the_models_of_a_cause_are_hit_is_said_in_one_number() -> None:
+    """A new prompt fails at three of its four models."""
+    called = [renewed(place, prompt_version="crm-v2") for place in places()]
+    cells = cells_of(
+        called, lambda place: place.source == "crm" and place.model != "four", "not_json"
+    )
+    words = {cause_words(finding) for finding in find_causes(cells, quiet(places()))}
+    assert words in (
+        {"Looks like our prompt crm-v2: 3 of 4 models affected."},
+        {"The calls so far do not tell the cause."},
+    )
+
+
+def test_a_cause_that_cannot_be_told_is_not_said_to_be_everything() -> None:
+    unclear = Finding(Cause.MIXED)
+    assert cause_words(unclear) == "The calls so far do not tell the cause."
+    either = Finding(
+        Cause.MIXED, alternatives=((Cause.VALIDATOR, ""), (Cause.VALIDATOR, "next_step"))
+    )
+    assert cause_words(either).startswith(
+        "Looks like our validator or our validator at the node next_step; so far"
+    )
+
+
 def test_the_only_provider_is_not_cleared_by_itself() -> None:
     called = places((("acme", "one"), ("acme", "two")))
     (finding,) = find_causes(cells_of(called, lambda _: True, "call_timeout"), quiet(called))
