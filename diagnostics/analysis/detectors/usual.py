@@ -226,7 +226,7 @@ def background_of(
         failed**-0.5,
         (learned.pending[0].hour if learned.pending else usual.hour) * HOUR,
         [
-            (spread + now.variance, share)
+            (spread + now.variance + now.own, share)
             for spread, share in zip(SPREADS, usual.weights, strict=True)
             if share > LIKELY_NOISE
         ],
