@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from django.db import DatabaseError, transaction
 
-from diagnostics.alerting.correlation import Blame
+from diagnostics.alerting.correlation import Attribution
 from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import stored_statuses, verdict_within
 from diagnostics.selection.fields import SERIES_FIELDS
@@ -32,17 +32,17 @@ class VerdictCache:
     now: datetime
     _known: dict[SliceKey, Verdict | None] = field(default_factory=dict)
 
-    def blame(self, values: Slice) -> tuple[Blame, dict[str, Any]]:
+    def attribute(self, values: Slice) -> tuple[Attribution, dict[str, Any]]:
         """Return what a slice's trouble comes from, and the verdict that says so.
 
         That of the project's causes which touches this slice; else one of the slice's own.
         """
         verdict = self.cause_of(values) or self._verdict(values)
         if verdict is None:
-            return blame_of(values, None), {}
+            return attribution_of(values, None), {}
         kept = stored_form(verdict)
         del kept["incidents"]
-        return blame_of(values, verdict), kept
+        return attribution_of(values, verdict), kept
 
     def cause_of(self, values: Slice) -> Verdict | None:
         """Return which of the project's causes a slice is put down to.
@@ -78,10 +78,10 @@ class VerdictCache:
             return None
 
 
-def blame_of(values: Slice, verdict: Verdict | None) -> Blame:
+def attribution_of(values: Slice, verdict: Verdict | None) -> Attribution:
     """Return what a verdict puts a slice down to."""
     cause, value = (verdict.finding.cause or "", verdict.finding.value) if verdict else ("", "")
-    return Blame(str(cause), value, values.get("provider"), values.get("model"))
+    return Attribution(str(cause), value, values.get("provider"), values.get("model"))
 
 
 def _named_fields(verdict: Verdict) -> int:

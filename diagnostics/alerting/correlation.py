@@ -22,7 +22,7 @@ UNCLEAR = NAMELESS | {"mixed"}
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class Attribution:
     """What a slice's trouble is put down to, and whose it is."""
 
     cause: str
@@ -48,39 +48,41 @@ class OpenIncident:
 
 
 def find_incident(
-    blame: Blame, now: float, incidents: Iterable[OpenIncident]
+    attribution: Attribution, now: float, incidents: Iterable[OpenIncident]
 ) -> OpenIncident | None:
     """Return the open incident that a slice joins; None when it is one of its own."""
     found = sorted(incidents, key=lambda one: one.fired_at, reverse=True)
     for joins in (_is_in_outage, _is_same_verdict, _is_same_model):
         for one in found:
-            if joins(blame, now, one):
+            if joins(attribution, now, one):
                 return one
     return None
 
 
-def is_back(blame: Blame, ended_at: float, cause: str, value: str, now: float) -> bool:
+def is_back(attribution: Attribution, ended_at: float, cause: str, value: str, now: float) -> bool:
     """Whether a slice that fires again goes on with the incident that it was in."""
     is_other = (
-        blame.is_clear and cause not in UNCLEAR and (blame.cause, blame.value) != (cause, value)
+        attribution.is_clear
+        and cause not in UNCLEAR
+        and (attribution.cause, attribution.value) != (cause, value)
     )
     return now - ended_at <= REOPEN_SECONDS and not is_other
 
 
-def _is_in_outage(blame: Blame, _: float, one: OpenIncident) -> bool:
-    return one.cause == OUTAGE and one.value == blame.provider is not None
+def _is_in_outage(attribution: Attribution, _: float, one: OpenIncident) -> bool:
+    return one.cause == OUTAGE and one.value == attribution.provider is not None
 
 
-def _is_same_verdict(blame: Blame, now: float, one: OpenIncident) -> bool:
-    if not blame.is_clear:
+def _is_same_verdict(attribution: Attribution, now: float, one: OpenIncident) -> bool:
+    if not attribution.is_clear:
         return one.cause in UNCLEAR and now - one.fired_at <= JOIN_SECONDS
-    return (blame.cause, blame.value) == (one.cause, one.value)
+    return (attribution.cause, attribution.value) == (one.cause, one.value)
 
 
-def _is_same_model(blame: Blame, _: float, one: OpenIncident) -> bool:
-    if blame.is_clear and one.cause not in UNCLEAR and one.cause != blame.cause:
+def _is_same_model(attribution: Attribution, _: float, one: OpenIncident) -> bool:
+    if attribution.is_clear and one.cause not in UNCLEAR and one.cause != attribution.cause:
         return False
-    return blame.model is not None and (blame.provider, blame.model) in one.models
+    return attribution.model is not None and (attribution.provider, attribution.model) in one.models
 
 
 def title_of(slices: Iterable[str], verdict: Mapping[str, object]) -> str:

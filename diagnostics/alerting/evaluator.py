@@ -160,8 +160,8 @@ def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         touched = [one for one in slices if verdicts.cause_of(one.slice)]
         if not touched and incident.verdict_at and slot - incident.verdict_at < VERDICT_AGE:
             continue
-        blame, verdict = verdicts.blame((touched or slices)[0].slice)
-        put_down_to(incident, blame)
+        attribution, verdict = verdicts.attribute((touched or slices)[0].slice)
+        put_down_to(incident, attribution)
         incident.verdict_now, incident.verdict_at = verdict, slot
         incident.onset = since_of(verdict) or incident.onset
         incident.save(update_fields=["verdict_now", "verdict_at", "onset", "cause", "cause_value"])

@@ -14,7 +14,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.alerting.counts import hold
 from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
-from diagnostics.alerting.incident_rows import clear_slices, close, tell
+from diagnostics.alerting.incident_rows import clear_slices, close, record_transition
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rules import SILENCED_BY, check_filter
 from diagnostics.alerting.saved_states import standing_of
@@ -52,7 +52,7 @@ def acknowledge(incident: Incident, by: User | None, actor: Actor = None) -> boo
     incident.refresh_from_db()
     for row in _open_states(incident):
         _stand(row, acknowledged(standing_of(row)))
-    tell(incident, Transition.Kind.ACKNOWLEDGED, now, by=by.pk if by else None)
+    record_transition(incident, Transition.Kind.ACKNOWLEDGED, now, by=by.pk if by else None)
     note(incident.project_id, actor or by, "incident.acknowledged", _named(incident))
     return True
 

@@ -10,7 +10,7 @@ from diagnostics.alerting.correlation import (
     JOIN_SECONDS,
     NAMELESS,
     UNCLEAR,
-    Blame,
+    Attribution,
     OpenIncident,
     find_incident,
     is_back,
@@ -23,7 +23,7 @@ from diagnostics.alerting.rules import columns_of, filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import rank
 from diagnostics.alerting.silence_models import Silence
-from diagnostics.alerting.silences import Quiet, is_silenced
+from diagnostics.alerting.silences import ActiveSilence, is_silenced
 from diagnostics.alerting.wording import found_words, name_slices, slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.fields import SERIES_FIELDS
@@ -32,26 +32,29 @@ from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sent
 Kind = Transition.Kind
 
 
-def quiet_stretches(project_id: int, now: datetime) -> list[Quiet]:
+def active_silences(project_id: int, now: datetime) -> list[ActiveSilence]:
     """Return what keeps slices of a project quiet about now."""
     silences = Silence.objects.filter(project_id=project_id, ends_at__gt=now)
     return [
-        Quiet(row.starts_at, row.ends_at, terms_of(row.filter), row.rule_id) for row in silences
+        ActiveSilence(row.starts_at, row.ends_at, terms_of(row.filter), row.rule_id)
+        for row in silences
     ]
 
 
-def is_quiet(incident: Incident, now: datetime, known: Sequence[Quiet] | None = None) -> bool:
+def is_incident_silenced(
+    incident: Incident, now: datetime, known: Sequence[ActiveSilence] | None = None
+) -> bool:
     """Whether silences that hold now cover all that an incident touches.
 
     `known` are the project's, where they were read already.
     """
-    quiet = quiet_stretches(incident.project_id, now) if known is None else known
-    slices = incident.slices.all() if quiet else ()
-    names_kinds = any(term.field == "kind" for one in quiet for term in one.terms)
+    silences = active_silences(incident.project_id, now) if known is None else known
+    slices = incident.slices.all() if silences else ()
+    names_kinds = any(term.field == "kind" for one in silences for term in one.terms)
     verdict = incident.latest_verdict
-    return bool(quiet) and all(
+    return bool(silences) and all(
         is_silenced(
-            quiet,
+            silences,
             now,
             one.rule_id,
             one.slice,
@@ -82,26 +85,30 @@ def raise_slices(
     if not firing:
         return
     verdicts = VerdictCache(project_id, at, now)
-    quiet = [] if past else quiet_stretches(project_id, at)
+    silences = [] if past else active_silences(project_id, at)
     rows = _open_incidents(project_id)
     known = {row.pk: row for row in rows if not past or row.onset <= at}
     for incident in known.values():
         if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
-            _blame_anew(incident, verdicts)
+            _attribute_again(incident, verdicts)
     raised: dict[int, list[tuple[SliceEvaluation, bool]]] = defaultdict(list)
     before = set(known)
     for one in firing:
-        blame, verdict = verdicts.blame(one.values)
-        joined = find_incident(blame, at.timestamp(), map(_as_open, known.values()))
-        if joined is None and not past and (back := _reopen(one, blame, verdict, at, quiet)):
+        attribution, verdict = verdicts.attribute(one.values)
+        joined = find_incident(attribution, at.timestamp(), map(_as_open, known.values()))
+        if (
+            joined is None
+            and not past
+            and (back := _reopen(one, attribution, verdict, at, silences))
+        ):
             known[back.pk] = back
             before.add(back.pk)
             continue
         if joined is None:
-            incident = _open(project_id, one, blame, verdict, at, is_past=past)
+            incident = _open(project_id, one, attribution, verdict, at, is_past=past)
             known[incident.pk] = incident
         kinds = _kinds_of(one.rule.filter, verdict)
-        silenced = is_silenced(quiet, at, one.rule.id, one.values, kinds)
+        silenced = is_silenced(silences, at, one.rule.id, one.values, kinds)
         raised[joined.id if joined else incident.pk].append((one, silenced))
     for pk, slices in raised.items():
         incident = known[pk]
@@ -115,15 +122,15 @@ def _take_over(incident: Incident, at: datetime) -> None:
     incident.is_backfilled, incident.fired_at = False, at
     incident.save(update_fields=["is_backfilled", "fired_at"])
     incident.transitions.filter(kind=Kind.FIRED).delete()
-    tell(incident, Kind.FIRED, at, is_silenced=is_quiet(incident, at))
+    record_transition(incident, Kind.FIRED, at, is_silenced=is_incident_silenced(incident, at))
 
 
 def _reopen(
     one: SliceEvaluation,
-    blame: Blame,
+    attribution: Attribution,
     verdict: dict[str, object],
     at: datetime,
-    quiet: Sequence[Quiet],
+    silences: Sequence[ActiveSilence],
 ) -> Incident | None:
     """Go on with the incident that a slice was in, where it ended by itself a moment ago."""
     ended = IncidentSlice.objects.filter(
@@ -137,18 +144,18 @@ def _reopen(
     if last is None or last.incident.cleared_at is None:
         return None
     incident, ended_at = last.incident, last.incident.cleared_at.timestamp()
-    if not is_back(blame, ended_at, incident.cause, incident.cause_value, at.timestamp()):
+    if not is_back(attribution, ended_at, incident.cause, incident.cause_value, at.timestamp()):
         return None
     last.cleared_at = None
     last.save(update_fields=["cleared_at"])
     is_taken = incident.acknowledged_at is not None
     incident.state = Incident.State.ACKNOWLEDGED if is_taken else Incident.State.OPEN
     incident.cleared_at, incident.verdict_now, incident.verdict_at = None, verdict, at
-    put_down_to(incident, blame)
+    put_down_to(incident, attribution)
     incident.save()
     kinds = _kinds_of(one.rule.filter, verdict)
-    is_covered = is_silenced(quiet, at, one.rule.id, one.values, kinds)
-    tell(incident, Kind.REOPENED, at, of=last, is_silenced=is_covered)
+    is_covered = is_silenced(silences, at, one.rule.id, one.values, kinds)
+    record_transition(incident, Kind.REOPENED, at, of=last, is_silenced=is_covered)
     return incident
 
 
@@ -174,10 +181,12 @@ def close(incident: Incident, kind: str, at: datetime, by: int | None = None) ->
     incident.state = Incident.State.RESOLVED
     incident.cleared_at = at
     incident.save(update_fields=["state", "cleared_at", "resolution_cause", "resolved_by"])
-    return tell(incident, kind, at, by=by, is_silenced=is_quiet(incident, at))
+    return record_transition(
+        incident, kind, at, by=by, is_silenced=is_incident_silenced(incident, at)
+    )
 
 
-def tell(
+def record_transition(
     incident: Incident,
     kind: str,
     at: datetime,
@@ -207,22 +216,22 @@ def _open_incidents(project_id: int) -> list[Incident]:
     return list(rows.prefetch_related("slices").order_by("pk"))
 
 
-def _blame_anew(incident: Incident, verdicts: VerdictCache) -> None:
+def _attribute_again(incident: Incident, verdicts: VerdictCache) -> None:
     """Name what a young incident comes from, when that was not known a minute ago."""
     slices = list(incident.slices.all())
     if incident.cause in UNCLEAR and slices:
-        blame, _ = verdicts.blame(slices[0].slice)
-        put_down_to(incident, blame)
+        attribution, _ = verdicts.attribute(slices[0].slice)
+        put_down_to(incident, attribution)
         incident.save(update_fields=["cause", "cause_value"])
 
 
-def put_down_to(incident: Incident, blame: Blame) -> None:
+def put_down_to(incident: Incident, attribution: Attribution) -> None:
     """Name what an incident comes from, as its verdict does; the row is saved by the caller.
 
     A verdict that names nothing takes no name away.
     """
-    if blame.cause not in NAMELESS:
-        incident.cause, incident.cause_value = blame.cause, blame.value
+    if attribution.cause not in NAMELESS:
+        incident.cause, incident.cause_value = attribution.cause, attribution.value
 
 
 def _as_open(row: Incident) -> OpenIncident:
@@ -239,7 +248,7 @@ def _as_open(row: Incident) -> OpenIncident:
 def _open(
     project_id: int,
     first: SliceEvaluation,
-    blame: Blame,
+    attribution: Attribution,
     verdict: dict[str, Any],
     at: datetime,
     *,
@@ -252,8 +261,8 @@ def _open(
         severity=first.rule.severity,
         onset=since_of(verdict) or first.onset,
         fired_at=at,
-        cause=blame.cause,
-        cause_value=blame.value,
+        cause=attribution.cause,
+        cause_value=attribution.value,
         verdict=verdict,
         verdict_now=verdict,
         verdict_at=at,
@@ -287,12 +296,12 @@ def _add(
     _describe(incident, rows)
     silenced = all(is_covered for _, is_covered in slices)
     if is_new:
-        tell(incident, Kind.FIRED, at, is_silenced=silenced)
+        record_transition(incident, Kind.FIRED, at, is_silenced=silenced)
         return
     for row in rows:
-        tell(incident, Kind.JOINED, at, of=row, is_silenced=silenced)
+        record_transition(incident, Kind.JOINED, at, of=row, is_silenced=silenced)
     if rank(incident.severity) > rank(before) and not is_past:
-        tell(incident, Kind.WORSENED, at, is_silenced=silenced)
+        record_transition(incident, Kind.WORSENED, at, is_silenced=silenced)
 
 
 def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> IncidentSlice:
@@ -334,6 +343,6 @@ def _subject(incident: Incident) -> str:
 
 def _end_with(incident: Incident, ended: Sequence[IncidentSlice], at: datetime) -> None:
     for one in ended:
-        tell(incident, Kind.SLICE_CLEARED, at, of=one)
+        record_transition(incident, Kind.SLICE_CLEARED, at, of=one)
     if incident.cleared_at is None and not incident.slices.filter(cleared_at=None).exists():
         close(incident, Kind.CLEARED, at)

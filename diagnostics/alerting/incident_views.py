@@ -21,7 +21,7 @@ from diagnostics.alerting.incident_records import (
     judged_of,
     noise_of,
 )
-from diagnostics.alerting.incident_rows import is_quiet
+from diagnostics.alerting.incident_rows import is_incident_silenced
 from diagnostics.alerting.incident_timeline import timeline_of
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel
@@ -147,7 +147,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "judged": judged_of(row.project_id, now),
         "marked": mark_of(row.project_id, verdict),
         "hours": HOURS,
-        "is_quiet": row.cleared_at is None and is_quiet(row, now),
+        "is_silenced": row.cleared_at is None and is_incident_silenced(row, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
     }
 

@@ -37,8 +37,8 @@ HEARD = Q(state=Notification.State.QUEUED) | Q(sent_at__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """One thing to tell, before it is decided who hears of it."""
+class Notice:
+    """What to notify of, before it is decided who hears of it."""
 
     incident: Incident
     transition: Transition
@@ -51,7 +51,7 @@ class Telling:
 
 
 def notify(incident: Incident, transition: Transition) -> list[Notification]:
-    """Write what every channel is told of a transition; sent after commit.
+    """Write what every channel is notified of a transition; sent after commit.
 
     Must run in the transaction of the transition. A second call writes nothing new.
     """
@@ -61,21 +61,21 @@ def notify(incident: Incident, transition: Transition) -> list[Notification]:
     held_by = SILENCED if transition.is_silenced else ""
     if transition.kind == Transition.Kind.RESOLVED:
         held_by = BY_HAND
-    told = Telling(incident, transition, reason, transition.severity, clock.now(), held_by)
-    return tell(told, channels_of(incident))
+    notice = Notice(incident, transition, reason, transition.severity, clock.now(), held_by)
+    return write_rows(notice, channels_of(incident))
 
 
-def tell(told: Telling, channels: Sequence[Channel]) -> list[Notification]:
+def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification]:
     """Write one row for each channel, by what it wants and has heard lately."""
     if not channels:
         return []
-    facts = facts_of(told.incident, told.transition, told.reason, told.at, told.note)
-    counts = _told_in_hour(channels, told.at)
-    heard = _channels_told(told.incident)
-    rows = [_row(told, one, facts, counts[one.pk], one.pk in heard) for one in channels]
+    facts = facts_of(notice.incident, notice.transition, notice.reason, notice.at, notice.note)
+    counts = _sent_in_hour(channels, notice.at)
+    heard = _notified_channels(notice.incident)
+    rows = [_row(notice, one, facts, counts[one.pk], one.pk in heard) for one in channels]
     written = _write(rows)
     if any(row.state != Notification.State.SUPPRESSED for row in written):
-        enqueue(TASK, {}, QUEUE, told.incident.project_id)
+        enqueue(TASK, {}, QUEUE, notice.incident.project_id)
     return written
 
 
@@ -116,7 +116,7 @@ def queue_alone(channel: Channel, facts: Facts) -> Notification:
 
 
 def _row(
-    told: Telling, channel: Channel, facts: Facts, told_in_hour: int, was_told: bool
+    notice: Notice, channel: Channel, facts: Facts, sent_in_hour: int, was_notified: bool
 ) -> Notification:
     quiet = quiet_hours(channel)
     listener = Listener(
@@ -124,24 +124,26 @@ def _row(
         channel.min_severity,
         quiet,
         channel.digest_above,
-        told_in_hour,
+        sent_in_hour,
         is_closing=channel.kind != Channel.Kind.EMAIL,
     )
-    is_recovery = told.reason == Reason.RECOVERED
-    decision = decide(listener, News(told.severity, told.at, is_recovery, was_told, told.held_by))
+    is_recovery = notice.reason == Reason.RECOVERED
+    decision = decide(
+        listener, News(notice.severity, notice.at, is_recovery, was_notified, notice.held_by)
+    )
     return Notification(
-        project_id=told.incident.project_id,
+        project_id=notice.incident.project_id,
         channel=channel,
-        incident=told.incident,
-        transition=told.transition,
-        reason=told.reason,
-        round=told.round,
-        severity=told.severity,
+        incident=notice.incident,
+        transition=notice.transition,
+        reason=notice.reason,
+        round=notice.round,
+        severity=notice.severity,
         state=decision.fate.value,
         why=decision.why,
         facts=facts.as_json(),
-        created_at=told.at,
-        next_attempt_at=told.at,
+        created_at=notice.at,
+        next_attempt_at=notice.at,
     )
 
 
@@ -182,7 +184,7 @@ def _new_digest(row: Notification) -> Notification:
     )
 
 
-def _told_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
+def _sent_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
     rows = Notification.objects.filter(
         HEARD, channel__in=channels, created_at__gt=now - HOUR
     ).exclude(reason__in=[Reason.DIGEST, Reason.TEST, Reason.CANARY])
@@ -190,7 +192,7 @@ def _told_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
     return Counter(dict(counted.order_by()))
 
 
-def _channels_told(incident: Incident) -> set[int]:
+def _notified_channels(incident: Incident) -> set[int]:
     rows = Notification.objects.filter(incident=incident)
-    told = rows.exclude(state=Notification.State.SUPPRESSED)
-    return set(told.values_list("channel_id", flat=True))
+    notified = rows.exclude(state=Notification.State.SUPPRESSED)
+    return set(notified.values_list("channel_id", flat=True))

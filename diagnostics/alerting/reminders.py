@@ -11,17 +11,17 @@ from django.db.models import Count, Max, Q
 
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.incident_rows import is_quiet
+from diagnostics.alerting.incident_rows import is_incident_silenced
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_rows import (
-    Telling,
+    Notice,
     channels_of,
     project_channels,
     queue_alone,
     quiet_hours,
-    tell,
+    write_rows,
 )
 from diagnostics.alerting.routing import QUIET_HOURS
 from diagnostics.alerting.rule_models import AlertRule
@@ -49,7 +49,7 @@ class RemindedIncident:
 
 
 def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime) -> bool:
-    """Whether a channel is told again.
+    """Whether a channel is notified again.
 
     Never once somebody has acknowledged. What was missed in quiet hours is told when they
     are over; apart from that every so often, where the channel wants it.
@@ -62,7 +62,7 @@ def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime)
 
 
 def is_to_escalate(case: RemindedIncident, after: timedelta | None, now: datetime) -> bool:
-    """Whether the next channel is told, since nobody has acknowledged."""
+    """Whether the next channel is notified, since nobody has acknowledged."""
     if case.acknowledged or after is None:
         return False
     return after <= now - case.fired_at <= LONGEST
@@ -106,7 +106,7 @@ def send_canaries() -> int:
 def _remind(incident: Incident, heard: Mapping[int, RemindedIncident], now: datetime) -> int:
     """Tell one incident again, in a transaction that holds it: two beats do it once."""
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
-    if fired is None or is_quiet(incident, now):
+    if fired is None or is_incident_silenced(incident, now):
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)
@@ -143,8 +143,8 @@ def _tell(
     note = f"It fired {duration(now - incident.fired_at)} ago."
     if fired.is_silenced and number == 1:
         note = f"{note} A silence held it back until now."
-    told = Telling(incident, fired, reason, incident.severity, now, round=number, note=note)
-    return tell(told, channels)
+    notice = Notice(incident, fired, reason, incident.severity, now, round=number, note=note)
+    return write_rows(notice, channels)
 
 
 def _is_due(
@@ -164,9 +164,9 @@ def _is_due(
 
 def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
     """Return how often: what a rule says wins over the channel."""
-    told = [rule.renotify_seconds for rule in rules if rule.renotify_seconds]
-    if told:
-        return timedelta(seconds=min(told))
+    intervals = [rule.renotify_seconds for rule in rules if rule.renotify_seconds]
+    if intervals:
+        return timedelta(seconds=min(intervals))
     minutes = channel.renotify_minutes
     return timedelta(minutes=minutes) if minutes else None
 

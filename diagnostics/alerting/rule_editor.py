@@ -117,7 +117,7 @@ def _save(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> boo
         else:
             row, words = change_rule(row, form.given(), by), "saved"
     except RuleError as error:
-        form.blame(error.faults)
+        form.add_faults(error.faults)
         return False
     messages.success(request, f"{row.name} {words}.")
     return True
@@ -171,25 +171,25 @@ def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> di
     return {} if given is None else try_rule(request, form, given)
 
 
-class BlamedForm(Protocol):
+class FaultsForm(Protocol):
     """A form that shows the faults of its rule."""
 
     @property
     def is_bound(self) -> bool:
         """Whether somebody filled it in."""
 
-    def blame(self, faults: dict[str, str]) -> None:
+    def add_faults(self, faults: dict[str, str]) -> None:
         """Put the faults of a rule to its boxes."""
 
 
-def try_rule(request: ConsoleRequest, form: BlamedForm, given: dict[str, Any]) -> dict[str, Any]:
+def try_rule(request: ConsoleRequest, form: FaultsForm, given: dict[str, Any]) -> dict[str, Any]:
     """Return what `rules/_found.html` shows: when a rule would have fired."""
     now = clock.now()
     try:
         found = back_test(request.project.pk, given, now)
     except RuleError as error:
         if form.is_bound:
-            form.blame(error.faults)
+            form.add_faults(error.faults)
         return {}
     except UntestableError as error:
         return {"untestable": str(error)}

@@ -154,7 +154,7 @@ class RuleForm(ScopeForm):
         }
         return given
 
-    def blame(self, faults: dict[str, str]) -> None:
+    def add_faults(self, faults: dict[str, str]) -> None:
         """Put the faults of a rule to the boxes that they are about."""
         boxes = {name: field for field, name in MINUTES.items()}
         for name, why in faults.items():

@@ -18,7 +18,7 @@ from diagnostics.alerting.signals import (
     measured,
     measured_kinds,
 )
-from diagnostics.alerting.states import Patience, Seconds
+from diagnostics.alerting.states import HoldTimes, Seconds
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
     DEFAULT_FAILED,
@@ -189,7 +189,7 @@ def _in_order(group_by: list[str]) -> list[str]:
     return [name for name in SERIES_FIELDS if name in group_by]
 
 
-class EvaluatedFields(Patience):
+class EvaluatedFields(HoldTimes):
     """What the evaluation of a rule goes by."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]

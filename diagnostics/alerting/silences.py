@@ -10,7 +10,7 @@ from diagnostics.selection.selection import keeps_all
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class ActiveSilence:
     """A stretch of time in which slices that meet the terms tell nobody.
 
     `rule` is the id of the only rule it is for; None: all rules.
@@ -41,7 +41,11 @@ class Quiet:
 
 
 def is_silenced(
-    stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice, kinds: Collection[str] = ()
+    stretches: Iterable[ActiveSilence],
+    now: datetime,
+    rule: int,
+    values: Slice,
+    kinds: Collection[str] = (),
 ) -> bool:
     """Whether anything keeps a slice quiet now."""
     return any(one.is_on(now) and one.covers(rule, values, kinds) for one in stretches)

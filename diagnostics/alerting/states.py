@@ -64,7 +64,7 @@ LONGEST_SECONDS = 7 * 86_400
 Seconds = Annotated[StrictInt, Field(ge=0, le=LONGEST_SECONDS)]
 
 
-class Patience(BaseModel):
+class HoldTimes(BaseModel):
     """How long things must hold before they count."""
 
     model_config = ConfigDict(frozen=True)
@@ -100,49 +100,49 @@ def time_of(seconds: float) -> datetime:
 Step = tuple[SliceStatus, StateChange | None]
 
 
-def advance(now: float, standing: SliceStatus, said: DetectorSignal, patience: Patience) -> Step:
+def advance(now: float, standing: SliceStatus, said: DetectorSignal, hold_times: HoldTimes) -> Step:
     """Take a look at a slice; gives how it stands now, and what happened, if anything.
 
-    `said` is NO_DATA when there were no calls for longer than the patience has it.
+    `said` is NO_DATA when there were no calls for longer than its hold times allow.
     """
     if said is DetectorSignal.NO_DATA:
-        return _without_data(now, standing, patience)
+        return _without_data(now, standing, hold_times)
     if standing.state in ON:
-        return _on(now, standing, said, patience)
-    return _off(now, standing, said, patience)
+        return _on(now, standing, said, hold_times)
+    return _off(now, standing, said, hold_times)
 
 
-def _off(now: float, standing: SliceStatus, said: DetectorSignal, patience: Patience) -> Step:
+def _off(now: float, standing: SliceStatus, said: DetectorSignal, hold_times: HoldTimes) -> Step:
     if said is not DetectorSignal.FIRES:
         return _settle(now, standing, AlertPhase.OK), None
     if standing.is_held and now < standing.since + HELD_SECONDS:
         return standing, None
     if standing.state is not AlertPhase.PENDING:
         standing = SliceStatus(AlertPhase.PENDING, now)
-    if now < standing.since + patience.for_seconds:
+    if now < standing.since + hold_times.for_seconds:
         return standing, None
     return SliceStatus(AlertPhase.FIRING, now), StateChange.FIRED
 
 
-def _on(now: float, standing: SliceStatus, said: DetectorSignal, patience: Patience) -> Step:
+def _on(now: float, standing: SliceStatus, said: DetectorSignal, hold_times: HoldTimes) -> Step:
     is_clearing = standing.state is AlertPhase.CLEARING
-    if said is not DetectorSignal.CLEARS or patience.is_latching:
+    if said is not DetectorSignal.CLEARS or hold_times.is_latching:
         return (SliceStatus(standing.was, now) if is_clearing else standing), None
     if not is_clearing:
         standing = SliceStatus(AlertPhase.CLEARING, now, standing.state)
-    if now < standing.since + patience.clear_seconds:
+    if now < standing.since + hold_times.clear_seconds:
         return standing, None
     return SliceStatus(AlertPhase.RESOLVED, now), StateChange.CLEARED
 
 
-def _without_data(now: float, standing: SliceStatus, patience: Patience) -> Step:
-    if patience.no_data is NoData.FIRE:
-        return advance(now, standing, DetectorSignal.FIRES, patience)
+def _without_data(now: float, standing: SliceStatus, hold_times: HoldTimes) -> Step:
+    if hold_times.no_data is NoData.FIRE:
+        return advance(now, standing, DetectorSignal.FIRES, hold_times)
     if standing.is_held and now < standing.since + HELD_SECONDS:
         return standing, None
     if standing.state not in ON:
         return _settle(now, standing, AlertPhase.NO_DATA), None
-    if patience.no_data is NoData.CLEAR and not patience.is_latching:
+    if hold_times.no_data is NoData.CLEAR and not hold_times.is_latching:
         return SliceStatus(AlertPhase.NO_DATA, now), StateChange.CLEARED
     return standing, None
 

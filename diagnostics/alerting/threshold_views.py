@@ -69,7 +69,7 @@ class ThresholdForm(forms.Form):
             "routing": [int(told["notify"])] if told["notify"] else [],
         }
 
-    def blame(self, faults: dict[str, str]) -> None:
+    def add_faults(self, faults: dict[str, str]) -> None:
         """Put the faults of the rule to the boxes that they are about."""
         for name, why in faults.items():
             box = name.removeprefix("parameters.")
@@ -113,7 +113,7 @@ def _save(
     try:
         row = create_rule(request.project.pk, form.given(provider, model), by, by.pk)
     except RuleError as error:
-        form.blame(error.faults)
+        form.add_faults(error.faults)
         return False
     messages.success(request, f"{row.name}: evaluated from the next minute on.")
     return True

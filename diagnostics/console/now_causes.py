@@ -10,7 +10,7 @@ from diagnostics.alerting.attribution import touches
 from diagnostics.alerting.incident_charts import began, small_charts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
-from diagnostics.alerting.incident_rows import is_quiet, quiet_stretches
+from diagnostics.alerting.incident_rows import active_silences, is_incident_silenced
 from diagnostics.alerting.incident_views import headline_of
 from diagnostics.alerting.notification_facts import AdviceLine, advice_of, rate_of
 from diagnostics.alerting.severity import rank
@@ -38,7 +38,7 @@ class CauseCard:
     why: Sequence[str | datetime]
     since: datetime
     chart: SeriesChart
-    is_quiet: bool
+    is_silenced: bool
 
     @property
     def badge(self) -> tuple[Tone, str]:
@@ -91,7 +91,7 @@ def causes_of(
     kept = sorted((one for one in known if _is_shown(one, selection)), key=_place)
     shown = kept[:MOST_CARDS]
     charts = small_charts(project_id, shown, now)
-    quiet = quiet_stretches(project_id, now) if shown else []
+    silences = active_silences(project_id, now) if shown else []
     suspected = [
         one
         for one in ((verdict, *verdict.others) if verdict.since else ())
@@ -99,7 +99,13 @@ def causes_of(
     ]
     return {
         "cards": [
-            CauseCard(one, *headline_of(one), began(one), charts[one.pk], is_quiet(one, now, quiet))
+            CauseCard(
+                one,
+                *headline_of(one),
+                began(one),
+                charts[one.pk],
+                is_incident_silenced(one, now, silences),
+            )
             for one in shown
         ],
         "open_count": len(kept),

@@ -35,7 +35,13 @@ from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.group_commit import open_commit
 from plans.runs.loading import read_plan, read_rows
 from plans.runs.records import final_results, progress_of
-from plans.runs.step_calls import admit_unknown, blame, has_side_effects, make_context, may_repeat
+from plans.runs.step_calls import (
+    admit_unknown,
+    has_side_effects,
+    interruption_fault,
+    make_context,
+    may_repeat,
+)
 from plans.runs.submission import OUTPUT_PREFIX, enqueue_run
 from plans.runs.worker_threads import KeptThreads, is_stopping
 from plans.tools.registry import call_tool
@@ -178,7 +184,7 @@ class InlineRun:
         frontier = self._frontier()
         while frontier:
             index = frontier.take()
-            self._store(index, self._skip_or_blame(index), time.monotonic())
+            self._store(index, self._skip_or_fail(index), time.monotonic())
             frontier.finish(index)
         self._close(is_over=True)
 
@@ -187,9 +193,9 @@ class InlineRun:
         """Whether a step was started too often to be started again."""
         return any(starts >= MAX_STARTS for starts in self.interrupted.values())
 
-    def _skip_or_blame(self, index: int) -> Executed:
+    def _skip_or_fail(self, index: int) -> Executed:
         if index in self.interrupted:
-            return blame(self.plan.steps[index], self.interrupted[index])
+            return interruption_fault(self.plan.steps[index], self.interrupted[index])
         return self._step(index)
 
     def _frontier(self) -> Frontier:
@@ -238,7 +244,7 @@ class InlineRun:
         if starts is not None:
             step = self.plan.steps[index]
             if starts >= MAX_STARTS:
-                return blame(step, starts)
+                return interruption_fault(step, starts)
             if not may_repeat(step):
                 return admit_unknown(step)
         return self._step(index)

@@ -45,7 +45,7 @@ def has_side_effects(step: PlannedStep) -> bool:
     return tool is not None and tool.side_effects
 
 
-def blame(step: PlannedStep, starts: int) -> Executed:
+def interruption_fault(step: PlannedStep, starts: int) -> Executed:
     """Return the result of a step during which workers died too often."""
     error = f"The worker stopped during this step; {starts} starts."
     return fail(step, POISON, error)

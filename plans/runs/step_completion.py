@@ -29,7 +29,7 @@ from plans.runs.claims import lease
 from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.loading import forget, plan_of
 from plans.runs.records import final_results, progress_of, read_result
-from plans.runs.step_calls import admit_unknown, blame, may_repeat
+from plans.runs.step_calls import admit_unknown, interruption_fault, may_repeat
 from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK
 
 logger = structlog.get_logger(__name__)
@@ -111,7 +111,7 @@ class Settlement:
         for position, token, starts, state in silent_rows:
             step = self.plan.steps[position]
             if state == RunStep.State.STARTED and starts >= MAX_STARTS:
-                done[position] = blame(step, starts), token
+                done[position] = interruption_fault(step, starts), token
             elif state == RunStep.State.STARTED and not may_repeat(step):
                 done[position] = admit_unknown(step), token
             elif self.stopped is None:

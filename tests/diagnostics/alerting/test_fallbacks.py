@@ -165,4 +165,4 @@ def test_the_card_of_an_incident_has_failed_calls_beside_runs(
 ) -> None:
     chart = SeriesChart("calls", "", AT, HOUR, [], "run")
     incident = Incident(verdict={"beside": beside})
-    assert CauseCard(incident, (), (), AT, chart, is_quiet=False).calls == words
+    assert CauseCard(incident, (), (), AT, chart, is_silenced=False).calls == words

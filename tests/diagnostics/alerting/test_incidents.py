@@ -26,7 +26,7 @@ from diagnostics.alerting.incident_actions import (
 )
 from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
-from diagnostics.alerting.incident_rows import clear_slices, is_quiet
+from diagnostics.alerting.incident_rows import clear_slices, is_incident_silenced
 from diagnostics.alerting.notification_wording import lead_of, subject_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
@@ -165,10 +165,10 @@ def test_a_silenced_kind_holds_until_another_kind_rises(
 ) -> None:
     until = clock.now() + timedelta(hours=9)
     silence(project.pk, person, until, text="kind:truncated")
-    assert not is_quiet(incident, clock.now())
+    assert not is_incident_silenced(incident, clock.now())
     for risen, quiet in ((["truncated"], True), (["truncated", "refusal"], False)):
         incident.verdict_now = {"since": "2026-11-24T10:00:00Z", "risen": risen}
-        assert is_quiet(incident, clock.now()) is quiet
+        assert is_incident_silenced(incident, clock.now()) is quiet
 
 
 def test_a_rule_on_a_kind_is_silenced_by_its_kind(

@@ -8,7 +8,7 @@ import pytest
 from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.correlation import (
     REOPEN_SECONDS,
-    Blame,
+    Attribution,
     OpenIncident,
     find_incident,
     is_back,
@@ -22,52 +22,54 @@ from diagnostics.verdict.wording import Sentence, since_of
 
 HOUR = timedelta(hours=1)
 
-MODEL = Blame("model", "acme/m-1", "acme", "m-1")
+MODEL = Attribution("model", "acme/m-1", "acme", "m-1")
 KNOWN = OpenIncident(1, 0.0, "model", "acme/m-1", frozenset({("acme", "m-1")}))
 OUTAGE = OpenIncident(2, 0.0, "provider_outage", "acme")
 
 
 @pytest.mark.parametrize(
-    ("blame", "now", "known", "joins"),
+    ("attribution", "now", "known", "joins"),
     [
         # One cause, whatever the models and whenever it fires.
-        (Blame("prompt", "v5", "a", "x"), 9_999, OpenIncident(1, 0, "prompt", "v5"), True),
-        (Blame("prompt", "v6", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
+        (Attribution("prompt", "v5", "a", "x"), 9_999, OpenIncident(1, 0, "prompt", "v5"), True),
+        (Attribution("prompt", "v6", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
         # Nobody knows yet: two troubles seldom begin together.
-        (Blame("", "", "a", "x"), 120, OpenIncident(1, 0, "mixed", ""), True),
-        (Blame("", "", "a", "x"), 121, OpenIncident(1, 0, "mixed", ""), False),
-        (Blame("", "", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
+        (Attribution("", "", "a", "x"), 120, OpenIncident(1, 0, "mixed", ""), True),
+        (Attribution("", "", "a", "x"), 121, OpenIncident(1, 0, "mixed", ""), False),
+        (Attribution("", "", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
         # An outage takes in its models for as long as it lasts.
         (MODEL, 9_999, OUTAGE, True),
-        (Blame("model", "b/m", "b", "m"), 60, OUTAGE, False),
+        (Attribution("model", "b/m", "b", "m"), 60, OUTAGE, False),
         # A model that is in trouble already.
         (MODEL, 9_999, KNOWN, True),
-        (Blame("", "", "acme", "m-1"), 9_999, KNOWN, True),
+        (Attribution("", "", "acme", "m-1"), 9_999, KNOWN, True),
         # Two causes at one model are two incidents.
-        (Blame("prompt", "v5", "acme", "m-1"), 60, KNOWN, False),
-        (Blame("", "", None, None), 9_999, KNOWN, False),
+        (Attribution("prompt", "v5", "acme", "m-1"), 60, KNOWN, False),
+        (Attribution("", "", None, None), 9_999, KNOWN, False),
     ],
 )
-def test_slices_join(blame: Blame, now: float, known: OpenIncident, *, joins: bool) -> None:
-    assert (find_incident(blame, now, [known]) == known) is joins
+def test_slices_join(
+    attribution: Attribution, now: float, known: OpenIncident, *, joins: bool
+) -> None:
+    assert (find_incident(attribution, now, [known]) == known) is joins
 
 
 @pytest.mark.parametrize(
-    ("blame", "cause", "value", "after", "back"),
+    ("attribution", "cause", "value", "after", "back"),
     [
         (MODEL, "model", "acme/m-1", REOPEN_SECONDS, True),
         (MODEL, "model", "acme/m-1", REOPEN_SECONDS + 1, False),
         # Nobody knew the cause, then or now.
         (MODEL, "mixed", "", 60, True),
-        (Blame("", "", "acme", "m-1"), "model", "acme/m-1", 60, True),
+        (Attribution("", "", "acme", "m-1"), "model", "acme/m-1", 60, True),
         # Another cause at the same series is another trouble.
-        (Blame("prompt", "v5", "acme", "m-1"), "model", "acme/m-1", 60, False),
+        (Attribution("prompt", "v5", "acme", "m-1"), "model", "acme/m-1", 60, False),
     ],
 )
 def test_what_fires_again_soon_is_the_incident_that_ended(
-    blame: Blame, cause: str, value: str, after: int, *, back: bool
+    attribution: Attribution, cause: str, value: str, after: int, *, back: bool
 ) -> None:
-    assert is_back(blame, 0.0, cause, value, after) is back
+    assert is_back(attribution, 0.0, cause, value, after) is back
 
 
 def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() -> None:
@@ -76,10 +78,10 @@ def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() ->
     model = degrading(Cause.MODEL, "acme/m-1", at, one)
     prompt = replace(degrading(Cause.PROMPT, "v5", at - HOUR, one, other), others=[model])
     verdicts = VerdictCache(1, at, at, {(): prompt})
-    blame, verdict = verdicts.blame({"provider": "acme", "model": "m-1"})
-    assert (blame.cause, since_of(verdict)) == ("model", at)
-    blame, verdict = verdicts.blame({"provider": "b", "model": "x"})
-    assert (blame.cause, blame.value) == ("prompt", "v5")
+    attribution, verdict = verdicts.attribute({"provider": "acme", "model": "m-1"})
+    assert (attribution.cause, since_of(verdict)) == ("model", at)
+    attribution, verdict = verdicts.attribute({"provider": "b", "model": "x"})
+    assert (attribution.cause, attribution.value) == ("prompt", "v5")
     assert "incidents" not in verdict
 
 

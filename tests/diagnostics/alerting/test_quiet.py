@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from diagnostics.alerting.silences import Quiet, is_silenced
+from diagnostics.alerting.silences import ActiveSilence, is_silenced
 from diagnostics.selection.query_language import Term
 
 FRIDAY = datetime(2026, 10, 23, 20, 0, tzinfo=UTC)
@@ -10,8 +10,8 @@ HOUR = timedelta(hours=1)
 
 
 def test_it_covers_what_its_terms_name() -> None:
-    haiku = Quiet(FRIDAY, FRIDAY + HOUR, (Term("model", "haiku"),))
-    one_rule = Quiet(FRIDAY, FRIDAY + HOUR, rule=7)
+    haiku = ActiveSilence(FRIDAY, FRIDAY + HOUR, (Term("model", "haiku"),))
+    one_rule = ActiveSilence(FRIDAY, FRIDAY + HOUR, rule=7)
     assert haiku.covers(1, {"provider": "a", "model": "haiku"})
     assert not haiku.covers(1, {"provider": "a", "model": "opus"})
     # A slice of all models is not about this one alone.
@@ -22,12 +22,12 @@ def test_it_covers_what_its_terms_name() -> None:
 
 
 def test_a_silenced_kind_covers_what_fails_in_no_other_way() -> None:
-    cut = Quiet(FRIDAY, FRIDAY + HOUR, (Term("kind", "truncated"), Term("model", "haiku")))
+    cut = ActiveSilence(FRIDAY, FRIDAY + HOUR, (Term("kind", "truncated"), Term("model", "haiku")))
     haiku = {"provider": "a", "model": "haiku"}
     assert cut.covers(1, haiku, ["truncated"])
     assert not cut.covers(1, haiku, ["truncated", "refusal"])
     assert not cut.covers(1, haiku)
     assert not cut.covers(1, {**haiku, "model": "opus"}, ["truncated"])
-    others = Quiet(FRIDAY, FRIDAY + HOUR, (Term("kind", "refusal", is_negated=True),))
+    others = ActiveSilence(FRIDAY, FRIDAY + HOUR, (Term("kind", "refusal", is_negated=True),))
     assert others.covers(1, haiku, ["truncated"])
     assert not others.covers(1, haiku, ["truncated", "refusal"])
