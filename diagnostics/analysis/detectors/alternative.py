@@ -46,9 +46,13 @@ class Suspicion(NamedTuple):
             total = log1p(exp(known)) if known < -NOTHING else known
             total += failed * one.if_failed + good * one.if_good - as_usual
             logs.append(max(total, NOTHING))
-        seen_failed, seen = self.failed + failed, self.calls + calls
-        half = RECENT_CALLS / 2 / seen if seen > RECENT_CALLS else 1.0
-        return Suspicion(logs, seen_failed * half, seen * half)
+        return Suspicion(logs, *recent(self.failed + failed, self.calls + calls))
+
+
+def recent(failed: float, calls: float) -> tuple[float, float]:
+    """Return failures and calls of late: half of their weight once there are too many."""
+    share = RECENT_CALLS / 2 / calls if calls > RECENT_CALLS else 1.0
+    return failed * share, calls * share
 
 
 class LogRate(NamedTuple):

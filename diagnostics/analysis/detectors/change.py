@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Any, Self
 
-from diagnostics.analysis.detectors.alternative import MILD_EFFECT, Suspicion, raise_rate
+from diagnostics.analysis.detectors.alternative import MILD_EFFECT, Suspicion, raise_rate, recent
 from diagnostics.analysis.detectors.onset import CountedStretch, Onset, add_stretch, find_onset
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.rhythm import DAY, HOUR
@@ -29,7 +29,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 
 MINUTE = 60.0
 MINUTES, WEEK_HOURS = 60, 168
-STATE_FORM = 4
+STATE_FORM = 5
 """What a state is written as; a detector with another one begins with its past."""
 RESTLESS, MOST_PENDING = 2.5, 24
 """The evidence above which hours are not learned, for so many hours at most."""
@@ -70,7 +70,7 @@ class ChangeDetector:
         self._hour, self._suspicion = HourCounts(), Suspicion()
         self._stretches: list[CountedStretch] = []
         self._began = self._minutes = 0.0
-        self._bad = self._before = 0.0, 0.0
+        self._bad = self._late = self._before = 0.0, 0.0
         self._calm = 0.0
         self.fire: Fire | None = None
         self.is_usual = False
@@ -186,7 +186,7 @@ class ChangeDetector:
         onset = find_onset(self._stretches, background)
         pending, learned.pending = learned.pending, []
         for hour in pending:
-            if (hour.hour + 1) * HOUR <= onset.low:
+            if (hour.hour + 1) * HOUR <= onset.at:
                 learned.learn(hour)
         return self._raise(at, onset)
 
@@ -194,6 +194,7 @@ class ChangeDetector:
         since = [one for one in self._stretches if one.end > onset.at]
         before = [one for one in self._stretches if one.end <= onset.at]
         self._bad, self._calm = _sum(since), 0.0
+        self._late = recent(*self._bad)
         learned = self.learned.failed, self.learned.calls
         self._before = learned if learned[1] >= LEAST_TRIALS else _sum(before)
         self.fire, self.is_usual = Fire(at, onset), False
@@ -201,14 +202,15 @@ class ChangeDetector:
 
     def _doubt(self, at: float, calls: int, failed: int, fire: Fire, usual: Usual) -> Fire | None:
         """Weigh as usual against as bad as it was; clear when that is as sure as an alarm."""
-        bad_failed, bad = self._bad
+        (bad_failed, bad), (late_failed, late) = self._bad, self._late
         worse = raise_rate(usual.before)[MILD_EFFECT].rate
-        rate = min(max((bad_failed + 1) / (bad + 2), worse), WORST)
+        rate = min(max((late_failed + 1) / (late + 2), worse), WORST)
         well = min(usual.before, rate * HEALED)
         gain = failed * log(well / rate) + (calls - failed) * log((1 - well) / (1 - rate))
         self._calm = max(self._calm + gain * usual.share, 0.0)
         if self._calm < DOUBTED:
             self._bad = bad_failed + failed, bad + calls
+            self._late = recent(late_failed + failed, late + calls)
         if self._calm > usual.alarm - log(self._series):
             return self.end(at)
         long = KNOWN_SECONDS if self._before[1] >= ACCEPTED_CALLS else NEW_SECONDS
@@ -230,6 +232,7 @@ class ChangeDetector:
             "began": self._began,
             "minutes": self._minutes,
             "bad": self._bad,
+            "late": self._late,
             "before": self._before,
             "calm": self._calm,
             "fire": self.fire and [self.fire.at, list(self.fire.onset)],
@@ -253,6 +256,7 @@ class ChangeDetector:
         detector._stretches = [CountedStretch(*one) for one in state["stretches"]]
         detector._began, detector._minutes = state["began"], state["minutes"]
         detector._bad, detector._before = tuple(state["bad"]), tuple(state["before"])
+        detector._late = tuple(state["late"])
         detector._calm, detector.is_usual = state["calm"], state["is_usual"]
         if state["fire"]:
             at, onset = state["fire"]
