@@ -1,4 +1,4 @@
-"""Print how many alarms a database of 0.1.0 raises when its agents go on after the upgrade.
+"""Print how many series of a database of 0.1.0 raise an alarm when they go on after the upgrade.
 
 Runs by itself, on the database of DATABASE_URL: `python -m tests.upgrade.go_on KIND`. Every
 series that ran in the last day answers twenty times a minute for ten minutes, all with events of
@@ -26,7 +26,7 @@ def main() -> None:
     django.setup()
     # Models load only now.
     from diagnostics.alerting.evaluator import evaluate  # noqa: PLC0415
-    from diagnostics.alerting.incident_models import Incident  # noqa: PLC0415
+    from diagnostics.alerting.incident_models import IncidentSlice  # noqa: PLC0415
     from diagnostics.alerting.rule_models import AlertRule  # noqa: PLC0415
     from diagnostics.ingest.recording import record  # noqa: PLC0415
     from diagnostics.store.models import Event  # noqa: PLC0415
@@ -52,7 +52,7 @@ def main() -> None:
             for signal in SHARES
         )
         evaluate()
-        before = Incident.objects.count()
+        before = IncidentSlice.objects.count()
         for minute in range(MINUTES):
             at = last + minute * MINUTE
             shift(at)
@@ -66,7 +66,7 @@ def main() -> None:
                 ]
                 record(project_id, events)
             evaluate()
-        print(len(series), Incident.objects.count() - before)  # noqa: T201
+        print(len(series), IncidentSlice.objects.count() - before)  # noqa: T201
         transaction.set_rollback(True)
 
 

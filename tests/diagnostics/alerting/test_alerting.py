@@ -263,7 +263,7 @@ def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
 def test_an_alarm_that_was_taken_over_ends_when_the_calls_are_well(
     project: Project, now: datetime
 ) -> None:
-    count_calls(project, now - timedelta(hours=5), iter([0.03] * 301), 4, "m-1")
+    count_calls(project, now - timedelta(hours=5), iter([0.03] * 301), 10, "m-1")
     evaluate(now - timedelta(hours=3))
     row = AlertState.objects.get()
     fired_at = (now - timedelta(hours=3, minutes=10)).timestamp()
