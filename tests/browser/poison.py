@@ -15,7 +15,7 @@ TEXTS = (models.CharField, models.TextField)
 OWN_WORDS = frozenset(
     {
         "zone", "key", "key_id", "slug", "query", "owner", "task", "queue", "token",
-        "contract_version", "release", "credential", "base_url", "payload",
+        "contract_version", "release", "credential", "base_url", "payload", "detector_state",
         "parameters", "document", "hash", "previous", "theme", "group_by", "filter",
     }
 )  # fmt: skip
