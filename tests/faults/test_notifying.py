@@ -121,7 +121,7 @@ def test_killed_senders_lose_nothing_and_keep_the_keys(hook: tuple[Hook, str]) -
             let_leases_run_out(url)
             senders.end()
             senders.start()
-            assert eventually(lambda: count(url, "queued") == 0, 60)
+            assert eventually(lambda: count(url, "queued") == 0, 180)
         finally:
             senders.end()
         keys = {str(key) for (key,) in ask(url, "SELECT key FROM diagnostics_notification")}
