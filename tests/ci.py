@@ -6,6 +6,8 @@
    fail the run, and has to be mended.
 3. The closing line counts each test by its last result.
 
+Everything ends within `MINUTES`: what still runs then is stopped, and the run fails.
+
 One other Python and two families of clients take turns, day by day; `CI_TURN=N` repeats a turn.
 """
 
@@ -34,6 +36,7 @@ from tests.pythons import interpreters
 ROOT = Path(__file__).resolve().parent.parent
 ENDING = re.compile(r"^(?:=+ )?(\d+ [a-z ]+(?:, \d+ [a-z ]+)*) in [\d.]+s", re.MULTILINE)
 TIMED_OUT = 124
+MINUTES = 70
 SERVICES = {
     "TEST_POSTGRES_URL": (5432, "postgresql://postgres@127.0.0.1/postgres"),
     "TEST_REDIS_URL": (6379, "redis://127.0.0.1:6379/0"),
@@ -45,10 +48,9 @@ FOREIGN = ("FAILSOFT_CONFIG", "FAILSOFT_DATA_DIR", "DATABASE_URL", "BROKER_URL")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, with the minutes that it may take."""
+    """A command and the settings that it runs with."""
 
     name: str
-    minutes: float
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -72,7 +74,7 @@ class Result:
 
 def steps_alone() -> list[Step]:
     """Return the steps that use both cores."""
-    return [_target("test-all", 18), _target("test-model", 5)]
+    return [_target("test-all"), _target("test-model")]
 
 
 def steps_beside() -> list[Step]:
@@ -81,23 +83,23 @@ def steps_beside() -> list[Step]:
     families, pythons = names_of_families(), list(interpreters())
     chosen = [families[(2 * turn + number) % len(families)] for number in range(2)]
     steps = [
-        _target("test-browser", 22),
-        _target("test-faults", 15),
-        _target("check", 6),
-        _target("test-docs", 10),
-        _target("test-integrations", 8, f"FAMILIES={' '.join(chosen)}"),
+        _target("test-browser"),
+        _target("test-faults"),
+        _target("check"),
+        _target("test-docs"),
+        _target("test-integrations", f"FAMILIES={' '.join(chosen)}"),
     ]
     if pythons:
         version = ".".join(map(str, pythons[turn % len(pythons)]))
-        steps.append(_target("test-pythons", 6, f"ARGS=--only {version}"))
+        steps.append(_target("test-pythons", f"ARGS=--only {version}"))
     if servers := dict(_servers()):
-        steps.append(_target("test-services", 4, **servers))
+        steps.append(_target("test-services", **servers))
     return steps
 
 
-def _target(name: str, minutes: float, *words: str, **environment: str) -> Step:
+def _target(name: str, *words: str, **environment: str) -> Step:
     """Return the step of a target of the Makefile."""
-    return Step(name, minutes, ["make", name, *words], environment)
+    return Step(name, ["make", name, *words], environment)
 
 
 def _servers() -> Iterator[tuple[str, str]]:
@@ -109,8 +111,10 @@ def _servers() -> Iterator[tuple[str, str]]:
             yield name, os.environ.get(name, url)
 
 
-def run_step(folder: Path, step: Step, *options: str, **environment: str) -> Result:
-    """Run a step; pytest keeps the tests that failed in a folder of the step."""
+def run_step(
+    folder: Path, deadline: float, step: Step, *options: str, **environment: str
+) -> Result:
+    """Run a step until the deadline; pytest keeps the tests that failed in a folder of the step."""
     cache = folder / step.name
     environment = {
         **{name: value for name, value in os.environ.items() if name not in FOREIGN},
@@ -121,7 +125,7 @@ def run_step(folder: Path, step: Step, *options: str, **environment: str) -> Res
     say(f"{step.name}: started")
     begin = time.monotonic()
     with (folder / f"{step.name}.log").open("w+b") as log:
-        code = _exit_code(step, environment, log.fileno())
+        code = _exit_code(step, environment, log.fileno(), deadline)
         log.seek(0)
         output = log.read().decode(errors="replace")
     minutes, seconds = divmod(round(time.monotonic() - begin), 60)
@@ -129,8 +133,8 @@ def run_step(folder: Path, step: Step, *options: str, **environment: str) -> Res
     return Result(step, code, counts_in(output), failed_in(cache), output)
 
 
-def _exit_code(step: Step, environment: dict[str, str], log: int) -> int:
-    """Run a command in a process group of its own, which ends when its time is over."""
+def _exit_code(step: Step, environment: dict[str, str], log: int, deadline: float) -> int:
+    """Run a command in a process group of its own, which ends at the deadline."""
     process = subprocess.Popen(
         step.command,
         cwd=ROOT,
@@ -141,7 +145,7 @@ def _exit_code(step: Step, environment: dict[str, str], log: int) -> int:
         start_new_session=True,
     )
     with suppress(subprocess.TimeoutExpired):
-        return process.wait(step.minutes * 60)
+        return process.wait(max(0, deadline - time.monotonic()))
     for number in (SIGTERM, SIGKILL):
         os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
@@ -166,10 +170,10 @@ def failed_in(cache: Path) -> list[str]:
     return sorted(json.loads(path.read_text())) if path.exists() else []
 
 
-def repeat_failed(folder: Path, result: Result) -> Result:
+def repeat_failed(folder: Path, deadline: float, result: Result) -> Result:
     """Run the failed tests of a step once more, alone; return the result with those of both."""
     options = ("--last-failed", "--last-failed-no-failures=none")
-    again = run_step(folder, result.step, *options, WORKERS="0")
+    again = run_step(folder, deadline, result.step, *options, WORKERS="0")
     result.flaky = sorted(set(result.failed) - set(again.failed)) if again.counts else []
     result.failed = sorted(set(result.failed) - set(result.flaky))
     result.output = again.output
@@ -194,17 +198,20 @@ def closing_line(results: Sequence[Result]) -> str:
     return f"{passed} passed, {failed} failed, {counts['skipped']} skipped"
 
 
-def run_all(folder: Path, alone: Sequence[Step], beside: Sequence[Step]) -> list[Result]:
+def run_all(
+    folder: Path, alone: Sequence[Step], beside: Sequence[Step], minutes: float = MINUTES
+) -> list[Result]:
     """Run every step, and the failed tests of each once more; print their output."""
+    deadline = time.monotonic() + minutes * 60
     results = []
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
         for pool, steps in ((one, alone), (two, beside)):
-            for result in pool.map(partial(run_step, folder), steps):
+            for result in pool.map(partial(run_step, folder, deadline), steps):
                 show(result)
                 results.append(result)
     for result in results:
         if result.failed and result.code != TIMED_OUT:
-            show(repeat_failed(folder, result))
+            show(repeat_failed(folder, deadline, result))
     return results
 
 

@@ -1,6 +1,7 @@
 """Builders that the tests of the console share."""
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -135,8 +136,10 @@ def recently() -> datetime:
 
 
 def post_runs(project: Project, good: int, bad: int, at: datetime, **fields: object) -> list[UUID]:
-    """Record runs that ended around a time, one second apart; give their event ids."""
-    sent = [succeeded] * good + [degraded] * bad
+    """Record runs that ended up to a time, one second apart, bad ones evenly among good ones."""
+    total = good + bad
+    steps = [number * bad // max(total, 1) for number in range(total + 1)]
+    sent = [degraded if before < after else succeeded for before, after in pairwise(steps)]
     events = [
         PostedEvent.model_validate(
             build(
