@@ -86,7 +86,7 @@ class RuleTotals:
 def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
     """Count the evaluations and fires of each rule of a project in the last 90 days.
 
-    What was found in the past, and nobody was told of, is not counted; the last fire may be it.
+    What was found in stored data fired as well; no rating judges the rule by it.
     """
     since = now - JUDGED_SPAN
     false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
@@ -97,7 +97,7 @@ def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
     ).values_list("rule_id")
     told = Q(incident__is_backfilled=False)
     counted = slices.annotate(
-        fires=Count("pk", filter=told),
+        fires=Count("pk"),
         judged=Count("pk", filter=told & Q(incident__resolution_cause__isnull=False)),
         false=Count("pk", filter=told & false),
         last=Max("fired_at"),

@@ -144,7 +144,6 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
         "members": _members(request),
         "causes": IncidentCause.choices,
-        "judged": judged_of(row.project_id, now),
         "marked": mark_of(row.project_id, verdict),
         "hours": HOURS,
         "is_silenced": row.cleared_at is None and is_incident_silenced(row, now),

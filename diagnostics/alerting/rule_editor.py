@@ -17,8 +17,15 @@ from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_form import RuleForm, initial_of, shown_limit
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rule_rows import GIVEN, JUDGED, RuleError, change_rule, create_rule
-from diagnostics.alerting.rule_views import NO_TOTALS, find_rule
+from diagnostics.alerting.rule_rows import (
+    GIVEN,
+    JUDGED,
+    RuleError,
+    change_rule,
+    create_rule,
+    slices_by_rule,
+)
+from diagnostics.alerting.rule_views import NO_SLICES, NO_TOTALS, find_rule
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.rules import USUAL, RuleFields, figure_of, more_scope, watched
 from diagnostics.alerting.signals import Signal
@@ -134,6 +141,7 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
     }
     if row is not None:
         context["totals"] = totals_by_rule(request.project.pk, clock.now()).get(row.pk, NO_TOTALS)
+        context["firing"] = slices_by_rule(request.project.pk).get(row.pk, NO_SLICES).firing
     is_asked = form.is_bound or TEST in request.GET
     found = _tried(request, form, row) if is_asked else _to_try(request, row)
     return respond(request, "rules/rule", {**context, **found}, row.name if row else "New rule")

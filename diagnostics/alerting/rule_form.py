@@ -1,5 +1,6 @@
 """The form of an alert rule, in the units that people think in: percent, minutes."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from django import forms
 from diagnostics.alerting.form_fields import PickField, ScopeForm, scope_of
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rules import ALLOWED, RuleFields, check_scope, more_scope
+from diagnostics.alerting.rules import ALLOWED, RuleFields, check_scope, figure_of, more_scope
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import RATIOS, Signal
@@ -41,8 +42,31 @@ OPTIONAL = (
 """Boxes that are folded away while they say what is usual."""
 
 
-def _figure(label: str, help_text: str = "") -> forms.FloatField:
-    return forms.FloatField(label=label, required=False, help_text=help_text)
+def _figure(label: str, help_text: str = "", least: float = 0) -> forms.FloatField:
+    box = forms.NumberInput(attrs={"min": least})
+    return forms.FloatField(label=label, required=False, help_text=help_text, widget=box)
+
+
+def _bounds(signal: str, detector: str, box: str) -> tuple[float, float]:
+    above, below, _ = figure_of(signal, detector, _named(box))
+    if box == "minutes":
+        return (above + 1) / MINUTE, (below - 1) / MINUTE
+    unit = PERCENT if _is_percent(signal, box) else 1
+    return above * unit, below * unit
+
+
+def _named(box: str) -> str:
+    return "seconds" if box == "minutes" else box
+
+
+def _is_percent(signal: str, box: str) -> bool:
+    return box == "limit" and signal in RATIOS
+
+
+def limit_box() -> forms.NumberInput:
+    """Return the box of a limit; its bounds in the browser are those of the chosen signal."""
+    most = {one: _bounds(one, "threshold", "limit")[1] for one in Signal}
+    return forms.NumberInput(attrs={"min": 0, "data-most": json.dumps(most)})
 
 
 def _minutes(label: str, usual: int | None = None) -> forms.FloatField:
@@ -67,11 +91,14 @@ class RuleForm(ScopeForm):
     detector = forms.ChoiceField(
         choices=[(name, words[:1].upper() + words[1:]) for name, (words, _) in DETECTORS.items()]
     )
-    limit = _figure(
-        "Limit (%; latency: ms)", "Empty: 5 % of calls, 60 % for repair success, 30,000 ms."
+    limit = forms.FloatField(
+        label="Limit (%; latency: ms)",
+        help_text="Empty: 5 % of calls, 60 % for repair success, 30,000 ms.",
+        required=False,
+        widget=limit_box(),
     )
     count = _figure("Count (retry cost: US$)", "Empty: 3 degraded runs, 1 of anything else.")
-    minutes = _figure("Window (min)")
+    minutes = _figure("Window (min)", least=1)
     group_by = forms.MultipleChoiceField(
         label="Group by",
         required=False,
@@ -127,6 +154,9 @@ class RuleForm(ScopeForm):
         if signal and told.get("detector") not in able:
             words = " or ".join(DETECTORS[name][0] for name in able)
             self.add_error("detector", f"{Signal(signal).words} works with {words} only.")
+        elif signal:
+            for box in FIGURES[told["detector"]]:
+                check_figure(self, told["detector"], box)
         return told
 
     def figures(self) -> list[tuple[forms.BoundField, str]]:
@@ -189,15 +219,21 @@ def kept_limit(signal: str, shown: float) -> float:
     return _kept(signal, "limit", shown)
 
 
-def _named(box: str) -> str:
-    return "seconds" if box == "minutes" else box
+def check_figure(form: forms.Form, detector: str, box: str) -> None:
+    """Say beside a box, in its unit, between which bounds its figure must be."""
+    signal, value = form.cleaned_data["signal"], form.cleaned_data.get(box)
+    low, high = _bounds(signal, detector, box)
+    if value is None:
+        return
+    if box == "minutes":
+        if not low <= value <= high:
+            form.add_error(box, f"From {low:g} to {high:,g} min.")
+    elif not low < value < high:
+        unit = " %" if _is_percent(signal, box) else ""
+        form.add_error(box, f"Above {low:g}{unit} and below {high:,.13g}{unit}.")
 
 
 def _kept(signal: str, box: str, value: float) -> float:
     if box == "minutes":
         return round(value * MINUTE)
     return value / PERCENT if _is_percent(signal, box) else value
-
-
-def _is_percent(signal: str, box: str) -> bool:
-    return box == "limit" and signal in RATIOS

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_editor import try_rule
-from diagnostics.alerting.rule_form import kept_limit, shown_limit
+from diagnostics.alerting.rule_form import check_figure, kept_limit, limit_box, shown_limit
 from diagnostics.alerting.rule_rows import RuleError, create_rule
 from diagnostics.alerting.rules import figure_of, filter_of
 from diagnostics.alerting.signals import Signal
@@ -41,7 +41,7 @@ class ThresholdForm(forms.Form):
             for one, unit in UNITS.items()
         ]
     )
-    limit = forms.FloatField()
+    limit = forms.FloatField(widget=limit_box())
     notify = forms.ChoiceField(required=False)
 
     def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
@@ -54,6 +54,12 @@ class ThresholdForm(forms.Form):
         self.fields["limit"].initial = shown_limit(
             Signal.CALL_FAILURE_RATIO, figure_of(Signal.CALL_FAILURE_RATIO, DETECTOR, "limit").usual
         )
+
+    def clean(self) -> dict[str, Any]:
+        """Check the limit in the unit of its signal."""
+        if "signal" in self.cleaned_data:
+            check_figure(self, DETECTOR, "limit")
+        return self.cleaned_data
 
     def given(self, provider: str | None, model: str | None) -> dict[str, Any]:
         """Return the rule that the form means for a model."""

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
-from diagnostics.analysis.statistics import Chance, chance_of
+from diagnostics.analysis.statistics import LEAST_TRIALS, Chance, chance_of
 from diagnostics.constraints import person, unique
 from diagnostics.verdict.wording import sentence_of, since_of, wire_form
 
@@ -56,6 +56,11 @@ class JudgedShare:
 
     total: int
     count: int
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether enough were rated for a share to mean something."""
+        return self.total >= LEAST_TRIALS
 
     @property
     def chance(self) -> Chance | None:

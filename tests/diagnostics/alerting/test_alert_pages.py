@@ -89,7 +89,10 @@ def test_the_page_of_a_rule_tells_its_last_90_days(project: Project, client: Cli
     incident.resolution_cause = Incident.Cause.FALSE_ALARM
     incident.save()
     page = client.get(f"/alerts/rules/{rule.pk}/").content.decode()
-    assert "<dt>Evaluations</dt><dd>4,321</dd><dt>Fires</dt><dd>1</dd>" in page
+    assert (
+        "<dt>Evaluations</dt><dd>4,321</dd><dt>Firing now</dt><dd>1</dd><dt>Fires</dt><dd>1</dd>"
+        in page
+    )
     assert "<dd>1 of 1 judged</dd>" in page
     assert "1 of 1 judged in 90 days" in client.get("/alerts/rules/").content.decode()
     assert "Last 90 days" not in client.get("/alerts/rules/new/").content.decode()
@@ -151,7 +154,8 @@ def test_untouched_boxes_keep_the_seconds_of_a_rule(project: Project, seconds: i
     ("change", "says"),
     [
         ({"detector": "absent"}, "works with threshold"),
-        ({"limit": "-1"}, "Above 0"),
+        ({"limit": "-1"}, "Above 0 and below 3,600,000."),
+        ({"detector": "count", "signal": "new_group", "minutes": "0.5"}, "From 1 to 360 min."),
         ({"name": " "}, "This field is required"),
         (
             {"filter": "kind=truncated"},
@@ -291,16 +295,15 @@ def test_a_rule_names_its_owner_and_when_it_fired(project: Project, client: Clie
     assert "p95 latency above 20,000 ms" in page
 
 
-def test_what_was_found_in_the_past_is_no_fire_but_the_last_one(
-    project: Project, client: Client
-) -> None:
+def test_a_rule_that_fires_by_stored_data_has_fired(project: Project, client: Client) -> None:
     incident = make_incident(project, is_backfilled=True)
     (rule,) = AlertRule.objects.all()
     page = client.get("/alerts/rules/").content.decode()
     last = re.search(r'data-label="last fired">(.*?)</td>', page)
     assert last is not None
     assert f"{incident.fired_at:%H:%M} UTC" in last[1]
-    assert totals_by_rule(project.pk, clock.now())[rule.pk].fires == 0
+    totals = totals_by_rule(project.pk, clock.now())[rule.pk]
+    assert (totals.fires, totals.judged_fires) == (1, 0)
 
 
 def test_each_kind_of_channel_has_an_address_of_its_own(project: Project, client: Client) -> None:

@@ -51,9 +51,13 @@ def test_open_ones_come_first_and_the_rest_with_its_noise(
     happen(over, "cleared")
     Incident.objects.filter(pk=over.pk).update(resolution_cause="false_alarm")
     make_incident(project, "claude-haiku")
+    assert "false alarms" not in client.get("/incidents/").text, "1 of 1 says nothing"
+    for _ in range(19):
+        happen(make_incident(project, "gpt-5"), "cleared")
+    Incident.objects.filter(state="resolved").update(resolution_cause="false_alarm")
     page = client.get("/incidents/").content.decode()
     assert page.index("anthropic/claude-haiku") < page.index("anthropic/gpt-5")
-    assert "1 of 1 with a cause were false alarms" in page
+    assert "20 of 20 with a cause were false alarms" in page
     narrowed = client.get("/incidents/?model=gpt-5").content.decode()
     assert "anthropic/gpt-5" in narrowed
     assert "anthropic/claude-haiku<" not in narrowed

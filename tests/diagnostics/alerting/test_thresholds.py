@@ -95,7 +95,13 @@ def test_the_rules_of_all_models_are_read_with_two_queries(
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"limit": "0"}, "Above 0"), ({"limit": "x"}, "Enter a number"), ({"notify": "7"}, "valid")],
+    [
+        ({"limit": "0"}, "Above 0 % and below 100 %."),
+        ({"limit": "100"}, "Above 0 % and below 100 %."),
+        ({"signal": "latency_p95", "limit": "3600000"}, "Above 0 and below 3,600,000."),
+        ({"limit": "x"}, "Enter a number"),
+        ({"notify": "7"}, "valid"),
+    ],
 )
 def test_a_wrong_threshold_is_refused_at_its_box(
     project: Project, client: Client, change: dict[str, str], says: str
