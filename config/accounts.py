@@ -29,6 +29,7 @@ from diagnostics.accounts.audit_log import from_address, note
 from diagnostics.accounts.invitations import invitation_in
 from diagnostics.accounts.profiles import ZONE, profile_of, remember
 from diagnostics.selection.ranges import read_zone
+from diagnostics.web.access import READING
 
 Respond = Callable[[HttpRequest], HttpResponse]
 STAMPS = "stamps"
@@ -104,10 +105,14 @@ def _check_session(request: HttpRequest) -> HttpResponse | None:
     return None
 
 
-def _end(request: HttpRequest) -> HttpResponse:
+def _end(request: HttpRequest) -> HttpResponse | None:
+    """Sign out and lead to sign-in; a form goes on to its view, which keeps the draft."""
     UserSession.objects.filter(session_key=request.session.session_key).delete()
+    request.ended_user_id = request.user.pk  # type: ignore[attr-defined]  # read by `member_view`
     logout(request)
     messages.info(request, ENDED)
+    if request.method not in READING:
+        return None
     if request.headers.get("HX-Request"):
         return HttpResponseClientRefresh()
     return redirect_to_login(request.get_full_path())

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from celery import shared_task
+from django.contrib.sessions.models import Session
 
 from diagnostics import clock
 from diagnostics.alerting.dead_man import ping_outside
@@ -105,7 +106,7 @@ def note_workers(queues: Sequence[str], *, has_pool: bool = True) -> None:
 
 @shared_task
 def maintain_partitions() -> int:
-    """Create partitions ahead; delete old partitions, identities and sent messages.
+    """Create partitions ahead; delete old partitions, identities, sessions and sent messages.
 
     Return how many partitions were created.
     """
@@ -113,6 +114,7 @@ def maintain_partitions() -> int:
     drop_old()
     purge_evaluations()
     purge_identities()
+    Session.objects.filter(expire_date__lt=clock.now()).delete()
     purge_sent()
     forget_old_answerers()
     forget_old_counts()

@@ -5,6 +5,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from diagnostics import clock
@@ -38,6 +39,7 @@ def channels(request: ConsoleRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("webhook", "chat")
 @member_view
 def channel_new(request: ConsoleRequest) -> HttpResponse:
     """Make a channel."""
@@ -50,6 +52,7 @@ def channel_new(request: ConsoleRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("webhook", "chat")
 @member_view
 def channel(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show one channel with its log; change it."""

@@ -22,7 +22,7 @@ from diagnostics.accounts.profiles import NOTICE_DISMISSED, THEME
 from diagnostics.alerting.dead_man import Alarm, alarm_of
 from diagnostics.moments import write_moment
 from diagnostics.selection.query_language import write_term
-from diagnostics.web.access import chosen_project, memberships_of
+from diagnostics.web.access import chosen_project, draft_of, memberships_of
 from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS
 from failsoft import VERSION
 
@@ -107,6 +107,13 @@ def _notice(request: HttpRequest) -> str:
     """Say that this installation requires no MFA, until the reader dismisses it."""
     is_needed = request.user.is_authenticated and not settings.FAILSOFT_REQUIRE_MFA
     return OPEN_BANNER if is_needed and not request.session.get(NOTICE_DISMISSED) else ""
+
+
+@register.simple_tag(takes_context=True)
+def kept_draft(context: Context) -> Mapping[str, object] | None:
+    """Return what a form of this page held when its session had ended."""
+    request = context.get("request")
+    return draft_of(request) if request and request.user.is_authenticated else None
 
 
 @register.simple_tag(takes_context=True)

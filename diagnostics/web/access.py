@@ -1,11 +1,12 @@
 """Who may see what: a console view is given the project its reader has chosen."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
+from allauth.core.internal.ratelimit import consume
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -21,8 +22,10 @@ from psycopg import Error
 from psycopg.errors import QueryCanceled
 
 from diagnostics.accounts.models import Membership, Project
+from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import read_selection
+from failsoft.redaction.secret_names import is_secret_name
 
 SET = "SELECT set_config('statement_timeout', %s, false)"
 
@@ -53,6 +56,10 @@ def was_stopped(error: OperationalError) -> bool:
 P = ParamSpec("P")
 CHOSEN = "project"
 READING = frozenset({"GET", "HEAD"})
+DRAFT = "draft"
+DRAFT_CHARACTERS = 50_000
+# Anyone may send a form without a session; each draft is a row.
+DRAFT_RATE = {DRAFT: "20/h/ip"}
 # A page that takes longer is asked to narrow its range.
 STATEMENT_SECONDS = 5
 
@@ -136,9 +143,41 @@ def frame_of(request: ConsoleRequest) -> dict[str, object]:
 
 def _to_sign_in(request: ConsoleRequest) -> HttpResponse:
     """Lead to signing in; a refresh in a page must not swap the form into that page."""
+    page = request.get_full_path()
+    if request.method not in READING:
+        sent_from = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")
+        page = own_page(request, sent_from, "/").partition("#")[0]
+        _keep_draft(request, page)
     if request.htmx:
         return HttpResponseClientRefresh()
-    return redirect_to_login(request.get_full_path())
+    return redirect_to_login(page)
+
+
+def _keep_draft(request: ConsoleRequest, page: str) -> None:
+    """Keep what was written into a form, without secrets and files, until after sign-in."""
+    secret = {"csrfmiddlewaretoken", *getattr(request, "sensitive_post_parameters", ())}
+    fields = {
+        name: values
+        for name, values in request.POST.lists()
+        if name not in secret and not is_secret_name(name)
+    }
+    is_short = sum(len(text) for values in fields.values() for text in values) <= DRAFT_CHARACTERS
+    if is_short and consume(request, app=DRAFT, action=DRAFT, config=DRAFT_RATE):
+        request.session[DRAFT] = {
+            "page": page,
+            "action": request.get_full_path(),
+            "fields": redact_json(fields),
+            "user_id": getattr(request, "ended_user_id", None),
+        }
+
+
+def draft_of(request: HttpRequest) -> Mapping[str, object] | None:
+    """Take the draft that was kept for this page, once, unless it is another user's."""
+    draft: Mapping[str, object] | None = request.session.get(DRAFT)
+    if draft is None or draft["page"] != request.get_full_path():
+        return None
+    del request.session[DRAFT]
+    return draft if draft["user_id"] in (None, request.user.pk) else None
 
 
 def may_act(request: ConsoleRequest) -> bool:

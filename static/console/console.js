@@ -183,6 +183,34 @@ document.addEventListener("htmx:afterRequest", (event) => {
   checked.textContent = write("ago", new Date());
 });
 
+/* A session that ended reloads the page, unless something is written there: sending it leads
+   to sign-in and back, draft kept. */
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  const { elt, xhr } = event.detail;
+  if (!isPoll(elt) || !xhr.getResponseHeader("HX-Refresh") || !isWrittenIn(document.body)) return;
+  event.preventDefault();
+  fault.textContent = "You were signed out. Send what you are writing, then sign in: the draft is kept.";
+  fault.hidden = false;
+});
+const draft = document.getElementById("draft");
+const fieldsOf = (form, name) => [...form.elements].filter((one) => one.name === name && one.matches(FIELDS));
+const restore = () => {
+  const kept = [...new FormData(draft)].filter(([name]) => name !== "csrfmiddlewaretoken");
+  const written = kept.filter(([name, value]) => value && name !== "next");
+  const form = [...document.forms].find((one) => one !== draft && one.method === "post"
+    && one.action === draft.action && written.some(([name]) => fieldsOf(one, name).length));
+  if (!form) return;
+  for (const box of form.querySelectorAll("[type=checkbox]")) box.checked = false;
+  for (const [name, value] of kept) for (const field of fieldsOf(form, name)) {
+    if (field.matches("[type=checkbox], [type=radio]")) field.checked ||= field.value === value;
+    else if (!field.matches("[type=file]")) field.value = value;
+  }
+  form.closest("details")?.setAttribute("open", "");
+  draft.querySelector("[data-unsent]").remove();
+  fieldsOf(form, written[0][0])[0]?.focus();
+};
+if (draft) restore();
+
 /* An address says what was chosen, not what was left open. */
 document.addEventListener("htmx:configRequest", (event) => {
   // A page that refreshes itself keeps no session open.
@@ -195,6 +223,12 @@ document.addEventListener("htmx:configRequest", (event) => {
 document.addEventListener("change", (event) => {
   const { form } = event.target;
   if (form && form.hasAttribute("data-auto") && event.target.matches("select, [type=checkbox], [type=radio]")) form.requestSubmit();
+});
+
+/* The bounds of a limit are those of the signal that is chosen beside it. */
+document.addEventListener("input", ({ target: { form } }) => {
+  const { limit, signal } = form?.elements || {};
+  if (limit?.dataset.most) limit.max = JSON.parse(limit.dataset.most)[signal.value];
 });
 
 /* Times without a zone are meant in the one that the page shows. */

@@ -1,11 +1,12 @@
 """An incident at night: what is typed stays, a silence is seen, panels cover nothing."""
 
 import pytest
+from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
-from tests.browser.conftest import Open, Reader
+from tests.browser.conftest import PASSWORD, Open, Reader
 from tests.diagnostics.alerting.notifications.building import make_incident
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -92,4 +93,35 @@ def test_the_evidence_is_copied_by_one_button(
     expect(page.locator("pre")).to_contain_text("## More")
     assert page.evaluate(WIDER) == 0
     assert reader.axe_violations() == []
+    reader.check()
+
+
+@pytest.mark.parametrize("is_scripted", [True, False])
+def test_a_note_sent_after_its_session_ended_is_kept_through_sign_in(
+    project: Project, open_reader: Open, is_scripted: bool
+) -> None:
+    incident = make_incident(project)
+    reader = open_reader(java_script_enabled=is_scripted)
+    reader.sign_in()
+    page = reader.open(f"/incidents/{incident.pk}/")
+    page.get_by_label("Note").fill("Rolled back to planner-v5")
+    Session.objects.all().delete()
+    if is_scripted:
+        # The page that refreshes itself must not throw the note away.
+        page.evaluate("htmx.trigger(document.querySelector('[data-poll]'), 'seen')")
+        expect(page.locator("#fault")).to_contain_text("signed out")
+    page.get_by_role("button", name="Add note").click()
+    page.fill("[name=login]", "ann")
+    page.fill("[name=password]", PASSWORD)
+    page.press("[name=password]", "Enter")
+    page.wait_for_url(f"**/incidents/{incident.pk}/")
+    expect(page.locator("#draft")).to_contain_text("Not saved yet")
+    if is_scripted:
+        assert reader.axe_violations() == []
+        expect(page.get_by_label("Note")).to_have_value("Rolled back to planner-v5")
+        page.get_by_role("button", name="Add note").click()
+    else:
+        page.get_by_role("button", name="Send draft").click()
+    expect(page.locator("#draft")).to_have_count(0)
+    expect(page.get_by_text("Rolled back to planner-v5")).to_have_count(1)
     reader.check()
