@@ -21,6 +21,7 @@ UNKNOWN_KEY = "unknown_key_dropped"
 _EXPECTED = re.compile(r"'([^']*)'")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _ID_KEY = re.compile(r"(?:.*_)?ids?")
+_OPENS_DOCUMENT = frozenset('{["')
 _MISSING = object()
 
 
@@ -74,14 +75,14 @@ def read_integer(value: object) -> int | None:
     return None
 
 
-def read_object(value: object) -> dict[str, Any] | None:
-    """Return the object in a JSON string; None if it needs repairs."""
-    if not isinstance(value, str):
+def read_document(value: object) -> Recovered | None:
+    """Return the object or array in a JSON string; None if reading it loses any of the text."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in _OPENS_DOCUMENT:
         return None
     outcome = recover(value)
-    if not isinstance(outcome, Recovered) or outcome.repairs or not isinstance(outcome.value, dict):
+    if not isinstance(outcome, Recovered) or not all(item.lossless for item in outcome.repairs):
         return None
-    return outcome.value
+    return outcome
 
 
 def is_plain_integer(value: object) -> bool:
@@ -150,8 +151,10 @@ def _read(
     if kind == "list_type":
         return _read_list(value)
     if kind in ("dict_type", "model_type", "model_attributes_type", "dataclass_type"):
-        document = read_object(value)
-        return None if document is None else (document, "json_string")
+        document = read_document(value)
+        if document is None or document.repairs or not isinstance(document.value, dict):
+            return None
+        return document.value, "json_string"
     if kind in ("int_type", "int_from_float"):
         number = read_integer(value)
         name = "numeric_string" if isinstance(value, str) else "integral_float"

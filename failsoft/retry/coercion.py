@@ -6,12 +6,13 @@ any other unknown key may carry meaning, and is left for the validator to refuse
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from types import UnionType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from failsoft.json_values import escape_pointer
-from failsoft.parsing.leniency import UNKNOWN_KEY, Softened, is_plain_integer, read_object, soften
+from failsoft.parsing.leniency import UNKNOWN_KEY, Softened, is_plain_integer, read_document, soften
 from failsoft.plans.contract import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
 from failsoft.plans.near_names import key_meant, plain_name
 from failsoft.retry.proposals import PROPOSAL_KEYS, PROPOSALS
@@ -63,6 +64,15 @@ class SoftenedValue:
         """Record one leniency at a pointer into `value`."""
         self.done.append(Softened(self.written(pointer), kind))
 
+    def read_string(self, value: Any, kind: type | UnionType, path: str) -> Any:  # noqa: ANN401 - any JSON
+        """Return what a JSON string at a pointer holds, if that is of `kind`; else the value."""
+        document = read_document(value)
+        if document is None or not isinstance(document.value, kind):
+            return value
+        for name in ("json_string", *(repair.kind for repair in document.repairs)):
+            self.note(path, name)
+        return document.value
+
     def read_keys(
         self, holder: dict[str, Any], known_keys: Collection[str], path: str
     ) -> dict[str, Any]:
@@ -95,6 +105,7 @@ def soften_proposal(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     if not isinstance(value, dict):
         return softened
     read = softened.read_keys(value, PROPOSAL_KEYS, "")
+    _read_arguments(read, "", softened)
     softened.value, leniencies = soften(read, PROPOSALS, says_nothing)
     for item in leniencies:
         softened.note(item.path, item.kind)
@@ -121,6 +132,8 @@ def soften_plan(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     if not isinstance(softened.value, dict):
         return softened
     plan = softened.value = softened.read_keys(softened.value, PLAN_KEYS, "")
+    if "steps" in plan:
+        plan["steps"] = softened.read_string(plan["steps"], list, "/steps")
     if isinstance(plan.get("steps"), list):
         plan["steps"] = [
             _soften_step(step, f"/steps/{index}", softened)
@@ -142,6 +155,7 @@ def _unwrap(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
         softened.value = softened.value[segment]
         path += f"/{escape_pointer(str(segment))}"
         softened.done.append(Softened(path, "wrapper_key"))
+        softened.value = softened.read_string(softened.value, dict | list, path)
     softened.moved = {"": path} if path else {}
     if isinstance(softened.value, list):
         softened.note("", "bare_list")
@@ -165,6 +179,7 @@ def _add(besides: dict[str, tuple[str, Any]], softened: SoftenedValue) -> bool:
 
 def _ways_to_plans(value: Any, depth: int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 - any JSON
     """Yield the keys that lead to each plan or list of steps within some wrappers."""
+    value = _held(value)
     items: list[tuple[str | int, Any]] = []
     if isinstance(value, dict):
         items = list(value.items())
@@ -181,9 +196,15 @@ def _ways_to_plans(value: Any, depth: int) -> Iterator[tuple[str | int, ...]]:  
 
 def _is_plan(value: dict[str, Any]) -> bool:
     """Whether an object has steps, which are not a plan in turn."""
-    steps = value.get("steps")
+    steps = _held(value.get("steps"))
     is_wrapper = isinstance(steps, list) and len(steps) == 1 and not _is_steps(steps)
     return isinstance(steps, list) and not (is_wrapper and any(_ways_to_plans(steps, 1)))
+
+
+def _held(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return what a JSON string holds; any other value as it is."""
+    document = read_document(value)
+    return value if document is None else document.value
 
 
 def _is_steps(value: object) -> bool:
@@ -191,10 +212,12 @@ def _is_steps(value: object) -> bool:
 
 
 def _is_step(value: object) -> bool:
+    value = _held(value)
     return isinstance(value, dict) and any(key_meant(key, ("step_id", "tool")) for key in value)
 
 
 def _soften_step(step: Any, path: str, softened: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
+    step = softened.read_string(step, dict, path)
     if not isinstance(step, dict):
         return step
     new_step = softened.read_keys(step, STEP_KEYS, path)
@@ -206,6 +229,8 @@ def _soften_step(step: Any, path: str, softened: SoftenedValue) -> Any:  # noqa:
         at = f"{path}/dependencies"
         new_step["dependencies"] = _soften_dependencies(new_step["dependencies"], at, softened)
     _read_arguments(new_step, path, softened)
+    if "tool" in new_step:
+        new_step["tool"] = softened.read_string(new_step["tool"], dict, f"{path}/tool")
     if isinstance(new_step.get("tool"), dict):
         new_step["tool"] = softened.read_keys(new_step["tool"], TOOL_KEYS, f"{path}/tool")
         _read_arguments(new_step["tool"], f"{path}/tool", softened)
@@ -216,6 +241,7 @@ def _soften_dependencies(value: Any, path: str, softened: SoftenedValue) -> Any:
     if value is None:
         softened.note(path, "null_for_list")
         return []
+    value = softened.read_string(value, list, path)
     if isinstance(value, str) or is_plain_integer(value):
         softened.note(path, "scalar_for_list")
         value = [value]
@@ -229,7 +255,5 @@ def _soften_dependencies(value: Any, path: str, softened: SoftenedValue) -> Any:
 
 def _read_arguments(holder: dict[str, Any], path: str, softened: SoftenedValue) -> None:
     """Replace `args` in a JSON string by the object that it holds."""
-    arguments = read_object(holder.get("args"))
-    if arguments is not None:
-        holder["args"] = arguments
-        softened.note(f"{path}/args", "json_string")
+    if "args" in holder:
+        holder["args"] = softened.read_string(holder["args"], dict, f"{path}/args")

@@ -40,7 +40,7 @@ TAKEN: list[tuple[AnswerSchema, str, Any, list[tuple[str, str, int, int]]]] = [
      [("/goal", "unknown_key_dropped", 1, 59), ("/steps/0/why", "unknown_key_dropped", 1, 45)]),
     (NEXT_STEP, '{"kind": "CALL_TOOL", "tool": "echo", "args": "{}"}',
      {"kind": "call_tool", "tool": "echo", "args": {}},
-     [("/kind", "letter_case", 1, 10), ("/args", "json_string", 1, 47)]),
+     [("/args", "json_string", 1, 47), ("/kind", "letter_case", 1, 10)]),
     (NEXT_STEP, '{"kind": "ask_user", "question": "Which?", "need": "Input", "tool": null}',
      {"kind": "ask_user", "question": "Which?", "need": "input"},
      [("/need", "letter_case", 1, 52), ("/tool", "unknown_key_dropped", 1, 61)]),
@@ -71,6 +71,32 @@ TAKEN: list[tuple[AnswerSchema, str, Any, list[tuple[str, str, int, int]]]] = [
      [("/steps/1/runAfter", "near_name", 2, 18), ("/steps/1/runAfter", "scalar_for_list", 2, 30),
       ("/steps/2/wait for", "near_name", 3, 18), ("/steps/3/Depends-On", "near_name", 4, 18),
       ("/steps/3/Depends-On", "null_for_list", 4, 32)]),
+    # a JSON string in place of what it holds, alone or nested
+    (PLAN, '{"steps": "[{\\"step_id\\": \\"a\\", \\"tool\\": \\"t\\"}]"}',
+     {"steps": [{"step_id": "a", "tool": "t"}]}, [("/steps", "json_string", 1, 11)]),
+    (PLAN, '{"plan": "{\\"steps\\": [{\\"step_id\\": \\"a\\", \\"tool\\": \\"t\\"}]}"}',
+     {"steps": [{"step_id": "a", "tool": "t"}]},
+     [("/plan", "wrapper_key", 1, 10), ("/plan", "json_string", 1, 10)]),
+    (PLAN, '{"steps": ["{\\"step_id\\": \\"a\\", \\"tool\\": \\"t\\"}"]}',
+     {"steps": [{"step_id": "a", "tool": "t"}]}, [("/steps/0", "json_string", 1, 12)]),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "{\\"name\\": \\"t\\", \\"params\\": {}}"}]}',
+     {"steps": [{"step_id": "a", "tool": {"name": "t", "args": {}}}]},
+     [("/steps/0/tool", "json_string", 1, 37), ("/steps/0/tool/params", "near_name", 1, 37)]),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "args": "{\'x\': True}"}]}',
+     {"steps": [{"step_id": "a", "tool": "t", "args": {"x": True}}]},
+     [("/steps/0/args", "json_string", 1, 50), ("/steps/0/args", "single_quotes", 1, 50),
+      ("/steps/0/args", "python_literal", 1, 50)]),
+    (PLAN, '[{"step_id": "a", "tool": "t"},'
+           ' {"step_id": "b", "tool": "t", "dependencies": "[\\"a\\"]"}]',
+     {"steps": [{"step_id": "a", "tool": "t"},
+                {"step_id": "b", "tool": "t", "dependencies": ["a"]}]},
+     [("", "bare_list", 1, 1), ("/1/dependencies", "json_string", 1, 79)]),
+    (NEXT_STEP, '{"kind": "call_tool", "tool": "t", "args": "\\"{\\\\\\"x\\\\\\": 1}\\""}',
+     {"kind": "call_tool", "tool": "t", "args": {"x": 1}},
+     [("/args", "json_string", 1, 44), ("/args", "quoted_answer", 1, 44),
+      ("/args", "double_encoding", 1, 44)]),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "args": {"text": "{\\"x\\": 1}"}}]}',
+     {"steps": [{"step_id": "a", "tool": "t", "args": {"text": '{"x": 1}'}}]}, []),
     # any key of ours in another spelling
     (PLAN, '[{"stepId": 1, "Tool": {"Name": "t"}}]',
      {"steps": [{"step_id": "1", "tool": {"name": "t"}}]},
@@ -158,6 +184,14 @@ REFUSED = [
     (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "deps": [], "after": ["a"]}]}', 1, 54),
     # an argument list that is no object, under another name
     (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "input": "hello"}]}', 1, 51),
+    # a string that holds more than the value, less, another kind of value, or a second plan
+    (PLAN, '{"steps": "[{\\"step_id\\": \\"a\\", \\"tool\\": \\"t\\"}] in this order"}', 1, 11),
+    (PLAN, '{"steps": "[{\\"step_id\\": \\"a\\", \\"tool\\": \\"t\\"}"}', 1, 11),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "args": "use {\'x\': 1}"}]}', 1, 50),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "args": "{\'x\': 1 /* or 2 */}"}]}', 1, 50),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t", "args": "[1]"}]}', 1, 50),
+    (PLAN, '{"plan": "{\\"steps\\": [{\\"step_id\\": \\"a\\", \\"tool\\": \\"t\\"}]}",'
+           ' "plan_b": {"steps": [{"step_id": "b", "tool": "t"}]}}', 1, 1),
     # an example is no answer; of two plans none is the answer
     (PLAN, '{"error": "no", "example": {"steps": [{"step_id": "a", "tool": "t"}]}}', 1, 1),
     (PLAN, '{"plan": {"steps": [{"step_id": "a", "tool": "t"}]},'
