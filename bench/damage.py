@@ -595,7 +595,7 @@ INSIDE: dict[str, Damage] = {
         inner_quotes, lambda text: re.sub(r'(?<=[a-z ])\\"([a-z]+)\\"(?=[ a-z])', r'"\1"', text)
     ),
     "kept backslashes": from_valid(
-        backslashes, lambda text: re.sub(r"\\\\(?=[dswSWDQ(.)])", r"\\", text)
+        backslashes, lambda text: re.sub(r"\\\\(?=[dswSWDQUn(.)])", r"\\", text)
     ),
     "hex escapes": hex_escapes,
     "line continuations": line_continuations,

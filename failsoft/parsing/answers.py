@@ -20,7 +20,7 @@ from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, Valida
 from failsoft.expectations import expectation
 from failsoft.json_values import pointer_of
 from failsoft.parsing.candidates import Candidate
-from failsoft.parsing.escapes import doubtful_in_valid, has_doubtful_escapes
+from failsoft.parsing.escapes import doubtful_in_valid, has_doubtful_escapes, is_written_as_tex
 from failsoft.parsing.faults import (
     Lines,
     ParseFault,
@@ -183,9 +183,9 @@ def _refuse_by_schema(answer: Recovered, error: ValidationError) -> RefusedAnswe
 def trace(text: str) -> Trace:
     """Return the offsets of the keys and values of a text that `recover` can read."""
     offsets = Trace()
-    if _read_strict(text) is not None:
+    if _read_as_written(text) is not None:
         start = len(text) - len(text.lstrip())
-        Grammar(text, RepairLedger(), offsets).read_root(start, text[start])
+        Grammar(text, RepairLedger(), offsets, as_written=True).read_root(start, text[start])
     else:
         _read_damaged(text, RepairLedger(), offsets)
     return offsets
@@ -232,7 +232,7 @@ def _read(text: str, ending: FinishClass | None) -> tuple[Any, RepairLedger]:
     if ending is FinishClass.BLOCK:
         raise ParseFault(0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL)
     ledger = RepairLedger()
-    value = _read_strict(text)
+    value = _read_as_written(text)
     if value is None:
         value = _read_bounded(text, ledger)
     elif (doubtful := doubtful_in_valid(text)) is not None:
@@ -240,6 +240,12 @@ def _read(text: str, ending: FinishClass | None) -> tuple[Any, RepairLedger]:
     if ending in CUT:
         _note_cut(text, ledger)
     return value, ledger
+
+
+def _read_as_written(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return strict JSON like `_read_strict`; None where its escapes are commands of TeX."""
+    value = _read_strict(text)
+    return None if value is not None and is_written_as_tex(text) else value
 
 
 def _read_strict(text: str) -> Any:  # noqa: ANN401 - any JSON

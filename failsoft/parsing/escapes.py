@@ -1,7 +1,15 @@
-"""Escapes in strings, judged by the whole document: `\\frac` and `C:\\temp` are rarely meant."""
+"""Backslashes in strings, judged by the whole string: it was escaped, or it was not.
+
+1. A backslash that begins no escape, or an escape that nobody means, is literal (`\\d`, `\\frac`).
+2. Then every backslash of its string is, if each can be: `\\times` beside `\\alpha`, `C:\\new`.
+   One that can only be an escape leaves no single reading.
+3. A string without either was escaped. Beside strings that were not, its tabs and line breaks are
+   in doubt where they spell a part of a path or a formula.
+"""
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from failsoft.parsing.faults import RefusalCause, caused
 from failsoft.parsing.makers import MAKERS
@@ -10,86 +18,147 @@ _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r?\n)|(.)|\Z)|([\x00-\x1f])", re.DOTALL
 )
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", '"': '"'}
-_LETTERS = frozenset("bfnrt")
-_HEX = frozenset("0123456789abcdefABCDEF")
-# `\\u{1F600}` is a character to JavaScript only.
-_CODE_POINT = re.compile(r"\{[0-9a-fA-F]{1,6}\}")
+_QUOTES = "'`“”„‘’‚"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
-_TEX = frozenset(MAKERS["tex"]["commands"])
+_COMMANDS = frozenset(MAKERS["tex"]["commands"])
+_WORDS = frozenset(MAKERS["tex"]["words"])
 _CONTROL = re.compile(r"\\[bf]")
-_SPELLED = re.compile(r"\\(.)([A-Za-z]*)", re.DOTALL)
-# `C:\\temp`, `.\\new`, a network path; formulas.
-_DRIVE = re.compile(r"(?:\A|[\s'\"(=;,])[A-Za-z]:(\\)[bfnrt]\w")
-_PATH_OR_FORMULA = re.compile(
-    r"(?:\A|[\s'\"(=;,])(?:[A-Za-z]:|\.{1,2}|\\)\\|\$|\\[A-Za-z]+\{|\\[(\[]"
+# What a backslash is by itself. `\\u{1F600}` is a character to JavaScript only, and eight digits to
+# Python only. A word is judged by what it spells.
+_BACKSLASH = re.compile(
+    rf"\\(?:(?P<quote>[\"{_QUOTES}/]|\r?\n)|(?P<escape>\\|u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}})"
+    r"|(?P<broken>u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]|U[0-9a-fA-F]{8})"
+    r"|(?P<word>[bfnrt][A-Za-z]*)|(?P<literal>.?))",
+    re.DOTALL,
 )
+_DRIVE = re.compile(r"(?:\A|[\s'\"(=;,])[A-Za-z]:(\\)[bfnrt]\w")
+# A path and nothing else: from a drive, from `.`, or to a file. Names that begin like a line break
+# or a tab read as names (`new`, not `nsrc`) and neither hold spaces nor follow a file: else a break
+# may be meant.
+_LETTER = r"[^\\/:*?\"<>|{}$^=;.\x00-\x1f]"
+_PATH = re.compile(
+    r"(?:(?P<drive>[A-Za-z]:)|\.{1,2}|(?=.*\.\w{1,12}\Z)[\w-]+)"
+    rf"(?:\\(?:(?:[bfr][a-z]|n[aeiouy]|t(?:[aehioruwy]|mp))(?:(?! ){_LETTER})*"
+    rf"|(?![bfnrt_])\w{_LETTER}*|(?=\.))(?:\.(?:{_LETTER}|\.)*(?=\\[^bfnrt]|\Z))?)+"
+)
+# Where a line break or a tab is in doubt: beside a drive, a folder, a formula or a carriage return,
+# and in a row of names.
+_PATH_OR_FORMULA = re.compile(
+    r"(?:\A|[\s'\"(=;,])(?:[A-Za-z]:|\.{1,2}|\\)\\|\$|\\[A-Za-z]+\{|\\[(\[]|(?<!\\)\\r[a-z]{2}"
+    r"|\A(?=.*(?<!\\)\\t[a-z]{2})[\w.-]+(?:\\[\w.-]+){2,}\Z"
+)
+_RUBBED_OUT = re.compile(r"\\b\\b")
+_ENDS_WORD = re.compile(r"[^\s{(\[$=+*/^_<>|&~-]")
 
 
 class Escapes:
     """The escapes of the strings of one document, in their order."""
 
-    def __init__(self) -> None:
-        """Begin a document."""
-        # The first backslash that begins no escape, and the first escape that may be one, too.
-        self._kept: int | None = None
+    def __init__(self, text: str, *, as_written: bool = False) -> None:
+        """Begin the document `text`; of valid JSON that is read `as_written`, judge nothing."""
+        self._text = text
+        self._as_written = as_written
+        # The first string that was not escaped, and the first escape that may be none.
+        self._literal: int | None = None
         self._doubtful: int | None = None
 
     def decode(self, raw: str, at: int, start: int) -> "_DecodedString":
         """Return the text between the quotes of a string that opens at `at`, decoded.
 
-        Raises ParseFault where a backslash has no single reading: it is kept in one place and
-        an escape in another, or it reads as a control character that nobody writes.
+        Raises ParseFault where a backslash has no single reading.
         """
-        drive = _DRIVE.search(raw)
-        if drive is not None:
-            raise caused(start + drive.start(1), RefusalCause.BACKSLASH)
-        decoded = _DecodedString(raw)
-        if decoded.fault is not None:
-            raise caused(start + decoded.fault, RefusalCause.BACKSLASH)
+        is_literal = not self._as_written and self._judge(raw, start)
+        decoded = _DecodedString(raw, is_literal=is_literal)
         if _SURROGATE.search(decoded.text):
             raise caused(at, RefusalCause.HALF_CHARACTER)
-        self._judge(raw, start, decoded.repairs.get("kept_backslash"))
         return decoded
 
-    def _judge(self, raw: str, start: int, kept: int | None) -> None:
-        if kept is not None and self._kept is None:
-            self._kept = start + kept
-        if self._doubtful is None:
+    def _judge(self, raw: str, start: int) -> bool:
+        """Return whether the backslashes of a string are literal."""
+        first: dict[str, int] = {}
+        for kind, offset in _kinds(raw):
+            first.setdefault(kind, start + offset)
+        is_literal = "literal" in first or ("either" in first and self._is_unescaped)
+        drive = None if is_literal else _DRIVE.search(raw)
+        if drive is not None:
+            raise caused(start + drive.start(1), RefusalCause.BACKSLASH)
+        if "broken" in first:
+            raise caused(first["broken"], RefusalCause.BACKSLASH)
+        if is_literal and "escape" in first:
+            raise caused(first["literal"], RefusalCause.BACKSLASH)
+        self._compare(raw, start, is_literal=is_literal)
+        return is_literal
+
+    def _compare(self, raw: str, start: int, *, is_literal: bool) -> None:
+        """Refuse doubtful escapes beside strings that were not escaped."""
+        if is_literal:
+            self._literal = start
+        elif self._doubtful is None:
             doubtful = next(_doubtful_breaks(raw), None)
             self._doubtful = None if doubtful is None else start + doubtful
-        if self._kept is not None and self._doubtful is not None:
+        if self._literal is not None and self._doubtful is not None:
             raise caused(self._doubtful, RefusalCause.BACKSLASH)
+
+    @cached_property
+    def _is_unescaped(self) -> bool:
+        return _is_unescaped(self._text)
+
+
+def _kinds(raw: str) -> Iterator[tuple[str, int]]:
+    """Yield the kind of each backslash in a string: literal, escape, either, broken or quote."""
+    path = _PATH.fullmatch(raw)
+    for match in _BACKSLASH.finditer(raw):
+        kind, word = match.lastgroup or "", match["word"]
+        if path is not None and match[0].startswith("\\x"):
+            kind = "literal"
+        elif word is not None and path is not None:
+            is_break = word[0] in "nt" and not (path["drive"] and word[0] == "t")
+            kind = "either" if is_break else "literal"
+        elif word is not None:
+            kind = _kind_of_word(word, raw, match)
+        yield kind, match.start()
+
+
+def _kind_of_word(word: str, text: str, match: re.Match[str]) -> str:
+    if word[0] == "b":
+        return "broken" if _RUBBED_OUT.match(text, max(0, match.start() - 2)) else "literal"
+    if _is_command(word, text, match.start()):
+        return "literal" if word[0] == "f" else "either"
+    return "broken" if word[0] == "f" and len(word) > 1 else "escape"
+
+
+def _is_command(word: str, text: str, at: int) -> bool:
+    """Whether letters behind a backslash are a command of TeX; `\\ni.e.` begins a line."""
+    return word in _COMMANDS or (word in _WORDS and not _ENDS_WORD.match(text, at - 1))
+
+
+def _is_unescaped(text: str) -> bool:
+    """Whether no backslash of a document can only be an escape, and some can only be literal."""
+    kinds = {
+        _kind_of_word(match["word"], text, match) if match["word"] else match.lastgroup
+        for match in _BACKSLASH.finditer(text)
+    }
+    return "literal" in kinds and kinds <= {"literal", "either", "quote"}
 
 
 def _doubtful_breaks(raw: str) -> Iterator[int]:
     """Yield the line breaks and tabs before a letter that may be parts of a path or a formula."""
     is_likely = _PATH_OR_FORMULA.search(raw) is not None
-    for escape in _SPELLED.finditer(raw):
-        char, letters = escape.groups()
-        if char in "nrt" and letters and (is_likely or char + letters in _TEX):
-            yield escape.start()
+    for match in _BACKSLASH.finditer(raw):
+        word = match["word"] or ""
+        is_doubtful = is_likely or word in _COMMANDS or word in _WORDS
+        if (is_doubtful and len(word) > 1) or match[0].startswith("\\x"):
+            yield match.start()
 
 
 class _DecodedString:
-    """The raw text between two quotes, decoded; its repairs as kind and offset.
+    """The raw text between two quotes, decoded; its repairs as kind and offset."""
 
-    A backslash that begins no escape is kept, unless the string also has real escapes. Such a
-    string may be a path (`C:\\Users\\new`).
-    """
-
-    def __init__(self, raw: str) -> None:
+    def __init__(self, raw: str, *, is_literal: bool) -> None:
         self.repairs: dict[str, int] = {}
-        self._escapes = 0
-        self._odd: int | None = None
+        self._is_literal = is_literal
         self.text = _PAIR.sub(_join_pair, _ESCAPE.sub(self._decode, raw))
-
-    @property
-    def fault(self) -> int | None:
-        """The first backslash without a single reading."""
-        if self._odd is not None:
-            return self._odd
-        return self.repairs.get("kept_backslash") if self._escapes else None
 
     def _note(self, offset: int, kind: str) -> None:
         self.repairs.setdefault(kind, offset)
@@ -103,38 +172,21 @@ class _DecodedString:
         if line_break is not None:
             self._note(at, "line_continuation")
             return ""
-        if unicode is not None or hexadecimal is not None:
-            self._escapes += 1
-            if hexadecimal is not None:
-                self._note(at, "hex_escape")
-            return chr(int(unicode or hexadecimal, 16))
-        return self._decode_short(char or "", match)
+        if unicode is not None:
+            return chr(int(unicode, 16))
+        if hexadecimal is not None and not self._is_literal:
+            self._note(at, "hex_escape")
+            return chr(int(hexadecimal, 16))
+        return self._decode_short(char or match[0][1:], at)
 
-    def _decode_short(self, char: str, match: re.Match[str]) -> str:
-        following = match.string[match.end() : match.end() + 1]
-        if char in _SHORT and char:
-            self._escapes += char in _LETTERS or char == "\\"
-            if char in "bf" and following.isalpha():
-                self._doubt(match.start())
-            return _SHORT[char]
-        if char and char in "'`“”„‘’‚":
-            self._note(match.start(), "escaped_quote")
+    def _decode_short(self, char: str, at: int) -> str:
+        if len(char) == 1 and char in _QUOTES:
+            self._note(at, "escaped_quote")
             return char
-        if char == "u" and _CODE_POINT.match(match.string, match.end()):
-            self._doubt(match.start())
-        if char in ("u", "U") and following in _HEX and following and _is_broken(match, char):
-            self._doubt(match.start())
-        self._note(match.start(), "kept_backslash")
+        if not self._is_literal or char == '"':
+            return _SHORT[char]
+        self._note(at, "kept_backslash")
         return "\\" + char
-
-    def _doubt(self, offset: int) -> None:
-        self._odd = offset if self._odd is None else self._odd
-
-
-def _is_broken(match: re.Match[str], char: str) -> bool:
-    """Whether `\\u` looks like an incomplete escape, or like an eight-digit one of Python."""
-    digits = match.string[match.end() : match.end() + (3 if char == "u" else 8)]
-    return char == "u" or (len(digits) == 8 and all(digit in _HEX for digit in digits))
 
 
 def _join_pair(match: re.Match[str]) -> str:
@@ -148,6 +200,11 @@ def has_doubtful_escapes(text: str) -> bool:
     return "\\" in text and _CONTROL.search(text) is not None
 
 
+def is_written_as_tex(text: str) -> bool:
+    """Whether the escapes of valid JSON spell commands of TeX, several of them and nothing else."""
+    return has_doubtful_escapes(text) and _count_commands(text) > 1 and _is_unescaped(text)
+
+
 def doubtful_in_valid(text: str) -> int | None:
     """Return the first `\\b` or `\\f` before a letter in valid JSON; None without one.
 
@@ -155,12 +212,13 @@ def doubtful_in_valid(text: str) -> int | None:
     """
     if not has_doubtful_escapes(text):
         return None
-    first, commands = None, 0
-    for escape in _SPELLED.finditer(text):
-        char, letters = escape.groups()
-        commands += char in _LETTERS and char + letters in _TEX
-        if first is None and char in "bf" and letters:
-            first = escape.start()
-    if first is not None and commands > 1:
+    words = [match for match in _BACKSLASH.finditer(text) if len(match["word"] or "") > 1]
+    first = next((match.start() for match in words if match["word"][0] in "bf"), None)
+    if first is not None and _count_commands(text) > 1:
         raise caused(first, RefusalCause.BACKSLASH)
     return first
+
+
+def _count_commands(text: str) -> int:
+    words = (match["word"] for match in _BACKSLASH.finditer(text))
+    return sum(word in _COMMANDS or word in _WORDS for word in words)

@@ -153,10 +153,10 @@ class Lines:
 
 
 # These repairs drop something that the model wrote.
-LOSSY = frozenset({"comment", "prose", "think_block", "tail_cut", "surplus_closer"})
+LOSSY = frozenset({"comment", "prose", "think_block", "run_on", "tail_cut", "surplus_closer"})
 # These repairs are around the root value, not inside it.
 AROUND = frozenset((
-    "fence", "prose", "think_block", "tag", "wrapper", "block_quote", "byte_order_mark",
+    "fence", "prose", "think_block", "run_on", "tag", "wrapper", "block_quote", "byte_order_mark",
     "repeated_answer", "quoted_answer",
 ))  # fmt: skip
 MORE = "more_repairs"

@@ -1,7 +1,8 @@
 """Finding the only answer in a text.
 
-1. Go through the text that no value has claimed: drop thinking, read calls written as markup,
-   skip brackets of prose, read every object and array as a candidate.
+1. Go through the text that no value has claimed, up to the end of the answer's turn: drop
+   thinking, read calls written as markup, skip brackets of prose, read every object and array as
+   a candidate.
 2. One candidate, or equal ones under equal labels, is the answer; so are one or more calls.
 3. Refuse it when the rest of the text belongs to the same document, record or program, or says
    that it is no answer.
@@ -15,7 +16,7 @@ from failsoft.parsing import calls, thinking
 from failsoft.parsing.asides import OPENER, Span, aside_end, is_answer, read_asides
 from failsoft.parsing.candidates import Candidate, read_candidate
 from failsoft.parsing.faults import ParseFault, RefusalCause, RepairLedger, caused, unreadable
-from failsoft.parsing.makers import declines
+from failsoft.parsing.makers import END_MARKS, declines
 from failsoft.parsing.prose import (
     announcement,
     check_elements,
@@ -35,7 +36,7 @@ from failsoft.parsing.tracing import Trace, same
 
 MAX_COPIES = 4
 NOTHING = "one JSON object or array"
-_MARK = re.compile(f"{thinking.MARKS}|(?P<call>{calls.MARKS})", re.MULTILINE)
+_MARK = re.compile(f"{thinking.MARKS}|(?P<call>{calls.MARKS})|(?P<end>{END_MARKS})", re.MULTILINE)
 _HINTS = (*thinking.HINTS, *calls.HINTS)
 # The longest mark, and how far to look for one at most.
 _LONGEST_MARK, _FURTHEST = 600, 20_000
@@ -55,9 +56,11 @@ def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> 
     """
     search = _Search(text, trace)
     search.run()
-    outside = thinking.blank(text, search.thinking) if search.thinking else text
+    outside = thinking.blank(text, search.thinking + search.beyond)
     for start, _ in search.thinking:
         ledger.note(start, "think_block")
+    for start, _ in search.beyond:
+        ledger.note(start, "run_on")
     answers = search.calls or search.candidates
     if search.calls and search.candidates:
         raise caused(search.calls[0].start, RefusalCause.CALL_MARKUP)
@@ -152,6 +155,8 @@ class _Search:
         self.calls: list[Candidate] = []
         self.asides: list[Span] = []
         self.thinking: list[Span] = []
+        # What follows the end of the answer's turn.
+        self.beyond: list[Span] = []
         # The first fault in what a lone closing mark showed to be thinking.
         self.deferred: ParseFault | None = None
         # Where the text behind the last block of thinking begins.
@@ -195,13 +200,24 @@ class _Search:
             return self._take_call(start)
         if thinking.is_quoted(self.text, start, self._begin):
             return end
+        if mark.lastgroup == "end":
+            return self._take_end(start, end)
         if thinking.is_closing(mark):
             self._forget(end)
             return end
-        end = thinking.block_end(self.text, mark)
-        self.thinking.append((start, end))
-        self._begin = end
-        return end
+        block_end = thinking.block_end(self.text, mark)
+        if block_end is None:
+            return end
+        self.thinking.append((start, block_end))
+        self._begin = block_end
+        return block_end
+
+    def _take_end(self, start: int, end: int) -> int:
+        """Leave what follows the end of the turn that holds an answer."""
+        if not (self.candidates or self.calls) or _BLANK.fullmatch(self.text, end):
+            return end
+        self.beyond.append((start, len(self.text)))
+        return len(self.text)
 
     def _take_call(self, start: int) -> int:
         call = calls.read_call(self.text, start, self._read_object)

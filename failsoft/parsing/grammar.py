@@ -5,6 +5,7 @@ from typing import Any
 
 from failsoft.events import ParseErrorType
 from failsoft.parsing.closers import Closers
+from failsoft.parsing.escapes import Escapes
 from failsoft.parsing.faults import ParseFault, RefusalCause, RepairLedger, caused, unreadable
 from failsoft.parsing.scalars import (
     JSON_LITERALS,
@@ -28,9 +29,19 @@ Places = dict[Any, tuple[int, int]]
 class Grammar(Closers):
     """Reads one object or array at a known offset."""
 
-    def __init__(self, text: str, ledger: RepairLedger, trace: Trace | None = None) -> None:
-        """Read `text`; offsets of keys and values go to `trace`, if given."""
-        super().__init__(text, ledger)
+    def __init__(
+        self,
+        text: str,
+        ledger: RepairLedger,
+        trace: Trace | None = None,
+        *,
+        as_written: bool = False,
+    ) -> None:
+        """Read `text`; offsets of keys and values go to `trace`, if given.
+
+        With `as_written`, a text that is valid JSON is read to the letter.
+        """
+        super().__init__(text, ledger, Escapes(text, as_written=as_written))
         self._trace = trace
 
     def read_root(self, at: int, char: str) -> tuple[Any, int]:

@@ -63,6 +63,8 @@ def phrases(column: str, *, instead: str = "") -> str:
     return "|".join(phrase for row in rows for phrase in row)
 
 
+# Behind one of these, nothing belongs to an answer.
+END_MARKS = f"(?:{'|'.join(MAKERS['ends']['marks'])})(?!{MAKERS['ends']['assistant']})"
 FIRST_SENTENCES = 400
 _DECLINES = re.compile(phrases("declines"))
 _OPENS = re.compile(rf"\W*(?:{phrases('opens')})")

@@ -50,10 +50,10 @@ class Role(Enum):
 class Strings(Scanner):
     """Reads string tokens and the strings joined to them."""
 
-    def __init__(self, text: str, ledger: RepairLedger) -> None:
+    def __init__(self, text: str, ledger: RepairLedger, escapes: Escapes) -> None:
         """Read strings of `text`; repairs go to `ledger`."""
         super().__init__(text, ledger)
-        self._escapes = Escapes()
+        self._escapes = escapes
 
     def read_text(self, at: int, role: Role) -> tuple[str, int]:
         """Return a string with the strings joined to it, by `+` or, in an object, by adjacency."""

@@ -11,6 +11,10 @@ _OPENINGS = [f"(?P<o{number}>{row['open']})" for number, row in enumerate(_ROWS)
 _CLOSINGS = [f"(?P<c{number}>{row['close']})" for number, row in enumerate(_ROWS) if "close" in row]
 _OPENING = re.compile("|".join(_OPENINGS))
 _CLOSING = re.compile("|".join(_CLOSINGS))
+# A block of these counts only before a further message.
+_BEFORE = {
+    f"o{number}": re.compile(row["before"]) for number, row in enumerate(_ROWS) if "before" in row
+}
 _ENDS = {
     f"o{number}": re.compile(row.get("close") or f"(?={row['end']})")
     for number, row in enumerate(_ROWS)
@@ -18,7 +22,7 @@ _ENDS = {
 MARKS = "|".join([*_OPENINGS, *_CLOSINGS])
 _MARK = re.compile(MARKS)
 # A text without any of these has no mark.
-HINTS = ("<", "[THINK", "[/THINK", "◁")
+HINTS = ("<", "[THINK", "[/THINK", "◁", "assistantfinal", "to=")
 _LINE = 400
 
 
@@ -26,12 +30,21 @@ def is_quoted(text: str, at: int, begin: int = 0) -> bool:
     """Whether a mark is named in a quotation or in code, by the quotes on its line."""
     begin = max(begin, at - _LINE)
     line = text[max(begin, text.rfind("\n", begin, at) + 1) : at]
-    return (line.count('"') - line.count('\\"')) % 2 == 1 or line.count("`") % 2 == 1
+    return (line.count('"') - line.count('\\"')) % 2 == 1 or line.replace("```", "").count(
+        "`"
+    ) % 2 == 1
 
 
-def block_end(text: str, opening: re.Match[str]) -> int:
-    """Return the end of the block that a mark opens; ParseFault if nothing closes it."""
-    closing = _ENDS[opening.lastgroup or ""].search(text, opening.end())
+def block_end(text: str, opening: re.Match[str]) -> int | None:
+    """Return the end of the block that a mark opens; ParseFault if nothing closes it.
+
+    None where the text is thinking only before another message, which does not follow.
+    """
+    kind = opening.lastgroup or ""
+    closing = _ENDS[kind].search(text, opening.end())
+    if kind in _BEFORE:
+        message = closing and _BEFORE[kind].match(text, closing.start())
+        return message.end() if message else None
     if closing is None:
         raise unclosed()
     return closing.end()
@@ -87,7 +100,7 @@ def drop_thinking(text: str) -> str:
             continue
         if is_closing(mark):
             spans = [(0, at)]
-        else:
-            at = block_end(text, mark)
+        elif (end := block_end(text, mark)) is not None:
+            at = end
             spans.append((mark.start(), at))
     return blank(text, spans)

@@ -10,7 +10,7 @@ ROWS = [
     ('{"a": "say "no", then go"}', "unescaped_quote", 1, 12),
     ('{"the "big" key": 1}', "unescaped_quote", 1, 7),
     ('{"a": "no end, "b": 1}', "unclosed_string", 1, 7),
-    (r'{"a": "C:\Users\new"}', "backslash", 1, 10),
+    (r'{"a": "C:\Users\nNew"}', "backslash", 1, 10),
     (r'{"a": "\d+\n"}', "backslash", 1, 8),
     (r'{"a": "half \ud83c"}', "half_character", 1, 7),
     ('{"a": NaN}', "not_finite", 1, 7),

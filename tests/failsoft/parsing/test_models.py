@@ -97,3 +97,9 @@ def test_a_finish_reason_counts_with_a_schema() -> None:
     answer = recover(text, "length", schema=Receipt)
     assert isinstance(answer, RefusedAnswer)
     assert answer.error_type == "truncated"
+
+
+@pytest.mark.parametrize("note", [r"one\fpage", r"\frac{1}{2}", r"\beta \times 2", r"a\b\b"])
+def test_valid_json_with_escapes_that_are_rarely_meant_has_places_too(note: str) -> None:
+    text = f'{{"on": "soon", "remark": "{note}", "items": [{{"name": "tea", "price": 1}}]}}'
+    assert places(recover(text, schema=Receipt)) == [("/on", "date_from_datetime_parsing", 1, 8)]

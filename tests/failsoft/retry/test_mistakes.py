@@ -70,7 +70,7 @@ def test_s1_9_the_mistakes_are_those_that_were_made(
     ("text", "mistake"),
     [
         ('{"kind": "finish", "answer": "she said "no", and left"}', "a quote inside a string"),
-        ('{"kind": "finish", "answer": "D:\\new\\users"}', "a single backslash"),
+        ('{"kind": "finish", "answer": "D:\\users\\nNew"}', "a single backslash"),
         ('{"kind": "finish", "answer": NaN}', "NaN or Infinity"),
         ('{"kind": "finish", "answer": 1e999}', "a number beyond the usual range"),
         ('{"kind": "finish", "answer": 0042}', "a number such as 007"),
