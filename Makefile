@@ -77,7 +77,7 @@ soak: $(DEV) ## the long form of the fault tests: 200 runs, 50 kills; prints fig
 	@$(BIN)/python -m tests.faults.soak $(ARGS)
 
 test-services: $(DEV) ## against RabbitMQ, Redis and PostgreSQL where their URLs are set
-	@$(BIN)/python -m pytest -m services tests/services $(ARGS)
+	@$(BIN)/python -m pytest -m services tests/services tests/deployment $(ARGS)
 
 check: $(DEV) ## style, types, layers, templates, migrations, deployment
 	@$(BIN)/python -m tests.checking

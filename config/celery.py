@@ -7,7 +7,13 @@ from typing import Any
 
 from billiard import active_children
 from celery import Celery
-from celery.signals import task_received, worker_process_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    setup_logging,
+    task_received,
+    worker_process_init,
+    worker_ready,
+    worker_shutting_down,
+)
 from celery.worker import state
 from django.conf import settings
 from kombu import Connection, Queue
@@ -121,6 +127,11 @@ class Failsoft(Celery):
 
 
 app = Failsoft("failsoft")
+
+
+@setup_logging.connect
+def keep_logging(**kwargs: object) -> None:
+    """Leave logging as Django configured it: Celery adds no handlers if this signal is received."""
 
 
 @worker_process_init.connect

@@ -13,6 +13,9 @@ from diagnostics.outbound.credentials import CredentialError, check_reference
 # The period in which a resent event is recognised.
 IDENTITY_DAYS = 8
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
+# Values of docs/deployment/ that are to be replaced: hosts that RFC 2606 reserves, and this word.
+EXAMPLE_DOMAINS = ("example.org", "example.com", "example.net")
+PLACEHOLDER = "CHANGE-ME"
 Messages = Iterator[CheckMessage]
 SystemCheck = Callable[[Sequence[AppConfig] | None], list[CheckMessage]]
 
@@ -150,4 +153,50 @@ def check_second_factor() -> Messages:
             "Staff may sign in without a second factor.",
             hint="Leave FAILSOFT_REQUIRE_MFA at its default, true.",
             id="config.W003",
+        )
+
+
+@_registered(Tags.security, deploy=True)
+def check_placeholders() -> Messages:
+    """config.E008: no value of the example environment is left."""
+    database = settings.DATABASES["default"]
+    values = {
+        "DATABASE_URL": (str(database["HOST"]), str(database["PASSWORD"])),
+        "BROKER_URL": (urlsplit(settings.BROKER_URL).hostname or "", settings.BROKER_URL),
+        "FAILSOFT_BASE_URL": (urlsplit(settings.FAILSOFT_BASE_URL).hostname or "",),
+        "FAILSOFT_ALLOWED_HOSTS": settings.ALLOWED_HOSTS,
+        "FAILSOFT_EMAIL_URL": (settings.EMAIL_HOST, settings.EMAIL_HOST_PASSWORD),
+        "FAILSOFT_EMAIL_FROM": (settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">"),),
+    }
+    for name, parts in values.items():
+        if any(map(_is_placeholder, parts)):
+            yield Error(
+                f"{name} still has a value of the example.",
+                hint="Replace CHANGE-ME and the hosts below example.org.",
+                id="config.E008",
+            )
+
+
+def _is_placeholder(value: str) -> bool:
+    """Whether a value is a host of documentation, or holds the word to be replaced."""
+    host = f".{value.lower()}"
+    return PLACEHOLDER in value or host.endswith(tuple(f".{name}" for name in EXAMPLE_DOMAINS))
+
+
+@_registered(Tags.security, deploy=True)
+def check_transport() -> Messages:
+    """config.E009, W004: users reach the product over TLS, and their addresses are known."""
+    if urlsplit(settings.FAILSOFT_BASE_URL).scheme != "https":
+        yield Error(
+            f"FAILSOFT_BASE_URL is {settings.FAILSOFT_BASE_URL}: passwords and keys would be sent"
+            " without TLS.",
+            hint="Put a proxy that terminates TLS in front; begin the address with https://",
+            id="config.E009",
+        )
+    elif not settings.FAILSOFT_TRUSTED_PROXIES:
+        yield Warning(
+            "FAILSOFT_TRUSTED_PROXIES is 0, but a proxy terminates TLS: limits by address would"
+            " count all clients as one.",
+            hint="Set FAILSOFT_TRUSTED_PROXIES=1 behind one proxy.",
+            id="config.W004",
         )

@@ -1,5 +1,6 @@
 """Logging: one redacted JSON object per line on stderr."""
 
+import logging
 from typing import Any
 
 import structlog
@@ -12,17 +13,32 @@ QUIET: dict[str, dict[str, Any]] = {
 }
 
 
+SHARED: list[structlog.typing.Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+]
+
+
+def json_formatter() -> logging.Formatter:
+    """Return the formatter of every line; config/web_logging.json names it for the web server."""
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=SHARED,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            redact_event,
+            structlog.processors.JSONRenderer(default=str),
+        ],
+    )
+
+
 def configure_logging(level: str) -> dict[str, Any]:
     """Configure structlog and return Django's LOGGING with the same format."""
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
+    logging.captureWarnings(True)
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[*SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
@@ -30,17 +46,7 @@ def configure_logging(level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {
-            "json": {
-                "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": shared,
-                "processors": [
-                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    redact_event,
-                    structlog.processors.JSONRenderer(default=str),
-                ],
-            }
-        },
+        "formatters": {"json": {"()": json_formatter}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {"django": {"level": level}, **QUIET},

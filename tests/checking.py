@@ -11,6 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+DEPLOYMENT = ROOT / "docs" / "deployment"
+COMPOSE = ("--builtin-schema", "vendor.compose-spec", str(DEPLOYMENT / "compose.yaml"))
 SOURCES = ["agents", "bench", "config", "diagnostics", "failsoft", "manage.py", "plans", "tests"]
 
 
@@ -21,9 +23,15 @@ def production_env() -> dict[str, str]:
         "BROKER_URL": "amqp://127.0.0.1",
         "FAILSOFT_SECRET_KEY": secrets.token_urlsafe(50),
         "FAILSOFT_WORKING_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
-        "FAILSOFT_BASE_URL": "https://failsoft.example.org",
-        "FAILSOFT_EMAIL_URL": "smtp+tls://mail.example.org:587",
+        "FAILSOFT_BASE_URL": "https://failsoft.internal",
+        "FAILSOFT_EMAIL_URL": "smtp+tls://mail.internal:587",
+        "FAILSOFT_TRUSTED_PROXIES": "1",
     }
+
+
+def manifests() -> list[str]:
+    """Return the manifests for Kubernetes."""
+    return sorted(str(path) for path in (DEPLOYMENT / "kubernetes").glob("*.yaml"))
 
 
 def templates() -> list[str]:
@@ -44,6 +52,8 @@ def commands() -> list[tuple[str, list[str]]]:
         ("figures", [sys.executable, "-m", "tests.figures", "--check"]),
         ("migrations", [*manage, "makemigrations", "--check", "--dry-run"]),
         ("deploy", [*manage, "check", "--deploy", "--fail-level", "WARNING"]),
+        ("compose", [str(BIN / "check-jsonschema"), *COMPOSE]),
+        ("kubernetes", [str(BIN / "kubernetes-validate"), "--strict", "--quiet", *manifests()]),
         # Broken examples of plans and results block a merge (S2-42).
         ("payload", [*manage, "verify_contract", "--payload", "examples/plan.json"]),
         ("results", [*manage, "verify_contract", "--results", "examples/results.json"]),

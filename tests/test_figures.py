@@ -7,6 +7,7 @@ import pytest
 from tests import figures
 
 
+@pytest.mark.slow
 def test_every_figure_has_a_limit_and_keeps_it() -> None:
     assert figures.above_limits() == []
 

@@ -30,6 +30,7 @@ def named_in(requirements: str) -> set[str]:
     return {name[0] for name in names if name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", CARRIERS)
 def test_m_1_the_named_packages_carry_it(package: str) -> None:
     assert package in named_in("requirements.in")

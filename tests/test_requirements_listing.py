@@ -113,6 +113,7 @@ def test_command_lists_all_rows_or_only_the_missing_ones(
     assert "::test_" not in missing
 
 
+@pytest.mark.slow
 def test_no_test_names_a_row_that_does_not_exist() -> None:
     known = {row.id for row in ROWS}
     named = proofs_by_row(HERE.rglob("test_*.py"), HERE.parent)

@@ -2,7 +2,7 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, MutableMapping
 from threading import Lock
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -174,7 +174,9 @@ def redact_json(value: object) -> JSON:
     return _JsonRedaction().walk(value, depth=1, secret=False)
 
 
-def redact_event(_logger: object, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+def redact_event(
+    _logger: object, _method: str, event: MutableMapping[str, Any]
+) -> Mapping[str, Any]:
     """Mask a log entry: a structlog processor, to run after the exception formatter."""
     return {
         key: value if key in LOG_KEYS_KEPT else _redact_logged(key, value)

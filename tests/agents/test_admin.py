@@ -51,6 +51,7 @@ def test_every_list_and_row_can_be_looked_at(
     assert admin.get(f"/admin/{page}/{row.pk}/change/").status_code == 200
 
 
+@pytest.mark.slow
 def test_times_and_choices_are_written_as_in_the_console(admin: Client, project: Project) -> None:
     load(project, NOW, volume=0.001)
     html = admin.get("/admin/agents/goal/").content.decode()
@@ -61,6 +62,7 @@ def test_times_and_choices_are_written_as_in_the_console(admin: Client, project:
     assert "<h1>Data</h1>" in admin.get("/admin/").content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["diagnostics/storedevent", "agents/attempt"])
 def test_events_and_attempts_are_searched_and_never_changed(
     admin: Client, project: Project, page: str

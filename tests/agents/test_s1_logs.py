@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import structlog
 
-from config.logging import configure_logging
+from config.logging import json_formatter
 from tests.agents.conftest import PLAN, Api, Planner
 from tests.agents.test_s0_metrics import value
 
@@ -23,10 +22,7 @@ Lines = Callable[[str], list[dict[str, Any]]]
 def lines(caplog: pytest.LogCaptureFixture) -> Lines:
     """The lines of an event as they are written: one JSON object each."""
     caplog.set_level(logging.INFO)
-    shape = configure_logging("INFO")["formatters"]["json"]
-    formatter = structlog.stdlib.ProcessorFormatter(
-        processors=shape["processors"], foreign_pre_chain=shape["foreign_pre_chain"]
-    )
+    formatter = json_formatter()
 
     def read(event: str) -> list[dict[str, Any]]:
         written = [json.loads(formatter.format(record)) for record in caplog.records]

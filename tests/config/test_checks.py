@@ -38,8 +38,34 @@ from config import checks
             {"FAILSOFT_WORKING_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
             "config.E004",
         ),
+        (
+            checks.check_placeholders,
+            {"FAILSOFT_BASE_URL": "https://failsoft.example.org"},
+            {"FAILSOFT_BASE_URL": "https://failsoft.internal"},
+            "config.E008",
+        ),
+        (
+            checks.check_transport,
+            {"FAILSOFT_BASE_URL": "http://failsoft.internal"},
+            {"FAILSOFT_BASE_URL": "https://failsoft.internal", "FAILSOFT_TRUSTED_PROXIES": 1},
+            "config.E009",
+        ),
+        (
+            checks.check_transport,
+            {"FAILSOFT_BASE_URL": "https://failsoft.internal", "FAILSOFT_TRUSTED_PROXIES": 0},
+            {"FAILSOFT_TRUSTED_PROXIES": 1},
+            "config.W004",
+        ),
     ],
-    ids=["base_url", "time_limits", "secret_key", "working_key"],
+    ids=[
+        "base_url",
+        "time_limits",
+        "secret_key",
+        "working_key",
+        "placeholders",
+        "transport",
+        "proxies",
+    ],
 )
 def test_each_check_fires_and_is_silenced_by_a_good_value(
     settings: Settings,

@@ -542,6 +542,7 @@ def test_an_item_that_is_refused_is_named_and_counted(project: Project, write: W
     assert why == "1 item could not be read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
@@ -574,6 +575,7 @@ def test_a_pipe_a_device_and_a_folder_are_refused_in_one_line_at_once(
         assert said == f"{path}: {why}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spans.jsonl", "spans.jsonl.gz", "spans.csv", "spans.json"])
 def test_an_endless_line_or_document_is_not_held_in_memory(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -43,6 +43,7 @@ def page_of(planner: Planner, record: Record, client: Client) -> str:
 # Arguments under another name are read, and order under another name is kept.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -81,6 +82,7 @@ def test_an_order_under_another_name_is_kept(planner: Planner, key: str) -> None
 # What may carry meaning is refused with its name, before anything runs.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "told", "mistake"),
     [
@@ -182,6 +184,7 @@ def test_a_refusal_is_answered_with_what_to_leave_out(
     assert "declined" in page_of(planner, record, client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -211,6 +214,7 @@ def test_an_apology_for_the_last_answer_is_no_refusal(planner: Planner) -> None:
 # A part of a tool call that leaked into the text is not the answer.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -239,6 +243,7 @@ def test_a_parameter_of_a_leaked_call_is_not_the_plan(planner: Planner, answer: 
 # What looks like thinking inside of a string is the string.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["a <think> b", "x </think> y", "<think>all</think>", "[THINK] it [/THINK]", "end </thought>"],

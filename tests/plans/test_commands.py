@@ -182,6 +182,7 @@ def test_a_secret_never_reaches_the_terminal(
         assert "[REDACTED:" in out
 
 
+@pytest.mark.slow
 def test_s2_42_every_merge_is_checked_for_payloads_and_results() -> None:
     checks = [command for _, command in commands() if "verify_contract" in command]
     assert [command[-2] for command in checks] == ["--payload", "--results"]

@@ -138,6 +138,7 @@ def test_a_crafted_cursor_is_refused_by_name(asker: Asker, listed: str) -> None:
     assert asker.faults == []
 
 
+@pytest.mark.slow
 def test_crafted_cursors_of_pages_are_passed_over_or_not_found(asker: Asker) -> None:
     random = Random("pages")
     pages = ("/failures/", "/reports/", "/runs/", "/live/", "/live/rows/", "/incidents/",
@@ -150,6 +151,7 @@ def test_crafted_cursors_of_pages_are_passed_over_or_not_found(asker: Asker) -> 
     assert asker.faults == []
 
 
+@pytest.mark.slow
 def test_crafted_ids_in_paths_are_not_found(asker: Asker) -> None:
     random = Random("ids")
     for address in our_addresses():

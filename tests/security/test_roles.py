@@ -115,6 +115,7 @@ def ask(key: str, method: str, path: str) -> int:
     return int(answer.status_code)
 
 
+@pytest.mark.slow
 def test_a_viewer_posts_nothing_that_changes_the_project(project: Project) -> None:
     answers = {
         name: post_as(project, Role.VIEWER, path)
@@ -126,6 +127,7 @@ def test_a_viewer_posts_nothing_that_changes_the_project(project: Project) -> No
     assert refused == {name for names in CONSOLE.values() for name in names}
 
 
+@pytest.mark.slow
 def test_an_operator_does_the_work_and_changes_no_settings(project: Project) -> None:
     paths = pages(project)
     for name in CONSOLE["admin"]:
@@ -134,6 +136,7 @@ def test_an_operator_does_the_work_and_changes_no_settings(project: Project) -> 
         assert post_as(project, Role.OPERATOR, paths[name]) not in (403, 500), name
 
 
+@pytest.mark.slow
 def test_an_administrator_may_do_both(project: Project) -> None:
     paths = pages(project)
     for name in (*CONSOLE["admin"], *CONSOLE["operator"]):

@@ -58,6 +58,7 @@ def test_openai_is_offered_the_toolset_and_its_calls_come_back_as_they_are(wire:
     assert asked["tools"][0]["function"]["parameters"] == OFFERS[0].parameters
 
 
+@pytest.mark.slow
 def test_anthropic_is_offered_the_toolset_and_its_uses_become_calls(wire: Wire) -> None:
     wire.body = anthropic_says(text_block("Of course."), *_blocks(CALLS), stop_reason="tool_use")
     answer = anthropic_at(wire).complete(ask(OutputMode.TOOLS, tools=OFFERS))

@@ -181,6 +181,7 @@ def _ask_once(line: BreakerScope, barrier: Barrier, answers: "Queue[int | None]"
     connections.close_all()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_32_processes_at_half_open_let_exactly_one_through() -> None:
     project = Project.objects.create(slug="many", name="Many")
@@ -316,6 +317,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
         assert self.row.state == (edges[-1][1] if edges else BreakerState.CLOSED)
 
 
+@pytest.mark.slow
 class AnyCourseTest(TestCase):
     """Its table is real; each example begins with an empty one."""
 

@@ -81,6 +81,7 @@ def test_names_that_expect_a_question_are_recognised(name: str, expected: bool) 
     assert expects_a_question(name) is expected
 
 
+@pytest.mark.slow
 def test_s0_51_no_test_expects_a_parse_failure_to_wait_for_the_user() -> None:
     names = {f"{path.name}::{name}" for path in TESTS.rglob("test_*.py") for name in names_in(path)}
 

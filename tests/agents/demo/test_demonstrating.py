@@ -133,6 +133,7 @@ def test_removal_takes_what_was_loaded_and_nothing_else(project: Project) -> Non
     assert Event.objects.filter(project=project).get().event_id == mine.event_id
 
 
+@pytest.mark.slow
 def test_a_goal_of_ones_own_keeps_the_demo_model_it_was_given_to(project: Project) -> None:
     load_some(project, NOW)
     model = LanguageModel.objects.filter(project=project)[0]
@@ -155,6 +156,7 @@ def test_no_demo_model_is_offered_or_ever_called(project: Project) -> None:
     assert not LanguageModel.objects.filter(project=project, is_default=True).exists()
 
 
+@pytest.mark.slow
 def test_events_of_told_goals_agree_with_their_attempts(project: Project) -> None:
     load_some(project, NOW)
     for attempt in Attempt.objects.filter(project=project).select_related("goal"):
@@ -189,6 +191,7 @@ def test_stored_runs_keep_the_results_contract(project: Project) -> None:
         assert (run.meta or {})["task_status"] == run.task_status
 
 
+@pytest.mark.slow
 def test_tokens_that_models_repeat_are_masked(project: Project) -> None:
     load_some(project, NOW)
     masked = EventPayload.objects.filter(project=project, raw_output_preview__contains="[REDACTED:")

@@ -93,6 +93,7 @@ def test_missed_minutes_are_caught_up_in_order(project: Project, now: datetime) 
     assert [row.slot for row in slots] == [now - n * MINUTE for n in range(7, -1, -1)]
 
 
+@pytest.mark.slow
 def test_a_model_that_gets_worse_fires_once_and_recovers_once(
     project: Project, now: datetime
 ) -> None:
@@ -146,6 +147,7 @@ def test_the_evaluator_fires_and_clears_in_the_minutes_that_the_simulator_does(
     assert sorted(model for model, _ in simulated) == sorted(shares)
 
 
+@pytest.mark.slow
 def test_events_three_hours_late_move_no_alert(project: Project, now: datetime) -> None:
     create_rule(
         project.pk,
@@ -227,6 +229,7 @@ def test_a_detector_kept_by_an_earlier_release_begins_with_its_past(
     assert row.detector_state["watch"]["usual"][2] == pytest.approx(known[2], rel=0.1)
 
 
+@pytest.mark.slow
 def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
     project: Project, now: datetime, client: Client
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_threshold_finds_it_too(project: Project, now: datetime, trouble: date
     assert trouble < fire.at <= trouble + 6 * HOUR
 
 
+@pytest.mark.slow
 def test_a_month_of_many_models_is_read_with_two_questions(
     project: Project, now: datetime, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -211,6 +211,7 @@ def test_the_number_of_queries_does_not_grow(
         client.get(f"/incidents/{Incident.objects.latest('pk').pk}/")
 
 
+@pytest.mark.slow
 def test_pages_stay_light_whatever_has_happened(
     project: Project, ann: User, client: Client
 ) -> None:

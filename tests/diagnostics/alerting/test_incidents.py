@@ -94,6 +94,7 @@ def test_an_incident_is_acknowledged_once(incident: Incident, person: User) -> N
     assert AuditEntry.objects.filter(action="incident.acknowledged").count() == 1
 
 
+@pytest.mark.slow
 def test_what_was_resolved_by_hand_stays_quiet_while_it_goes_on(
     project: Project, incident: Incident, person: User, now: datetime
 ) -> None:

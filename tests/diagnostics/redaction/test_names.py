@@ -70,6 +70,7 @@ def post(project: Project) -> Post:
     return send
 
 
+@pytest.mark.slow
 def test_every_priced_model_and_500_made_up_names_are_no_secrets() -> None:
     listed = {model.id for provider in providers for model in provider.models}
     listed |= {provider.id for provider in providers}

@@ -126,6 +126,7 @@ def own_connection(done: Any) -> Any:
         connections.close_all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_grain_equals_a_full_recount(project: Project, seed: int) -> None:
     record_in_batches(project, chance_events(seed, 300), 1 + 40 * seed)

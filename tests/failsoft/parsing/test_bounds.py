@@ -165,6 +165,7 @@ def test_no_mixture_of_json_and_noise_is_an_error(text: str, finish_reason: str 
         json.dumps(outcome.value, allow_nan=False)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_valid_objects_are_read_as_they_are(value: dict[str, Any]) -> None:

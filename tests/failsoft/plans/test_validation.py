@@ -208,6 +208,7 @@ def _call(name: str, args: dict[str, Any], context: CallContext) -> object:
     raise ToolNotFoundError(name)
 
 
+@pytest.mark.slow
 @given(_plans)
 @settings(max_examples=120, deadline=None)
 def test_no_json_value_makes_the_validator_raise(payload: object) -> None:
@@ -217,6 +218,7 @@ def test_no_json_value_makes_the_validator_raise(payload: object) -> None:
             assert f"{violation.path}{violation.message}".encode()
 
 
+@pytest.mark.slow
 @given(_plans)
 @settings(max_examples=120, deadline=None)
 def test_whatever_is_forced_ends_in_results_that_keep_the_contract(payload: object) -> None:
@@ -241,6 +243,7 @@ def test_no_json_value_makes_the_results_validator_raise(value: object) -> None:
     validate_results([value, {"step_id": "__meta__", "stats": value}])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["chain", "wide", "backwards", "referring"])
 def test_time_grows_with_the_plan_and_not_faster(shape: str) -> None:
     def seconds(count: int) -> float:

@@ -47,6 +47,7 @@ def test_a_limit_holds_and_cuts_no_marker(text: str, limit: int) -> None:
     assert "[REDACTED" not in MARKER.sub("", out)
 
 
+@pytest.mark.slow
 def test_s0_45_no_half_token_is_left_wherever_the_cut_falls() -> None:
     random = Random(11)
     for rule in RULES:
@@ -144,6 +145,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_text_costs_time_in_line_with_its_length(name: str) -> None:
     text = HOSTILE[name]

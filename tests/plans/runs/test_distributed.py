@@ -221,6 +221,7 @@ def test_a_chain_of_skips_is_settled_at_once(project: Project, calls: list[CallC
     assert 'root cause "step_1"' in results_of(run)[300]["reason"]
 
 
+@pytest.mark.slow
 def test_a_step_that_takes_long_hands_the_rest_of_its_message_on(
     project: Project, calls: list[CallContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,6 +173,7 @@ def test_s17_a_service_delivers_to_loopback_only_where_private_addresses_are_ope
     assert any("412" in heard or "m.room.encrypted" in heard for heard in sink.heard)
 
 
+@pytest.mark.slow
 def test_a_recovery_resolves_the_alert_that_the_fire_has_triggered(
     sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -274,6 +275,7 @@ def test_an_address_with_ordinary_parameters_is_taken(address: str) -> None:
     assert check_address(address).module
 
 
+@pytest.mark.slow
 def test_a_secret_that_is_no_address_is_not_repeated(
     sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

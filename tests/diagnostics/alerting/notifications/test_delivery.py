@@ -153,6 +153,7 @@ def test_a_try_that_fails_is_repeated_after_1_5_15_60_minutes_and_6_hours_then_g
     assert (len(hook[0].seen), keys) == (6, {str(row.key)})
 
 
+@pytest.mark.slow
 def test_a_mail_server_that_was_down_for_two_hours_gets_everything_within_ten_minutes_in_order(
     project: Project, smtp_port: int
 ) -> None:

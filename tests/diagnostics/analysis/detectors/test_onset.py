@@ -32,6 +32,7 @@ def draw_rise(seed: int, calls: int = 4, every: int = 1) -> tuple[float, Onset]:
     return rise, find_onset(stretches, background)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 7])
 def test_so_many_intervals_hold_the_onset_as_they_say(every: int) -> None:
     found = [draw_rise(seed, every=every) for seed in range(150)]

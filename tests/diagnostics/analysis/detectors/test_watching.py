@@ -91,6 +91,7 @@ def test_minutes_say_what_calls_say() -> None:
     assert abs(found[0].onset.at - by_call.onset.at) < 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 def test_an_outage_of_a_series_whose_failures_stick_together_is_seen(seed: str) -> None:
     random, failed = Random(seed), False
@@ -205,6 +206,7 @@ def test_nothing_is_told_as_the_baseline_of_a_series_that_was_never_seen_well() 
     assert detector.baseline is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_restless_hours_raise_less_than_their_rates_would(seed: int) -> None:
     random, detector = Random(f"restless {seed}"), ChangeDetector(48)
