@@ -219,7 +219,7 @@ def test_an_event_that_an_agent_posts_is_counted(
     run = f"run-{uuid4().hex[:8]}"
     event = degraded(correlation_id=run, occurred_at=datetime.now(UTC).isoformat())
     with proxy(running, "nginx") as agent:
-        answer = agent.post("/api/v1/events", json={"events": [event]}, headers=headers)
+        answer = agent.post("/api/v1/events", json=[event], headers=headers)
         assert answer.json()["accepted"] == 1, answer.text
         words = {"params": {"correlation_id": run}, "headers": headers}
         assert eventually(lambda: agent.get("/api/v1/runs", **words).json()["items"] != [], 60)
