@@ -221,8 +221,10 @@ def test_an_event_that_an_agent_posts_is_counted(
     with proxy(running, "nginx") as agent:
         answer = agent.post("/api/v1/events", json=[event], headers=headers)
         assert answer.json()["accepted"] == 1, answer.text
-        words = {"params": {"correlation_id": run}, "headers": headers}
-        assert eventually(lambda: agent.get("/api/v1/runs", **words).json()["items"] != [], 60)
+        listed = httpx.Request(
+            "GET", f"{running.url}/api/v1/runs?correlation_id={run}", headers=headers
+        )
+        assert eventually(lambda: agent.send(listed).json()["items"] != [], 60)
         families = {
             one.name
             for one in text_string_to_metric_families(agent.get("/metrics", headers=headers).text)
