@@ -22,14 +22,13 @@ from diagnostics.queries.trends import recent_trends, trends
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
-from diagnostics.store.windows import RunBucket, ceil, floor, merged
+from diagnostics.store.windows import RunBucket, ceil, floor
 from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import SeriesChart, Since
 
 SHOWN, BEFORE, AFTER = timedelta(hours=6), timedelta(hours=1), timedelta(hours=1)
 """What is drawn at least, and how much of it before the onset and after the end."""
-MOST_POINTS = 48
 SMALL_HEIGHT = 120
 MOST_DEPLOYS, MOST_SMALL_DEPLOYS = 60, 3
 Curves = Mapping[SeriesKey, Sequence[RunBucket]]
@@ -115,15 +114,14 @@ def _chart(
     buckets: Sequence[RunBucket],
     marks: Sequence[Mark],
 ) -> SeriesChart:
-    together = -(-len(buckets) // MOST_POINTS)
     rate, unit = rate_of(incident.latest_verdict), _unit_of(incident)
     usual = rate.baseline if rate else None
     return SeriesChart(
         name=f"incident-{incident.pk}",
         title=f"Failure rate of {unit}s",
         since=since,
-        width=width * together,
-        slots=merged(buckets, together),
+        width=width,
+        slots=buckets,
         noun=unit,
         failing="degraded" if unit == "run" else "failed",
         baseline=None if usual is None else (usual, usual, usual),

@@ -1,4 +1,4 @@
-"""Incidents: the list with its noise, and one incident from onset to its end."""
+"""Incidents: the list, and one incident from onset to its end."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,6 @@ from diagnostics.alerting.incident_records import (
     evaluations_of,
     incidents_in,
     judged_of,
-    noise_of,
 )
 from diagnostics.alerting.incident_rows import is_incident_silenced
 from diagnostics.alerting.incident_timeline import timeline_of
@@ -58,7 +57,6 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
         "section": "incidents",
         "open_rows": [row for row in rows if row["incident"].cleared_at is None],
         "past_rows": [row for row in rows if row["incident"].cleared_at is not None],
-        "noise": noise_of(request.project.pk, since, until),
         "judged": judged_of(request.project.pk, now),
         "is_full": len(rows) == MOST_SHOWN,
         "most": MOST_SHOWN,

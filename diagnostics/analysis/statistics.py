@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, hypot, log, sqrt
+from statistics import NormalDist
 
 Z_95 = 1.959964
 LEAST_TRIALS = 20
@@ -46,6 +47,11 @@ def newcombe_interval(
     below = hypot(share_1 - low_1, high_2 - share_2)
     above = hypot(high_1 - share_1, share_2 - low_2)
     return difference - below, difference + above
+
+
+def z_of(among: int) -> float:
+    """Return the z of intervals of which all hold in 95 % of cases (Bonferroni)."""
+    return Z_95 if among <= 1 else NormalDist().inv_cdf(1 - 0.025 / among)
 
 
 def is_enough(*trials: int) -> bool:

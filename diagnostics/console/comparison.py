@@ -5,7 +5,7 @@ both sides have 20 trials; many at once are compared, so one in twenty is clear 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -114,6 +114,7 @@ def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = a.side_of(kind), b.side_of(kind)
         differences.append(difference_of(kind_filter(kind), noun, *sides, kind=kind))
+    differences = [replace(one, among=len(differences)) for one in differences]
     differences.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
     return differences[:MOST_KINDS]
 

@@ -269,7 +269,7 @@ def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Ri
         )
         for kind in dict.fromkeys([*now.by_kind, *before.by_kind])
     ]
-    return sorted(rows, key=lambda one: -(one.found.difference or one.found.a.share or 0))
+    return sorted(_one_of(rows), key=lambda one: -(one.found.difference or one.found.a.share or 0))
 
 
 def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[Rise]:
@@ -290,7 +290,12 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
                 is_new=bool(before) and not past.calls,
             )
         )
-    return sorted(rows, key=lambda one: -one.found.a.trials)
+    return sorted(_one_of(rows), key=lambda one: -one.found.a.trials)
+
+
+def _one_of(rows: Sequence[Rise]) -> list[Rise]:
+    """Let each comparison know how many are shown with it."""
+    return [replace(one, found=replace(one.found, among=len(rows))) for one in rows]
 
 
 def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -> Rise:

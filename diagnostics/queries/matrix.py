@@ -2,16 +2,17 @@
 
 1. A cell's share is its failures over the calls of its row; the baseline is the same over
    the time before.
-2. A cell is shaded by the size of the difference, in points, if its 95 % interval (Newcombe)
-   excludes zero and both sides have 20 calls.
+2. A cell is shaded by the size of the difference, in points, if its interval (Newcombe, at
+   95 % for all cells of the table together: Bonferroni) excludes zero, both sides have 20 calls
+   and the higher one 5 failures.
 3. Rows are sorted by the lower bound of their excess, columns by failures beyond the baseline.
    Kinds beyond the ninth share one column.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from diagnostics.analysis.statistics import LEAST_TRIALS, is_enough, newcombe_interval
+from diagnostics.analysis.statistics import LEAST_TRIALS, Z_95, is_enough, newcombe_interval, z_of
 from diagnostics.figures import percent, plural, points, shorten
 from diagnostics.queries.call_counts import CallCounts, Side, add_counts, kind_filter
 from diagnostics.web.charts.marks import Tone
@@ -19,6 +20,7 @@ from diagnostics.web.charts.marks import Tone
 ModelKey = tuple[str | None, str | None]
 STEPS = (0.02, 0.05, 0.15)
 MOST_KINDS = 9
+LEAST_FAILURES = 5
 OTHERS = "others"
 
 
@@ -30,6 +32,8 @@ class Excess:
     b: Side
     low: float
     high: float
+    # How many comparisons are shown together: one alone is more easily above chance.
+    among: int = field(default=1, kw_only=True)
 
     @property
     def is_enough(self) -> bool:
@@ -38,8 +42,11 @@ class Excess:
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is more than chance."""
-        return self.is_enough and (self.low > 0 or self.high < 0)
+        """Whether it is more than chance, in a table of as many comparisons."""
+        if not self.is_enough or (self.a if self.low > 0 else self.b).good < LEAST_FAILURES:
+            return False
+        low, high = _interval(self.a.bounded, self.b.bounded, z_of(self.among))
+        return low > 0 or high < 0
 
     @property
     def difference(self) -> float | None:
@@ -98,8 +105,11 @@ class Matrix:
 
 def excess(a: Side, b: Side) -> Excess:
     """Compare a share with its baseline; failures are limited to the number of calls."""
-    sides = a.bounded, b.bounded
-    return Excess(a, b, *newcombe_interval(*(n for s in sides for n in (s.good, s.trials))))
+    return Excess(a, b, *_interval(a.bounded, b.bounded, Z_95))
+
+
+def _interval(a: Side, b: Side, z: float) -> tuple[float, float]:
+    return newcombe_interval(a.good, a.trials, b.good, b.trials, z)
 
 
 def excess_of_rate(rate: str, now: CallCounts, before: CallCounts) -> Excess:
@@ -116,7 +126,8 @@ def build_matrix(
     past = add_counts([before[key] for key in called if key in before])
     columns = _columns(everything, past)
     rows = [
-        _row(key, counts, before.get(key, CallCounts()), columns) for key, counts in called.items()
+        _row(key, counts, before.get(key, CallCounts()), columns, len(called))
+        for key, counts in called.items()
     ]
     total = excess_of_rate("failed", everything, past)
     return Matrix(sorted(rows, key=_place), columns, total, everything.rates["degraded"])
@@ -133,19 +144,18 @@ def _place(row: MatrixRow) -> tuple[bool, float, float]:
 
 
 def _row(
-    key: ModelKey, now: CallCounts, before: CallCounts, columns: Sequence[Column]
+    key: ModelKey, now: CallCounts, before: CallCounts, columns: Sequence[Column], models: int
 ) -> MatrixRow:
     own_kinds = [column.kind for column in columns if column.kind]
-    cells = [
-        (
-            column,
-            excess_of_kind(column.kind, now, before)
-            if column.kind
-            else _others(own_kinds, now, before),
-        )
+    found = [
+        excess_of_kind(column.kind, now, before) if column.kind else _others(own_kinds, now, before)
         for column in columns
     ]
-    total = excess_of_rate("failed", now, before)
+    among = models * len(columns)
+    cells = [
+        (column, replace(cell, among=among)) for column, cell in zip(columns, found, strict=True)
+    ]
+    total = replace(excess_of_rate("failed", now, before), among=models)
     return MatrixRow(*key, now, cells, total)
 
 

@@ -76,7 +76,39 @@ const addCopyButtons = (within) => {
   }
 };
 
-const upgrade = (within) => { showTimes(within); addCopyButtons(within); };
+/* The values of a chart under the pointer, or by arrow keys: those of its table. */
+const bucketsOf = (figure) => [...figure.querySelectorAll("tbody[data-width] tr")]
+  .map((row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" · "));
+const readOut = (svg, choose) => {
+  const figure = svg.closest("[data-chart]");
+  const buckets = bucketsOf(figure);
+  const at = Math.min(Math.max(choose(buckets.length), 0), buckets.length - 1);
+  svg.dataset.bucket = at;
+  figure.querySelector(".readout").textContent = buckets[at];
+  svg.querySelector(".cursor").setAttribute("d", `M${((at + 0.5) / buckets.length) * 1000} 0v${svg.height.baseVal.value}`);
+};
+const STEPS_OF_KEYS = { ArrowLeft: (at) => at - 1, ArrowRight: (at) => at + 1, Home: () => 0, End: () => Infinity };
+const addReadouts = (within) => {
+  for (const svg of within.querySelectorAll("[data-chart]:not(.lines) svg.curve:not([tabindex])")) {
+    svg.tabIndex = 0;
+    svg.append(document.createElementNS(svg.namespaceURI, "path"));
+    svg.lastElementChild.setAttribute("class", "cursor");
+    const readout = Object.assign(document.createElement("output"), { className: "readout" });
+    readout.textContent = "Point at the chart, or use the arrow keys, for values.";
+    svg.closest(".plot").after(readout);
+    svg.addEventListener("pointermove", ({ clientX }) => {
+      const box = svg.getBoundingClientRect();
+      readOut(svg, (count) => Math.floor(((clientX - box.left) / box.width) * count));
+    });
+    svg.addEventListener("keydown", (event) => {
+      const step = STEPS_OF_KEYS[event.key];
+      if (!step) return;
+      event.preventDefault();
+      readOut(svg, (count) => step(Number(svg.dataset.bucket ?? count)));
+    });
+  }
+};
+const upgrade = (within) => { showTimes(within); addCopyButtons(within); addReadouts(within); };
 upgrade(document);
 
 /* What is new is meant in the reader's own zone, which only the browser knows; a form
@@ -192,24 +224,6 @@ document.addEventListener("htmx:beforeOnLoad", (event) => {
   fault.textContent = "You were signed out. Send what you are writing, then sign in: the draft is kept.";
   fault.hidden = false;
 });
-const draft = document.getElementById("draft");
-const fieldsOf = (form, name) => [...form.elements].filter((one) => one.name === name && one.matches(FIELDS));
-const restore = () => {
-  const kept = [...new FormData(draft)].filter(([name]) => name !== "csrfmiddlewaretoken");
-  const written = kept.filter(([name, value]) => value && name !== "next");
-  const form = [...document.forms].find((one) => one !== draft && one.method === "post"
-    && one.action === draft.action && written.some(([name]) => fieldsOf(one, name).length));
-  if (!form) return;
-  for (const box of form.querySelectorAll("[type=checkbox]")) box.checked = false;
-  for (const [name, value] of kept) for (const field of fieldsOf(form, name)) {
-    if (field.matches("[type=checkbox], [type=radio]")) field.checked ||= field.value === value;
-    else if (!field.matches("[type=file]")) field.value = value;
-  }
-  form.closest("details")?.setAttribute("open", "");
-  draft.querySelector("[data-unsent]").remove();
-  fieldsOf(form, written[0][0])[0]?.focus();
-};
-if (draft) restore();
 
 /* An address says what was chosen, not what was left open. */
 document.addEventListener("htmx:configRequest", (event) => {

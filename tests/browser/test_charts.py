@@ -4,6 +4,7 @@ from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -131,3 +132,22 @@ def test_without_javascript_the_drawing_and_its_table_are_there(
     page.select_option("#with", "week")
     page.click("text=Compare >> nth=-1")
     assert "with=week" in page.url
+
+
+def test_values_are_read_under_the_pointer_and_by_arrow_keys(told: Project, reader: Reader) -> None:
+    send_calls(told)
+    page = reader.open(PAGE)
+    for chart in page.locator("[data-chart]:not(.lines)").all():
+        curve, readout = chart.locator("svg.curve"), chart.locator(".readout")
+        curve.focus()
+        page.keyboard.press("End")
+        last = readout.inner_text()
+        page.keyboard.press("ArrowLeft")
+        assert readout.inner_text() != last
+        curve.hover(position={"x": 3, "y": 20})
+        first = readout.inner_text()
+        page.keyboard.press("Home")
+        expect(readout).to_have_text(first)
+    assert " of " in page.locator("#page .readout").first.inner_text()
+    assert reader.axe_violations() == []
+    reader.check()

@@ -3,22 +3,24 @@
 The box of the curve is stretched to the page's width, so the labels stand beside it: their
 places along the width are percentages.
 
-1. Slots without a trial are gaps: the line ends before them and begins again behind.
-2. The axis of shares is linear from 0 to the smallest round top that holds every share
-   and the baseline; intervals may leave it.
+1. Slots are added up to the narrowest round width at which three of four buckets carry 20
+   trials, else to the widest that leaves six. A bucket of fewer, or one that is not over, is
+   a gap: the line ends before it and begins again behind.
+2. The axis of shares is linear from 0 to the smallest round top that holds every interval
+   and the baseline.
 3. Ticks of time lie on round hours or days of the reader's zone; marks are numbered from
    the left.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby
 from typing import Protocol
 
-from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.figures import percent, plural
-from diagnostics.store.windows import RunBucket, ceil
+from diagnostics.store.windows import RunBucket, ceil, floor, merged
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import Scale, Tick, share_of, smallest
 
@@ -65,6 +67,7 @@ STEPS = tuple(
     timedelta(minutes=minutes)
     for minutes in (5, 10, 30, 60, 180, 360, 720, 1440, 2880, 10080, 43200, 172800)
 )
+LEAST_BUCKETS, MOST_BUCKETS = 6, 60
 MOST_TICKS = 7
 MOST_MARKS = 20
 
@@ -121,7 +124,7 @@ class SeriesChart:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A slot as a row of the table."""
+    """A bucket as a row of the table; without an interval it is not drawn."""
 
     at: datetime
     trials: int
@@ -149,6 +152,8 @@ class Drawing:
     flags: Sequence[Flag]
     numbers: Sequence[Tick]
     unshown_marks: int
+    # Begin and width of the bucket that is not over yet.
+    unfinished: tuple[float, float] | None
     text: str
     width: int = WIDTH
 
@@ -158,10 +163,28 @@ class Drawing:
         return self.chart.height
 
 
-def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
+def widen(chart: SeriesChart) -> SeriesChart:
+    """Add slots up to buckets that carry a rate; to the widest where most would not."""
+    found = chart
+    span = len(chart.slots) * chart.width
+    for width in STEPS:
+        if width % chart.width or not LEAST_BUCKETS <= span / width <= MOST_BUCKETS:
+            continue
+        since = floor(chart.since, width)
+        before = [RunBucket(0, 0)] * ((chart.since - since) // chart.width)
+        slots = merged([*before, *chart.slots], width // chart.width)
+        known = [slot.runs for slot in slots if slot.runs]
+        found = replace(chart, since=since, width=width, slots=slots)
+        if sum(runs >= LEAST_TRIALS for runs in known) >= len(known) * 0.75:
+            break
+    return found
+
+
+def draw_series(chart: SeriesChart, zone: tzinfo, now: datetime) -> Drawing:
     """Lay out a chart, its times in a zone."""
-    points = [_point(chart, index) for index in range(len(chart.slots))]
-    y = share_axis(chart)
+    chart = widen(chart)
+    points = [_point(chart, index, now) for index in range(len(chart.slots))]
+    y = share_axis(chart, points)
     runs = list(_runs(points))
     marks = [m for m in chart.marks if chart.since <= m.at < chart.until]
     shown = marks[-MOST_MARKS:]
@@ -182,22 +205,25 @@ def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
         flags=flags,
         numbers=list(number_flags(flags)),
         unshown_marks=len(marks) - len(shown),
+        unfinished=_box(x_of(chart, points[-1].at), WIDTH) if chart.until > now else None,
         text=describe_series(chart, points),
     )
 
 
-def share_axis(chart: SeriesChart) -> Scale:
-    """Choose the axis up to the smallest round top that holds every share and the baseline."""
+def share_axis(chart: SeriesChart, points: Sequence[Point]) -> Scale:
+    """Choose the axis up to the smallest round top that holds every interval and the baseline."""
     usual = [chart.baseline[0]] if chart.baseline else []
-    top = smallest(TOPS, [*usual, *(slot.share for slot in chart.slots if slot.runs)])
+    top = smallest(TOPS, [*usual, *(point.high for point in points if point.high is not None)])
     return Scale(0.0, top, chart.height, 0.0)
 
 
 def describe_series(chart: SeriesChart, points: Sequence[Point]) -> str:
     """Say what the curve shows, for readers who do not see it; times are in UTC."""
-    known = [point for point in points if point.share is not None]
+    known = [point for point in points if point.high is not None]
     if not known:
-        return f"{chart.title}: no {chart.noun} in this time"
+        few = f"fewer than {LEAST_TRIALS} {chart.noun}s per bucket"
+        is_seen = any(point.trials for point in points)
+        return f"{chart.title}: {few if is_seen else f'no {chart.noun} in this time'}"
     peak = max(known, key=lambda point: point.share or 0.0)
     last = known[-1]
     parts = [
@@ -216,17 +242,17 @@ def _written(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _point(chart: SeriesChart, index: int) -> Point:
+def _point(chart: SeriesChart, index: int, now: datetime) -> Point:
     slot, at = chart.slots[index], chart.since + index * chart.width
-    if not slot.runs:
-        return Point(at, 0, 0, None, None, None)
+    if slot.runs < LEAST_TRIALS or at + chart.width > now:
+        return Point(at, slot.runs, slot.degraded, slot.share if slot.runs else None, None, None)
     low, high = wilson_interval(slot.degraded, slot.runs)
     return Point(at, slot.runs, slot.degraded, slot.share, low, high)
 
 
 def _runs(points: Sequence[Point]) -> Iterator[list[Point]]:
     """Return stretches of slots without a gap."""
-    for is_known, group in groupby(points, key=lambda point: point.share is not None):
+    for is_known, group in groupby(points, key=lambda point: point.high is not None):
         if is_known:
             yield list(group)
 

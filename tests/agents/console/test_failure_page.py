@@ -88,7 +88,7 @@ def test_one_sentence_says_how_bad_and_where(group: FailureGroup, read: Read) ->
     assert "10 failures in 24 h" in html
     assert "of 41 calls" in html
     assert f"fake/haiku has 90{PERCENT} of them and 24{PERCENT} of the calls" in html
-    assert "1 of 10 affected runs recovered" in html
+    assert "1 of 10 sampled runs recovered" in html
 
 
 def test_places_stand_beside_their_share_of_the_calls(group: FailureGroup, read: Read) -> None:
@@ -118,11 +118,11 @@ def test_advice_rests_on_the_samples(group: FailureGroup, read: Read) -> None:
 def test_numbers_obey_the_filter(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/", model="gpt")
     assert "1 failure in 24 h" in html
-    assert "1 of 1 affected runs recovered" in html
+    assert "1 of 1 sampled runs recovered" in html
     assert "sample 1 of 1<" in html
     html = read(f"/failures/{group.pk}/", q="attempt:1")
     assert "10 failures in 24 h" in html
-    assert "1 of 10 affected runs recovered" in html
+    assert "1 of 10 sampled runs recovered" in html
     assert "calls are not counted" in html
     assert "Not seen in 1 h" in read(f"/failures/{group.pk}/", range="1h", model="x")
 

@@ -51,13 +51,13 @@ def test_open_ones_come_first_and_the_rest_with_its_noise(
     happen(over, "cleared")
     Incident.objects.filter(pk=over.pk).update(resolution_cause="false_alarm")
     make_incident(project, "claude-haiku")
-    assert "false alarms" not in client.get("/incidents/").text, "1 of 1 says nothing"
+    assert "judged alarms" not in client.get("/incidents/").text, "1 of 1 says nothing"
     for _ in range(19):
         happen(make_incident(project, "gpt-5"), "cleared")
     Incident.objects.filter(state="resolved").update(resolution_cause="false_alarm")
     page = client.get("/incidents/").content.decode()
     assert page.index("anthropic/claude-haiku") < page.index("anthropic/gpt-5")
-    assert "20 of 20 with a cause were false alarms" in page
+    assert "20 of 20 judged alarms were false" in page
     narrowed = client.get("/incidents/?model=gpt-5").content.decode()
     assert "anthropic/gpt-5" in narrowed
     assert "anthropic/claude-haiku<" not in narrowed
@@ -313,7 +313,7 @@ def test_the_curve_of_an_incident_has_its_baseline_onset_and_what_happened(
 ) -> None:
     now = clock.now()
     post_runs(
-        project, 10, 5, now - timedelta(minutes=15), provider="anthropic", model="claude-haiku"
+        project, 20, 10, now - timedelta(minutes=15), provider="anthropic", model="claude-haiku"
     )
     post_runs(project, 50, 0, now - timedelta(minutes=15), provider="anthropic", model="other")
     incident = make_incident(project)
@@ -321,7 +321,7 @@ def test_the_curve_of_an_incident_has_its_baseline_onset_and_what_happened(
     Incident.objects.filter(pk=incident.pk).update(verdict_now=verdict)
     client.post(f"/incidents/{incident.pk}/acknowledge/")
     page = client.get(f"/incidents/{incident.pk}/").content.decode()
-    assert "Failure rate of runs: highest 33.3\u202f% of 15 runs" in page
+    assert "Failure rate of runs: highest 33.3\u202f% of 30 runs" in page
     assert "baseline 4.0\u202f%" in page
     assert 'class="onset"' in page
     marks = page.split('aria-label="Marks"')[1].split("</ol>")[0]

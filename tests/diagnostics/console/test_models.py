@@ -184,19 +184,19 @@ def test_the_latest_deploy_divides_the_sides(
 def test_b_has_the_same_time_where_it_is_chosen_by_pickers(
     client: Client, project: Project, at: datetime
 ) -> None:
-    post_runs(project, 47, 3, at, model="gpt-4.1")
+    post_runs(project, 44, 6, at, model="gpt-4.1")
     post_runs(project, 200, 0, at, model="gpt-4.1-mini")
     post_runs(project, 40, 60, at - timedelta(hours=25), model="gpt-4.1-mini")
     mine, other = ({f"{side}_model": f"provider:=fake model:={name}"}
         for side, name in (("a", "gpt-4.1"), ("b", "gpt-4.1-mini")))  # fmt: skip
     query = f"/compare/?{urlencode(mine | other)}"
     html = page(client, query)
-    assert "gpt-4.1 degrades more than gpt-4.1-mini: 6.0 % of 50 runs against 0.0 %" in html
+    assert "gpt-4.1 degrades more than gpt-4.1-mini: 12.0 % of 50 runs against 0.0 %" in html
     assert "Same time (default)" in html
     assert '<option value="provider:=fake model:=gpt-4.1" selected>fake/gpt-4.1</option>' in html
     assert "degrades less" in page(client, f"{query}&with=period")
     rows = client.get(f"/export/compare.csv?{urlencode(mine | other)}").content.decode()
-    assert rows.splitlines()[1].startswith("Degraded,gpt-4.1,gpt-4.1-mini,0.06,3,50,0.0,0,200,")
+    assert rows.splitlines()[1].startswith("Degraded,gpt-4.1,gpt-4.1-mini,0.12,6,50,0.0,0,200,")
 
 
 def test_any_deploy_can_be_chosen(client: Client, project: Project, at: datetime) -> None:

@@ -1,5 +1,7 @@
 """Models by kinds of failure: shading, order, margins, and the sentence about them."""
 
+from dataclasses import replace
+
 import pytest
 
 from diagnostics.queries.call_counts import CallCounts, Side
@@ -37,6 +39,9 @@ LEVELS = [
     (120, 1000, 200, 10_000, 3),  # 10 points more
     (300, 1000, 200, 10_000, 4),  # 28 points more
     (2, 1000, 200, 10_000, -1),  # clearly fewer
+    (2, 144, 2, 1000, 0),  # two failures
+    (4, 100, 1, 10_000, 0),  # beyond chance, but four failures
+    (40, 40, 0, 1000, 4),  # all of them
     (15, 19, 200, 10_000, 0),  # too few calls now
     (300, 1000, 0, 19, 0),  # too few calls before
 ]
@@ -47,6 +52,18 @@ def test_shades_follow_the_interval_and_the_size(
     failed: int, calls: int, past: int, past_calls: int, level: int
 ) -> None:
     assert excess(Side(failed, calls), Side(past, past_calls)).level == level
+
+
+def test_a_cell_of_eighty_is_shaded_for_what_one_of_eighty_would_not_show_by_chance() -> None:
+    alone = excess(Side(36, 1000), Side(200, 10_000))
+    assert alone.level == 1
+    assert replace(alone, among=80).level == 0
+    assert (alone.low, alone.high) == (replace(alone, among=80).low, alone.high)
+    kinds = {f"kind_{number}": 20 for number in range(9)}
+    past = {HAIKU: counts(10_000, **dict.fromkeys(kinds, 200), truncated=200)}
+    row = build_matrix({HAIKU: counts(1000, **kinds, truncated=33)}, past).rows[0]
+    assert {cell.among for _, cell in row.cells} == {10}
+    assert [cell.level for _, cell in row.cells] == [0] * 10
 
 
 def test_a_model_without_a_past_has_no_baseline() -> None:

@@ -23,7 +23,12 @@ HOUR = timedelta(hours=1)
 FULL = (100, 5), (100, 10), (100, 40), (100, 20)
 
 
-def drawn(*slots: tuple[int, int], zone: tzinfo = UTC, **fields: object) -> Drawing:
+def drawn(
+    *slots: tuple[int, int],
+    zone: tzinfo = UTC,
+    now: datetime = NOON + timedelta(days=10_000),
+    **fields: object,
+) -> Drawing:
     chart = {
         "name": "calls",
         "title": "Failed calls",
@@ -32,23 +37,63 @@ def drawn(*slots: tuple[int, int], zone: tzinfo = UTC, **fields: object) -> Draw
         "slots": [RunBucket(*slot) for slot in slots],
         **fields,
     }
-    return draw_series(SeriesChart(**chart), zone)  # type: ignore[arg-type]
+    return draw_series(SeriesChart(**chart), zone, now)  # type: ignore[arg-type]
 
 
 def test_a_share_stands_in_the_middle_of_its_slot_on_a_linear_axis() -> None:
     drawing = drawn(*FULL)
-    assert [tick.label for tick in drawing.shares] == ["0", "10", "20", "30", "40"]
-    assert drawing.line == (
-        f"M125.0 {HEIGHT * 0.875}L375.0 {HEIGHT * 0.75}L625.0 0.0L875.0 {HEIGHT * 0.5}"
-    )
+    assert [tick.label for tick in drawing.shares] == ["0", "15", "30", "45", "60"]
+    assert drawing.line == "M125.0 183.3L375.0 166.7L625.0 66.7L875.0 133.3"
+    assert HEIGHT == 200
+    assert min(point.high or 1 for point in drawing.points) <= 0.6, "no interval is cut"
 
 
 def test_slots_without_trials_are_gaps() -> None:
-    drawing = drawn((10, 1), (10, 1), (0, 0), (10, 1), (0, 0), (10, 1), (10, 1))
+    drawing = drawn((20, 1), (30, 1), (0, 0), (30, 1), (0, 0), (30, 1), (30, 1))
     assert drawing.line.count("M") == 2
     assert drawing.dots.count("M") == 1
     assert drawing.band.count("M") == drawing.band.count("Z") == 3
     assert drawing.points[2].share is None
+
+
+def test_buckets_are_as_wide_as_a_rate_needs() -> None:
+    """Seven runs in ten minutes swing from 0 to 66 %; forty in an hour show the step."""
+    before, after = [(7, 0), (6, 1), (8, 0)], [(7, 4), (6, 1), (8, 3)]
+    drawing = drawn(*(before * 12 + after * 12), width=HOUR / 6)
+    assert drawing.chart.width == HOUR / 2
+    assert {point.trials for point in drawing.points} == {21}
+    shares = [round(point.share or 0, 2) for point in drawing.points]
+    assert shares == [0.05] * 12 + [0.38] * 12
+
+
+def test_a_wide_bucket_begins_at_a_round_time() -> None:
+    since = NOON + timedelta(minutes=20)
+    drawing = drawn(*[(5, 1)] * 40, since=since, width=HOUR / 6)
+    assert drawing.chart.since == NOON
+    assert drawing.chart.width == HOUR
+    assert sum(point.trials for point in drawing.points) == 200
+
+
+def test_buckets_of_few_are_not_drawn_but_in_the_table() -> None:
+    drawing = drawn(*[(1, 1)] * 12)
+    assert (drawing.line, drawing.dots, drawing.band) == ("", "", "")
+    assert [point.trials for point in drawing.points] == [1] * 12
+    assert drawing.text == "Failed calls: fewer than 20 calls per bucket"
+
+
+def test_a_rate_that_the_widest_buckets_carry_in_part_is_drawn_in_part() -> None:
+    drawing = drawn(*[(1, 0)] * 24, *[(11, 1)] * 24, width=HOUR / 2)
+    assert drawing.chart.width == 3 * HOUR
+    assert [point.trials for point in drawing.points] == [6] * 4 + [66] * 4
+    assert drawing.line.count("L") == 3
+
+
+def test_the_bucket_that_is_not_over_is_hatched_and_out_of_the_line() -> None:
+    drawing = drawn(*FULL, now=NOON + 3.5 * HOUR)
+    assert drawing.unfinished == (750.0, 250.0)
+    assert drawing.line.count("L") == 2
+    assert drawing.points[-1].trials == 100
+    assert drawn(*FULL, now=NOON + 4 * HOUR).unfinished is None
 
 
 def test_the_interval_is_wilsons_and_as_wide_as_the_slots() -> None:
