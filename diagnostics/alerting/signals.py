@@ -91,17 +91,18 @@ def _first_attempts(row: Row) -> Count:
     """First attempts; calls where a stretch has no other, and runs where only those are told.
 
     A retry fails more often than a first attempt, and those of one run together: a change
-    is judged by what fails independently.
+    is judged by what fails independently. An answer with an unknown tool has failed.
     """
-    of_calls, retries, tried, good = row[:8], row[8], row[9:13], row[13:]
+    of_calls, retries, tried, good, unknown = row[:8], row[8], row[9:13], row[13:17], row[17]
     k, n = _calls(of_calls)
     if 0 < retries < n:
-        return max(k - sum(tried) + sum(good), 0), n - retries
-    return k, n
+        k, n = max(k - sum(tried) + sum(good), 0), n - retries
+    return min(k + unknown, n), n
 
 
 FIRST_ATTEMPTS = Measured(
-    (*MEASURED[Signal.CALL_FAILURE_RATIO].columns, "retries", *_TRIED, *_GOOD), _first_attempts
+    (*MEASURED[Signal.CALL_FAILURE_RATIO].columns, "retries", *_TRIED, *_GOOD, "unknown_tool"),
+    _first_attempts,
 )
 
 

@@ -79,18 +79,18 @@ def without_failure_only(
 ) -> tuple[list[CountCell], list[CountCell]]:
     """Return the cells without those of sources that report failures only.
 
-    A source with failing calls only, and no ends of runs, has no rate that could rise.
+    A source with failing calls only, and no run that ended well, has no rate that could rise.
     """
     calls: dict[str | None, list[int]] = defaultdict(lambda: [0, 0, 0])
     for cell in (*cells, *before):
         totals = calls[cell.place.source]
         totals[0] += cell.attempts
         totals[1] += cell.failed
-        totals[2] += cell.runs
+        totals[2] += cell.runs - cell.degraded
     silent = {
         source
-        for source, (attempts, failed, runs) in calls.items()
-        if attempts >= LEAST_TOLD and failed >= attempts and not runs
+        for source, (attempts, failed, good_runs) in calls.items()
+        if attempts >= LEAST_TOLD and failed >= attempts and not good_runs
     }
     return (
         [cell for cell in cells if cell.place.source not in silent],

@@ -15,6 +15,8 @@ from diagnostics.alerting.signals import FIRST_ATTEMPTS, Signal, measured
         # A fallback that is only ever called second is judged by what it is told of.
         ({"attempts": 5, "invalid": 4, "retries": 5, "tried_2": 5, "good_2": 1}, (4, 5)),
         ({"runs": 7, "degraded": 2}, (2, 7)),
+        # The answer with a tool that nobody has was well formed.
+        ({"attempts": 10, "invalid": 1, "unknown_tool": 2}, (3, 10)),
         # An unchecked retry has not failed.
         ({"attempts": 3, "invalid": 1, "retries": 1}, (1, 2)),
     ],

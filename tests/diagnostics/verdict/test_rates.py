@@ -5,7 +5,7 @@ from math import comb, exp
 
 import pytest
 
-from diagnostics.verdict.cells import CountCell, Dimensions
+from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
 from diagnostics.verdict.rates import CellBaseline, Rate, log_mix, log_sum, noise_of_hours
 from tests.corpora import each_of
 
@@ -53,6 +53,14 @@ def test_a_new_version_is_compared_with_what_it_replaced() -> None:
 def test_a_model_that_nobody_called_is_known_least() -> None:
     baseline = CellBaseline.of([cell(PLACE, 10_000, 500)])
     assert baseline.rate(PLACE._replace(model="new"), KIND).variation == 1.0
+
+
+def test_a_source_that_never_tells_of_anything_good_has_no_rate() -> None:
+    failures_alone = CountCell(Dimensions(source="crm"), 40, {"not_json": 40}, 9, 9)
+    with_good_runs = CountCell(Dimensions(source="bot"), 40, {"not_json": 40}, 9, 8)
+    kept, before = without_failure_only([failures_alone, with_good_runs], [failures_alone])
+    assert kept == [with_good_runs]
+    assert not before
 
 
 def test_calm_hours_have_less_noise_than_restless_ones() -> None:
