@@ -5,16 +5,17 @@
 2. What is feared (`alternative`) gathers evidence against that, look by look; an alarm is the
    evidence that would be false once a week in the whole project.
 3. Since when is the posterior of the change over the latest stretches (`onset`), as it fires.
-4. It clears by the same likelihoods turned round: as usual over as bad as it was.
+4. It clears by the same likelihoods turned round (`recovery`): as usual over as bad as it was.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 from typing import Any, Self
 
-from diagnostics.analysis.detectors.alternative import MILD_EFFECT, Suspicion, raise_rate, recent
+from diagnostics.analysis.detectors.alternative import Suspicion, recent
 from diagnostics.analysis.detectors.onset import CountedStretch, Onset, add_stretch, find_onset
+from diagnostics.analysis.detectors.recovery import Badness, latest_burst
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.rhythm import DAY, HOUR
 from diagnostics.analysis.detectors.usual import (
@@ -29,13 +30,10 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 
 MINUTE = 60.0
 MINUTES, WEEK_HOURS = 60, 168
-STATE_FORM = 5
+STATE_FORM = 6
 """What a state is written as; a detector with another one begins with its past."""
 RESTLESS, MOST_PENDING = 2.5, 24
 """The evidence above which hours are not learned, for so many hours at most."""
-DOUBTED = 3.0
-"""The evidence for a recovery from which calls do not count for how bad it is."""
-WORST, HEALED = 0.9, 0.7
 KNOWN_SECONDS, NEW_SECONDS, ACCEPTED_CALLS, ACCEPTED_SHARE = 3 * DAY, DAY, 50, 0.8
 """After so long at a level it is the usual one; sooner where nothing was known before."""
 SHOWN_CALLS, SHOWN_SECONDS = 50, 1800
@@ -70,8 +68,9 @@ class ChangeDetector:
         self._hour, self._suspicion = HourCounts(), Suspicion()
         self._stretches: list[CountedStretch] = []
         self._began = self._minutes = 0.0
-        self._bad = self._late = self._before = 0.0, 0.0
-        self._calm = 0.0
+        self._before = 0.0, 0.0
+        self._bad = self._settled = Badness()
+        self._burst = 0.0
         self.fire: Fire | None = None
         self.is_usual = False
 
@@ -87,7 +86,7 @@ class ChangeDetector:
         self._minutes += self._new_minutes(stretch)
         add_stretch(self._stretches, stretch)
         if self.fire is not None:
-            return self._doubt(at, calls, failed, self.fire, usual)
+            return self._doubt(stretch, self.fire, usual)
         before, self._hour = self._hour, usual.plus_calls(self._hour, at, calls, failed)
         self._suspicion = self._suspicion.plus(
             calls * usual.share,
@@ -131,8 +130,7 @@ class ChangeDetector:
     def counts(self) -> WindowCounts:
         """What was counted since the onset; where nothing fires, in 30 minutes or 50 calls."""
         if self.fire is not None:
-            failed, calls = map(round, self._bad)
-            return WindowCounts(calls, failed)
+            return WindowCounts(round(self._bad.calls), round(self._bad.failed))
         failed = calls = 0
         for one in reversed(self._stretches):
             if calls >= SHOWN_CALLS and one.end <= self._stretches[-1].end - SHOWN_SECONDS:
@@ -191,32 +189,34 @@ class ChangeDetector:
         return self._raise(at, onset)
 
     def _raise(self, at: float, onset: Onset) -> Fire:
-        since = [one for one in self._stretches if one.end > onset.at]
-        before = [one for one in self._stretches if one.end <= onset.at]
-        self._bad, self._calm = _sum(since), 0.0
-        self._late = recent(*self._bad)
-        learned = self.learned.failed, self.learned.calls
-        self._before = learned if learned[1] >= LEAST_TRIALS else _sum(before)
         self.fire, self.is_usual = Fire(at, onset), False
+        burst = latest_burst(self._stretches, onset.at)
+        self._burst, self._settled = burst.begin, self._bad_since(onset.at, burst.begin)
+        self._bad = self._bad_since(onset.at)
+        learned = self.learned.failed, self.learned.calls
+        before = [one for one in self._stretches if one.end <= onset.at]
+        self._before = learned if learned[1] >= LEAST_TRIALS else _sum(before)
         return self.fire
 
-    def _doubt(self, at: float, calls: int, failed: int, fire: Fire, usual: Usual) -> Fire | None:
+    def _bad_since(self, onset: float, until: float = inf) -> Badness:
+        bad = _sum(one for one in self._stretches if one.end > onset and one.at < until)
+        return Badness(*bad, *recent(*bad))
+
+    def _doubt(self, new: CountedStretch, fire: Fire, usual: Usual) -> Fire | None:
         """Weigh as usual against as bad as it was; clear when that is as sure as an alarm."""
-        (bad_failed, bad), (late_failed, late) = self._bad, self._late
-        worse = raise_rate(usual.before)[MILD_EFFECT].rate
-        rate = min(max((late_failed + 1) / (late + 2), worse), WORST)
-        well = min(usual.before, rate * HEALED)
-        gain = failed * log(well / rate) + (calls - failed) * log((1 - well) / (1 - rate))
-        self._calm = max(self._calm + gain * usual.share, 0.0)
-        if self._calm < DOUBTED:
-            self._bad = bad_failed + failed, bad + calls
-            self._late = recent(late_failed + failed, late + calls)
-        if self._calm > usual.alarm - log(self._series):
+        at, burst = new.at, latest_burst(self._stretches, fire.onset.at)
+        if burst.begin > self._burst:
+            self._burst, self._settled = burst.begin, self._bad
+        elif at < burst.begin:
+            self._settled = self._settled.plus(new.calls, new.failed, usual)
+        self._bad = bad = self._settled.plus(burst.calls, burst.failed, usual)
+        sure = usual.alarm - log(self._series)
+        if bad.calm > sure and (burst.is_whole or self._settled.calm > sure):
             return self.end(at)
         long = KNOWN_SECONDS if self._before[1] >= ACCEPTED_CALLS else NEW_SECONDS
-        is_level = bad >= ACCEPTED_CALLS and bad_failed <= ACCEPTED_SHARE * bad
+        is_level = ACCEPTED_CALLS <= bad.calls >= bad.failed / ACCEPTED_SHARE
         if is_level and at - fire.at >= long:
-            self.learned.move(bad_failed / 2, bad / 2)
+            self.learned.move(bad.failed / 2, bad.calls / 2)
             return self.end(at, is_usual=True)
         return None
 
@@ -231,10 +231,10 @@ class ChangeDetector:
             "stretches": self._stretches,
             "began": self._began,
             "minutes": self._minutes,
-            "bad": self._bad,
-            "late": self._late,
             "before": self._before,
-            "calm": self._calm,
+            "bad": self._bad,
+            "settled": self._settled,
+            "burst": self._burst,
             "fire": self.fire and [self.fire.at, list(self.fire.onset)],
             "is_usual": self.is_usual,
         }
@@ -255,9 +255,10 @@ class ChangeDetector:
         detector._suspicion = Suspicion(*state["suspicion"])
         detector._stretches = [CountedStretch(*one) for one in state["stretches"]]
         detector._began, detector._minutes = state["began"], state["minutes"]
-        detector._bad, detector._before = tuple(state["bad"]), tuple(state["before"])
-        detector._late = tuple(state["late"])
-        detector._calm, detector.is_usual = state["calm"], state["is_usual"]
+        detector._before, detector._burst = tuple(state["before"]), state["burst"]
+        detector._bad = Badness(*state["bad"])
+        detector._settled = Badness(*state["settled"])
+        detector.is_usual = state["is_usual"]
         if state["fire"]:
             at, onset = state["fire"]
             detector.fire = Fire(at, Onset(*onset))

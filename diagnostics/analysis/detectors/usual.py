@@ -11,17 +11,15 @@ from operator import add
 from statistics import fmean
 from typing import Any, NamedTuple, Self
 
-from diagnostics.analysis.detectors.company import (
+from diagnostics.analysis.detectors.noise import (
     ALONE,
+    NO_NOISE,
     NO_QUARTERS,
+    SPREADS,
     Company,
+    Noise,
     Quarters,
     add_to_quarter,
-)
-from diagnostics.analysis.detectors.noise import (
-    NO_NOISE,
-    SPREADS,
-    Noise,
     log_likelihood,
     log_sum,
     remember_noise,
