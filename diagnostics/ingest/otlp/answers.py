@@ -1,6 +1,9 @@
 """The answer of a model (a text, tool calls or a refusal) in every known encoding."""
 
+import re
+from ast import literal_eval
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
@@ -10,12 +13,18 @@ from diagnostics.ingest.otlp.attributes import count, decoded, short
 CONTENTS = ("parts", "content", "text")
 TEXT_PARTS = frozenset({"text", "output_text"})
 TOOL_PARTS = frozenset({"tool_call", "tool_use", "tool-call", "function_call"})
+# Bedrock and Haystack name a block by its key.
+NAMED_CALLS = frozenset({"toolUse", "tool_call"})
 # Not part of the answer: reasoning, and calls of the provider's own tools.
 ASIDE_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 ARGUMENTS = ("arguments", "input", "args", "parameters")
 # What instrumentations write in place of hidden content.
 HIDDEN = frozenset({"__REDACTED__"})
 REFUSAL = "refusal"
+MAX_PRINTED = 100_000
+# A reply as Python prints it: a dictionary, or an object of OpenAI's SDK.
+PRINTED_REPLY = re.compile(r"\{'(?=.*'role': 'assistant')", re.DOTALL)
+PRINTED_OBJECT = re.compile(r"Response[A-Z]\w+\(\w+=.*\)", re.DOTALL)
 
 
 class CalledTool(NamedTuple):
@@ -119,7 +128,9 @@ def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
     if isinstance(choices := reply.get("choices"), list):
         return first_answer(choices)
     if isinstance(output := reply.get("output"), list):
-        return _of_parts(_flattened(output))
+        details = reply.get("incomplete_details")
+        reason = short(details, "reason") if isinstance(details, Mapping) else None
+        return _of_parts(_flattened(output))._replace(finish_reason=reason)
     if isinstance(candidate := _first(reply.get("candidates")), Mapping):
         content = candidate.get("content")
         answer = _answer_of(content) if isinstance(content, Mapping) else NO_ANSWER
@@ -132,7 +143,7 @@ def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
         return _answer_of(inner)._replace(finish_reason=reason)
     if isinstance(text := reply.get("combined_chunk_content"), str):
         return Answer(text)
-    is_message = isinstance(reply.get("content"), list) or "role" in reply
+    is_message = isinstance(reply.get("content"), list) or bool({"role", "tool_calls"} & {*reply})
     return read_message(reply) if is_message else None
 
 
@@ -181,9 +192,8 @@ def _of_parts(parts: Iterable[object]) -> Answer:
         kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
         if isinstance(part, str):
             texts.append(part)
-        elif isinstance(part, Mapping) and "toolUse" in part:
-            # Bedrock names a block by its key.
-            calls.extend(calls_of([part["toolUse"]]))
+        elif isinstance(part, Mapping) and (named := NAMED_CALLS & part.keys()):
+            calls.extend(calls_of([part[key] for key in named]))
             is_called = True
         elif not isinstance(part, Mapping) or kind in ASIDE_PARTS or "reasoningContent" in part:
             continue
@@ -194,10 +204,24 @@ def _of_parts(parts: Iterable[object]) -> Answer:
             is_refusal |= kind == REFUSAL
             text = part.get("content", part.get("text", part.get(REFUSAL)))
             is_text = kind in TEXT_PARTS or kind == REFUSAL
+            if isinstance(text, str) and is_text and (printed := _printed(text)) is not None:
+                return printed
             texts.append(shown(text) if is_text and isinstance(text, str) else None)
     known = [text for text in texts if text is not None]
     is_known = bool(known) or not (texts or is_called)
     return Answer("".join(known) if is_known else None, tuple(calls), None, is_refusal)
+
+
+def _printed(text: str) -> Answer | None:
+    """Read a reply that an instrumentation printed; None for a text of the model."""
+    if PRINTED_OBJECT.fullmatch(text) is not None:
+        return NO_ANSWER
+    if len(text) > MAX_PRINTED or PRINTED_REPLY.match(text) is None:
+        return None
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        reply = read_reply(literal_eval(text))
+        return reply.answer if reply else None
+    return None
 
 
 def calls_of(calls: object) -> tuple[CalledTool, ...]:
@@ -211,7 +235,7 @@ def calls_of(calls: object) -> tuple[CalledTool, ...]:
         if isinstance(call, Mapping)
     ]
     return tuple(
-        tool_call(call.get("name", call.get("toolName")), call[key])
+        tool_call(call.get("name", call.get("toolName", call.get("tool_name"))), call[key])
         for call in opened
         if (key := next((name for name in ARGUMENTS if name in call), None)) is not None
     )

@@ -14,6 +14,7 @@ from diagnostics.ingest.otlp.attributes import AttributeMap, count, short
 from diagnostics.ingest.otlp.convention_table import TABLE
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 from failsoft.events import CallErrorType, ParseErrorType
+from failsoft.parsing.makers import ending_of
 
 OTHER = "_OTHER"
 ERRORS = TABLE["errors"]
@@ -21,6 +22,7 @@ PARSE_ERRORS = {name: ParseErrorType(kind) for name, kind in ERRORS["parse"].ite
 CODES = {code: CallErrorType(kind) for code, kind in ERRORS["codes"].items()}
 PARTS = {CallErrorType(kind): parts for kind, parts in ERRORS["parts"].items()}
 CANCELS, ABANDONED = frozenset(ERRORS["cancels"]), frozenset(ERRORS["abandoned"])
+ENDINGS = {"length": ParseErrorType.TRUNCATED, "block": ParseErrorType.REFUSAL}
 GAPS = re.compile(r"[_\-\s]+")
 # A status in a text: first in it, or behind the word that SDKs put before it.
 STATUS = re.compile(
@@ -30,6 +32,8 @@ STATUS = re.compile(
 )
 # The name of an exception that a text begins with.
 NAME = re.compile(r"\W{0,2}((?:\w+\.)*\w*(?:Error|Exception|Exit))\b")
+# Quoted by an error that is about the answer, not about the call.
+QUOTED_REASON = re.compile(r"\b(?:finish_|stop_)?reason\W{1,4}([a-z_]+)", re.IGNORECASE)
 MOST_OF_TEXT = 2000
 
 
@@ -55,7 +59,10 @@ class CallError:
     def parse_error(self) -> ParseErrorType | None:
         """The parse failure that the error names; None for an error of the call itself."""
         names = (name.rpartition(".")[2] for name in self._names())
-        return next((PARSE_ERRORS[name] for name in names if name in PARSE_ERRORS), None)
+        named = next((PARSE_ERRORS[name] for name in names if name in PARSE_ERRORS), None)
+        quoted = (match[1] for text in self.texts if (match := QUOTED_REASON.search(text)))
+        endings = (ENDINGS.get(ending_of(reason) or "") for reason in quoted)
+        return named or next(filter(None, endings), None)
 
     def is_cancelled(self, finish_reason: str | None) -> bool:
         """Whether the caller gave the call up: its answer says nothing about the model."""

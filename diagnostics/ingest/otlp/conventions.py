@@ -27,7 +27,8 @@ from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 
 CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "others"))
-ENDS = tuple(OPERATIONS["ends"])
+CALL_ENDS = tuple(OPERATIONS["call_ends"])
+ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)
 Read = TypeVar("Read")
@@ -41,6 +42,8 @@ def calls_model(attributes: AttributeMap) -> bool | None:
             return True
         if word in AROUND or (word and any(part in word for part in OTHERS)):
             return False
+        if word.endswith(CALL_ENDS):
+            return True
     return None
 
 
@@ -96,7 +99,7 @@ class _Facts:
             self._documents[key.attribute] = decoded(self.attributes[key.attribute])
         value = self._documents[key.attribute]
         for name in key.path:
-            value = value.get(name) if isinstance(value, Mapping) else None
+            value = _child(value, name)
         return value
 
     def first(
@@ -110,11 +113,18 @@ class _Facts:
         return None
 
 
+def _child(value: object, name: str) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, list) and name.isdigit():
+        return value[int(name)] if int(name) < len(value) else None
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
 def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) -> ModelCall:
     def first(name: str, read: Callable[[AttributeMap, str], Read | None]) -> Read | None:
         return facts.first(read, convention.keys.get(name, ()))
 
-    reply = ANSWERS.get(convention.name, _rows)(convention, facts, events)
+    grammar = ANSWERS.get(convention.name)
+    reply = grammar(facts.attributes, events) if grammar else _rows(convention, facts)
     answer = reply.answer
     requested, named = first("model", _name), first("named_model", _name)
     extra = {
@@ -158,7 +168,7 @@ def _either(value: int | None, replied: int | None) -> int | None:
     return replied if value is None else value
 
 
-def _rows(convention: Convention, facts: _Facts, _events: Iterable[SpanEvent]) -> ProviderReply:
+def _rows(convention: Convention, facts: _Facts) -> ProviderReply:
     """Read an answer from the keys of its convention."""
     keys = convention.keys
     text = facts.first(_text, keys.get("text", ()))
@@ -181,22 +191,13 @@ def _calls(attributes: AttributeMap, key: str) -> Any:  # noqa: ANN401 - as `cal
     return calls_of(attributes[key]) or None
 
 
-def _genai(_row: Convention, facts: _Facts, events: Iterable[SpanEvent]) -> ProviderReply:
-    answer = genai.answer_of(facts.attributes, events)
+def _genai(attributes: AttributeMap, events: Iterable[SpanEvent]) -> ProviderReply:
+    answer = genai.answer_of(attributes, events)
     return ProviderReply(answer if answer.is_known or answer.is_refusal else None)
 
 
-def _openinference(_row: Convention, facts: _Facts, _events: Iterable[SpanEvent]) -> ProviderReply:
-    return openinference.read_answer(facts.attributes)
-
-
-def _langfuse(_row: Convention, facts: _Facts, _events: Iterable[SpanEvent]) -> ProviderReply:
-    return ProviderReply(langfuse.read_answer(facts.attributes))
-
-
-# Conventions whose answers have a grammar of their own.
-ANSWERS: Final[Mapping[str, Callable[[Convention, _Facts, Iterable[SpanEvent]], ProviderReply]]] = {
+ANSWERS: Final[Mapping[str, Callable[[AttributeMap, Iterable[SpanEvent]], ProviderReply]]] = {
     "GenAI": _genai,
-    "OpenInference": _openinference,
-    "Langfuse": _langfuse,
+    "OpenInference": lambda attributes, _: openinference.read_answer(attributes),
+    "Langfuse": lambda attributes, _: ProviderReply(langfuse.read_answer(attributes)),
 }

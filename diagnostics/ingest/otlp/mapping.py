@@ -24,6 +24,7 @@ from diagnostics.ingest.otlp.attributes import AttributeMap, short, slug
 from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, read_error
 from diagnostics.ingest.otlp.convention_table import TABLE
 from diagnostics.ingest.otlp.conventions import (
+    ENDLESS,
     ENDS,
     calls_model,
     is_model_call,
@@ -151,6 +152,7 @@ class Draft:
         return (
             self.place is not None
             and self.place.scope.startswith(ENDS)
+            and not self.place.scope.startswith(ENDLESS)
             and self.finish_reason is None
             and "output_tokens" not in self.fields
             and not self.is_error
