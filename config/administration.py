@@ -1,5 +1,6 @@
 """Django's admin behind the sign-in of the product, with all its models."""
 
+from collections.abc import Callable, Container
 from typing import Any
 
 from allauth.account.decorators import secure_admin_login
@@ -9,6 +10,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.db.models import Field
+from django.http import HttpRequest
 
 from diagnostics.accounts.administration import SentenceFilter, read_only, register_rest
 
@@ -20,6 +22,22 @@ def _has_choices(field: "Field[Any, Any]") -> bool:
     return bool(field.flatchoices)
 
 
+def _grouped(list_apps: Callable[..., Any], rest: Container[object]) -> Callable[..., Any]:
+    """Return the list of tables with those that have no page of their own at the end."""
+
+    def get_app_list(request: HttpRequest, app_label: str | None = None) -> Any:  # noqa: ANN401
+        apps = list_apps(request, app_label)
+        if app_label is not None:
+            return apps
+        internals = [one for app in apps for one in app["models"] if one["model"] in rest]
+        for app in apps:
+            app["models"] = [one for one in app["models"] if one["model"] not in rest]
+        end = {"name": "Internals", "app_label": "internals", "app_url": "", "models": internals}
+        return [app for app in (*apps, end) if app["models"]]
+
+    return get_app_list
+
+
 def prepare_administration() -> None:
     """Register models without an admin page, and use the sign-in of the product."""
     for model in OTHERS:
@@ -28,7 +46,11 @@ def prepare_administration() -> None:
         admin.site.register(model, read_only(model))
     if not admin.site.is_registered(LogEntry):
         admin.site.register(LogEntry, read_only(LogEntry))
-    register_rest()
+    rest = {*register_rest(), *OTHERS, LogEntry}
+    for model in admin.site._registry:
+        if str(model._meta.verbose_name_plural).endswith("ss"):
+            model._meta.verbose_name_plural = f"{model._meta.verbose_name}es"
+    admin.site.get_app_list = _grouped(admin.site.get_app_list, rest)  # type: ignore[method-assign]
     admin.site.site_header = admin.site.site_title = "Failsoft administration"
     admin.site.index_title = "Data"
     admin.FieldListFilter.register(_has_choices, SentenceFilter, take_priority=True)

@@ -1,6 +1,6 @@
 """Administration: projects and their members; everything else is read-only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -9,12 +9,15 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 
+from diagnostics import figures
 from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin, administered_projects
 from diagnostics.accounts.models import ApiKey, Membership, Project
 from diagnostics.accounts.projects import revoke_key
 from diagnostics.ingest.models import AgentSchema, Deploy, Quota, Reject
-from diagnostics.store.models import Heartbeat, OutboxMessage, Series, StoredEvent
+from diagnostics.store.models import EventPayload, Heartbeat, OutboxMessage, Series, StoredEvent
 from failsoft.events import EventKind
 
 
@@ -144,20 +147,24 @@ class KindFilter(admin.SimpleListFilter):
         return queryset.filter(kind=self.value()) if self.value() else queryset
 
 
-class ModelFilter(admin.SimpleListFilter):
-    """Events of a model."""
-
-    title = parameter_name = "model"
+class SeriesFilter(admin.SimpleListFilter):
+    """Events by a field of their series."""
 
     def lookups(self, request: HttpRequest, model_admin: object) -> Iterator[tuple[str, str]]:
-        """Offer the models of the user's projects."""
-        known = Series.objects.filter(project__in=projects_of(request), model__isnull=False)
-        names = known.order_by("model").values_list("model", flat=True).distinct()
-        return ((str(name), str(name)) for name in names[:100])
+        """Offer the values in the user's projects."""
+        mine = Series.objects.filter(project__in=projects_of(request))
+        field = str(self.parameter_name)
+        names = mine.order_by(field).values_list(field, flat=True).distinct()[:100]
+        return ((name, name) for name in map(str, filter(None, names)))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Filter by the selected model."""
-        return queryset.filter(model=self.value()) if self.value() else queryset
+        """Filter by the selected value."""
+        value = self.value()
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
+
+
+def _series_filter(name: str) -> type[SeriesFilter]:
+    return type(f"{name.title()}Filter", (SeriesFilter,), {"title": name, "parameter_name": name})
 
 
 def projects_of(request: HttpRequest) -> QuerySet[Project]:
@@ -174,15 +181,40 @@ def projects_of(request: HttpRequest) -> QuerySet[Project]:
 class EventAdmin(ReadOnlyAdmin):
     """Events of one project at a time, newest first, read by index."""
 
-    list_display = ("event_id", "occurred_at", "kind", "node", "provider", "model")
-    list_filter = ("project", KindFilter, ModelFilter)
+    list_display = ("event_id", "occurred_at", "kind", "environment", "provider", "model", "run")
+    list_filter = (
+        "project",
+        KindFilter,
+        *map(_series_filter, ("environment", "provider", "model")),
+        "occurred_at",
+    )
+    readonly_fields = ("run", "preview", "errors")
     ordering = ("-occurred_at", "-event_id")
     sortable_by = ()
     search_fields = ("event_id", "correlation_id")
-    search_help_text = "Event id or correlation id"
+    search_help_text = f"Event id or correlation id; counted up to {MOST_COUNTED:,}"
     paginator = CappedPaginator
     show_full_result_count = False
     list_per_page = 50
+
+    @admin.display(description="run")
+    def run(self, event: StoredEvent) -> str:
+        """Link to the run in the console."""
+        address = reverse("run", args=[event.correlation_id])
+        return format_html('<a href="{}">{}</a>', address, event.correlation_id)
+
+    @admin.display(description="output (redacted)")
+    def preview(self, event: StoredEvent) -> str:
+        """Return the beginning of the model's output, if it was stored."""
+        text = _payload_of(event).get("raw_output_preview")
+        return format_html("<pre>{}</pre>", text) if text else figures.DASH
+
+    @admin.display(description="validation errors")
+    def errors(self, event: StoredEvent) -> str:
+        """Return what the validator said, one error a line."""
+        rows = _payload_of(event).get("validation_errors") or []
+        lines = ((error.get("path") or "/", error.get("message", "")) for error in rows)
+        return format_html_join("", "<div><code>{}</code> {}</div>", lines) or figures.DASH
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the events of the selected project, or of the first one."""
@@ -217,6 +249,13 @@ class EventAdmin(ReadOnlyAdmin):
         if (event_id := _as_uuid(term)) is not None:
             condition |= Q(event_id=event_id)
         return queryset.filter(condition), False
+
+
+def _payload_of(event: StoredEvent) -> Mapping[str, Any]:
+    """Return the stored detail of an event; empty without."""
+    key = {"project_id": event.project_id, "event_id": event.event_id}
+    rows = EventPayload.objects.filter(**key, occurred_at=event.occurred_at)
+    return rows.values("raw_output_preview", "validation_errors").first() or {}
 
 
 def _as_uuid(text: str) -> UUID | None:

@@ -6,6 +6,7 @@ from django.contrib.admin import site
 from django.contrib.auth.models import Permission, User
 from django.db.models import CompositePrimaryKey, Model
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from agents.demo.loading import load
 from agents.goals.models import Goal
@@ -86,6 +87,43 @@ def test_events_are_found_by_id_and_narrowed_by_model_and_kind(admin: Client) ->
     assert "run-a" in admin.get(f"{page}{kept.event_id}/change/").content.decode()
     assert admin.get(f"{page}nonsense/change/").status_code == 302
     assert admin.get(f"{page}add/").status_code == 403
+
+
+def test_events_are_narrowed_as_in_the_console_and_lead_to_their_run(
+    admin: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    kept = make_event(
+        correlation_id="run/a",
+        environment="prod",
+        provider="acme",
+        raw_output_preview="<b>not a plan</b>",
+        validation_errors=[{"path": "/steps/0/tool", "code": "missing", "message": "required"}],
+    )
+    other = make_event(correlation_id="run-b", environment="dev", provider="other")
+    record(project.pk, [kept, other])
+    fold()
+    page = "/admin/diagnostics/storedevent/"
+    for query in ({"environment": "prod"}, {"provider": "acme"}):
+        with django_assert_max_num_queries(12):
+            html = admin.get(page, query).text
+        assert (str(kept.event_id) in html, str(other.event_id) in html) == (True, False), query
+    assert "counted up to 10,000" in html
+    assert 'href="/runs/run/a/"' in html
+    day = {"occurred_at__gte": f"{kept.occurred_at:%Y-%m-%d} 00:00:00+00:00"}
+    assert str(kept.event_id) in admin.get(page, day).text
+    html = admin.get(f"{page}{kept.event_id}/change/").text
+    assert "&lt;b&gt;not a plan&lt;/b&gt;" in html
+    assert "<code>/steps/0/tool</code> required" in html
+
+
+def test_tables_that_only_the_product_reads_come_last(admin: Client) -> None:
+    page = admin.get("/admin/")
+    *groups, last = page.context["app_list"]
+    assert last["name"] == "Internals"
+    assert max(len(group["models"]) for group in groups) <= 15
+    assert "Project statuses" in page.text
+    assert "statuss" not in page.text
 
 
 def our_models() -> list[type[Model]]:
