@@ -23,7 +23,6 @@ from diagnostics.failures.views import failure_url, narrowed_to
 from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.fields import FIELDS
-from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.queries import failure_evidence
 from diagnostics.web.access import ConsoleRequest, member_view
@@ -33,12 +32,12 @@ from diagnostics.web.pages import respond
 
 
 def chart_of(
-    project_id: int, curve: FailureCurve, terms: Sequence[Term], query: str, noun: str = "call"
+    project_id: int, curve: FailureCurve, question: GroupQuestion, query: str, noun: str
 ) -> SeriesChart | None:
     """Return the chart of a curve; None where calls are not counted."""
     if not any(bucket.runs for bucket in curve.buckets):
         return None
-    marks = marks_between(project_id, curve.since, curve.until, terms)
+    marks = marks_between(project_id, curve.since, curve.until, question.terms)
     begun = curve.began_at
     return SeriesChart(
         name="failure",
@@ -46,6 +45,7 @@ def chart_of(
         since=curve.since,
         width=curve.width,
         slots=curve.buckets,
+        as_of=question.end,
         noun=noun,
         failing="failing",
         baseline=curve.usual,
@@ -163,9 +163,7 @@ def _facts(
         "summary": summarise(places),
         "curve": curve,
         "hours": (curve.until - curve.since).total_seconds() / 3600,
-        "chart": chart_of(
-            project_id, curve, question.terms, query, calls.noun if calls else "call"
-        ),
+        "chart": chart_of(project_id, curve, question, query, calls.noun if calls else "call"),
         "advice": advise_group(group.kind, group.error_type, evidence, places),
         "patterns": patterns_of(project_id, group),
     }

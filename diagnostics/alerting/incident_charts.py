@@ -56,7 +56,7 @@ def small_charts(
         marks = deploy_marks(deploys, terms_of(one))[-MOST_SMALL_DEPLOYS:]
         since = axis.until - shown * axis.width
         drawn = _chart(one, since, axis.width, buckets, marks)
-        found[one.pk] = replace(drawn, height=SMALL_HEIGHT)
+        found[one.pk] = replace(drawn, height=SMALL_HEIGHT, as_of=now)
     return found
 
 
@@ -73,7 +73,8 @@ def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
     curves = trends(incident.project_id, since, end, count, terms, counting)
     deploys = deploys_of(incident.project_id, since, end)[:MOST_DEPLOYS]
     marks = sorted([*deploy_marks(deploys, terms), *_became(incident)], key=attrgetter("at"))
-    return _chart(incident, since, width, _added(incident, curves, count), marks)
+    drawn = _chart(incident, since, width, _added(incident, curves, count), marks)
+    return replace(drawn, as_of=now)
 
 
 def began(incident: Incident) -> datetime:

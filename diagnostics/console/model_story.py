@@ -183,6 +183,7 @@ def _chart(
         since=over_time.since,
         width=over_time.width,
         slots=over_time.buckets,
+        as_of=now,
         noun=before.noun if before.calls else "call",
         baseline=usual,
         onset=_since(verdict, over_time.since, until),

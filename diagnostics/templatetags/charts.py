@@ -9,7 +9,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import get_current_timezone
 
-from diagnostics import clock
 from diagnostics.web.charts import bars, evidence, intervals, plan_graph, series, strips
 from diagnostics.web.charts.marks import shape_of
 
@@ -19,7 +18,7 @@ MARK = '<svg class="mark" width="10" height="10" viewBox="0 0 10 10" aria-hidden
 
 
 def _series_chart(chart: series.SeriesChart) -> series.Drawing:
-    return series.draw_series(chart, get_current_timezone(), clock.now())
+    return series.draw_series(chart, get_current_timezone())
 
 
 DRAWINGS: Mapping[str, tuple[Callable[..., object], str]] = {

@@ -99,7 +99,8 @@ class SeriesChart:
 
     `noun` is what a trial is called, `baseline` its usual share as (share, low, high),
     `query` the page's query string without times: a zoomed range is added to it. `page`
-    is the address that it leads to, the page of the chart unless given.
+    is the address that it leads to, the page of the chart unless given. Slots that end after
+    `as_of`, the moment of the counts, are not over yet.
     """
 
     name: str
@@ -107,6 +108,7 @@ class SeriesChart:
     since: datetime
     width: timedelta
     slots: Sequence[RunBucket]
+    as_of: datetime | None = None
     noun: str = "call"
     failing: str = "failed"
     baseline: tuple[float, float, float] | None = None
@@ -180,10 +182,10 @@ def widen(chart: SeriesChart) -> SeriesChart:
     return found
 
 
-def draw_series(chart: SeriesChart, zone: tzinfo, now: datetime) -> Drawing:
+def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
     """Lay out a chart, its times in a zone."""
     chart = widen(chart)
-    points = [_point(chart, index, now) for index in range(len(chart.slots))]
+    points = [_point(chart, index) for index in range(len(chart.slots))]
     y = share_axis(chart, points)
     runs = list(_runs(points))
     marks = [m for m in chart.marks if chart.since <= m.at < chart.until]
@@ -205,7 +207,9 @@ def draw_series(chart: SeriesChart, zone: tzinfo, now: datetime) -> Drawing:
         flags=flags,
         numbers=list(number_flags(flags)),
         unshown_marks=len(marks) - len(shown),
-        unfinished=_box(x_of(chart, points[-1].at), WIDTH) if chart.until > now else None,
+        unfinished=_box(x_of(chart, points[-1].at), WIDTH)
+        if _is_open(chart, len(points) - 1)
+        else None,
         text=describe_series(chart, points),
     )
 
@@ -242,9 +246,23 @@ def _written(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _point(chart: SeriesChart, index: int, now: datetime) -> Point:
+def _unfinished_box(chart: SeriesChart) -> tuple[float, float] | None:
+    """Return begin and width of the last slot while it is not over."""
+    last = len(chart.slots) - 1
+    if not _is_open(chart, last):
+        return None
+    return _box(x_of(chart, chart.since + last * chart.width), WIDTH)
+
+
+def _is_open(chart: SeriesChart, index: int) -> bool:
+    """Whether a slot was not over when it was counted."""
+    end = chart.since + (index + 1) * chart.width
+    return chart.as_of is not None and end > chart.as_of
+
+
+def _point(chart: SeriesChart, index: int) -> Point:
     slot, at = chart.slots[index], chart.since + index * chart.width
-    if slot.runs < LEAST_TRIALS or at + chart.width > now:
+    if slot.runs < LEAST_TRIALS or _is_open(chart, index):
         return Point(at, slot.runs, slot.degraded, slot.share if slot.runs else None, None, None)
     low, high = wilson_interval(slot.degraded, slot.runs)
     return Point(at, slot.runs, slot.degraded, slot.share, low, high)

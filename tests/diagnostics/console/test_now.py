@@ -304,8 +304,8 @@ def test_a_verdict_is_marked_right_by_those_who_may(
     mark = VerdictMark.objects.get(project=project)
     assert (mark.is_right, mark.cause) == (True, "model")
     assert mark.verdict["sentence"].startswith("Degrading since")
-    rated = client.get("/incidents/").content.decode()
-    assert "1 of 1 rated verdicts correct (100\u202f%, 95 % interval 21" in rated
+    # A share of so few ratings says nothing.
+    assert "rated verdicts correct" not in client.get("/incidents/").content.decode()
     client.post("/verdict/mark/", {"said": "wrong", "query": ""})
     assert VerdictMark.objects.get(project=project).is_right is False
 

@@ -24,10 +24,7 @@ FULL = (100, 5), (100, 10), (100, 40), (100, 20)
 
 
 def drawn(
-    *slots: tuple[int, int],
-    zone: tzinfo = UTC,
-    now: datetime = NOON + timedelta(days=10_000),
-    **fields: object,
+    *slots: tuple[int, int], zone: tzinfo = UTC, now: datetime | None = None, **fields: object
 ) -> Drawing:
     chart = {
         "name": "calls",
@@ -35,9 +32,10 @@ def drawn(
         "since": NOON,
         "width": HOUR,
         "slots": [RunBucket(*slot) for slot in slots],
+        "as_of": now,
         **fields,
     }
-    return draw_series(SeriesChart(**chart), zone, now)  # type: ignore[arg-type]
+    return draw_series(SeriesChart(**chart), zone)  # type: ignore[arg-type]
 
 
 def test_a_share_stands_in_the_middle_of_its_slot_on_a_linear_axis() -> None:
