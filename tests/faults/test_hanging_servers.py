@@ -182,7 +182,7 @@ def shipped_words(port: int) -> list[str]:
     assert line is not None
     words = shlex.split(line[1])[1:]
     words[words.index("--port") + 1] = str(port)
-    return ["-m", "granian", *words]
+    return words
 
 
 def children(pid: int) -> set[int]:
