@@ -108,7 +108,6 @@ class SeriesChart:
     since: datetime
     width: timedelta
     slots: Sequence[RunBucket]
-    as_of: datetime | None = None
     noun: str = "call"
     failing: str = "failed"
     baseline: tuple[float, float, float] | None = None
@@ -117,6 +116,7 @@ class SeriesChart:
     query: str = ""
     page: str = ""
     height: int = HEIGHT
+    as_of: datetime | None = None
 
     @property
     def until(self) -> datetime:
