@@ -47,6 +47,7 @@ def prepare_administration() -> None:
     if not admin.site.is_registered(LogEntry):
         admin.site.register(LogEntry, read_only(LogEntry))
     rest = {*register_rest(), *OTHERS, LogEntry}
+    # Django's plural of "status" is "statuss".
     for model in admin.site._registry:
         if str(model._meta.verbose_name_plural).endswith("ss"):
             model._meta.verbose_name_plural = f"{model._meta.verbose_name}es"

@@ -207,9 +207,7 @@ def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
         flags=flags,
         numbers=list(number_flags(flags)),
         unshown_marks=len(marks) - len(shown),
-        unfinished=_box(x_of(chart, points[-1].at), WIDTH)
-        if _is_open(chart, len(points) - 1)
-        else None,
+        unfinished=_unfinished_box(chart),
         text=describe_series(chart, points),
     )
 
