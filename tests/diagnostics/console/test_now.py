@@ -430,7 +430,8 @@ def test_a_card_has_the_curve_of_its_own_calls(
 ) -> None:
     make_incident(project, "m-1")
     make_incident(project, "m-2")
-    post_runs(project, 15, 5, at, provider="anthropic", model="m-1")
+    in_a_finished_slot = at - timedelta(minutes=10)
+    post_runs(project, 15, 5, in_a_finished_slot, provider="anthropic", model="m-1")
     cards = page(client).split('<article class="cause')[1:]
     (drawn,) = [card for card in cards if "Failure rate of runs" in card]
     assert "anthropic/m-1" in drawn
