@@ -13,7 +13,7 @@ SUITE := not faults and not services and not model and not docs and not integrat
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons nightly soak check bench bench-model requirements requirements-lock screenshots
+.PHONY: help run test test-all coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons nightly soak check bench bench-model release requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -96,6 +96,9 @@ figures: $(DEV) ## lines, modules, importers, import closures, class names; ARGS
 
 data-model: $(DEV) ## draw docs/architecture/data-model.md anew from the models
 	@$(BIN)/python -m tests.data_model
+
+release: $(DEV) ## wheel, sources, archive of the server, SBOM and checksums of the last commit, in dist/
+	@$(BIN)/python -m tests.release
 
 requirements: $(DEV) ## every requirement row with the tests that prove it
 	@$(BIN)/python -m tests.requirements
