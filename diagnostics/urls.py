@@ -65,6 +65,7 @@ from diagnostics.ingest.api.outcomes import OutcomesView
 from diagnostics.ingest.api.rejects import IngestView, RejectsView
 from diagnostics.ingest.deploy_page import deploys
 from diagnostics.ingest.views import ingest, send_test_event
+from diagnostics.mcp.api import McpView
 from diagnostics.metrics import metrics
 from diagnostics.reports.links import LinkAction, report_link
 from diagnostics.reports.views import (
@@ -188,6 +189,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{GRPC}.logs.v1.LogsService/Export", refuse_grpc, name="grpc_logs"),
     path(f"{GRPC}.metrics.v1.MetricsService/Export", refuse_grpc, name="grpc_metrics"),
     path("v1/logs", LogsView.as_view(), name="otlp_logs"),
+    path("mcp", McpView.as_view(), name="mcp"),
     path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
     path("api/docs/", api_docs, name="api_docs"),
     path("metrics", metrics, name="metrics"),

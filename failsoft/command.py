@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from failsoft import VERSION
 from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.mcp_bridge import run_bridge
 from failsoft.parsing.strict import JsonTextError, locate_violations, parse_json
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
 from failsoft.plans.results import validate_results
@@ -123,6 +124,8 @@ def _parser() -> argparse.ArgumentParser:
         help="schema of lines without their own",
     )
     parse.set_defaults(run=_parse)
+    mcp = commands.add_parser("mcp", help="let an assistant ask the server of FAILSOFT_URL")
+    mcp.set_defaults(run=lambda _: run_bridge(iter(sys.stdin.buffer), sys.stdout))
     return parser
 
 

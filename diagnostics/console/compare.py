@@ -14,6 +14,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.console.comparison import (
     Against,
     ComparedSide,
+    Comparison,
     Parts,
     RateDifference,
     Sums,
@@ -112,14 +113,29 @@ def compare_page(request: ConsoleRequest) -> HttpResponse:
 def compare_csv(request: ConsoleRequest) -> HttpResponse:
     """Return the rates and kinds of both sides as CSV."""
     comparison = _story(request.project.pk, _read(request))["found"]
-    rows = [_csv_row(one, *comparison.names) for one in (*comparison.rates, *comparison.kinds)]
-    text = "".join(write_csv_file(CSV_COLUMNS, rows))
+    text = "".join(write_csv_file(CSV_COLUMNS, _rows(comparison)))
     answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="failsoft-compare.csv"'
     return answer
 
 
-def _csv_row(one: RateDifference, a: str, b: str) -> Mapping[str, object]:
+def describe_comparison(project_id: int, question: AskedComparison) -> dict[str, Any]:
+    """Return two sides in numbers and words: their times, the sentence, a row per rate."""
+    found: Comparison = _story(project_id, question)["found"]
+    windows = zip("ab", (question.parts.a.window, question.parts.b.window), strict=True)
+    return {
+        "sentence": f"{found.sentence} {found.beside}",
+        **{side: {"since": window.since, "until": window.until} for side, window in windows},
+        "rows": _rows(found),
+    }
+
+
+def _rows(comparison: Comparison) -> list[Mapping[str, object]]:
+    compared = (*comparison.rates, *comparison.kinds)
+    return [_row(one, *comparison.names) for one in compared]
+
+
+def _row(one: RateDifference, a: str, b: str) -> Mapping[str, object]:
     cells = (
         *(one.label, a, b, one.a.share, one.a.good, one.a.trials, one.b.share, one.b.good),
         *(one.b.trials, one.difference, one.low, one.high, one.word),
@@ -129,24 +145,31 @@ def _csv_row(one: RateDifference, a: str, b: str) -> Mapping[str, object]:
 
 def _read(request: ConsoleRequest) -> AskedComparison:
     selection = _picked(request.GET, read_filters(request), "a")
-    other = read_other(request, selection)
-    against = _against(request.GET)
-    deploy = read_number(request.GET.get("deploy"))
-    parts = parts_of(request.project.pk, selection, other, against, clock.now(), deploy)
-    return AskedComparison(selection, other, against, request.GET.get("matched") == "on", parts)
+    return read_comparison(request.project.pk, request.GET, selection)
 
 
-def read_other(request: ConsoleRequest, selection: Selection) -> Selection:
+def read_comparison(
+    project_id: int, params: Mapping[str, str], selection: Selection
+) -> AskedComparison:
+    """Read what a selection is compared with, around the latest deploy unless told."""
+    other = _read_other(params, selection)
+    against = _against(params)
+    deploy = read_number(params.get("deploy"))
+    parts = parts_of(project_id, selection, other, against, clock.now(), deploy)
+    return AskedComparison(selection, other, against, params.get("matched") == "on", parts)
+
+
+def _read_other(params: Mapping[str, str], selection: Selection) -> Selection:
     """Read what B is narrowed to: its own query or the filters of A, then its pickers."""
     asked = {
-        "from": request.GET.get("b_from", ""),
-        "to": request.GET.get("b_to", ""),
-        "q": request.GET.get("b", ""),
+        "from": params.get("b_from", ""),
+        "to": params.get("b_to", ""),
+        "q": params.get("b", ""),
     }
     other = read_selection(asked, home=selection.zone)
     if not asked["q"].strip():
         other = replace(other, filters=selection.filters, text=selection.text)
-    return _picked(request.GET, other, "b")
+    return _picked(params, other, "b")
 
 
 def _picked(params: Mapping[str, str], selection: Selection, side: str) -> Selection:

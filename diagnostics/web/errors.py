@@ -18,7 +18,7 @@ from diagnostics.web.addressing import AddressMismatch, foreign_origin
 
 log = structlog.get_logger(__name__)
 
-FOR_PROGRAMS = ("/api/v1/", "/v1/")
+FOR_PROGRAMS = ("/api/v1/", "/v1/", "/mcp")
 METRICS = "/metrics"
 READINESS = "/readyz"
 
@@ -75,14 +75,15 @@ def too_many(request: HttpRequest) -> HttpResponse:
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer 403 to a form without a fresh token, or from a page at another address."""
     origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
-    if origin and origin not in _own_origins(request):
+    if origin and origin not in own_origins(request):
         return report_mismatch(request, foreign_origin(origin, settings.FAILSOFT_BASE_URL), 403)
     error_id = make_id()
     log.warning("form_refused", error_id=error_id, reason=reason)
     return render(request, "403_csrf.html", {"error_id": error_id}, status=403)
 
 
-def _own_origins(request: HttpRequest) -> set[str]:
+def own_origins(request: HttpRequest) -> set[str]:
+    """Return the origins that pages of this server have."""
     return {f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS}
 
 

@@ -28,7 +28,7 @@ from tests.security.foreign_rows import FIXED, first_of, model_of
 pytestmark = pytest.mark.django_db
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1"))
 NOT_OURS = ("admin/", "accounts/", "healthz", "readyz")
-PROGRAMS = ("api/v1/", "v1/", "metrics")
+PROGRAMS = ("api/v1/", "v1/", "mcp", "metrics")
 LISTS = (
     "deploys", "entries", "events", "events?kind=not_json", "events?q=word", "failures",
     "goals", "incidents", "rejects",

@@ -34,6 +34,7 @@ from diagnostics.reports.sending import send_waiting
 from diagnostics.reports.subscriptions import due, schedule_of
 from diagnostics.store import aggregation
 from diagnostics.store.models import Series
+from diagnostics.store.run_models import AgentRun
 from tests.agents.conftest import (
     PLAN,
     Api,
@@ -306,11 +307,29 @@ def read_everything(client: Client, key: str, project: Project) -> Walk:
     for address in all_addresses():
         if address.route.startswith(("admin/", "accounts/")):
             continue
-        is_api = address.route.startswith(("api/", "v1/", "metrics"))
+        is_api = address.route.startswith(("api/", "v1/", "mcp", "metrics"))
         headers = {"Authorization": f"Bearer {key}"} if is_api else {}
         for values in values_of(address, project) if address.names else [{}]:
             walk.take(address, client.get(address.path(**values), headers=headers))
     return walk
+
+
+def ask_as_assistant(client: Client, key: str, project: Project) -> list[str]:
+    """Return what the tools of an assistant answer."""
+    runs = AgentRun.objects.filter(project=project).values_list("correlation_id", flat=True)
+    questions: list[tuple[str, dict[str, str]]] = [
+        *((name, {}) for name in ("degradation_now", "failures", "search_runs")),
+        *(("run_timeline", {"correlation_id": run}) for run in runs[:MOST_ROWS]),
+    ]
+    answers = []
+    for name, arguments in questions:
+        params = {"name": name, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+        answer = client.post("/mcp", message, content_type="application/json", headers=headers)
+        assert not answer.json()["result"].get("isError"), answer.content
+        answers.append(answer.content.decode())
+    return answers
 
 
 def read_mail(sent: EmailMessage) -> str:
@@ -337,7 +356,10 @@ def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
 
     client = Client(raise_request_exception=False)
     client.force_login(user)
-    walk = read_everything(client, issue_key(project, "reader", list(Scope)).text, project)
+    key = issue_key(project, "reader", list(Scope)).text
+    walk = read_everything(client, key, project)
+    told = ask_as_assistant(client, key, project)
+    assert "[REDACTED:" in "".join(told)
     mails = [read_mail(sent) for sent in mail.outbox]
 
     unread = {route for route, codes in walk.unread.items() if codes - ACTS}
@@ -346,7 +368,7 @@ def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
     assert [route for route in ABOUT_CANARIES if "[REDACTED:" not in texts[route]] == []
     # Of the alert and of the report; the detector may find another incident in the fixed past.
     assert sum("[REDACTED:" in text for text in mails) >= 2
-    shown = "\n".join([*texts.values(), *mails, log.getvalue()])
+    shown = "\n".join([*texts.values(), *told, *mails, log.getvalue()])
     for canary in canaries:
         core = canary[len(canary) // 2 :][:16]
         assert core not in shown, canary[:6]

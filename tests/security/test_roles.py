@@ -75,7 +75,7 @@ OWN = frozenset(
         "grpc_traces", "grpc_logs", "grpc_metrics",
     }
 )  # fmt: skip
-NOT_OURS = ("admin/", "accounts/", "api/", "v1/", "healthz", "readyz", "metrics")
+NOT_OURS = ("admin/", "accounts/", "api/", "v1/", "mcp", "healthz", "readyz", "metrics")
 
 
 @pytest.fixture

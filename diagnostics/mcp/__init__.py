@@ -1,0 +1,1 @@
+"""The door for assistants: tools that read, by the Model Context Protocol."""
