@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from config.administration import prepare_administration
+from config.packages import package, packages, wheel
 from config.readiness import healthz, readyz
 
 prepare_administration()
@@ -17,6 +18,9 @@ handler500 = "diagnostics.web.errors.server_error"
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("packages/simple/", packages, name="packages"),
+    path("packages/simple/failsoft/", package, name="package"),
+    path("packages/<str:name>", wheel, name="wheel"),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
     path("", include("agents.urls")),

@@ -14,7 +14,18 @@ from django.test import Client
 from diagnostics.accounts.models import Project
 from tests.security.addresses import Address, all_addresses
 
-NOT_PAGES = ("api/", "v1/", "mcp", "export/", "admin/", "accounts/", "metrics", "healthz", "readyz")
+NOT_PAGES = (
+    "api/",
+    "v1/",
+    "mcp",
+    "packages/",
+    "export/",
+    "admin/",
+    "accounts/",
+    "metrics",
+    "healthz",
+    "readyz",
+)
 ANSWERED, NOT_ALLOWED, FAULT = 200, 405, 500
 Sample = Callable[[Project], Any]
 

@@ -19,13 +19,14 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from config.local.folder import FIRST_GOAL_FILE, TIMES_FILE
+from config.packages import NAME
 from diagnostics.store.models import Heartbeat
 
 FIRST_GOAL = "Greet the new user and list three things worth trying first."
 
 
 def collect_static() -> None:
-    """Run collectstatic, if a static file is newer than the last run."""
+    """Run collectstatic, if a static file or the library is newer than the last run."""
     manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
     if manifest.exists() and manifest.stat().st_mtime > _newest_source():
         return
@@ -36,7 +37,9 @@ def _newest_source() -> float:
     # Packages change only with an installation, which touches the stamp file.
     folders = [Path(folder) for folder in settings.STATICFILES_DIRS]
     files = [path for folder in folders for path in folder.rglob("*")]
-    stamps = [*files, Path(sys.prefix) / "failsoft-installed"]
+    library = [path for path in (settings.BASE_DIR / NAME).rglob("*.*") if path.suffix != ".pyc"]
+    settled = [settings.BASE_DIR / "pyproject.toml", Path(sys.prefix) / "failsoft-installed"]
+    stamps = [*files, *library, *settled]
     return max((path.stat().st_mtime for path in stamps if path.exists()), default=0.0)
 
 
