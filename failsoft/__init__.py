@@ -5,7 +5,8 @@
 {'a': 1}
 
 Names are imported from their packages at first use: `parsing`, `redaction`, `plans`, `completion`,
-`actions`, `retry` and `events`. Nothing here needs a server, a database or a framework.
+`actions`, `retry`, `events` and `telemetry`. Nothing here needs a server, a database or a
+framework.
 """
 
 from importlib import import_module
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         attempts,
         parse_answer,
     )
+    from failsoft.telemetry import RunScope, init, run
 
 VERSION = "0.1.0"
 
@@ -53,16 +55,19 @@ __all__ = [
     "Redactor",
     "RefusedAnswer",
     "RetryConfig",
+    "RunScope",
     "Succeeded",
     "Unanswered",
     "Valid",
     "attempts",
     "decode_tool_calls",
     "execute",
+    "init",
     "load_rule_set",
     "parse_answer",
     "recover",
     "resolve_completion_decision",
+    "run",
     "validate_payload",
     "validate_results",
 ]
@@ -90,6 +95,7 @@ _ROOMS = {
         "attempts",
         "parse_answer",
     ),
+    "telemetry": ("RunScope", "init", "run"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The `failsoft` command: check plans and results, and read answers, in a shell or in CI."""
+"""The `failsoft` command: check plans, results and a server, and read answers."""
 
 import argparse
 import json
@@ -20,6 +20,7 @@ from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
 from failsoft.redaction import Redactor
 from failsoft.retry.answers import AnswerSchema, parse_answer
+from failsoft.telemetry.check import add_check
 
 # Results carry outputs, which a payload does not.
 MAX_RESULTS_BYTES = 1024 * MAX_PAYLOAD_BYTES
@@ -103,6 +104,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="failsoft", description=__doc__)
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (_add_verify, _add_parse, add_check, _add_mcp):
+        add(commands)
+    return parser
+
+
+def _add_verify(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its type private
     verify = commands.add_parser("verify", help="check plan payloads or results by the contract")
     verify.add_argument("files", nargs="+", metavar="FILE", help="JSON; - is standard input")
     verify.add_argument("--results", action="store_true", help="the files are results, not plans")
@@ -116,6 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--github", action="store_true", help="print annotations of GitHub Actions")
     verify.add_argument("--junit", metavar="FILE", help="also write a JUnit XML report")
     verify.set_defaults(run=_verify)
+
+
+def _add_parse(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its type private
     parse = commands.add_parser("parse", help="read answers of models, JSON Lines in and out")
     parse.add_argument(
         "--schema",
@@ -124,9 +134,11 @@ def _parser() -> argparse.ArgumentParser:
         help="schema of lines without their own",
     )
     parse.set_defaults(run=_parse)
+
+
+def _add_mcp(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its type private
     mcp = commands.add_parser("mcp", help="let an assistant ask the server of FAILSOFT_URL")
     mcp.set_defaults(run=lambda _: run_bridge(iter(sys.stdin.buffer), sys.stdout))
-    return parser
 
 
 def _verify(options: argparse.Namespace) -> int:

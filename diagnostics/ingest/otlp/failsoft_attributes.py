@@ -6,7 +6,7 @@ On a span, a log record or, for all of them, on the resource.
 from collections.abc import Mapping
 from typing import Any
 
-from diagnostics.ingest.otlp.attributes import AttributeMap, count, short
+from diagnostics.ingest.otlp.attributes import AttributeMap, count, decoded, short
 from failsoft.events import EventKind
 
 PREFIX = "failsoft."
@@ -36,7 +36,10 @@ TEXTS = (
 NUMBERS = ("cycle", "attempt", "attempts")
 KIND = "failsoft.kind"
 VERDICT = "failsoft.verdict"
-KNOWN = frozenset(PREFIX + name for name in (*TEXTS, *NUMBERS, "kind", "verdict"))
+ERRORS = "failsoft.validation_errors"
+KNOWN = frozenset(
+    PREFIX + name for name in (*TEXTS, *NUMBERS, "kind", "verdict", "validation_errors")
+)
 
 
 def read_fields(attributes: AttributeMap, resource: AttributeMap) -> dict[str, Any]:
@@ -46,6 +49,8 @@ def read_fields(attributes: AttributeMap, resource: AttributeMap) -> dict[str, A
         return {}
     fields: dict[str, Any] = {name: short(both, PREFIX + name) for name in TEXTS}
     fields |= {name: count(both, PREFIX + name) for name in NUMBERS}
+    errors = decoded(both.get(ERRORS))
+    fields["validation_errors"] = errors if isinstance(errors, list) else None
     return {name: value for name, value in fields.items() if value is not None}
 
 

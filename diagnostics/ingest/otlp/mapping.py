@@ -319,6 +319,8 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
             wire["validation_errors"] = verdict.errors
         else:
             wire.setdefault("parse_error_type", draft.error.parse_error)
+    else:
+        wire.pop("validation_errors", None)
     if kind is EventKind.SUCCEEDED:
         wire["unchecked"] = draft.unchecked
     if kind is EventKind.PROVIDER_ERROR:

@@ -170,6 +170,16 @@ def test_an_error_type_outside_the_list_is_other() -> None:
     assert event.original_error_type == "yaml_found"
 
 
+def test_the_errors_that_an_agent_tells_of_an_invalid_answer_are_kept() -> None:
+    told = json.dumps([{"path": "/days", "message": "no such city", "line": 2, "column": 10}])
+    errors = {"failsoft.validation_errors": told}
+    event = event_of({"failsoft.parse_error_type": "schema_invalid", **errors})
+    [error] = event.validation_errors
+    assert (error.path, error.message, error.line) == ("/days", "no such city", 2)
+    assert event_of(errors).kind is EventKind.SUCCEEDED
+    assert event_of({"failsoft.validation_errors": "no JSON"}).kind is EventKind.SUCCEEDED
+
+
 def test_what_the_agent_tells_comes_before_what_the_conventions_tell() -> None:
     event = event_of(
         {

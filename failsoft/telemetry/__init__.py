@@ -1,0 +1,11 @@
+"""What an agent's calls of models were answered, sent to a server by OpenTelemetry's own SDK.
+
+>>> import failsoft
+>>> with failsoft.run(node="trip", prompt_version="7"):  # without `init`, nothing is sent
+...     pass
+"""
+
+from failsoft.telemetry.runs import RunScope, run
+from failsoft.telemetry.setup import init
+
+__all__ = ["RunScope", "init", "run"]

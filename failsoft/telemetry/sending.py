@@ -1,0 +1,372 @@
+"""Send spans and log records by OpenTelemetry's SDK: with their run, without secrets.
+
+1. A span gets the attributes of its run, and loses prompts, which the server does not read.
+2. The latest call of a run is held until the next one or the end of the run, so that its
+   answer can still be told to be invalid.
+3. Before a batch leaves, in the exporter's thread: schemas that are new are registered, and
+   secrets are masked.
+"""
+
+import atexit
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from threading import Lock, Timer
+from typing import Any
+
+from opentelemetry import context, trace
+from opentelemetry._logs import get_logger_provider, set_logger_provider
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord, ReadWriteLogRecord
+from opentelemetry.sdk._logs.export import (
+    BatchLogRecordProcessor,
+    LogRecordExporter,
+    LogRecordExportResult,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace.status import Status, StatusCode
+
+from failsoft import VERSION
+from failsoft.redaction import Redactor
+from failsoft.telemetry.connection import NoServerError, ServerAddress
+from failsoft.telemetry.runs import LOG
+from failsoft.telemetry.setup import Setup
+
+RUN = context.create_key("failsoft.run")
+PROMPT = re.compile(
+    r"gen_ai\.(input\.|system_instructions|prompt(\.\d|$))|llm\.(input_messages|prompts)|input\."
+    r"|ai\.prompt|(traceloop\.entity|haystack\.component|langfuse\.observation)\.input"
+    r"|mlflow\.spanInputs|pydantic_ai\.all_messages"
+)
+PROMPT_EVENT = re.compile(r"gen_ai\.((user|system|tool)\.message|content\.prompt)")
+MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
+AROUND = ("invoke_agent", "invoke_workflow", "execute_tool", "embeddings")
+OPEN_SPANS = 10_000
+BATCH = 128  # whole answers stay below the size limit of a request
+EXIT_SECONDS = 5
+SCHEMA_TRIES = 5
+
+
+class HeldRun:
+    """An open run: the attributes of its spans, its own span, and its latest call."""
+
+    def __init__(self, spans: "RunSpans", attributes: Mapping[str, str]) -> None:
+        """Begin without a call."""
+        self.attributes = attributes
+        self._spans = spans
+        self._call: ReadableSpan | None = None
+        self._marks: Mapping[str, str] = {}
+        self._lock = Lock()
+        self._span: trace.Span = trace.INVALID_SPAN
+        self._token: Any = None
+
+    def start(self, tracer: trace.Tracer, node: str | None) -> "HeldRun":
+        """Make it the current one of this thread or task."""
+        inside = context.set_value(RUN, self)
+        told = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": node or "agent"}
+        name = f"invoke_agent {node or 'agent'}"
+        self._span = tracer.start_span(name, inside, attributes=told)
+        self._token = context.attach(trace.set_span_in_context(self._span, inside))
+        return self
+
+    def hold(self, span: ReadableSpan) -> None:
+        """Hold a call, and let the one before go."""
+        with self._lock:
+            before, self._call = self._call, span
+            marks, self._marks = self._marks, {}
+        self._let_go(before, marks)
+
+    def mark(self, attributes: Mapping[str, str]) -> None:
+        """Add attributes to the latest call."""
+        with self._lock:
+            self._marks = {**self._marks, **attributes} if self._call is not None else {}
+
+    def end(self, error: BaseException | None) -> None:
+        """Let the latest call go, then the run."""
+        if self._token is not None:
+            context.detach(self._token)
+        with self._lock:
+            before, self._call = self._call, None
+        self._let_go(before, self._marks)
+        if error is not None:
+            self._span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        self._span.end()
+
+    def _let_go(self, span: ReadableSpan | None, marks: Mapping[str, str]) -> None:
+        if span is not None:
+            self._spans.forward(_changed(span, {**(span.attributes or {}), **marks}))
+
+
+class RunSpans(SpanProcessor):
+    """Tells spans which run they belong to, and forwards them."""
+
+    def __init__(self, after: SpanProcessor) -> None:
+        """Forward to another processor."""
+        self._after = after
+        # Of spans that have not ended; the oldest are given up.
+        self._open: OrderedDict[int, HeldRun] = OrderedDict()
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Remember the run of a span."""
+        run = context.get_value(RUN, parent_context)
+        if isinstance(run, HeldRun) and span.context is not None:
+            self._open[span.context.span_id] = run
+            if len(self._open) > OPEN_SPANS:
+                self._open.popitem(last=False)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Forward a span; hold it if it is the latest call of its run."""
+        run = self._open.pop(span.context.span_id, None) if span.context else None
+        kept = _without_prompts(span.attributes)
+        events = [
+            Event(event.name, _without_prompts(event.attributes), event.timestamp)
+            for event in span.events
+            if not PROMPT_EVENT.match(event.name)
+        ]
+        outgoing = _changed(span, {**(run.attributes if run else {}), **kept}, events)
+        if run is not None and _is_call(kept):
+            run.hold(outgoing)
+        else:
+            self.forward(outgoing)
+
+    def forward(self, span: ReadableSpan) -> None:
+        """Hand a span on."""
+        self._after.on_end(span)
+
+    def shutdown(self) -> None:
+        """Send what is left."""
+        self._after.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Send what is left."""
+        return self._after.force_flush(timeout_millis)
+
+
+class RunLogs(BatchLogRecordProcessor):
+    """Tells log records which run they belong to."""
+
+    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
+        """Add the attributes of the run."""
+        record = copy(log_record.log_record)  # the host's other processors have it as well
+        if PROMPT_EVENT.match(record.event_name or ""):
+            return
+        run = context.get_value(RUN, record.context)
+        own = run.attributes if isinstance(run, HeldRun) else {}
+        record.attributes = {**own, **_without_prompts(record.attributes)}
+        super().on_emit(replace(log_record, log_record=record))
+
+
+class Preparing:
+    """What is done before a batch leaves."""
+
+    def __init__(self, connection: ServerAddress, redactor: Redactor | None) -> None:
+        """Register at a server; without a redactor, mask by the packed rules."""
+        self._connection = connection
+        self._redactor = redactor
+        self._schemas: dict[str, object] = {}
+        self._waiting: dict[str, int] = {}
+
+    @cached_property
+    def _masking(self) -> Redactor:
+        # Reading the packed rules takes a while: not in the host's thread.
+        return self._redactor or Redactor(is_lasting=True)
+
+    def add_schema(self, node: str, schema: object) -> None:
+        """Register a schema with the next batch, unless it is registered."""
+        if self._schemas.get(node) != schema:
+            self._schemas[node] = schema
+            self._waiting[node] = SCHEMA_TRIES
+
+    def register_schemas(self) -> None:
+        """Register what is new; what the server refuses is logged and not tried again."""
+        for node, tries in list(self._waiting.items()):
+            body = {"json_schema": self._schemas[node]}
+            try:
+                answer = self._connection.request("PUT", f"/api/v1/schemas/{node}", body)
+                reason = "" if answer.status == 200 else answer.detail
+                is_over = answer.status < 500
+            except NoServerError as error:
+                reason, is_over = str(error), False
+            if is_over or tries <= 1:
+                self._waiting.pop(node, None)
+            else:
+                self._waiting[node] = tries - 1
+            if reason:
+                LOG.warning("failsoft: the schema of %s is not registered: %s", node, reason)
+
+    def mask(self, value: Any) -> Any:  # noqa: ANN401 - any value of telemetry
+        """Return a value without secrets."""
+        if isinstance(value, str):
+            return self._masking.redact(value).text
+        if isinstance(value, Mapping):
+            return {key: self.mask(part) for key, part in value.items()}
+        if isinstance(value, Sequence) and not isinstance(value, bytes):
+            return [self.mask(part) for part in value]
+        return value
+
+
+class MaskedSpans(SpanExporter):
+    """Prepares spans, then exports them."""
+
+    def __init__(self, exporter: SpanExporter, preparing: Preparing) -> None:
+        """Export by another exporter."""
+        self._exporter = exporter
+        self._preparing = preparing
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Export spans without secrets."""
+        self._preparing.register_schemas()
+        return self._exporter.export([self._masked(span) for span in spans])
+
+    def shutdown(self) -> None:
+        """Stop."""
+        self._exporter.shutdown()
+
+    def _masked(self, span: ReadableSpan) -> ReadableSpan:
+        mask = self._preparing.mask
+        events = [
+            Event(event.name, mask(event.attributes or {}), event.timestamp)
+            for event in span.events
+        ]
+        status = Status(span.status.status_code, mask(span.status.description))
+        return _changed(span, mask(span.attributes or {}), events, status)
+
+
+class MaskedLogs(LogRecordExporter):
+    """Prepares log records, then exports them."""
+
+    def __init__(self, exporter: LogRecordExporter, preparing: Preparing) -> None:
+        """Export by another exporter."""
+        self._exporter = exporter
+        self._preparing = preparing
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        """Export log records without secrets."""
+        self._preparing.register_schemas()
+        mask = self._preparing.mask
+        for item in batch:
+            item.log_record.body = mask(item.log_record.body)
+            item.log_record.attributes = mask(item.log_record.attributes or {})
+        return self._exporter.export(batch)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Do nothing: nothing is kept here."""
+        return True
+
+    def shutdown(self) -> None:
+        """Stop."""
+        self._exporter.shutdown()  # type: ignore[no-untyped-call] # of OpenTelemetry
+
+
+class OtelSending:
+    """What `init` has set up."""
+
+    def __init__(self, setup: Setup, provider: Any) -> None:  # noqa: ANN401 - the host's own
+        """Add a processor to a provider of tracers."""
+        self._setup = setup
+        self._preparing = Preparing(setup.connection, setup.redactor)
+        exporter = MaskedSpans(OTLPSpanExporter(**self._exporting("traces")), self._preparing)
+        is_set = {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_MAX_QUEUE_SIZE"} & set(os.environ)
+        batch = BatchSpanProcessor(exporter, max_export_batch_size=None if is_set else BATCH)
+        self._spans = RunSpans(batch)
+        provider.add_span_processor(self._spans)
+        self._tracer = provider.get_tracer("failsoft", VERSION)
+        atexit.register(_shut_down, self._spans, exporter)
+
+    def begin(self, node: str | None, attributes: Mapping[str, str]) -> HeldRun:
+        """Begin a run; inside another one it is a part of it."""
+        outer = context.get_value(RUN)
+        told = {**(outer.attributes if isinstance(outer, HeldRun) else {}), **attributes}
+        around = trace.get_current_span().get_span_context()
+        if outer is None and around.is_valid:
+            # The trace is the host's, and may have more runs than this one.
+            place = f"{around.trace_id:032x}-{os.urandom(8).hex()}"
+            told.setdefault("failsoft.correlation_id", place)
+        return HeldRun(self._spans, told).start(self._tracer, node)
+
+    def register(self, node: str, schema: object) -> None:
+        """Register a schema before the next batch leaves."""
+        self._preparing.add_schema(node, schema)
+
+    def send_logs(self) -> None:
+        """Send log records as well: some instrumentations tell the answers there."""
+        provider = get_logger_provider()
+        if not hasattr(provider, "add_log_record_processor"):
+            provider = LoggerProvider(Resource.create(self._setup.resource), shutdown_on_exit=False)
+            set_logger_provider(provider)
+        exporter = MaskedLogs(OTLPLogExporter(**self._exporting("logs")), self._preparing)
+        processor = RunLogs(exporter)
+        provider.add_log_record_processor(processor)
+        atexit.register(_shut_down, processor, exporter)
+
+    def _exporting(self, signal: str) -> dict[str, Any]:
+        """Return the address, key and compression; everything else is OpenTelemetry's own."""
+        connection = self._setup.connection
+        is_set = "OTEL_EXPORTER_OTLP_COMPRESSION" in os.environ
+        return {
+            "endpoint": f"{connection.url}/v1/{signal}",
+            "headers": connection.headers or None,
+            "compression": None if is_set else Compression.Gzip,
+        }
+
+
+def send(setup: Setup) -> OtelSending:
+    """Send what the host's provider of tracers gives, or set one up."""
+    provider = trace.get_tracer_provider()
+    if not hasattr(provider, "add_span_processor"):
+        if not isinstance(provider, trace.ProxyTracerProvider):
+            raise ValueError(f"{type(provider).__name__} takes no span processors")
+        provider = TracerProvider(resource=Resource.create(setup.resource), shutdown_on_exit=False)
+        trace.set_tracer_provider(provider)
+    return OtelSending(setup, provider)
+
+
+def _shut_down(processor: Any, exporter: Any) -> None:  # noqa: ANN401 - of spans or log records
+    """Send what is left; a server that is away does not keep the process."""
+    timer = Timer(EXIT_SECONDS, exporter.shutdown)
+    timer.daemon = True
+    timer.start()
+    processor.shutdown()
+    timer.cancel()
+
+
+def _without_prompts(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {key: value for key, value in (attributes or {}).items() if not PROMPT.match(key)}
+
+
+def _is_call(attributes: Mapping[str, Any]) -> bool:
+    """Whether these are the attributes of a call of a model, not of what is around it."""
+    kind = attributes.get("openinference.span.kind", "LLM")
+    operation = attributes.get("gen_ai.operation.name")
+    return kind == "LLM" and operation not in AROUND and any(key in attributes for key in MODEL)
+
+
+def _changed(
+    span: ReadableSpan,
+    attributes: Mapping[str, Any],
+    events: Sequence[Event] | None = None,
+    status: Status | None = None,
+) -> ReadableSpan:
+    return ReadableSpan(
+        span.name,
+        span.context,
+        span.parent,
+        span.resource,
+        attributes,
+        span.events if events is None else events,
+        span.links,
+        span.kind,
+        status=status or span.status,
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )

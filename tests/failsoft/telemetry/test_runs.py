@@ -1,0 +1,254 @@
+"""Calls in a run: what the server is sent of them, and what the host sees."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic import BaseModel, Field
+
+import failsoft
+from failsoft.telemetry import runs
+from failsoft.telemetry.sending import OPEN_SPANS, OtelSending
+from tests.failsoft.telemetry.conftest import Server
+
+
+class Trip(BaseModel):
+    city: str
+    days: int = Field(ge=1)
+
+
+def call(provider: TracerProvider, name: str, **attributes: str) -> None:
+    """Do what an instrumentation does around a call of a model."""
+    told = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "tiny", **attributes}
+    with provider.get_tracer("agent").start_as_current_span(name, attributes=told):
+        pass
+
+
+def test_calls_in_a_run_have_its_node_and_version(provider: TracerProvider, server: Server) -> None:
+    with failsoft.run(node="Plan Trip", prompt_version="7"):
+        call(provider, "first")
+        call(provider, "second")
+    call(provider, "outside")
+    provider.force_flush()
+    run, first, second = (
+        server.span(name) for name in ("invoke_agent plan_trip", "first", "second")
+    )
+    assert first.trace == second.trace == run.trace
+    assert first.parent == second.parent
+    told = {"failsoft.node": "plan_trip", "failsoft.prompt_version": "7"}
+    assert told.items() <= first.attributes.items()
+    assert not [key for key in server.span("outside").attributes if key.startswith("failsoft.")]
+    assert server.keys == {"Bearer key"}
+    # The end of the run arrives after its calls.
+    names = [span.name for span in server.spans]
+    assert names.index("invoke_agent plan_trip") > names.index("second") > names.index("first")
+
+
+def test_an_error_of_the_answer_is_told_of_the_latest_call(
+    provider: TracerProvider, server: Server
+) -> None:
+    @failsoft.run(node="trip")
+    def plan() -> None:
+        call(provider, "first")
+        call(provider, "second")
+        try:
+            Trip.model_validate({"city": "Oslo", "days": 0})
+        except ValueError as error:
+            raise RuntimeError("asked three times") from error
+
+    with pytest.raises(RuntimeError):
+        plan()
+    provider.force_flush()
+    assert "failsoft.parse_error_type" not in server.span("first").attributes
+    told = server.span("second").attributes
+    assert told["failsoft.parse_error_type"] == "schema_invalid"
+    [error] = json.loads(told["failsoft.validation_errors"])
+    assert (error["path"], error["code"]) == ("/days", "greater_than_equal")
+    assert server.span("invoke_agent trip").status == 2
+
+
+def test_any_other_error_says_nothing_of_the_answer(
+    provider: TracerProvider, server: Server
+) -> None:
+    @failsoft.run(node="trip")
+    def plan() -> None:
+        call(provider, "first")
+        raise KeyError("no such row")
+
+    with pytest.raises(KeyError):
+        plan()
+    provider.force_flush()
+    assert "failsoft.parse_error_type" not in server.span("first").attributes
+
+
+def test_a_loop_of_ones_own_tells_each_invalid_answer(
+    provider: TracerProvider, server: Server
+) -> None:
+    with failsoft.run(node="trip") as run:
+        call(provider, "first")
+        answer = failsoft.recover('{"city": "Oslo",\n "days": 0}', schema=Trip)
+        run.invalid(answer)
+        call(provider, "second")
+        run.invalid("the city does not exist")
+        call(provider, "third")
+    provider.force_flush()
+    [error] = json.loads(server.span("first").attributes["failsoft.validation_errors"])
+    assert (error["path"], error["line"], error["column"]) == ("/days", 2, 10)
+    [error] = json.loads(server.span("second").attributes["failsoft.validation_errors"])
+    assert error == {"message": "the city does not exist"}
+    assert "failsoft.validation_errors" not in server.span("third").attributes
+
+
+def test_a_function_is_a_run_a_call(provider: TracerProvider, server: Server) -> None:
+    @failsoft.run(prompt_version="2")
+    def plan(city: str) -> str:
+        call(provider, f"to {city}")
+        return city
+
+    @failsoft.run(node="walk")
+    async def walk(city: str) -> str:
+        await asyncio.sleep(0)
+        call(provider, f"in {city}")
+        return city
+
+    async def both() -> tuple[str, str]:
+        rome, bonn = await asyncio.gather(walk("Rome"), walk("Bonn"))
+        return rome, bonn
+
+    assert (plan("Oslo"), plan("Riga")) == ("Oslo", "Riga")
+    assert asyncio.run(both()) == ("Rome", "Bonn")
+    provider.force_flush()
+    spans = {name: server.span(name) for name in ("to Oslo", "to Riga", "in Rome", "in Bonn")}
+    assert len({span.trace for span in spans.values()}) == 4
+    assert [span.attributes["failsoft.node"] for span in spans.values()] == [
+        *("plan", "plan"),
+        *("walk", "walk"),
+    ]
+
+
+def test_a_run_inside_a_run_is_a_node_of_it(provider: TracerProvider, server: Server) -> None:
+    async def plan() -> None:
+        async with failsoft.run(node="plan", prompt_version="2", correlation_id="order-1"):
+            call(provider, "planned")
+            async with failsoft.run(node="act"):
+                call(provider, "acted")
+
+    asyncio.run(plan())
+    provider.force_flush()
+    acted, planned = server.span("acted"), server.span("planned")
+    assert acted.trace == planned.trace
+    assert acted.attributes["failsoft.correlation_id"] == "order-1"
+    assert (acted.attributes["failsoft.node"], planned.attributes["failsoft.node"]) == (
+        "act",
+        "plan",
+    )
+
+
+def test_two_runs_in_one_trace_of_the_host_are_two_and_the_hosts_spans_stay(
+    provider: TracerProvider, server: Server
+) -> None:
+    own = InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(own))
+    with provider.get_tracer("web").start_as_current_span("GET /trips"):
+        for name in ("first", "second"):
+            with failsoft.run(node="trip"):
+                call(provider, name, **{"input.value": "secret plans"})
+    provider.force_flush()
+    first, second = server.span("first"), server.span("second")
+    assert first.trace == second.trace
+    runs = [span.attributes["failsoft.correlation_id"] for span in (first, second)]
+    assert runs[0] != runs[1]
+    [kept] = [span for span in own.get_finished_spans() if span.name == "first"]
+    assert dict(kept.attributes or {})["input.value"] == "secret plans"
+    assert "failsoft.node" not in (kept.attributes or {})
+
+
+def test_prompts_stay_and_secrets_are_masked(provider: TracerProvider, server: Server) -> None:
+    secret = "sk-ant-" + "api03-" + "Ab9" * 30
+    told = {
+        "gen_ai.input.messages": "a prompt",
+        "gen_ai.prompt.0.content": "a prompt",
+        "llm.input_messages.0.message.content": "a prompt",
+        "gen_ai.prompt.version": "7",
+        "gen_ai.output.messages": json.dumps([{"text": f"use {secret}"}]),
+        "gen_ai.response.id": "chatcmpl-CJcGPmJzZsYmzwUaJ3mFsWDCmWG2y",
+    }
+    with provider.get_tracer("agent").start_as_current_span("call", attributes=told) as span:
+        span.add_event("gen_ai.user.message", {"content": "a prompt"})
+        span.add_event("gen_ai.choice", {"message": f"use {secret}"})
+    provider.force_flush()
+    sent = server.span("call")
+    assert sent.attributes == {
+        "gen_ai.prompt.version": "7",
+        "gen_ai.output.messages": '[{"text": "use [REDACTED:anthropic_key]"}]',
+        "gen_ai.response.id": told["gen_ai.response.id"],
+    }
+    assert secret not in sent.events
+    assert "a prompt" not in str(server.requests)
+
+
+def test_a_schema_is_registered_once_and_before_its_answers(
+    provider: TracerProvider, server: Server
+) -> None:
+    for _ in range(2):
+        with failsoft.run(node="trip", schema=Trip):
+            call(provider, "call")
+        provider.force_flush()
+    assert server.paths == ["/api/v1/schemas/trip", "/v1/traces", "/v1/traces"]
+    assert server.schemas["trip"] == Trip.model_json_schema()
+
+
+def test_a_schema_without_a_node_names_it_and_a_list_has_a_schema_too(
+    provider: TracerProvider, server: Server
+) -> None:
+    with failsoft.run(schema=Trip):
+        call(provider, "call")
+    with failsoft.run(node="trips", schema=list[Trip]):
+        call(provider, "another")
+    provider.force_flush()
+    assert set(server.schemas) == {"trip", "trips"}
+    assert server.schemas["trips"]["type"] == "array"
+    assert server.span("call").attributes["failsoft.node"] == "trip"
+
+
+def test_a_refused_schema_is_logged_and_the_spans_are_sent(
+    provider: TracerProvider, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.refusal = {"errors": [{"message": "no circular references"}]}
+    for _ in range(2):
+        with failsoft.run(node="trip", schema=Trip):
+            call(provider, "call")
+        provider.force_flush()
+    assert server.paths == ["/api/v1/schemas/trip", "/v1/traces", "/v1/traces"]
+    assert caplog.messages == [
+        "failsoft: the schema of trip is not registered: no circular references"
+    ]
+
+
+def test_nothing_of_it_raises_into_the_host(
+    provider: TracerProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    with failsoft.run(node="trip", schema=object()) as run:
+        run.invalid(None)
+    assert "beginning a run failed" in caplog.text
+
+    @failsoft.run(node="trip")
+    def lines() -> Any:
+        yield from ("a", "b")
+
+    assert list(lines()) == ["a", "b"]
+    assert "a generator is no run" in caplog.text
+
+
+def test_spans_that_never_end_are_given_up(provider: TracerProvider, server: Server) -> None:
+    sending = runs._current.sending
+    assert isinstance(sending, OtelSending)
+    tracer = provider.get_tracer("agent")
+    with failsoft.run(node="trip"):
+        for _ in range(OPEN_SPANS + 10):
+            tracer.start_span("leaked")
+    assert len(sending._spans._open) == OPEN_SPANS
