@@ -1,4 +1,4 @@
-"""A provider on the loopback that answers as it is told, in the formats of OpenAI and Anthropic."""
+"""A provider on the loopback that answers as told, in the formats of OpenAI, Anthropic, Google."""
 
 import json
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ MODEL = "scripted-1"
 INPUT_TOKENS, OUTPUT_TOKENS = 31, 17
 FAULTS = {429: "rate_limit_error", 500: "api_error"}
 RESPONSE_ID = "resp-{}"
+GOOGLE_STOPS = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 STOPS = {"length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}
 
 
@@ -74,12 +75,15 @@ class _Handler(BaseHTTPRequestHandler):
             fault = {"message": "scripted", "type": FAULTS[status], "code": "scripted"}
             self._send(status, {"type": "error", "error": fault})
             return
-        is_anthropic = self.path.endswith("/messages")
         tool = _tool_of(asked) if provider.is_tool and "refusal" not in reply else None
-        whole = (_message if is_anthropic else _completion)(number, reply, tool)
-        if asked.get("stream"):
-            events = _message_events(whole) if is_anthropic else _completion_events(whole)
-            self._stream(events)
+        write, cut = _completion, _completion_events
+        if self.path.endswith("/messages"):
+            write, cut = _message, _message_events
+        elif ":" in self.path:
+            write, cut = _content, _content_events
+        whole = write(number, reply, tool)
+        if asked.get("stream") or ":stream" in self.path:
+            self._stream(cut(whole))
         else:
             self._send(200, whole)
 
@@ -111,7 +115,8 @@ class _Handler(BaseHTTPRequestHandler):
 def _tool_of(asked: dict[str, Any]) -> str | None:
     """Name the first tool that was offered."""
     for tool in asked.get("tools") or []:
-        return str(tool.get("name") or tool["function"]["name"])
+        (offered,) = tool.get("functionDeclarations") or [tool.get("function") or tool]
+        return str(offered["name"])
     return None
 
 
@@ -218,3 +223,38 @@ def _message_events(whole: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     usage = {"output_tokens": whole["usage"]["output_tokens"]}
     yield "message_delta", {"type": "message_delta", "delta": delta, "usage": usage}
     yield "message_stop", {"type": "message_stop"}
+
+
+def _content(number: int, reply: dict[str, Any], tool: str | None) -> dict[str, Any]:
+    """Answer as Google's generateContent does."""
+    text = reply.get("refusal", _text_of(reply))
+    parts: list[dict[str, Any]] = [{"text": text}] if text else []
+    if tool is not None and text:
+        parts = [{"functionCall": {"name": tool, "args": json.loads(text)}}]
+    candidate = {
+        "index": 0,
+        "content": {"role": "model", "parts": parts},
+        "finishReason": GOOGLE_STOPS.get(reply.get("finish", ""), "STOP"),
+    }
+    return {
+        "responseId": RESPONSE_ID.format(number),
+        "modelVersion": MODEL,
+        "candidates": [candidate],
+        "usageMetadata": {
+            "promptTokenCount": INPUT_TOKENS,
+            "candidatesTokenCount": OUTPUT_TOKENS,
+            "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
+        },
+    }
+
+
+def _content_events(whole: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Cut a content into two pieces; the second one has the end and the usage."""
+    (candidate,) = whole["candidates"]
+    content = candidate["content"]
+    (part,) = content["parts"] or [{"text": ""}]
+    text = part.get("text", "")
+    first = {"index": 0, "content": {**content, "parts": [{"text": text[:7]}]}}
+    rest = {**candidate, "content": {**content, "parts": [{"text": text[7:]}]}}
+    yield "", {**whole, "candidates": [first], "usageMetadata": None}
+    yield "", {**whole, "candidates": [rest]}

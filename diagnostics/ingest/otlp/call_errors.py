@@ -3,6 +3,7 @@
 1. A name (`error.type`, the type of an exception) decides if it says why.
 2. Else a status of HTTP decides, reported or in a text.
 3. Else the words of a text decide: the message of an exception, or of the span's status.
+4. Else the exceptions behind it, which frameworks wrap in one of their own.
 """
 
 import re
@@ -17,6 +18,7 @@ from failsoft.events import CallErrorType, ParseErrorType
 from failsoft.parsing.makers import ending_of
 
 OTHER = "_OTHER"
+EXCEPTION = "exception"
 ERRORS = TABLE["errors"]
 PARSE_ERRORS = {name: ParseErrorType(kind) for name, kind in ERRORS["parse"].items()}
 CODES = {code: CallErrorType(kind) for code, kind in ERRORS["codes"].items()}
@@ -34,6 +36,8 @@ STATUS = re.compile(
 NAME = re.compile(r"\W{0,2}((?:\w+\.)*\w*(?:Error|Exception|Exit))\b")
 # Quoted by an error that is about the answer, not about the call.
 QUOTED_REASON = re.compile(r"\b(?:finish_|stop_)?reason\W{1,4}([a-z_]+)", re.IGNORECASE)
+# Lines of a stack trace that name an exception: the first one is the innermost cause.
+CAUSE = re.compile(r"^(?:\w+\.)+\w*(?:Error|Exception|Exit|Timeout)\b.*", re.MULTILINE)
 MOST_OF_TEXT = 2000
 
 
@@ -44,16 +48,18 @@ class CallError:
     name: str | None = None
     status: str | None = None
     texts: tuple[str, ...] = field(default=(), repr=False)
+    causes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def kind(self) -> CallErrorType:
         """Why the call gave no answer."""
-        status = self.status or next(filter(None, map(_status_in, self.texts)), None)
-        by_name = _kind_of(self.name or "")
-        if by_name is not None or status is not None:
-            return by_name or CODES.get(status or "", CallErrorType.PROVIDER_ERROR)
-        kinds = filter(None, map(_kind_of, self.texts))
-        return next(kinds, CallErrorType.PROVIDER_ERROR)
+        said = (
+            _kind_of(self.name or ""),
+            _kind_of_status(self.status),
+            _kind_in(self.texts),
+            _kind_in(self.causes),
+        )
+        return next(filter(None, said), CallErrorType.PROVIDER_ERROR)
 
     @property
     def parse_error(self) -> ParseErrorType | None:
@@ -86,11 +92,16 @@ class CallError:
 NO_ERROR = CallError()
 
 
+def raised(events: Iterable[SpanEvent]) -> bool:
+    """Return whether an exception was recorded, whatever the status of the span says."""
+    return any(event.name == EXCEPTION for event in events)
+
+
 def read_error(
     attributes: AttributeMap, events: Iterable[SpanEvent], status_message: str
 ) -> CallError:
     """Read the error: `error.type`, else the last exception, else the HTTP status."""
-    exceptions = [event.attributes for event in events if event.name == "exception"]
+    exceptions = [event.attributes for event in events if event.name == EXCEPTION]
     error_type = short(attributes, "error.type")
     if error_type == OTHER:
         error_type = None
@@ -102,7 +113,14 @@ def read_error(
     name = error_type or next(reversed(raised), None) or status or message
     if name is None:
         name = OTHER if "error.type" in attributes else None
-    return CallError(name, status, known)
+    return CallError(name, status, known, tuple(_causes_of(exceptions)))
+
+
+def _causes_of(exceptions: Iterable[AttributeMap]) -> Iterator[str]:
+    for told in exceptions:
+        trace = told.get("exception.stacktrace")
+        if isinstance(trace, str):
+            yield from (found[0][:MOST_OF_TEXT] for found in CAUSE.finditer(trace))
 
 
 def _status_of(attributes: AttributeMap) -> str | None:
@@ -114,6 +132,16 @@ def _status_of(attributes: AttributeMap) -> str | None:
 def _status_in(text: str) -> str | None:
     match = STATUS.search(text)
     return match[1] if match else None
+
+
+def _kind_of_status(status: str | None) -> CallErrorType | None:
+    return CODES.get(status, CallErrorType.PROVIDER_ERROR) if status is not None else None
+
+
+def _kind_in(texts: tuple[str, ...]) -> CallErrorType | None:
+    """Return the kind of the first status in some texts, else of the first telling words."""
+    status = next(filter(None, map(_status_in, texts)), None)
+    return _kind_of_status(status) or next(filter(None, map(_kind_of, texts)), None)
 
 
 def _kind_of(text: str) -> CallErrorType | None:

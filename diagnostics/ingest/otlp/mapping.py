@@ -21,7 +21,7 @@ from uuid import UUID
 from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openinference
 from diagnostics.ingest.otlp.answers import REFUSAL, Answer
 from diagnostics.ingest.otlp.attributes import AttributeMap, short, slug
-from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, read_error
+from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, raised, read_error
 from diagnostics.ingest.otlp.convention_table import TABLE
 from diagnostics.ingest.otlp.conventions import (
     ENDLESS,
@@ -209,6 +209,7 @@ def draft_span(span: Span) -> list[Draft]:
     if not is_call and kind is None:
         return []
     call = read_call(attributes, span.events, span.scope)
+    is_error = is_error or (raised(span.events) and _is_unanswered(call))
     fields = _fields(call, attributes, span.resource, span.trace_id)
     fields["occurred_at"] = moment_of(span.ended_ns or span.started_ns)
     fields["latency_ms"] = _milliseconds(span)
@@ -240,6 +241,13 @@ def known_answer(call: ModelCall) -> Answer:
     is_called = ending_of(call.finish_reason) is FinishClass.TOOL_CALLS
     is_empty = not answer.calls and not (answer.text or "").strip()
     return Answer() if is_called and is_empty else answer
+
+
+def _is_unanswered(call: ModelCall) -> bool:
+    """Whether nothing says that the model answered, not even how long or why it ended."""
+    answer = call.answer or Answer()
+    is_told = answer.text or answer.calls or call.finish_reason or call.output_tokens
+    return not is_told
 
 
 def _place_of(span: Span, call: ModelCall) -> CallPlace:

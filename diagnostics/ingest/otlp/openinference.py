@@ -14,6 +14,7 @@ from diagnostics.ingest.otlp.attributes import AttributeMap, short
 from diagnostics.ingest.otlp.telemetry import Span
 
 MESSAGE = "llm.output_messages.0.message."
+TEXT = ".text"
 JSON_TYPE = "application/json"
 MAX_CONTENTS = 100
 NO_REPLY = ProviderReply(Answer())
@@ -66,9 +67,13 @@ def _reply(attributes: AttributeMap) -> ProviderReply:
 
 
 def _is_left_out(attributes: AttributeMap) -> bool:
-    """Whether contents or tool calls were omitted."""
+    """Whether tool calls, or contents other than a text, were omitted."""
+    parts = {key.removeprefix(MESSAGE) for key in attributes if key.startswith(MESSAGE)}
+    texts = {part[: -len(TEXT)] for part in parts if part.endswith(TEXT)}
     return any(
-        key.startswith((f"{MESSAGE}contents.", f"{MESSAGE}tool_calls.")) for key in attributes
+        part.startswith("tool_calls.")
+        or (part.startswith("contents.") and part.rpartition(".")[0] not in texts)
+        for part in parts
     )
 
 

@@ -86,6 +86,8 @@ M = "llm.output_messages.0.message."
     [
         ({f"{M}content": "a", "output.value": "x"}, "a"),
         ({f"{M}contents.0.{C}": "a", f"{M}contents.1.{C}": "b"}, "ab"),
+        ({f"{M}contents.0.{C}": "", f"{M}contents.0.message_content.type": "text"}, ""),
+        ({f"{M}contents.0.{C}": "", f"{M}contents.1.message_content.type": "text"}, None),
         ({f"{M}content": "", f"{M}tool_calls.0.tool_call.function.name": "e"}, None),
         ({f"{M}role": "assistant", "output.value": "x"}, ""),
         ({f"{M}content": "__REDACTED__"}, None),

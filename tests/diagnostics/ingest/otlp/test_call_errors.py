@@ -5,6 +5,7 @@ import pytest
 from diagnostics.ingest.otlp.call_errors import CallError, read_error
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 
+WRAPPED_LIMIT = "openai.RateLimitError: Error code: 429 - busy"
 TIMEOUT, LIMITED, OTHER = "timeout", "rate_limited", "provider_error"
 
 
@@ -26,6 +27,10 @@ TIMEOUT, LIMITED, OTHER = "timeout", "rate_limited", "provider_error"
         (CallError(None, None, ("Error code: 500 - upstream timed out",)), OTHER),
         (CallError("TimeoutError", "500"), TIMEOUT),
         (CallError("RuntimeError", None, ("boom", "status_code: 429")), LIMITED),
+        # Frameworks wrap the SDK's error in one of their own, whose text says less.
+        (CallError("agno.ModelProviderError", None, ("scripted",), (WRAPPED_LIMIT,)), LIMITED),
+        (CallError("ProviderError", None, ("failed",), ("httpx.ReadTimeout: read",)), TIMEOUT),
+        (CallError("ProviderError", None, ("status 500",), (WRAPPED_LIMIT,)), OTHER),
         # Numbers that are no status.
         (CallError(None, None, ("max_tokens must be below 429",)), OTHER),
         (CallError(), OTHER),
@@ -67,3 +72,25 @@ def test_all_that_is_reported_is_read() -> None:
     assert error.kind == TIMEOUT
     assert read_error({"http.response.status_code": 503}, (), "") == CallError("503", "503")
     assert read_error({"http.response.status_code": 200}, (), "") == CallError()
+
+
+def test_the_causes_of_an_exception_are_read_from_its_stack_trace() -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "chat.py", line 419, in invoke\n'
+        "    raise self._error(response)\n"
+        "openai.RateLimitError: Error code: 429 - busy\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        "  a.LocalError: in the code\n"
+        "agno.exceptions.ModelProviderError: busy\n"
+    )
+    event = SpanEvent("exception", {"exception.type": "X", "exception.stacktrace": trace})
+    error = read_error({}, [event], "")
+    assert error.causes == (WRAPPED_LIMIT, "agno.exceptions.ModelProviderError: busy")
+    assert error.kind == "rate_limited"
+
+
+def test_an_exception_that_led_to_another_is_no_cancel() -> None:
+    error = CallError("ProviderError", None, ("late",), ("asyncio.CancelledError",))
+    assert not error.is_cancelled(None)

@@ -108,6 +108,9 @@ def test_methods_of_llama_index_around_a_call_are_no_calls(name: str, is_call: b
     assert draft_span(replace(span, scope="openinference.instrumentation.openai"))
 
 
+LATE = ("exception", {"exception.type": "httpx.ReadTimeout"})
+
+
 @pytest.mark.parametrize(
     ("attributes", "changes", "kind", "error_type"),
     [
@@ -158,6 +161,25 @@ def test_the_kind_is_what_ended_the_call(
     assert event.kind is kind
     told = event.parse_error_type or event.attributes.get("call_error_type")
     assert told == error_type
+
+
+@pytest.mark.parametrize(
+    ("answered", "is_failed"),
+    [
+        ({}, True),
+        ({"langsmith.span.kind": "llm", "gen_ai.completion": '{"output": null}'}, True),
+        ({"gen_ai.completion": "a"}, False),
+        ({"gen_ai.usage.output_tokens": 9}, False),
+        ({"gen_ai.response.finish_reasons": ["stop"]}, False),
+    ],
+)
+def test_an_exception_ended_a_call_without_an_answer_whatever_its_status_is(
+    answered: dict[str, Any], is_failed: bool
+) -> None:
+    told = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", **answered}
+    (draft,) = only(told, events=[LATE])
+    assert draft.is_error is is_failed
+    assert draft.error.kind == "timeout"
 
 
 def test_the_name_of_an_error_is_kept_beside_its_kind() -> None:
