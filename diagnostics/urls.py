@@ -18,6 +18,7 @@ from diagnostics.alerting.channel_views import (
 from diagnostics.alerting.incident_action_views import (
     acknowledge_incident,
     acknowledge_link,
+    act_on_incidents,
     assign_incident,
     comment_incident,
     link_incident,
@@ -101,6 +102,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/", compare_page, name="compare"),
     path("prompts/", prompts, name="prompts"),
     path("incidents/", incidents, name="incidents"),
+    path("incidents/act/", act_on_incidents, name="act_on_incidents"),
     path("incidents/<int:number>/", incident, name="incident"),
     path("incidents/<int:number>/task/", incident_task, name="incident_task"),
     path("incidents/<int:number>/acknowledge/", acknowledge_incident, name="acknowledge_incident"),

@@ -1,6 +1,6 @@
 """The list of runs: everything that any agent did, our own goals and others alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from diagnostics.store.run_models import AgentRun
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
+from diagnostics.web.sorting import ColumnSort
 from failsoft.events import CallErrorType, ParseErrorType
 
 PAGE = 40
@@ -37,7 +38,15 @@ MOST_WAITING = 10
 FOLLOWED = {"": "List", "runs": "Follow runs", "calls": "Follow calls"}
 ERRORS = frozenset((*ParseErrorType, *CallErrorType))
 IN_PROGRESS = (*UNFINISHED, Goal.Status.WAITING_USER)
-KEPT = ("follow", "status")
+KEPT = ("follow", "status", "sort")
+# Sorted are the newest runs that match, so that any order costs as much as a longer page.
+MOST_SORTED = 500
+FIGURES: Mapping[str, Callable[[AgentRun], Any]] = {
+    "attempts": lambda run: run.attempts,
+    "tokens": lambda run: run.input_tokens + run.output_tokens,
+    "duration": lambda run: run.ended_at - run.began_at,
+}
+HEADS = {name: name.capitalize() for name in FIGURES}
 
 
 @require_safe
@@ -81,15 +90,20 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     def keep(found: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
         return found.filter(_goal_exists(Q(status=status))) if status else found
 
-    asked = (request.project.pk, timed, PAGE)
+    sort = ColumnSort.read(request.GET)
+    figure = None if request.GET.get("follow") else FIGURES.get(sort.column)
+    asked = (request.project.pk, timed, MOST_SORTED if figure else PAGE)
     try:
         page = read_runs(*asked, cursor, now, keep, _condition_of_word)
     except BadCursorError:
         page = read_runs(*asked, None, now, keep, _condition_of_word)
+    found = sort.order(page.runs, figure)[:PAGE] if figure else page.runs
     waiting = [] if cursor else _waiting(request, status)
     notice = NARROWED if searches_events(selection) else None
     return {
-        "rows": _rows(request.project.pk, page.runs),
+        "rows": _rows(request.project.pk, found),
+        "heads": sort.heads(HEADS, request.GET),
+        "sorted": len(page.runs) if figure else 0,
         "after": page.after,
         "reached": page.reached,
         "is_first": not cursor,

@@ -1,6 +1,6 @@
 """What people do about an incident, on its page or by an acknowledge link."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import wraps
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ from diagnostics import clock
 from diagnostics.alerting import incident_actions as doing
 from diagnostics.alerting.ack_links import BadLinkError, read_link
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_records import MOST_SHOWN
 from diagnostics.alerting.incident_views import HOURS, find_incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
@@ -106,13 +107,44 @@ def link_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
 @_action
 def silence_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Tell nobody of what it touches, for some hours."""
+    _silence(request, [row], by)
+
+
+def _silence(request: ConsoleRequest, rows: Sequence[Incident], by: User) -> None:
     hours = read_number(request.POST.get("hours")) or 0
     if not 0 < hours <= LONGEST_HOURS:
         messages.error(request, f"Choose up to {LONGEST_HOURS} hours.")
         return
     until = clock.now() + timedelta(hours=hours)
-    doing.silence_incident(row, by, until, request.POST.get("reason", ""))
+    for row in rows:
+        doing.silence_incident(row, by, until, request.POST.get("reason", ""))
     messages.success(request, f"Silenced for {plural(hours, 'hour')}; evaluation continues.")
+
+
+def _acknowledge(request: ConsoleRequest, rows: Sequence[Incident], by: User) -> None:
+    changed = sum(doing.acknowledge(row, by) for row in rows)
+    if changed:
+        messages.success(request, f"{plural(changed, 'incident')} acknowledged: reminders stop.")
+    else:
+        messages.info(request, "Already acknowledged or resolved.")
+
+
+BULK = {"acknowledge": _acknowledge, "silence": _silence}
+
+
+@require_POST
+@member_view
+def act_on_incidents(request: ConsoleRequest) -> HttpResponse:
+    """Acknowledge or silence the chosen open incidents, and lead back to the list."""
+    by = require_actor(request)
+    ids = [read_number(text) or 0 for text in request.POST.getlist("id")[:MOST_SHOWN]]
+    rows = Incident.objects.filter(project=request.project, pk__in=ids, cleared_at=None)
+    act = BULK.get(request.POST.get("verb", ""))
+    if act is None or not (chosen := list(rows.order_by("pk"))):
+        messages.warning(request, "Select at least one open incident, and an action.")
+    else:
+        act(request, chosen, by)
+    return redirect(own_page(request, request.POST.get("next", ""), reverse("incidents")))
 
 
 GONE = 410

@@ -60,6 +60,7 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
         "judged": judged_of(request.project.pk, now),
         "is_full": len(rows) == MOST_SHOWN,
         "most": MOST_SHOWN,
+        "hours": HOURS,
         "longer": selection.query(range="30d"),
         **filter_frame(request, selection, applies=SERIES_FIELDS, export="incidents"),
     }

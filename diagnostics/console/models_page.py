@@ -1,6 +1,6 @@
 """The models page: which model fails in which way, beyond what is usual."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,16 +16,28 @@ from diagnostics.prices.prices import prices_of, retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.queries.events import covered_by, window_of
-from diagnostics.queries.matrix import Column, Excess, MatrixRow, build_matrix, summarise_matrix
+from diagnostics.queries.matrix import (
+    Column,
+    Excess,
+    Matrix,
+    MatrixRow,
+    build_matrix,
+    summarise_matrix,
+)
 from diagnostics.queries.models import calls_by_model
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.model_links import model_url
 from diagnostics.web.pages import respond
+from diagnostics.web.sorting import ColumnSort
 
 MOST_ROWS = 20
 """Models on one page."""
+HEADS = {"model": "Model", "calls": "Calls", "degraded": "Runs degraded", "failed": "All kinds"}
+BY_EXCESS = ColumnSort()
+NO_SPEND = RetrySpend(0)
+Figure = Callable[[MatrixRow], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +66,23 @@ def models(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     now = clock.now()
     place = read_number(request.GET.get("page")) or 1
-    context = models_context(request.project.pk, selection, now, place)
+    sort = ColumnSort.read(request.GET)
+    context = models_context(request.project.pk, selection, now, place, sort)
+    columns: Sequence[Column] = context["matrix"].columns
+    labels = {**HEADS, **{kind_column(one): one.label for one in columns}, "tokens": "Retry tokens"}
+    context = {**context, "heads": sort.heads(labels, request.GET)}
     frame = filter_frame(
-        request, selection, applies=ROLLUP_FIELDS, covers=covered_by(selection, now)
+        request, selection, applies=ROLLUP_FIELDS, covers=covered_by(selection, now), kept=("sort",)
     )
     return respond(request, "models/matrix", {**frame, **context, "section": "models"}, "Models")
 
 
 def models_context(
-    project_id: int, selection: Selection, now: datetime, place: int = 1
+    project_id: int,
+    selection: Selection,
+    now: datetime,
+    place: int = 1,
+    sort: ColumnSort = BY_EXCESS,
 ) -> Mapping[str, Any]:
     """Read one page of the matrix; the number of queries does not grow."""
     window, terms = window_of(selection, now), selection.rollup_terms
@@ -70,9 +90,12 @@ def models_context(
     matrix = build_matrix(counts, before)
     spent = retry_spend(project_id, prices_of(project_id), window, terms)
     line = summarise_matrix(matrix, "" if selection.is_custom else selection.range_words)
-    page = Paginator(matrix.rows, MOST_ROWS).get_page(place)
+    figure = _figures(matrix, spent).get(sort.column)
+    rows = sort.order(matrix.rows, figure) if figure else matrix.rows
+    page = Paginator(rows, MOST_ROWS).get_page(place)
     return {
         "matrix": matrix,
+        "is_sorted": figure is not None,
         "line": line,
         "worst_url": _url(line.row, selection) if line.row else None,
         "lines": [_line(row, selection, spent) for row in page.object_list],
@@ -85,6 +108,27 @@ def models_context(
         "total": len(matrix.rows),
         "spend": total_spend(spent),
         "is_empty": not counts and not before and not selection.terms,
+    }
+
+
+def kind_column(column: Column) -> str:
+    """Return what an address calls the column of a kind, or that of all others."""
+    return f"kind:{column.kind}"
+
+
+def _figures(matrix: Matrix, spent: Mapping[Any, RetrySpend]) -> Mapping[str, Figure]:
+    """Return what a row has in each column that it can be sorted by."""
+    by_kind: dict[str, Figure] = {
+        kind_column(column): lambda row, at=at: row.cells[at][1].a.share  # type: ignore[misc]
+        for at, column in enumerate(matrix.columns)
+    }
+    return {
+        "model": lambda row: (row.model or "", row.provider or ""),
+        "calls": lambda row: row.now.calls,
+        "degraded": lambda row: row.degraded.share,
+        "failed": lambda row: row.total.a.share,
+        **by_kind,
+        "tokens": lambda row: spent.get((row.provider, row.model), NO_SPEND).tokens,
     }
 
 
@@ -101,8 +145,7 @@ def _line(row: MatrixRow, selection: Selection, spent: Mapping[Any, RetrySpend])
         MatrixCellLink(column, found, _cell_url(row, column, found, selection))
         for column, found in row.cells
     ]
-    nothing = RetrySpend(0)
-    spend = spent.get((row.provider, row.model), nothing)
+    spend = spent.get((row.provider, row.model), NO_SPEND)
     return ModelRow(row, _url(row, selection), cells, spend)
 
 

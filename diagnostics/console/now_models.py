@@ -28,6 +28,7 @@ from diagnostics.verdict.wording import SERIES_TONES, state_words
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.model_links import model_url
+from diagnostics.web.sorting import ColumnSort, SortLink
 
 BARS = 48
 NO_ENVIRONMENT = "no environment"
@@ -313,15 +314,6 @@ ORDERS = ("state", "model", *FIGURES)
 
 
 @dataclass(frozen=True, slots=True)
-class SortLink:
-    """The head of a column: a link that sorts by it, and how it sorts now."""
-
-    label: str
-    query: str
-    direction: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class TableQuestion:
     """Which part of the table is asked for, and in which order."""
 
@@ -470,7 +462,5 @@ def _sorted(models: Sequence[NowRow], question: TableQuestion) -> list[NowRow]:
         return by_place[::-1] if question.is_reversed else by_place
     if question.sort == "model":
         return sorted(by_place, key=lambda row: row.key.model or "", reverse=question.is_reversed)
-    figure = FIGURES[question.sort]
-    known = [(value, row) for row in by_place if (value := figure(row)) is not None]
-    known.sort(key=lambda one: one[0], reverse=not question.is_reversed)
-    return [*(row for _, row in known), *(row for row in by_place if figure(row) is None)]
+    sort = ColumnSort(question.sort, question.is_reversed)
+    return sort.order(by_place, FIGURES[question.sort])

@@ -130,7 +130,7 @@ class VersionRow:
     last: datetime
     is_in_use: bool
     total: Excess | None
-    cells: Sequence[tuple[Excess | None, str | None]]
+    cells: Sequence[tuple[Excess | None, str | None, str | None]]
     new: Sequence[tuple[FailureGroup, str]]
     failures_url: str | None
 
@@ -261,6 +261,7 @@ def _line(
             (
                 version.against_before(model),
                 failures_url(selection, provider=model[0], model=model[1], **named),
+                model[1],
             )
             for model in models
         ],

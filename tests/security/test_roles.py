@@ -36,7 +36,8 @@ CONSOLE: dict[str, tuple[str, ...]] = {
         "settings_quotas", "test_model",
     ),
     "operator": (
-        "acknowledge_incident", "act_on_failures", "answer_goal", "assign_incident",
+        "acknowledge_incident", "act_on_failures", "act_on_incidents", "answer_goal",
+        "assign_incident",
         "cancel_goal", "cancel_run", "close_breaker", "comment_incident",
         "decide_pattern", "deploys", "failures_seen", "goal_new", "isolate_breaker",
         "isolate_model", "link_incident",

@@ -4,6 +4,7 @@ import re
 from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.db import connection
@@ -217,3 +218,40 @@ def test_hostile_values_stay_text(project: Project, read: Read) -> None:
     html = read("/runs/")
     assert nasty not in html
     assert "/find/?reference=%3Cscript%3E" in html
+
+
+def test_runs_are_sorted_by_tokens_and_time_of_the_newest_that_match(
+    read: Read, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = clock.now() - timedelta(minutes=5)
+    for number, tokens in enumerate((10, 900, 500, 70)):
+        one = succeeded(correlation_id=f"r{number}", input_tokens=tokens, output_tokens=1)
+        send(project, one, at=at + timedelta(seconds=number))
+    assert listed(read("/runs/")) == ["r3", "r2", "r1", "r0"]
+    html = read("/runs/", sort="tokens")
+    assert listed(html) == ["r1", "r2", "r3", "r0"]
+    assert html.count("aria-sort=") == 1
+    assert 'aria-sort="descending"><a href="?sort=-tokens">Tokens' in html
+    assert listed(read("/runs/", sort="-tokens")) == ["r0", "r3", "r2", "r1"]
+    assert listed(read("/runs/", sort="colour")) == ["r3", "r2", "r1", "r0"]
+    monkeypatch.setattr("agents.console.run_list.MOST_SORTED", 2)
+    html = read("/runs/", sort="tokens")
+    assert listed(html) == ["r2", "r3"]
+    assert "Sorted among 2 runs that match" in html
+    after = re.search(r'rel="next" href="\?([^"]*)"', html)
+    assert after is not None
+    older = dict(parse_qsl(unescape(after[1])))
+    assert listed(read("/runs/", **older)) == ["r1", "r0"], "stable while runs keep coming in"
+
+
+def test_what_is_followed_stays_newest_first(read: Read, project: Project) -> None:
+    send_many(project, 3)
+    html = read("/runs/", sort="tokens", follow="runs")
+    assert listed(html) == ["r002", "r001", "r000"]
+    assert not re.search(r"<th[^>]*><a", html)
+
+
+def test_a_run_leads_back_to_the_list(read: Read, project: Project) -> None:
+    send(project, succeeded(correlation_id="a/1"))
+    html = read("/runs/a/1/")
+    assert re.search(r'class="crumbs"[^>]*><a href="/runs/">Runs</a>.*<b[^>]*>a/1</b>', html)

@@ -377,3 +377,59 @@ def test_colours_follow_the_state_and_the_severity_is_a_word(
         assert f'class="cause is-{tone}"' in client.get("/").content.decode()
     happen(incident, "cleared")
     assert 'class="verdict is-good"' in client.get(f"/incidents/{incident.pk}/").content.decode()
+
+
+def act(client: Client, verb: str, *ids: int, **fields: object) -> str:
+    told = {"verb": verb, "id": ids, "next": "/incidents/?range=7d", **fields}
+    answer = client.post("/incidents/act/", told)
+    assert answer.headers["Location"] == "/incidents/?range=7d"
+    return client.get("/incidents/").text
+
+
+def test_many_incidents_are_acknowledged_at_once(
+    project: Project, ann: User, client: Client
+) -> None:
+    rows = [make_incident(project, name) for name in ("a", "b", "c")]
+    page = client.get("/incidents/").text
+    assert page.count('name="id"') == 3
+    assert "2 incidents acknowledged" in act(client, "acknowledge", rows[0].pk, rows[1].pk)
+    states = Incident.objects.order_by("pk").values_list("state", flat=True)
+    assert list(states) == ["acknowledged", "acknowledged", "open"]
+    assert "Already acknowledged" in act(client, "acknowledge", rows[0].pk)
+    assert AuditEntry.objects.filter(action="incident.acknowledged").count() == 2
+
+
+def test_many_incidents_are_silenced_at_once_for_a_time_from_the_list(
+    project: Project, ann: User, client: Client
+) -> None:
+    rows = [make_incident(project, name) for name in ("a", "b")]
+    ids = [row.pk for row in rows]
+    assert "Choose up to 72 hours" in act(client, "silence", *ids, hours="999")
+    assert "Silenced for 4 hours" in act(client, "silence", *ids, hours="4")
+    silences = Silence.objects.filter(project=project)
+    assert {one.filter for one in silences} == {row.filter for row in rows}
+    assert all(timedelta(hours=3.9) < one.ends_at - clock.now() for one in silences)
+
+
+def test_nothing_chosen_resolved_foreign_and_unknown_change_nothing(
+    project: Project, ann: User, client: Client
+) -> None:
+    over = make_incident(project, "a")
+    happen(over, "cleared")
+    other = make_incident(Project.objects.create(slug="p2", name="P2"), "b")
+    words = "Select at least one open incident"
+    for ids in ((), (over.pk,), (other.pk,)):
+        assert words in act(client, "acknowledge", *ids)
+    mine = make_incident(project, "c")
+    assert words in act(client, "delete", mine.pk)
+    assert Incident.objects.get(pk=other.pk).state == "open"
+    answer = client.post("/incidents/act/", {"id": "x", "next": "https://evil.example/"})
+    assert answer.headers["Location"] == "/incidents/"
+
+
+def test_who_may_only_look_gets_no_boxes(project: Project, client: Client) -> None:
+    client.force_login(make_member(project, "eve", Role.VIEWER))
+    row = make_incident(project, "a")
+    assert 'name="id"' not in client.get("/incidents/").text
+    told = {"verb": "acknowledge", "id": row.pk}
+    assert client.post("/incidents/act/", told).status_code == 403

@@ -1,5 +1,6 @@
 """The models page, the comparison and the prices, read as HTML."""
 
+import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 from urllib.parse import urlencode
@@ -287,3 +288,41 @@ def test_only_administrators_set_prices(client: Client, project: Project) -> Non
     client.force_login(make_member(project, "bo", Role.OPERATOR))
     assert client.post("/settings/prices/", PRICE).status_code == 403
     assert not Price.objects.exists()
+
+
+def names_of(html: str) -> list[str]:
+    """Give the models of the matrix in their order."""
+    return re.findall(r'<th scope="row"><a class="name" href="[^"]*">([^<]+)</a>', html)
+
+
+def test_the_matrix_is_sorted_by_any_column_and_its_head_says_so(
+    client: Client, project: Project, at: datetime
+) -> None:
+    failures(project, 30, at, model="b")
+    post_runs(project, 200, 0, at, model="a")
+    post_runs(project, 50, 0, at, model="c")
+    assert names_of(page(client, "/models/"))[0] == "b"
+    html = page(client, "/models/?sort=calls")
+    assert names_of(html) == ["a", "c", "b"]
+    assert html.count("aria-sort=") == 1
+    assert 'aria-sort="descending"><a href="?sort=-calls">Calls' in html
+    assert names_of(page(client, "/models/?sort=-calls")) == ["b", "c", "a"]
+    assert names_of(page(client, "/models/?sort=model")) == ["a", "b", "c"]
+    assert names_of(page(client, "/models/?sort=kind:truncated"))[0] == "b"
+    html = page(client, "/models/?sort=kind:nothing&range=7d")
+    assert "aria-sort=" not in html
+    assert names_of(html)[0] == "b"
+    assert 'name="sort" value="calls"' in page(client, "/models/?sort=calls"), "filters keep it"
+
+
+def test_another_order_asks_the_database_nothing_more(
+    client: Client, project: Project, at: datetime
+) -> None:
+    story(project, at)
+    page(client, "/models/")
+    counts = []
+    for path in ("/models/", "/models/?sort=tokens"):
+        with CaptureQueriesContext(connection) as queries:
+            page(client, path)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
