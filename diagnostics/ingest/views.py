@@ -159,7 +159,7 @@ def send_test_event(request: ConsoleRequest) -> HttpResponse:
     (stored,) = record(request.project.pk, [event])
     message = f"Test event {stored.status.value}: {reference}"
     messages.success(request, message)
-    return redirect("setup" if request.POST.get("next") == "setup" else "ingest")
+    return redirect("ingest")
 
 
 def _heartbeats(now: datetime) -> list[PipelinePart]:

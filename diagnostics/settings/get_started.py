@@ -1,9 +1,10 @@
-"""Get started: sign in, create a key, send an event, see it; steps are detected as done."""
+"""Instrument your agent: the lines of each client, and four steps that are detected as done."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
@@ -13,20 +14,27 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key, place_of_key
+from diagnostics.failures.wording import KINDS
+from diagnostics.ingest.clients import clients_for
 from diagnostics.ingest.key_counts import KEEP
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.ingest.unchecked import unchecked_of
-from diagnostics.ingest.views import TEST_RUN, TEST_SOURCE
+from diagnostics.ingest.views import TEST_SOURCE
 from diagnostics.settings.frame import keep_once, require_proof, take_once, unkept
-from diagnostics.store.models import Version
-from diagnostics.store.run_models import AgentRun
+from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest, may_administer, member_view, user_of
+from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
+from failsoft.events import EventKind
 from failsoft.json_values import JSON
 
 KEY_NAME = "first agent"
 DEMO = "demo-"
 """The prefix of sources of demo data, which completes no step."""
+OWN = (TEST_SOURCE, "planner")
+CALLS = (EventKind.SUCCEEDED, EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
+RECENT = timedelta(days=7)
+ANSWERS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +47,37 @@ class SetupStep:
     is_done: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ArrivedAnswer:
+    """An answer of an agent, and how it was judged."""
+
+    event: Event
+    tone: Tone
+    says: str
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def setup(request: ConsoleRequest) -> HttpResponse:
-    """Show the four steps; create a key and fill it into the snippets, shown once."""
+    """Show the lines, the steps and what arrived; create a key and fill it in, shown once."""
     if request.method == "POST" and may_administer(request):
         require_proof(request)
         return keep_once(request, "setup", {"key": _make_key(request)})
     key = take_once(request, "setup").get("key", "") if not request.htmx else ""
     steps = steps_of(request.project.pk)
+    shown_key = key or place_of_key(request.project)
     context = {
         "section": "ingest",
         "tab": "setup",
         "steps": steps,
         "is_done": all(step.is_done for step in steps),
         "next": next((step.name for step in steps if not step.is_done), None),
+        "answers": [_judged(event) for event in _calls(request.project.pk)[:ANSWERS_SHOWN]],
+        "clients": list(clients_for(request.build_absolute_uri("/").rstrip("/"), shown_key)),
         "key": key,
-        "shown_key": key or place_of_key(request.project),
+        "shown_key": shown_key,
     }
-    response = respond(request, "setup/setup", context, "Get started")
+    response = respond(request, "setup/setup", context, "Instrument your agent")
     return unkept(response) if key else response
 
 
@@ -67,43 +87,51 @@ def steps_of(project_id: int) -> list[SetupStep]:
     # A fresh installation creates a key itself: it counts once it is used.
     is_used = ~Q(name=LOCAL_KEY_NAME) | Q(last_used_at__isnull=False)
     keys = ApiKey.objects.filter(live, is_used, project=project_id, revoked_at=None)
-    has_sent = _has_sent(project_id)
-    counted = Version.objects.filter(project=project_id).exclude(source__startswith=DEMO)
+    minutes = KeyMinute.objects.filter(Q(stored__gt=0) | Q(duplicate__gt=0), project=project_id)
+    # Minutes are kept for a week; the last use of a key is kept forever.
+    used_before = ApiKey.objects.filter(
+        project=project_id, scopes__contains=[Scope.INGEST], last_used_at__lt=clock.now() - KEEP
+    ).exists()
+    has_sent = used_before or minutes.exists()
+    checked = minutes.filter(Q(stored__gt=F("unchecked")) | Q(duplicate__gt=0))
+    is_checked = used_before or (checked.exists() and _has_checked(project_id))
     return [
         SetupStep("Sign in", "You are here.", reverse("account"), is_done=True),
         SetupStep(
             "Create a key", "An agent sends it with each request.", "#key", is_done=keys.exists()
         ),
-        SetupStep("Send an event", _sent_so_far(project_id, has_sent), "#send", is_done=has_sent),
-        SetupStep(
-            "See it", "It is counted on Now.", reverse("now"), is_done=has_sent and counted.exists()
-        ),
+        SetupStep("Send an answer", "With any client below.", "#send", is_done=has_sent),
+        SetupStep("See it checked", _checked_so_far(project_id, is_checked), "#steps", is_checked),
     ]
 
 
-def _sent_so_far(project_id: int, has_sent: bool) -> str:
-    """Say how to send an event, or why those that came do not count."""
-    unchecked = () if has_sent else unchecked_of(project_id, clock.now())
-    return f"{unchecked[0].sentence}." if unchecked else "With any client below."
+def _checked_so_far(project_id: int, is_checked: bool) -> str:
+    """Say where the checked answers are, or why those that came do not count."""
+    unchecked = () if is_checked else unchecked_of(project_id, clock.now())
+    return f"{unchecked[0].sentence}." if unchecked else "Valid or not, with line and column."
 
 
-def _has_sent(project_id: int) -> bool:
-    """Whether an event was sent with a key, or as the test event of these pages.
+def _calls(project_id: int) -> QuerySet[Event]:
+    """Return what agents sent in the last days, the newest first; without demo data."""
+    since = clock.now() - RECENT
+    recent = Event.objects.filter(project=project_id, occurred_at__gte=since, kind__in=CALLS)
+    of_agents = Q(source=None) | ~(Q(source__startswith=DEMO) | Q(source__in=OWN))
+    return recent.filter(of_agents).order_by("-occurred_at")
 
-    An answer that nothing checked says nothing yet.
-    """
-    by_key = KeyMinute.objects.filter(
-        Q(stored__gt=F("unchecked")) | Q(duplicate__gt=0), project=project_id
-    )
-    # Minutes are kept for a week; the last use of a key is kept forever.
-    used_before = ApiKey.objects.filter(
-        project=project_id, scopes__contains=[Scope.INGEST], last_used_at__lt=clock.now() - KEEP
-    )
-    # By the prefix, which the primary key finds among millions of runs.
-    tried = AgentRun.objects.filter(
-        project=project_id, correlation_id__startswith=TEST_RUN, source=TEST_SOURCE
-    )
-    return by_key.exists() or used_before.exists() or tried.exists()
+
+def _has_checked(project_id: int) -> bool:
+    """Whether a schema or a parser judged an answer; a failed call has none."""
+    calls = _calls(project_id).exclude(kind=EventKind.PROVIDER_ERROR)
+    return calls.filter(unchecked=None).exists()
+
+
+def _judged(event: Event) -> ArrivedAnswer:
+    if event.kind == EventKind.SUCCEEDED:
+        is_checked = event.unchecked is None
+        tone: Tone = "good" if is_checked else "warn"
+        return ArrivedAnswer(event, tone, "valid" if is_checked else "unchecked")
+    says = event.parse_error_type or event.call_error_type or event.kind
+    return ArrivedAnswer(event, "bad", KINDS.get(says, says))
 
 
 def _make_key(request: ConsoleRequest) -> str:

@@ -64,6 +64,6 @@ SETTINGS = {
 }
 DATA = (
     Destination("ingest", "Ingestion"),
-    Destination("setup", "Get started"),
+    Destination("setup", "Instrument your agent"),
     Destination("deploys", "Deploys"),
 )

@@ -39,7 +39,7 @@ def test_project_key_and_first_event(reader: Reader, project: Project) -> None:
     expect(page.get_by_text("Support bot created.")).to_be_visible()
     page.locator(".bar nav summary").click()
     page.get_by_role("link", name="Data", exact=True).click()
-    page.get_by_label("Data").get_by_role("link", name="Get started").click()
+    page.get_by_label("Data").get_by_role("link", name="Instrument your agent").click()
     page.get_by_role("link", name="2. Create a key").click()
     # The password was given a moment ago: nothing asks for it again.
     page.get_by_role("button", name="Create key").click()

@@ -35,12 +35,16 @@ class _Handler(BaseHTTPRequestHandler):
         url = self.server.target + self.path  # type: ignore[attr-defined]
         kept = ("Content-Type", "Content-Encoding", "Authorization")
         headers = {name: self.headers[name] for name in kept if name in self.headers}
-        asked = urllib.request.Request(url, self._body(), headers)  # noqa: S310 - a loopback
+        asked = urllib.request.Request(  # noqa: S310 - a loopback
+            url, self._body(), headers, method=self.command
+        )
         try:
             with urllib.request.urlopen(asked) as answer:  # noqa: S310 - a loopback
                 self._answer(answer.status, answer.headers["Content-Type"], answer.read())
         except urllib.error.HTTPError as error:
             self._answer(error.code, error.headers["Content-Type"], error.read())
+
+    do_PUT = do_POST  # noqa: N815 - the base's name
 
     def _body(self) -> bytes:
         if "Content-Length" in self.headers:

@@ -382,41 +382,63 @@ def test_the_installations_log_is_for_those_who_run_it(admin: Client) -> None:
     assert "sign_in.succeeded" not in page
 
 
-def test_first_steps_tick_themselves_off(admin: Client, project: Project) -> None:
-    def done() -> list[bool]:
-        return [step.is_done for step in admin.get("/setup/").context["steps"]]
+def steps_done(admin: Client) -> list[bool]:
+    return [step.is_done for step in admin.get("/setup/").context["steps"]]
 
-    assert done() == [True, False, False, False]
+
+def send(admin: Client, key: str, **changes: object) -> None:
+    event = wire_event(occurred_at=clock.now().isoformat(), **changes)
+    sent = admin.post(
+        "/api/v1/events",
+        json.dumps([event]),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {key}"},
+    )
+    assert sent.status_code < 300, sent.content
+
+
+def test_first_steps_tick_themselves_off(admin: Client, project: Project) -> None:
+    assert steps_done(admin) == [True, False, False, False]
     answer = admin.post("/setup/", follow=True)
     assert answer.headers["Cache-Control"] == "no-store"
     key = answer.context["key"]
-    assert answer.content.decode().count(key) >= 3
-    assert done() == [True, True, False, False]
-    admin.post("/ingest/test/", {"next": "setup"})
-    assert done()[:3] == [True, True, True]
-    fold()
-    assert done() == [True] * 4
+    assert answer.content.decode().count(key) >= 9
+    assert steps_done(admin) == [True, True, False, False]
+    admin.post("/ingest/test/")
+    assert steps_done(admin) == [True, True, False, False]
+    send(admin, key)
+    assert steps_done(admin) == [True] * 4
+    page = admin.get("/setup/").content.decode()
+    assert "Setup complete" in page
+    assert 'href="/runs/run-8842/"' in page
+    assert "Not JSON" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"unchecked": "no_schema"}, "unchecked"),
+        ({"name": "graph.next_step.provider_error", "parse_error_type": None}, "Provider error"),
+    ],
+)
+def test_only_a_checked_answer_completes_the_steps(
+    admin: Client, project: Project, changes: dict[str, object], says: str
+) -> None:
+    key = issue_key(project, "agent", [Scope.INGEST]).text
+    nothing = dict.fromkeys(("parse_error_type", "validation_errors", "raw_output_preview"))
+    send(admin, key, **{"name": "graph.next_step.succeeded", **nothing, **changes})
+    assert steps_done(admin) == [True, True, True, False]
+    assert says in admin.get("/setup/").content.decode()
 
 
 def test_the_planners_own_goal_and_the_key_of_the_machine_tick_no_step(
     admin: Client, project: Project
 ) -> None:
-    def done() -> list[bool]:
-        return [step.is_done for step in admin.get("/setup/").context["steps"]]
-
     issued = issue_key(project, LOCAL_KEY_NAME, list(Scope))
     record(project.pk, [make_event(source="planner")])
-    fold()
-    assert done() == [True, False, False, False]
-    sent = admin.post(
-        "/api/v1/events",
-        json.dumps([wire_event()]),
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {issued.text}"},
-    )
-    assert sent.status_code < 300, sent.content
-    fold()
-    assert done() == [True, True, True, True]
+    assert steps_done(admin) == [True, False, False, False]
+    send(admin, issued.text)
+    assert steps_done(admin) == [True, True, True, True]
 
 
 def test_an_event_of_long_ago_still_ticks_its_step(admin: Client, project: Project) -> None:

@@ -2,9 +2,9 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from html import unescape
 from pathlib import Path
 
@@ -23,13 +23,14 @@ from diagnostics.accounts.projects import (
     issue_key,
     place_of_key,
 )
+from diagnostics.ingest.clients import ClientLines, clients_for
 from diagnostics.store.models import Event
 from diagnostics.store.partitions import ensure_partitions
 from tests.console import make_member
 
 pytestmark = pytest.mark.django_db(transaction=True)
+DOCS = Path(__file__).parents[3] / "docs"
 SNIPPET = re.compile(r'<div class="snippet"><pre[^>]*>(.*?)</pre>', re.DOTALL)
-PIP = re.compile(r"^python3 -m venv.*\n.*pip install.*\n", re.MULTILINE)
 
 
 @pytest.fixture
@@ -53,8 +54,6 @@ def snippets(project: Project, live_server: LiveServer) -> list[str]:
 def paste(text: str, project: Project) -> subprocess.CompletedProcess[str]:
     """Run a text in a shell that knows a key."""
     key = issue_key(project, "pasted", [Scope.INGEST]).text
-    # Its pip line wants a registry: the packages are here.
-    text = PIP.sub("", text).replace("otel-trial/bin/python", sys.executable)
     return subprocess.run(
         ["/bin/sh", "-c", text],
         env={**os.environ, "FAILSOFT_API_KEY": key},
@@ -66,25 +65,45 @@ def paste(text: str, project: Project) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
-def test_the_curl_snippet_stores_an_event(snippets: list[str], project: Project) -> None:
-    done = paste(snippets[0], project)
+def test_the_curl_snippet_stores_a_checked_answer(snippets: list[str], project: Project) -> None:
+    [text] = [text for text in snippets if "answered" in text]
+    done = paste(text, project)
     assert '"accepted":1' in done.stdout, done.stderr
-    assert Event.objects.get(project=project).model == "claude-haiku-4"
-
-
-def test_the_python_snippet_stores_an_invalid_attempt(
-    snippets: list[str], project: Project
-) -> None:
-    done = paste(snippets[1], project)
-    assert '"accepted":1' in done.stdout, done.stderr
-    assert Event.objects.get(project=project).parse_error_type == "truncated"
-
-
-def test_the_opentelemetry_snippet_stores_a_call(snippets: list[str], project: Project) -> None:
-    done = paste(snippets[2] + "\n" + snippets[3], project)
-    assert done.returncode == 0, done.stderr
     event = Event.objects.get(project=project)
-    assert (event.node, event.provider) == ("planner", "anthropic")
+    assert (event.node, event.parse_error_type) == ("trip", "not_json")
+
+
+# The others need their packages: tests/integrations/test_first_lines.py runs them.
+def test_every_client_names_its_packages_with_versions(snippets: list[str]) -> None:
+    installs = [text.splitlines()[0] for text in snippets if " install " in text]
+    assert len(installs) == len([*clients_for("", "")]) - 1
+    for line in installs:
+        for package in shlex.split(line)[2:]:
+            assert re.search(r"==\d|@\d|-\d+\.\d+\.\d+-py3", package), line
+
+
+@pytest.mark.parametrize("lines", [*clients_for("http://host", "k")], ids=lambda one: one.name)
+def test_at_most_five_lines_connect_an_agent(lines: ClientLines) -> None:
+    commands = [line for line in lines.shell.splitlines() if not line.startswith(" ")]
+    connecting = [line for line in commands if " install " not in line]
+    if lines.code:
+        own = re.compile(r"failsoft|telemetry", re.IGNORECASE)
+        connecting += [line for line in lines.code.splitlines() if own.search(line)]
+    assert 0 < len(connecting) <= 5
+    if lines.file.endswith(".py"):
+        compile(lines.code, lines.file, "exec")
+
+
+def test_the_documentation_prints_the_same_lines() -> None:
+    page = (DOCS / "clients.md").read_text(encoding="utf-8")
+    for lines in clients_for("http://127.0.0.1:8000", "$(cat .local/api-key)"):
+        assert f"## {lines.label}\n" in page
+        assert f"```bash\n{lines.shell}\n```" in page
+        assert f"\n{lines.code}\n```" in page or not lines.code
+    first = next(clients_for("http://127.0.0.1:8000", "$(cat .local/api-key)"))
+    library = (DOCS / "library.md").read_text(encoding="utf-8")
+    assert first.shell in library
+    assert first.code in library
 
 
 def test_the_key_of_a_snippet_is_where_the_local_stack_keeps_it(
