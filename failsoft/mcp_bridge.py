@@ -9,7 +9,6 @@ import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from email.message import Message
-from http import HTTPStatus
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -60,13 +59,13 @@ class Bridge:
             found = self._post(line, message)
         except BridgeError as error:
             return None if identifier is None else _failure(identifier, str(error))
-        if found is None or identifier is None:
+        if identifier is None:
             return None
         if message.get("method") == "initialize":
             self._version = (found.get("result") or {}).get("protocolVersion")
         return json.dumps(found, separators=(",", ":"))
 
-    def _post(self, line: bytes, message: Json) -> Json | None:
+    def _post(self, line: bytes, message: Json) -> Json:
         if len(line) > MAX_MESSAGE_BYTES:
             raise BridgeError(f"a message has at most {MAX_MESSAGE_BYTES} bytes")
         request = Request(self._url, line, self._headers(message))  # noqa: S310 - main checks it
@@ -77,8 +76,6 @@ class Bridge:
             status, body = error.code, error.read(MAX_ANSWER_BYTES)
         except (URLError, OSError) as error:
             raise BridgeError(f"{self._url} does not answer: {error}") from error
-        if status == HTTPStatus.ACCEPTED:
-            return None
         try:
             found = json.loads(body)
         except ValueError:

@@ -299,6 +299,7 @@ def test_there_are_no_sessions_and_no_streams(key: str) -> None:
     assert answer["Content-Type"] == "application/json"
     assert "Mcp-Session-Id" not in answer
     assert len(answer.json()["result"]["tools"]) == len(TOOLS)
+    assert Client().get("/mcp/x").json()["code"] == "not_found", "programs are answered in JSON"
 
 
 @pytest.mark.parametrize(
