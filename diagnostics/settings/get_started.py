@@ -31,7 +31,8 @@ from failsoft.json_values import JSON
 KEY_NAME = "first agent"
 DEMO = "demo-"
 """The prefix of sources of demo data, which completes no step."""
-OWN = (TEST_SOURCE, "planner")
+OWN = (TEST_SOURCE, "planner", "failsoft check")
+"""Sources of ours, which are no agents."""
 CALLS = (EventKind.SUCCEEDED, EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
 RECENT = timedelta(days=7)
 ANSWERS_SHOWN = 5

@@ -9,6 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.settings.get_started import steps_of
 from diagnostics.store.models import Event
 from diagnostics.store.partitions import ensure_partitions
 from diagnostics.store.run_models import AgentRun
@@ -48,6 +49,8 @@ def test_a_run_arrives_and_is_judged(
     assert {(event.node, event.model, event.environment) for event in events} == {
         ("failsoft_check", "check", "check")
     }
+    # It is no answer of an agent.
+    assert [step.is_done for step in steps_of(project.pk)] == [True, True, True, False]
 
 
 def test_json_is_one_document(
