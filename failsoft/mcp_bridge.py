@@ -1,50 +1,28 @@
 """`failsoft mcp`: an assistant's messages on standard input, answered by a server's /mcp.
 
-The tools are the server's; this passes JSON-RPC messages on, one line each, with the key.
+The tools are the server's; this passes JSON-RPC messages on, one a line, with the key.
 """
 
 import json
-import os
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from email.message import Message
 from typing import IO, Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-URL, KEY = "FAILSOFT_URL", "FAILSOFT_API_KEY"
+from failsoft.telemetry.connection import NoServerError, ServerAddress, connection_of
+
+PATH = "/mcp"
 SECONDS = 60.0
-MAX_MESSAGE_BYTES = 64 << 10
-MAX_ANSWER_BYTES = 1 << 20
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 NOT_ANSWERED = -32000
-Json = dict[str, Any]
-
-
-class BridgeError(Exception):
-    """The server did not answer, or not with a message."""
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """A key is for the server that was named, and no other."""
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> None:
-        return None
 
 
 class Bridge:
-    """Posts messages to one server; nothing else is kept than the version that it speaks."""
+    """Passes messages on; nothing is kept but the version of the protocol that was agreed on."""
 
-    def __init__(self, url: str, key: str) -> None:
-        """`url`: of the server, as in http://127.0.0.1:8000."""
-        self._url = f"{url.rstrip('/')}/mcp"
-        self._key = key
+    def __init__(self, server: ServerAddress) -> None:
+        self._server = server
         self._version: str | None = None
-        self._opener: OpenerDirector = build_opener(_NoRedirects())
 
     def answer(self, line: bytes) -> str | None:
         """Return the answer to a message as a line; None for a notification."""
@@ -54,44 +32,23 @@ class Bridge:
             message = None
         if not isinstance(message, dict):
             return _failure(None, "a message is one JSON object a line")
-        identifier = message.get("id")
+        identifier, url = message.get("id"), self._server.url + PATH
         try:
-            found = self._post(line, message)
-        except BridgeError as error:
-            return None if identifier is None else _failure(identifier, str(error))
+            reply = self._server.request("POST", PATH, message, self._headers(message), SECONDS)
+        except NoServerError as error:
+            failure = _failure(identifier, f"{url} does not answer: {error}")
+            return None if identifier is None else failure
         if identifier is None:
             return None
+        if not (isinstance(reply.body, dict) and "jsonrpc" in reply.body):
+            return _failure(identifier, f"{url} answers {reply.status}: {reply.detail}")
         if message.get("method") == "initialize":
-            self._version = (found.get("result") or {}).get("protocolVersion")
-        return json.dumps(found, separators=(",", ":"))
-
-    def _post(self, line: bytes, message: Json) -> Json:
-        if len(line) > MAX_MESSAGE_BYTES:
-            raise BridgeError(f"a message has at most {MAX_MESSAGE_BYTES} bytes")
-        request = Request(self._url, line, self._headers(message))  # noqa: S310 - main checks it
-        try:
-            with self._opener.open(request, timeout=SECONDS) as answer:
-                status, body = answer.status, answer.read(MAX_ANSWER_BYTES + 1)
-        except HTTPError as error:
-            status, body = error.code, error.read(MAX_ANSWER_BYTES)
-        except (URLError, OSError) as error:
-            raise BridgeError(f"{self._url} does not answer: {error}") from error
-        try:
-            found = json.loads(body)
-        except ValueError:
-            found = None
-        if isinstance(found, dict) and "jsonrpc" in found:
-            return found
-        detail = found.get("detail") if isinstance(found, dict) else "no message of the protocol"
-        raise BridgeError(f"{self._url} answers {status}: {detail}")
+            self._version = (reply.body.get("result") or {}).get("protocolVersion")
+        return json.dumps(reply.body, separators=(",", ":"))
 
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
         """Return the headers of a message; since 2026-07-28 they repeat what it is about."""
-        headers = {
-            "Authorization": f"Bearer {self._key}",
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-        }
+        headers = {"Accept": "application/json, text/event-stream"}
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
@@ -107,11 +64,12 @@ class Bridge:
 
 def run_bridge(lines: Iterator[bytes], out: IO[str]) -> int:
     """Answer messages until the input ends; 2 without the environment that names a server."""
-    url, key = os.environ.get(URL, ""), os.environ.get(KEY, "")
-    if urlsplit(url).scheme not in ("http", "https") or not key:
-        sys.stderr.write(f"failsoft mcp: set {URL} and {KEY} (a key that may read)\n")
+    try:
+        server = connection_of(None, None)
+    except ValueError as error:
+        sys.stderr.write(f"failsoft mcp: {error}\n")
         return 2
-    bridge = Bridge(url, key)
+    bridge = Bridge(server)
     for line in lines:
         if line.strip() and (answer := bridge.answer(line)) is not None:
             out.write(f"{answer}\n")

@@ -19,6 +19,16 @@ class NoServerError(Exception):
     """No HTTP answer came; the message says why."""
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A key is for the server that was named, and for no other that it names."""
+
+    def redirect_request(self, *args: object) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects())
+
+
 @dataclass(frozen=True, slots=True)
 class ServerReply:
     """The status and the JSON of an answer; None where the body is not JSON."""
@@ -46,15 +56,22 @@ class ServerAddress:
         """The headers of every request."""
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
-    def request(self, method: str, path: str, body: object = None) -> ServerReply:
-        """Return the answer, also of a refusal. Raises NoServerError."""
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] = {},
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> ServerReply:
+        """Return the answer, also of a refusal or a redirect. Raises NoServerError."""
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", **self.headers}
+        headers = {"Content-Type": "application/json", **headers, **self.headers}
         request = urllib.request.Request(  # noqa: S310 - `connection_of` takes HTTP alone
             self.url + path, data, headers, method=method
         )
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+            with _OPENER.open(request, timeout=seconds) as answer:
                 return ServerReply(answer.status, _json_of(answer.read(ANSWER_BYTES)))
         except urllib.error.HTTPError as error:
             with error:

@@ -335,7 +335,8 @@ def test_the_bridge_says_which_server_did_not_answer_and_why(
         assert reason in refused["error"]["message"]
         assert key not in done.stdout + done.stderr
     assert run_bridge("ftp://x", "k", "").returncode == 2
-    assert run_bridge(live_server.url, "", "").returncode == 2
+    refused = run_bridge(live_server.url, "", json.dumps(LIST)).stdout
+    assert "answers 401: A valid API key is required" in refused
 
 
 def run_bridge(url: str, key: str, lines: str) -> "subprocess.CompletedProcess[str]":
