@@ -13,8 +13,8 @@ from diagnostics.analysis.status import SeriesOnset
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
 from diagnostics.verdict.cells import CountCell, Dimensions
 from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch
+from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy
 from diagnostics.verdict.judging import Onsets
-from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 
 HOUR = WIDTHS[Grain.HOUR]
 

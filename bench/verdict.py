@@ -29,8 +29,8 @@ from bench.verdict_pipeline import ask_pipeline, read_said
 from bench.verdict_second.stories import second_cases
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.curves import VerdictRange
+from diagnostics.verdict.hypotheses import ReportedDeploy
 from diagnostics.verdict.judging import judge_range
-from diagnostics.verdict.novelty import ReportedDeploy
 
 START = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from agents.demo.drawn_runs import DrawnRun
 from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.novelty import ReportedDeploy
+from diagnostics.verdict.hypotheses import ReportedDeploy
 
 ABSTAINS = frozenset({Cause.MIXED.value, Cause.NOT_ENOUGH_DATA.value})
 CLOSE = timedelta(minutes=25)

@@ -21,7 +21,7 @@ from bench.verdict_fourth.projects import (
     play,
 )
 from diagnostics.verdict.cells import Dimensions
-from diagnostics.verdict.novelty import ReportedDeploy
+from diagnostics.verdict.hypotheses import ReportedDeploy
 
 START = datetime(2026, 10, 5, tzinfo=UTC)
 SETTLED = timedelta(minutes=1)

@@ -10,7 +10,7 @@ from agents.demo.drawn_runs import DrawnRun
 from bench.verdict_cases import OK, Truth
 from bench.verdict_second.worlds import SILENT, Shares, World
 from diagnostics.verdict.cells import Dimensions
-from diagnostics.verdict.novelty import ReportedDeploy
+from diagnostics.verdict.hypotheses import ReportedDeploy
 
 HOUR = timedelta(hours=1)
 SETTLED = timedelta(minutes=1)

@@ -9,7 +9,7 @@ from bench.verdict_cases import OK
 from bench.verdict_second.drawing import Extra, Move, SecondCase, Story
 from bench.verdict_second.worlds import PARSE, SILENT, Shares, World, draw_world
 from diagnostics.verdict.cells import Dimensions
-from diagnostics.verdict.novelty import ReportedDeploy
+from diagnostics.verdict.hypotheses import ReportedDeploy
 
 START = datetime(2026, 11, 9, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -222,15 +222,18 @@ def store_statuses(project_id: int, now: datetime) -> StatusSet:
 def judge_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
     """Return how the series stand at the end of a selection, with the verdict on them.
 
-    Series of one cause have one onset.
+    Series of one cause have one onset; those that it touches degrade if none shows it alone.
     """
     judged = _judge(project_id, selection, now)
     verdict = _verdict_on(project_id, judged, selection, now)
-    shared = onsets_of(verdict)
+    shared, statuses = onsets_of(verdict), judged.series
     together = {
         key: replace(status, onset=shared.get(key, status.onset)) if status.onset else status
-        for key, status in judged.series.items()
+        for key, status in statuses.items()
     }
+    if not any(status.onset for status in statuses.values()):
+        question = StatusQuestion(project_id, judged.at, now, selection.version_terms)
+        together |= _touched(question, statuses, shared)
     return replace(judged, verdict=verdict, series=together)
 
 
@@ -290,6 +293,10 @@ class StatusQuestion:
         rows = sum_rollups(self.project_id, question)
         return {SeriesKey(*row[:PLACES]): _read_units(row[PLACES:]) for row in rows}
 
+    def count_since(self, since: datetime) -> Mapping[SeriesKey, UnitCounts]:
+        """Return what was counted since a time."""
+        return self.count(window_for(since, self.at, self.terms, self.now))
+
     def count_before(self, until: datetime) -> Mapping[SeriesKey, UnitCounts]:
         """Return what the week before a time counted."""
         return self.count(align_to(Grain.HOUR, until, until).before(BASELINE_SPAN))
@@ -303,7 +310,7 @@ def count_statuses(
     What has degraded for days is no part of its own baseline, which ends at the onset.
     """
     begin, at = question.at - STATUS_SPAN, question.at
-    day = question.count(window_for(begin, at, question.terms, question.now))
+    day = question.count_since(begin)
     before = question.count_before(begin)
     onsets = {key: one.onset.low for key, one in detected.items() if one.onset}
     early = {low: question.count_before(low) for low in set(onsets.values()) if low < begin}
@@ -313,6 +320,18 @@ def count_statuses(
         counted = day.get(key, NO_COUNTS)
         statuses[key] = status_of(key, at, counted, usual.get(key, NO_COUNTS), detected.get(key))
     return statuses
+
+
+def _touched(
+    question: StatusQuestion, statuses: Statuses, onsets: Mapping[SeriesKey, SeriesOnset]
+) -> Statuses:
+    """Return the statuses of series that a cause touches that none of them shows alone."""
+    counts = {one: question.count_since(one.at) for one in set(onsets.values())}
+    return {
+        key: status.touched_since(onset, counts[onset].get(key, NO_COUNTS))
+        for key, onset in onsets.items()
+        if (status := statuses.get(key)) and status.has_rate
+    }
 
 
 def _read_units(measures: Sequence[int]) -> UnitCounts:

@@ -1,10 +1,11 @@
 """How a series stands at a moment: what its detector says, for pages, API, mails and metrics.
 
 A status belongs to (series, moment), whatever range a page shows: the evaluator stores it each
-minute. Nothing else judges whether a series degrades. Thresholds: `docs/statistics.md`.
+minute. Beside it only a cause that no series shows alone makes those degrade that it touches.
+Thresholds: `docs/statistics.md`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -127,6 +128,17 @@ class SeriesStatus:
     def is_judged(self) -> bool:
         """Whether there are runs enough to say how it stands."""
         return self.state not in UNJUDGED
+
+    def touched_since(self, onset: SeriesOnset, counts: UnitCounts) -> "SeriesStatus":
+        """Return it as degrading since a time, with what was counted since then."""
+        counted = counts.of(self.unit)
+        return replace(
+            self,
+            state=SeriesState.DEGRADING,
+            onset=onset,
+            runs=counted.runs,
+            degraded=counted.degraded,
+        )
 
     @property
     def rank(self) -> tuple[int, float]:

@@ -74,3 +74,5 @@ class Finding:
     """Whether calls of the same versions of ours elsewhere are well: it is not us."""
     probability: float = 1.0
     """The posterior probability of the cause."""
+    place: str = ""
+    """In words, the environment or node that the cause is limited to."""

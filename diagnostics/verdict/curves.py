@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
+from diagnostics.verdict.rates import noise_of_hours
 
 
 @dataclass(slots=True)
@@ -91,3 +92,19 @@ def stretch_of(requested: VerdictRange) -> Stretch:
         return Stretch(align_to(Grain.MINUTE, floor(since, SLOT), requested.until), SLOT)
     width = HOUR if requested.until - since <= HOURS_REACH else DAY
     return Stretch(align(since, requested.until, requested.now, Grain.HOUR), width)
+
+
+def noise_before(curves: Curves, stretch: Stretch, until: datetime) -> float:
+    """Return the squared variation of the rate of an hour (of a day in slots of days)."""
+    slots = max(0, (until - stretch.origin) // stretch.width)
+    step = max(1, HOUR // stretch.width)
+    rows = []
+    for curve in curves.values():
+        failed = [sum(column) for column in zip(*curve.failed.values(), strict=True)]
+        rows.append(
+            [
+                (sum(curve.calls[at : at + step]), sum(failed[at : at + step]))
+                for at in range(0, slots - step + 1, step)
+            ]
+        )
+    return noise_of_hours(rows)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
-from diagnostics.verdict.hypotheses import Subset, mark_prior, pairs_of, singles_of
-from diagnostics.verdict.novelty import UNTIMED, Timing
+from diagnostics.verdict.hypotheses import UNTIMED, Subset, Timing, mark_prior, pairs_of, singles_of
 from diagnostics.verdict.rates import CellBaseline, Rate, add_counts, log_mix, log_sum
 
 HIT_SHARES = (0.03, 0.06, 0.11, 0.2, 0.33, 0.5, 0.7, 0.9)
@@ -49,6 +49,7 @@ MOST_CAUSES = 3
 MOST_BEGINNINGS = 4
 NOTHING_MORE = log(20)
 """The log prior weight of no further cause."""
+WEEK_MINUTES = 7 * 24 * 60
 ANOTHER = log(20)
 """The least log Bayes factor of a further cause."""
 MIX_WEIGHT = 20.0
@@ -111,6 +112,8 @@ class CellCounts:
     noise: float
     """The squared variation of the rate of a stretch as long as this one."""
     singles: Sequence[Subset]
+    fired: Collection[SeriesKey] | None = None
+    """The series that degrade by their own detectors; None if all may."""
     _rates: dict[tuple[int, tuple[str, ...]], Rate] = field(default_factory=dict)
     _ratios: dict[tuple[int, tuple[str, ...], Rate], Sequence[float]] = field(default_factory=dict)
 
@@ -121,6 +124,7 @@ class CellCounts:
         before: Iterable[CountCell],
         timing: Timing = UNTIMED,
         noise: float = 0.0,
+        fired: Collection[SeriesKey] | None = None,
     ) -> "CellCounts":
         """Return counts of a stretch, given a healthy one before it."""
         merged, before = _bounded(list(cells), list(before))
@@ -128,7 +132,7 @@ class CellCounts:
         recent = {version.place for version in timing.begun}
         earlier = [cell for cell in before if cell.place.versions not in recent and cell.attempts]
         singles = singles_of(merged, earlier, timing)
-        return cls(merged, CellBaseline.of(earlier), noise, singles)
+        return cls(merged, CellBaseline.of(earlier), noise, singles, fired)
 
     def rate(self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]) -> Rate:
         """Return the expected rate of a cell, with what known causes add to it."""
@@ -158,6 +162,11 @@ class CellCounts:
             row = [one.log_likelihood(failed, cell.attempts) - expected for one in others]
             self._ratios[index, kinds, rate] = row
         return row
+
+    @property
+    def alarm(self) -> float:
+        """The evidence (log) that would be false once a week in these series."""
+        return log(WEEK_MINUTES * max(len({cell.place.series for cell in self.cells}), 1))
 
     def kind_sets(self) -> list[tuple[str, ...]]:
         """Return the sets of kinds that may have risen together."""
@@ -247,8 +256,16 @@ def _first_beside(
     taken: Sequence[AddedFailures],
 ) -> Explanation | None:
     """Return the most probable answer that shows beside others, if any is likely enough."""
-    likely = (one for one in posterior.answers if one.weight >= NOTHING_MORE)
+    likely = (one for one in posterior.answers if one.weight >= _least_weight(counted, one, others))
     return next((one for one in likely if _shows_beside(counted, one, others, taken)), None)
+
+
+def _least_weight(counted: CellCounts, answer: Explanation, others: Sequence[Explanation]) -> float:
+    """Return how sure a further cause must be: as an alarm, unless a detector fired for it."""
+    cells = answer.cells.difference(*(other.cells for other in others))
+    fired = counted.fired
+    has_fired = fired is None or any(counted.cells[index].place.series in fired for index in cells)
+    return NOTHING_MORE if has_fired else counted.alarm
 
 
 def _shows_beside(
@@ -311,12 +328,8 @@ def excess_of_answer(
 
 def excess_in(counted: CellCounts, cells: Iterable[int], kinds: tuple[str, ...]) -> float:
     """Return failures of some kinds minus what is expected (may be below zero)."""
-    excess = 0.0
-    for index in cells:
-        cell = counted.cells[index]
-        failed = sum(cell.failures.get(kind, 0) for kind in kinds)
-        excess += failed - cell.attempts * counted.rate(index, kinds, ()).mean
-    return excess
+    _, failed, expected = count_kinds(counted, kinds, (counted.cells[index] for index in cells))
+    return failed - expected
 
 
 def risen_kinds(cells: Collection[int], counted: CellCounts, part: float) -> tuple[str, ...]:
@@ -327,22 +340,29 @@ def risen_kinds(cells: Collection[int], counted: CellCounts, part: float) -> tup
     return tuple(kind for kind in ranked if excess[kind] > 0 and excess[kind] >= least)
 
 
-def wellness(counted: CellCounts, answer: Explanation, cells: Sequence[int]) -> float:
-    """Return how much likelier (log) calls are as expected than hit like those of an answer."""
-    calls = sum(counted.cells[index].attempts for index in cells)
+def wellness(
+    counted: CellCounts, kinds: tuple[str, ...], share: float, cells: Iterable[CountCell]
+) -> float:
+    """Return how much likelier (log) calls are as expected than with a share of them hit."""
+    calls, failed, expected = count_kinds(counted, kinds, cells)
     if not calls:
         return 0.0
-    share = excess_of_answer(counted, answer).share
-    failed = sum(
-        counted.cells[index].failures.get(kind, 0) for index in cells for kind in answer.kinds
-    )
-    expected = sum(
-        counted.cells[index].attempts * counted.rate(index, answer.kinds, ()).mean
-        for index in cells
-    )
     rate = Rate(expected / calls, COMPARED + counted.noise)
-    as_expected = rate.log_likelihood(min(failed, calls), calls)
-    return as_expected - rate.raised(share, COMPARED).log_likelihood(min(failed, calls), calls)
+    hit = rate.raised(share, COMPARED)
+    return rate.log_likelihood(failed, calls) - hit.log_likelihood(failed, calls)
+
+
+def count_kinds(
+    counted: CellCounts, kinds: tuple[str, ...], cells: Iterable[CountCell]
+) -> tuple[int, int, float]:
+    """Return calls, failures of some kinds, and how many of these were to be expected."""
+    calls = failed = 0
+    expected = 0.0
+    for cell in cells:
+        calls += cell.attempts
+        failed += sum(cell.failures.get(kind, 0) for kind in kinds)
+        expected += cell.attempts * counted.baseline.rate(cell.place, kinds).mean
+    return calls, min(failed, calls), expected
 
 
 @dataclass(slots=True)

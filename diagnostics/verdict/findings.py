@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, ExcessShare, Finding
 from diagnostics.verdict.cells import CountCell
@@ -16,13 +17,13 @@ from diagnostics.verdict.explainer import (
     Explanation,
     Posterior,
     excess_in,
+    excess_of_answer,
     explain,
     risen_kinds,
     wellness,
 )
-from diagnostics.verdict.hypotheses import READ
-from diagnostics.verdict.knowledge import THEIRS, CauseName, names_of
-from diagnostics.verdict.novelty import UNTIMED, Timing
+from diagnostics.verdict.hypotheses import READ, UNTIMED, Timing
+from diagnostics.verdict.knowledge import THEIRS, CauseName, names_of, place_of
 from diagnostics.verdict.rates import CellBaseline
 
 NAMED = 0.85
@@ -50,6 +51,7 @@ def find_causes(
     before: Sequence[CountCell],
     timing: Timing = UNTIMED,
     noise: float = 0.0,
+    fired: Collection[SeriesKey] | None = None,
 ) -> list[Finding]:
     """Return the causes of the failures in a stretch, given a healthy one before it.
 
@@ -57,7 +59,7 @@ def find_causes(
     """
     if sum(cell.attempts for cell in cells) < LEAST_CALLS:
         return [Finding(Cause.NOT_ENOUGH_DATA)]
-    counted = CellCounts.of(cells, before, timing, noise)
+    counted = CellCounts.of(cells, before, timing, noise, fired)
     found = judge_counted(counted, timing)
     nothing = found[0][1].nothing if found else 1.0
     if nothing >= LIKELY_NOTHING:
@@ -80,7 +82,7 @@ def _finding(
     names = names_of(answer, counted, timing)
     candidates = _candidates(posterior, counted, timing)
     # A model at one of its nodes and the model have the same name: the better fit is shown.
-    same = [(p, one, name) for p, one, name in candidates if name.key == names[0].key]
+    same = [(p, one, name) for p, one, name in candidates if _is_same(name, names[0])]
     probability = sum(p for p, _, _ in same)
     _, answer, name = max(
         (one for one in same if one[0] >= probability / 4), key=lambda one: one[1].gain
@@ -95,12 +97,21 @@ def _finding(
         _described(answer.cells, counted),
         cause=name.cause,
         value=name.value,
+        place=place_of(name.subset),
         touches=name.subset.touches,
         is_new=name.subset.is_new,
         is_compared=_is_well(others, answer, counted),
-        is_theirs=ours <= MOST_OURS and _is_well(siblings, answer, counted),
+        is_theirs=ours <= MOST_OURS
+        # From one environment it may be our way to the provider.
+        and not (len(name.subset.parts) > 1 and "environment" in name.subset.dimensions)
+        and _is_well(siblings, answer, counted),
         probability=probability,
     )
+
+
+def _is_same(name: CauseName, other: CauseName) -> bool:
+    """Whether two names say the same; that a node is hit says where the validator fails."""
+    return name.key == other.key or {name.cause, other.cause} == {Cause.VALIDATOR}
 
 
 def _candidates(posterior: Posterior, counted: CellCounts, timing: Timing) -> list[Candidate]:
@@ -139,20 +150,25 @@ def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellC
 
 def _has_well_part(answer: Explanation, counted: CellCounts) -> bool:
     """Whether the calls of a model from a source are clearly well though the cause has them."""
-    parts: dict[object, list[int]] = defaultdict(list)
+    parts: dict[object, list[CountCell]] = defaultdict(list)
     for index in answer.cells:
-        place = counted.cells[index].place
-        parts[place.provider, place.model, place.source].append(index)
-    return any(wellness(counted, answer, part) >= CLEARLY_WELL for part in parts.values())
+        cell = counted.cells[index]
+        parts[cell.place.provider, cell.place.model, cell.place.source].append(cell)
+    share = excess_of_answer(counted, answer).share
+    return any(
+        wellness(counted, answer.kinds, share, part) >= CLEARLY_WELL for part in parts.values()
+    )
 
 
 def _is_well(cells: Iterable[int], answer: Explanation, counted: CellCounts) -> bool:
     """Whether some calls, or those of some model among them, are well by comparison."""
-    by_model: dict[object, list[int]] = defaultdict(list)
+    by_model: dict[object, list[CountCell]] = defaultdict(list)
     for index in cells:
-        by_model[counted.cells[index].place[:2]].append(index)
-    parts = [[index for part in by_model.values() for index in part], *by_model.values()]
-    return any(wellness(counted, answer, part) >= WELL for part in parts if part)
+        cell = counted.cells[index]
+        by_model[cell.place[:2]].append(cell)
+    parts = [[cell for part in by_model.values() for cell in part], *by_model.values()]
+    share = excess_of_answer(counted, answer).share
+    return any(wellness(counted, answer.kinds, share, part) >= WELL for part in parts if part)
 
 
 def _described(cells: Collection[int], counted: CellCounts) -> Finding:

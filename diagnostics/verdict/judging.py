@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from math import log
 from typing import Protocol
 
 from diagnostics.analysis.series import SeriesKey
@@ -20,17 +19,21 @@ from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
 from diagnostics.verdict.cells import CountCell, without_failure_only
-from diagnostics.verdict.curves import Curves, Stretch, VerdictRange, stretch_of
+from diagnostics.verdict.curves import (
+    SHORTEST,
+    Curves,
+    Stretch,
+    VerdictRange,
+    noise_before,
+    stretch_of,
+)
 from diagnostics.verdict.findings import find_causes, is_shifted
-from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
-from diagnostics.verdict.rates import CellBaseline, noise_of_hours
+from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy, Timing
+from diagnostics.verdict.pooled import is_called_no_more, suspect
+from diagnostics.verdict.rates import CellBaseline
 
 WEEK = timedelta(days=7)
 LATELY = tuple(timedelta(hours=hours) for hours in (1, 2, 3))
-SURELY_NO_MORE = 5.0
-"""How unlikely (log) it must be that all latest calls of a source were without a version."""
-HIGHEST_PART = 0.95
-"""The largest share of a source's calls that a version is assumed to have."""
 AROUND = timedelta(hours=6)
 """How far from the onset a version may start: at first it may have few calls."""
 
@@ -98,28 +101,48 @@ def judge_range(
 
     Return a diagnosis of each cause, the largest first; a single one if nothing is worse.
     """
+    fired = list(onsets)
+    if not fired:
+        latest = replace(requested, since=max(requested.since, requested.until - SHORTEST))
+        onsets = _suspected(count(stretch_of(latest)), over)
     lows = [onset.low - DAY for onset in onsets.values()]
     longer = replace(requested, since=min([requested.since, *lows]))
-    return judge(count(stretch_of(longer)), onsets, over)
+    return judge(count(stretch_of(longer)), onsets, over, fired)
 
 
-def judge(counts: VerdictCounts, onsets: Onsets, over: Over | None = None) -> Sequence[Diagnosis]:
-    """Return a diagnosis of each cause, the largest first; the same counts give the same."""
+def _suspected(counts: VerdictCounts, over: Over | None) -> Onsets:
+    """Return since when series are touched by what only all of them together show."""
+    curves = counts.curves(counts.stretch)
+    return suspect(counts.cells, curves, counts.stretch, over and over[1]) if curves else {}
+
+
+def judge(
+    counts: VerdictCounts, onsets: Onsets, over: Over | None, fired: Collection[SeriesKey]
+) -> Sequence[Diagnosis]:
+    """Return a diagnosis of each cause, the largest first; the same counts give the same.
+
+    `fired` are the series that degrade by themselves.
+    """
     curves = counts.curves(counts.stretch)
     onsets = {series: onset for series, onset in onsets.items() if series in curves}
     if not onsets:
         return [_calm_diagnosis(curves, over)]
-    onset = _sharpest(onsets, onsets)
+    onset, until = _sharpest(onsets, onsets), counts.stretch.window.until
     cells, before = _around_onset(counts, onset, onsets)
     timing = _timing(counts, onset, onsets)
-    noise = _noise_of(curves, counts.stretch, onset)
-    findings = find_causes(cells, before, timing, noise)
+    noise = noise_before(curves, counts.stretch, onset.low)
+    noise /= max((until - onset.low) / max(HOUR, counts.stretch.width), 1.0)
+    findings = find_causes(cells, before, timing, noise, fired)
     for finding in findings:
-        if finding.is_new and _is_called_no_more(counts, finding, cells):
+        latest = (counts.cells(floor(until - reach, HOUR), until) for reach in LATELY)
+        is_gone = (is_called_no_more(finding.touches, cells, some) for some in latest)
+        if finding.is_new and any(is_gone):
             cells = [cell for cell in cells if not finding.touches(cell.place)]
-            findings = find_causes(cells, before, timing, noise)
+            findings = find_causes(cells, before, timing, noise, fired)
             break
     if findings[0].cause in (None, Cause.NOT_ENOUGH_DATA):
+        if not fired:
+            return [_calm_diagnosis(curves, over)]
         findings = [_unexplained(cells, onsets)]
     diagnoses = [
         _diagnose(counts, finding, onset, onsets, (cells, before), curves) for finding in findings
@@ -156,23 +179,6 @@ def _around_onset(
     healthy = min(since, floor(min(one.low for one in onsets.values()), HOUR))
     until = counts.stretch.window.until
     return without_failure_only(counts.cells(since, until), counts.cells(healthy - WEEK, healthy))
-
-
-def _noise_of(curves: Curves, stretch: Stretch, onset: SeriesOnset) -> float:
-    """Return the squared variation of rates over a stretch as long as the one since the onset."""
-    slots = max(0, (onset.low - stretch.origin) // stretch.width)
-    step = max(1, HOUR // stretch.width)
-    hours = max((stretch.window.until - onset.low) / max(HOUR, stretch.width), 1.0)
-    rows = []
-    for curve in curves.values():
-        failed = [sum(column) for column in zip(*curve.failed.values(), strict=True)]
-        rows.append(
-            [
-                (sum(curve.calls[at : at + step]), sum(failed[at : at + step]))
-                for at in range(0, slots - step + 1, step)
-            ]
-        )
-    return noise_of_hours(rows) / hours
 
 
 def _diagnose(
@@ -262,23 +268,6 @@ def _hit_since(
     if all(touches(cell.place) for cell in cells if cell.place.series in touched):
         return [cell for cell in counts.series_cells(since, until) if cell.place.series in touched]
     return [cell for cell in counts.cells(floor(since, HOUR), until) if touches(cell.place)]
-
-
-def _is_called_no_more(counts: VerdictCounts, finding: Finding, cells: Sequence[CountCell]) -> bool:
-    """Whether its sources kept calling without the blamed version: it was rolled back."""
-    until = counts.stretch.window.until
-    sources = {cell.place.source for cell in cells if finding.touches(cell.place)}
-    calls = sum(cell.attempts for cell in cells if cell.place.source in sources)
-    share = sum(cell.attempts for cell in cells if finding.touches(cell.place)) / calls
-    unlikely = -log(1 - min(share, HIGHEST_PART))
-    for hours in LATELY:
-        recent = counts.cells(floor(until - hours, HOUR), until)
-        if any(finding.touches(cell.place) for cell in recent):
-            return False
-        calls_made = sum(cell.attempts for cell in recent if cell.place.source in sources)
-        if calls_made * unlikely >= SURELY_NO_MORE:
-            return True
-    return False
 
 
 def _timing(counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets) -> Timing:

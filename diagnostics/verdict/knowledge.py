@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.cells import TRANSPORT
 from diagnostics.verdict.explainer import CellCounts, Explanation, risen_kinds
-from diagnostics.verdict.hypotheses import Part, Subset
-from diagnostics.verdict.novelty import Timing
+from diagnostics.verdict.hypotheses import Part, Subset, Timing
 
 REJECTED = frozenset({"call_other"})
 """The kind of calls that a provider rejects, as with a revoked key."""
@@ -58,6 +57,8 @@ ORDER = tuple(SINGLE)
 """In a pair, what is ours is named before what is theirs."""
 ACCOUNT = frozenset({"source", "provider"})
 """What one credential is used for."""
+PLACES = {"environment": " in {}", "node": " at the node {}"}
+"""Where calls are made: a cause may be limited to one of these, which is no second cause."""
 HOSTED = frozenset({"provider", "model", "served"})
 THEIRS = frozenset({Cause.PROVIDER_OUTAGE, Cause.MODEL, Cause.SERVED, Cause.UPSTREAM})
 UNCHANGED = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SERVED, Cause.UPSTREAM)
@@ -67,22 +68,35 @@ VERSIONS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 
 def cause_of(subset: Subset, kinds: Sequence[str]) -> tuple[Cause, str]:
     """Return what a subset with raised failures of some kinds is called: cause and value."""
-    is_silent = set(kinds) <= TRANSPORT
     if not subset.parts:
-        return (Cause.ENVIRONMENT if is_silent else Cause.VALIDATOR), ""
+        return (Cause.ENVIRONMENT if set(kinds) <= TRANSPORT else Cause.VALIDATOR), ""
     if len(subset.parts) == 1:
-        [(dimension, value)] = subset.parts
-        is_answering = dimension == "provider" and not is_silent
-        return (Cause.UPSTREAM if is_answering else SINGLE[dimension]), value
+        return _single_cause(subset.parts[0], kinds)
     by_dimension = dict(subset.parts)
     names = set(by_dimension)
     if names == ACCOUNT and set(kinds) <= REJECTED:
         return Cause.CREDENTIAL, _both(subset.parts)
     if "upstream" in names and names & HOSTED:
         return Cause.UPSTREAM, by_dimension["upstream"]
-    if names == {"model", "node"}:
-        return Cause.MODEL, by_dimension["model"]
+    others = [part for part in subset.parts if part[0] not in PLACES]
+    if len(others) == 1:
+        return _single_cause(others[0], kinds)
     return Cause.PAIR, _both(subset.parts)
+
+
+def _single_cause(part: Part, kinds: Sequence[str]) -> tuple[Cause, str]:
+    dimension, value = part
+    is_answering = dimension == "provider" and not set(kinds) <= TRANSPORT
+    return (Cause.UPSTREAM if is_answering else SINGLE[dimension]), value
+
+
+def place_of(subset: Subset) -> str:
+    """Return the environment or node that a cause is limited to, in words."""
+    return "".join(
+        PLACES[dimension].format(value)
+        for dimension, value in subset.parts
+        if dimension in PLACES and not PLACES.keys() >= set(subset.dimensions)
+    )
 
 
 def _both(parts: Sequence[Part]) -> str:

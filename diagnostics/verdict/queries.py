@@ -29,8 +29,8 @@ from diagnostics.verdict.evidence import (
     Place,
     gather_evidence,
 )
+from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy
 from diagnostics.verdict.judging import WEEK
-from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 from diagnostics.verdict.wording import ObservedChange
 from failsoft.events import EventKind
 

@@ -373,8 +373,8 @@ def _mixed_words(finding: Finding) -> str:
 
 
 REASONS: Mapping[Cause, str] = {
-    Cause.PROVIDER_OUTAGE: "{words}{not_us}.",
-    Cause.MODEL: "{words}{not_us}{versions}.",
+    Cause.PROVIDER_OUTAGE: "{words}{place}{not_us}.",
+    Cause.MODEL: "{words}{place}{not_us}{versions}.",
     Cause.PROMPT: "{words} {value}: {models} affected.",
     Cause.SCHEMA: "{words} {value}: {models} affected.",
     Cause.RELEASE: "{words} {value}: {models} affected.",
@@ -407,7 +407,8 @@ def cause_words(finding: Finding) -> str:
     affected = plural(finding.prompts, "prompt version")
     return _template_of(finding).format(
         words=CAUSE_WORDS[cause],
-        value=value,
+        value=f"{value}{finding.place}",
+        place=finding.place,
         not_us=", not us" if finding.is_theirs else "",
         versions=f": {affected} affected" if finding.prompts else "",
         node=f" at the node {value.replace('_', ' ')}" if value else "",

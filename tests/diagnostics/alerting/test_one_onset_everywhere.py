@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from html import unescape
+from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -38,7 +39,11 @@ from diagnostics.verdict.verdicts import Verdict
 from tests.console import make_member
 from tests.diagnostics.alert_calls import MINUTE
 from tests.diagnostics.alerting.incident_stories import (
+    DIMENSIONS,
+    HOUR,
+    OLD,
     IncidentStory,
+    Trouble,
     draw_story,
     write_calls,
     write_story,
@@ -116,21 +121,24 @@ def watch_all(stories: Iterable[int]) -> list[Watched]:
     """Return projects whose incidents have just fired."""
     shift_clock()
     now = clock.now()
-    made = [_watch(number, AFTERNOON) for number in stories]
+    made = [_watch(number, draw_story(number, AFTERNOON), AFTERNOON) for number in stories]
+    _evaluate(now)
+    return made
+
+
+def _evaluate(now: datetime) -> None:
     while fold():
         pass
     while evaluate(now):
         pass
-    return made
 
 
-def _watch(number: int, now: datetime) -> Watched:
+def _watch(number: int, story: IncidentStory, now: datetime) -> Watched:
     project = Project.objects.create(slug=f"p-{number}", name=f"P {number}")
     make_channel(project)
     client = Client()
     client.force_login(make_member(project, f"member-{number}"))
     token = issue_key(project, "k", [Scope.READ]).text
-    story = draw_story(number, now)
     write_story(project, story, now)
     return Watched(project, story, client, {"Authorization": f"Bearer {token}"})
 
@@ -150,6 +158,29 @@ def test_all_places_print_one_onset_and_one_rate_of_40_incidents() -> None:
             _check_mail(incident, cause)
     assert seen.total() >= INCIDENTS
     assert len(seen) >= 8, seen
+
+
+def test_a_source_that_no_model_shows_alone_has_one_onset_and_the_models_it_touches_degrade() -> (
+    None
+):
+    shift_clock()
+    now = clock.now()
+    trouble = Trouble({"source": "shop"}, AFTERNOON - 3 * HOUR, 0.1, "truncated")
+    places = [
+        dict(zip(DIMENSIONS, ("prod", "plan", "acme", f"m-{model}", OLD, source, "P"), strict=True))
+        for model, source in product(range(12), ("crm", "shop", "web"))
+    ]
+    one = _watch(0, IncidentStory("run", places, 220.0, 0.01, [trouble]), AFTERNOON)
+    _evaluate(now)
+    (cause,) = causes = one.causes(now)
+    assert (cause.finding.cause, cause.finding.value) == ("source", "shop")
+    assert cause.since_low is not None
+    assert cause.since_high is not None
+    assert cause.since_low <= trouble.since <= cause.since_high
+    _check_project(one, causes, now)
+    items = one.json(reverse("api_series"))["items"]
+    assert {item["state"] for item in items} == {"degrading"}
+    assert not Incident.objects.exists()
 
 
 @pytest.mark.slow

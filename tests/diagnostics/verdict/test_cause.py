@@ -11,7 +11,7 @@ from bench.verdict_cases import OK, Answer
 from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.cells import CountCell, Dimensions
 from diagnostics.verdict.findings import find_causes
-from diagnostics.verdict.novelty import UNTIMED, FirstSeen, ReportedDeploy, Timing
+from diagnostics.verdict.hypotheses import UNTIMED, FirstSeen, ReportedDeploy, Timing
 
 HAIKU = Dimensions("anthropic", "haiku", "v5", "Plan", "3", "bot", "r1", "plan", "prod")
 GPT = HAIKU._replace(provider="openai", model="gpt")

@@ -1,0 +1,207 @@
+"""What is worse though no series shows it alone: evidence pooled over all of them.
+
+A release, a source or a region may have a few calls of each of many series. From each of some
+beginnings on, the posterior over subsets says how much likelier the counts are if one of them got
+worse. What is as sure as an alarm is suspected, unless its latest calls are well.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from heapq import nlargest
+from math import log, log1p
+from operator import itemgetter
+
+from diagnostics.analysis.detectors.onset import Background, CountedStretch, find_onset
+from diagnostics.analysis.series import SeriesKey
+from diagnostics.analysis.status import SeriesOnset
+from diagnostics.store.windows import WIDTHS, Grain, floor
+from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
+from diagnostics.verdict.curves import Curves, Stretch, noise_before
+from diagnostics.verdict.explainer import (
+    CellCounts,
+    Explanation,
+    count_kinds,
+    posterior_of,
+    wellness,
+)
+
+HOUR, WEEK = WIDTHS[Grain.HOUR], timedelta(days=7)
+REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
+"""How long before the hour that runs it may have begun."""
+MOST_EXPLAINED, WORTH_EXPLAINING = 2, 8.0
+"""The beginnings that are explained, and how much likelier (log) failures must be there."""
+LEAST_SHARE, MOST_SHARE = 0.03, 0.9
+OVER = 3.0
+"""How much likelier (log) the latest calls are as usual where it has ended."""
+SURELY_NO_MORE = 5.0
+"""How unlikely (log) it must be that all latest calls of a source were without a version."""
+HIGHEST_PART = 0.95
+"""The largest share of a source's calls that a version is assumed to have."""
+USUAL_ERROR, LEAST_NOISE = 0.3, 0.02
+"""The standard error of the logarithm of a usual rate, and the squared variation of an hour."""
+
+SURE = 1 - 1e-12
+"""The highest probability of anything."""
+
+CellsBetween = Callable[[datetime, datetime], Sequence[CountCell]]
+Value = tuple[int, str | None] | None
+"""A dimension by its place, and its value; None stands for all calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledSuspicion:
+    """What got worse since about a time, and how sure that is (log)."""
+
+    begin: datetime
+    evidence: float
+    answer: Explanation
+    counted: CellCounts
+
+    def touched(self) -> frozenset[SeriesKey]:
+        """Return the series of its calls."""
+        return frozenset(self.counted.cells[index].place.series for index in self.answer.cells)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether its series have other calls, too."""
+        touched, cells = self.touched(), self.counted.cells
+        mine = {index for index, cell in enumerate(cells) if cell.place.series in touched}
+        return mine > self.answer.cells
+
+    def is_over(self, hit: Sequence[CountCell], latest: Sequence[CountCell]) -> bool:
+        """Whether its latest calls are well beside those before, or there are none any more."""
+        touches, kinds = self.answer.subsets[0].touches, self.answer.kinds
+        before, mine = ([one for one in some if touches(one.place)] for some in (hit, latest))
+        calls, failed, expected = count_kinds(self.counted, kinds, before)
+        share = min(max((failed - expected) / max(calls, 1), LEAST_SHARE), MOST_SHARE)
+        is_well = wellness(self.counted, kinds, share, mine) >= OVER
+        return is_well or is_called_no_more(touches, hit, latest)
+
+    def onset(self, curves: Curves, stretch: Stretch) -> SeriesOnset:
+        """Return since when its kinds of failure are more frequent in its series."""
+        kinds, touched = self.answer.kinds, self.touched() & curves.keys()
+        rates = {
+            series: self.counted.baseline.rate(Dimensions(**series._asdict()), kinds).mean
+            for series in touched
+        }
+        stretches, usual = list[CountedStretch](), list[float]()
+        for slot in range(stretch.count):
+            called = {series: curves[series].calls[slot] for series in touched}
+            if not (calls := sum(called.values())):
+                continue
+            rows = (curves[series].failed.get(kind) for series in touched for kind in kinds)
+            failed = min(sum(row[slot] for row in rows if row), calls)
+            begin, end = stretch.begin(slot), min(stretch.end(slot), stretch.window.until)
+            seconds = (end - begin).total_seconds()
+            stretches.append(CountedStretch(begin.timestamp(), seconds, calls, failed))
+            usual.append(sum(rates[series] * count for series, count in called.items()) / calls)
+        noise = max(noise_before(curves, stretch, self.begin), LEAST_NOISE)
+        found = find_onset(stretches, Background(usual, USUAL_ERROR, 0.0, [(noise, 0.0)]))
+        return SeriesOnset(*(datetime.fromtimestamp(at, UTC) for at in found))
+
+
+def suspect(
+    cells: CellsBetween, curves: Curves, stretch: Stretch, after: datetime | None = None
+) -> Mapping[SeriesKey, SeriesOnset]:
+    """Return since when series are touched by what is as sure as an alarm, and lasts.
+
+    Until `after` the detector of a series said that it got worse; then that it is well again.
+    """
+    until = stretch.window.until
+    hour = floor(until - timedelta.resolution, HOUR)
+    begins = [hour - reach for reach in REACHES]
+    past = cells(begins[-1] - WEEK, begins[-1])
+    parts = [cells(begin, end) for begin, end in zip(begins, [until, *begins], strict=False)]
+    strongest = []
+    for place, begin in enumerate(begins):
+        since = _joined(parts[: place + 1])
+        since, before = without_failure_only(since, _joined([past, *parts[place + 1 :]]))
+        strongest.append((_strength(since, before), begin, since, before))
+    known = [
+        suspicion
+        for strength, begin, since, before in nlargest(MOST_EXPLAINED, strongest, key=itemgetter(0))
+        if strength >= WORTH_EXPLAINING
+        and (suspicion := _explain(begin, since, before, curves, stretch))
+        # What is part of its series only has not ended with the alarm of one.
+        and (after is None or begin >= after or suspicion.is_part)
+    ]
+    best = max(known, key=lambda one: one.evidence, default=None)
+    if best is None or best.evidence < best.counted.alarm:
+        return {}
+    onset = best.onset(curves, stretch)
+    latest = list[CountCell]()
+    for begin, part in zip(begins, parts, strict=True):
+        latest += part
+        if begin <= onset.at:
+            break
+        if best.is_over(cells(floor(onset.at, HOUR), begin), latest):
+            return {}
+    return dict.fromkeys(best.touched() & curves.keys(), onset)
+
+
+def is_called_no_more(
+    touches: Callable[[Dimensions], bool], cells: Sequence[CountCell], latest: Sequence[CountCell]
+) -> bool:
+    """Whether sources kept calling without what is touched, and surely not by chance."""
+    sources = {cell.place.source for cell in cells if touches(cell.place)}
+    if not sources or any(touches(cell.place) for cell in latest):
+        return False
+    calls = sum(cell.attempts for cell in cells if cell.place.source in sources)
+    share = sum(cell.attempts for cell in cells if touches(cell.place)) / calls
+    made = sum(cell.attempts for cell in latest if cell.place.source in sources)
+    return made * -log(1 - min(share, HIGHEST_PART)) >= SURELY_NO_MORE
+
+
+def _joined(parts: Iterable[Sequence[CountCell]]) -> list[CountCell]:
+    return [cell for part in parts for cell in part]
+
+
+def _explain(
+    begin: datetime,
+    since: Sequence[CountCell],
+    before: Sequence[CountCell],
+    curves: Curves,
+    stretch: Stretch,
+) -> PooledSuspicion | None:
+    """Return the best explanation, and how sure it is that something got worse."""
+    hours = max((stretch.window.until - begin) / HOUR, 1.0)
+    noise = noise_before(curves, stretch, begin) / hours
+    counted = CellCounts.of(since, before, noise=noise)
+    posterior = posterior_of(counted)
+    if not posterior.answers:
+        return None
+    evidence = log1p(-min(posterior.nothing, SURE)) - log(max(posterior.nothing, 1 - SURE))
+    return PooledSuspicion(begin, evidence, posterior.answers[0], counted)
+
+
+def _strength(since: Iterable[CountCell], before: Iterable[CountCell]) -> float:
+    """Return how much likelier (log) failures are at their rate than at that of before.
+
+    That is the most of any value of any dimension, and of any kind of failure or all; 0 with
+    fewer calls before than since.
+    """
+    calls, failed = _sums(since)
+    past_calls, past_failed = _sums(before)
+    if past_calls[None] < calls[None]:
+        return 0.0
+    strongest = 0.0
+    for (value, kind), count in failed.items():
+        known = value if past_calls[value] >= calls[value] else None
+        share = (past_failed[known, kind] + 0.5) / (past_calls[known] + 1)
+        if count > (usual := calls[value] * share):
+            strongest = max(strongest, count * log(count / usual) - (count - usual))
+    return strongest
+
+
+def _sums(cells: Iterable[CountCell]) -> tuple[Counter[Value], Counter[tuple[Value, str]]]:
+    """Return the calls with each value, and their failures by kind and in all."""
+    calls, failed = Counter[Value](), Counter[tuple[Value, str]]()
+    for cell in cells:
+        failures = {**cell.failures, "": cell.failed} if cell.failures else {}
+        for value in (None, *enumerate(cell.place)):
+            calls[value] += cell.attempts
+            for kind, count in failures.items():
+                failed[value, kind] += count
+    return calls, failed
