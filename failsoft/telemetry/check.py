@@ -144,6 +144,6 @@ def _ask(
         return answer
     if answer.status == 200:
         raise CheckFailedError("wrong_address", "something else answers there: it sends no JSON")
-    code, sentence = REFUSALS.get(answer.status, ("refused", answer.detail))
-    verb, scope = right
-    raise CheckFailedError(code, sentence.format(verb=verb, scope=scope, path=path))
+    code, sentence = REFUSALS.get(answer.status, ("refused", "{detail}"))
+    told = {"verb": right[0], "scope": right[1], "path": path, "detail": answer.detail}
+    raise CheckFailedError(code, sentence.format(**told))

@@ -50,11 +50,15 @@ def enable(wanted: bool | Collection[str]) -> Enabled:
     """Enable what is installed, or what is named of it."""
     if wanted is False:
         return Enabled([], [], needs_logs=False)
-    known = {point.dist.name.lower(): point for point in _points() if point.dist is not None}
+    known = {
+        point.dist.name.lower(): point
+        for point in entry_points(group=GROUP)
+        if point.dist is not None
+    }
     chosen = [sdk for sdk in SDKS if _is_wanted(wanted, (sdk.name, *sdk.by))]
     present = [sdk for sdk in chosen if _is_installed(sdk.name)]
     switched = [sdk for sdk in present if _switch(sdk)]
-    first = {sdk: name for sdk in present if (name := _first(sdk.by, known))}
+    first = {sdk: name for sdk in present if (name := next(filter(known.__contains__, sdk.by), ""))}
     listed = {name for sdk in SDKS for name in sdk.by}
     others = [
         name
@@ -68,14 +72,6 @@ def enable(wanted: bool | Collection[str]) -> Enabled:
         list(_advice(present, done)),
         any(sdk.logs for sdk in done),
     )
-
-
-def _first(names: Iterable[str], known: Collection[str]) -> str | None:
-    return next((name for name in names if name in known), None)
-
-
-def _points() -> Iterable[EntryPoint]:
-    return entry_points(group=GROUP)
 
 
 def _is_wanted(wanted: bool | Collection[str], names: Iterable[str]) -> bool:

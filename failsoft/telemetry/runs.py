@@ -64,6 +64,11 @@ def send_with(sending: Sending | None) -> None:
     _current.sending = sending
 
 
+def is_sending() -> bool:
+    """Whether runs are sent."""
+    return _current.sending is not None
+
+
 @contextmanager
 def harmless(task: str) -> Iterator[None]:
     """Log an error of telemetry instead of raising it into the host."""

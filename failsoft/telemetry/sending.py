@@ -1,6 +1,7 @@
 """Send spans and log records by OpenTelemetry's SDK: with their run, without secrets.
 
 1. A span gets the attributes of its run, and loses prompts, which the server does not read.
+   Of a span that tells nothing of models only its name, place and times are sent.
 2. The latest call of a run is held until the next one or the end of the run, so that its
    answer can still be told to be invalid.
 3. Before a batch leaves, in the exporter's thread: schemas that are new are registered, and
@@ -46,6 +47,12 @@ PROMPT = re.compile(
     r"gen_ai\.(input\.|system_instructions|prompt(\.\d|$))|llm\.(input_messages|prompts)|input\."
     r"|ai\.prompt|(traceloop\.entity|haystack\.component|langfuse\.observation)\.input"
     r"|mlflow\.spanInputs|pydantic_ai\.all_messages"
+    r"|gen_ai\.tool\.call\.result|tool_response|retrieval\.|embedding\."
+)
+# What tells of models; a span without any of it, of the web or a database, is sent bare.
+OF_MODELS = re.compile(
+    r"(gen_ai|llm|openinference|ai|langfuse|langsmith|mlflow|haystack|traceloop|failsoft)\."
+    r"|anthropic\.|output\.|response_data|model_request_parameters"
 )
 PROMPT_EVENT = re.compile(r"gen_ai\.((user|system|tool)\.message|content\.prompt)")
 MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
@@ -126,11 +133,12 @@ class RunSpans(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Forward a span; hold it if it is the latest call of its run."""
         run = self._open.pop(span.context.span_id, None) if span.context else None
-        kept = _without_prompts(span.attributes)
+        is_bare = not any(OF_MODELS.match(key) for key in span.attributes or {})
+        kept = {} if is_bare else _without_prompts(span.attributes)
         events = [
             Event(event.name, _without_prompts(event.attributes), event.timestamp)
             for event in span.events
-            if not PROMPT_EVENT.match(event.name)
+            if not (is_bare or PROMPT_EVENT.match(event.name))
         ]
         outgoing = _changed(span, {**(run.attributes if run else {}), **kept}, events)
         if run is not None and _is_call(kept):
@@ -340,7 +348,14 @@ def _shut_down(processor: Any, exporter: Any) -> None:  # noqa: ANN401 - of span
 
 
 def _without_prompts(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {key: value for key, value in (attributes or {}).items() if not PROMPT.match(key)}
+    told = attributes or {}
+    # What a chain or a tool returns may be what it was asked.
+    is_around = told.get("openinference.span.kind", "LLM") != "LLM"
+    return {
+        key: value
+        for key, value in told.items()
+        if not (PROMPT.match(key) or (is_around and key.startswith("output.")))
+    }
 
 
 def _is_call(attributes: Mapping[str, Any]) -> bool:

@@ -1,6 +1,5 @@
 """Set up once: where to send, and which instrumentations tell the calls."""
 
-import logging
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -9,10 +8,7 @@ from importlib import import_module
 from failsoft.redaction import Redactor
 from failsoft.telemetry.connection import ServerAddress, connection_of
 from failsoft.telemetry.instrumenting import ENVIRONMENT, enable
-from failsoft.telemetry.runs import send_with
-
-LOG = logging.getLogger("failsoft")
-INSTALL = 'pip install "failsoft[otel]"'
+from failsoft.telemetry.runs import LOG, is_sending, send_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +18,6 @@ class Setup:
     connection: ServerAddress
     resource: dict[str, str] = field(default_factory=dict)
     redactor: Redactor | None = None
-
-
-@dataclass(slots=True)
-class _Done:
-    is_done: bool = False
-
-
-_done = _Done()
 
 
 def init(
@@ -48,8 +36,8 @@ def init(
     packages whose calls are told; by default, all that are installed. Never raises; the log
     `failsoft` says what is enabled and what is missing.
     """
-    if _done.is_done or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
-        return _done.is_done
+    if is_sending() or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return is_sending()
     resource = {
         "service.name": service,
         "service.version": release,
@@ -63,19 +51,18 @@ def init(
         # OpenTelemetry is an extra: the library does without.
         sending = import_module("failsoft.telemetry.sending").send(setup)
         send_with(sending)
-        _done.is_done = True
         names, advice, needs_logs = enable(instrument)
         if needs_logs:
             sending.send_logs()
     except ModuleNotFoundError as error:
-        LOG.warning("failsoft: nothing is sent: %s (%s)", INSTALL, error)
+        LOG.warning('failsoft: nothing is sent: pip install "failsoft[otel]" (%s)', error)
         return False
     except ValueError as error:
         LOG.warning("failsoft: nothing is sent: %s", error)
         return False
-    except Exception:
+    except Exception:  # noqa: BLE001 - the host comes first
         LOG.warning("failsoft: the setup failed", exc_info=True)
-        return _done.is_done
+        return is_sending()
     enabled = ", ".join(names) or "nothing is instrumented"
     LOG.info("failsoft: sending to %s: %s", setup.connection.url, enabled)
     for sentence in advice:

@@ -191,6 +191,22 @@ def test_prompts_stay_and_secrets_are_masked(provider: TracerProvider, server: S
     assert "a prompt" not in str(server.requests)
 
 
+def test_what_tells_nothing_of_models_is_sent_bare(
+    provider: TracerProvider, server: Server
+) -> None:
+    tracer = provider.get_tracer("web")
+    statement = {"db.statement": "SELECT * FROM customers"}
+    with tracer.start_as_current_span("SELECT", attributes=statement) as span:
+        span.add_event("exception", {"exception.message": "no such customer"})
+    asked = {"openinference.span.kind": "CHAIN", "output.value": "of a customer"}
+    with tracer.start_as_current_span("chain", attributes=asked):
+        pass
+    provider.force_flush()
+    assert (server.span("SELECT").attributes, server.span("SELECT").events) == ({}, "[]")
+    assert server.span("chain").attributes == {"openinference.span.kind": "CHAIN"}
+    assert "customer" not in str(server.requests)
+
+
 def test_a_schema_is_registered_once_and_before_its_answers(
     provider: TracerProvider, server: Server
 ) -> None:
