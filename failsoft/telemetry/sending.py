@@ -72,6 +72,7 @@ class HeldRun:
         self._spans = spans
         self._call: ReadableSpan | None = None
         self._marks: Mapping[str, str] = {}
+        self._is_over = False
         self._lock = Lock()
         self._span: trace.Span = trace.INVALID_SPAN
         self._token: Any = None
@@ -86,9 +87,9 @@ class HeldRun:
         return self
 
     def hold(self, span: ReadableSpan) -> None:
-        """Hold a call, and let the one before go."""
+        """Hold a call, and let the one before go; a stream that outlives the run is not held."""
         with self._lock:
-            before, self._call = self._call, span
+            before, self._call = (span, None) if self._is_over else (self._call, span)
             marks, self._marks = self._marks, {}
         self._let_go(before, marks)
 
@@ -102,8 +103,9 @@ class HeldRun:
         if self._token is not None:
             context.detach(self._token)
         with self._lock:
-            before, self._call = self._call, None
-        self._let_go(before, self._marks)
+            before, self._call, self._is_over = self._call, None, True
+            marks, self._marks = self._marks, {}
+        self._let_go(before, marks)
         if error is not None:
             self._span.set_status(Status(StatusCode.ERROR, type(error).__name__))
         self._span.end()

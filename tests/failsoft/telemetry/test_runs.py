@@ -103,6 +103,19 @@ def test_a_loop_of_ones_own_tells_each_invalid_answer(
     assert "failsoft.validation_errors" not in server.span("third").attributes
 
 
+def test_a_stream_that_is_read_after_its_run_is_sent(
+    provider: TracerProvider, server: Server
+) -> None:
+    told = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "tiny"}
+    with failsoft.run(node="trip"):
+        call(provider, "first")
+        stream = provider.get_tracer("agent").start_span("stream", attributes=told)
+    stream.end()
+    provider.force_flush()
+    assert server.span("stream").attributes["failsoft.node"] == "trip"
+    assert server.span("first").attributes["failsoft.node"] == "trip"
+
+
 def test_a_function_is_a_run_a_call(provider: TracerProvider, server: Server) -> None:
     @failsoft.run(prompt_version="2")
     def plan(city: str) -> str:
