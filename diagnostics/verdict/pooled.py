@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
+from itertools import pairwise
 from math import log, log1p
 from operator import itemgetter
 
@@ -48,6 +49,8 @@ SURE = 1 - 1e-12
 CellsBetween = Callable[[datetime, datetime], Sequence[CountCell]]
 Value = tuple[int, str | None] | None
 """A dimension by its place, and its value; None stands for all calls."""
+Sums = Counter[tuple[Value, str]]
+CALLS = "calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +115,12 @@ def suspect(
     until = stretch.window.until
     hour = floor(until - timedelta.resolution, HOUR)
     begins = [hour - reach for reach in REACHES]
-    past = cells(begins[-1] - WEEK, begins[-1])
-    parts = [cells(begin, end) for begin, end in zip(begins, [until, *begins], strict=False)]
-    strongest = []
-    for place, begin in enumerate(begins):
-        since = _joined(parts[: place + 1])
-        since, before = without_failure_only(since, _joined([past, *parts[place + 1 :]]))
-        strongest.append((_strength(since, before), begin, since, before))
+    bounds = [begins[-1] - WEEK, *reversed(begins), until]
+    parts = _told([cells(begin, end) for begin, end in pairwise(bounds)])[::-1]
+    sums, strongest = [_sums(part) for part in parts], []
+    for place, begin in enumerate(begins, 1):
+        strength = _strength(sum(sums[:place], Counter()), sum(sums[place:], Counter()))
+        strongest.append((strength, begin, _joined(parts[:place]), _joined(parts[place:])))
     known = [
         suspicion
         for strength, begin, since, before in nlargest(MOST_EXPLAINED, strongest, key=itemgetter(0))
@@ -132,7 +134,7 @@ def suspect(
         return {}
     onset = best.onset(curves, stretch)
     latest = list[CountCell]()
-    for begin, part in zip(begins, parts, strict=True):
+    for begin, part in zip(begins, parts, strict=False):
         latest += part
         if begin <= onset.at:
             break
@@ -176,32 +178,37 @@ def _explain(
     return PooledSuspicion(begin, evidence, posterior.answers[0], counted)
 
 
-def _strength(since: Iterable[CountCell], before: Iterable[CountCell]) -> float:
+def _told(parts: Sequence[Sequence[CountCell]]) -> list[list[CountCell]]:
+    """Return the cells of each part without those of sources that report failures only."""
+    sources = {cell.place.source for cell in without_failure_only(_joined(parts), [])[0]}
+    return [[cell for cell in part if cell.place.source in sources] for part in parts]
+
+
+def _strength(since: Sums, before: Sums) -> float:
     """Return how much likelier (log) failures are at their rate than at that of before.
 
     That is the most of any value of any dimension, and of any kind of failure or all; 0 with
     fewer calls before than since.
     """
-    calls, failed = _sums(since)
-    past_calls, past_failed = _sums(before)
-    if past_calls[None] < calls[None]:
-        return 0.0
     strongest = 0.0
-    for (value, kind), count in failed.items():
-        known = value if past_calls[value] >= calls[value] else None
-        share = (past_failed[known, kind] + 0.5) / (past_calls[known] + 1)
-        if count > (usual := calls[value] * share):
-            strongest = max(strongest, count * log(count / usual) - (count - usual))
+    if before[None, CALLS] >= since[None, CALLS]:
+        for (value, kind), count in since.items():
+            calls = since[value, CALLS]
+            known = value if before[value, CALLS] >= calls else None
+            usual = calls * (before[known, kind] + 0.5) / (before[known, CALLS] + 1)
+            if count > usual and kind != CALLS:
+                strongest = max(strongest, count * log(count / usual) - (count - usual))
     return strongest
 
 
-def _sums(cells: Iterable[CountCell]) -> tuple[Counter[Value], Counter[tuple[Value, str]]]:
+def _sums(cells: Iterable[CountCell]) -> Sums:
     """Return the calls with each value, and their failures by kind and in all."""
-    calls, failed = Counter[Value](), Counter[tuple[Value, str]]()
+    sums = Sums()
     for cell in cells:
-        failures = {**cell.failures, "": cell.failed} if cell.failures else {}
+        counts = {CALLS: cell.attempts, **cell.failures}
+        if cell.failures:
+            counts["failed"] = cell.failed
         for value in (None, *enumerate(cell.place)):
-            calls[value] += cell.attempts
-            for kind, count in failures.items():
-                failed[value, kind] += count
-    return calls, failed
+            for kind, count in counts.items():
+                sums[value, kind] += count
+    return sums
