@@ -147,9 +147,9 @@ STREAMED: dict[str, tuple[list[Turn], Course]] = {
 
 
 def converse(
-    planner: Planner, wire: Wire, *, streaming: bool = False, seconds: int = 1, **order: Any
+    planner: Planner, wire: Wire, *, streaming: bool = False, seconds: int = 20, **order: Any
 ) -> Record:
-    """Run a goal whose provider is the wire."""
+    """Run a goal whose provider is the wire; a busy machine takes a second to begin, too."""
     provider = planner.language_model.provider
     provider.adapter, provider.base_url = wire.adapter, wire.base_url
     provider.save()
@@ -191,7 +191,6 @@ def test_s1_3_and_s1_83_a_conversation_takes_the_same_course_through_every_adapt
 ) -> None:
     turns, course = CONVERSATIONS[name]
     with Wire(adapter, list(turns)) as wire:
-        # A busy machine takes a second to begin, too.
         seconds = 1 if failed("timeout") in course.attempts else 20
         record = converse(planner, wire, streaming=streaming, seconds=seconds)
 
@@ -207,7 +206,7 @@ def test_a_stream_that_breaks_off_is_a_failed_call_or_an_answer_that_was_cut(
     planner: Planner, adapter: str, turns: list[Turn], course: Course
 ) -> None:
     with Wire(adapter, turns) as wire:
-        record = converse(planner, wire, streaming=True)
+        record = converse(planner, wire, streaming=True, seconds=1)
 
         assert course_of(record) == course
         assert wire.is_at_its_end
@@ -266,7 +265,7 @@ def test_s1_69_and_s1_88_a_fault_of_the_wire_is_neither_an_attempt_nor_feedback(
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_s1_76_an_attempt_that_hangs_ends_in_its_time(planner: Planner, adapter: str) -> None:
     with Wire(adapter, [Hang(), Hang()]) as wire:
-        record = converse(planner, wire)
+        record = converse(planner, wire, seconds=1)
 
     assert course_of(record).attempts == (failed("timeout"), failed("timeout"))
     # Its time is a second; the wire hangs until it is closed.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from diagnostics.ingest.schemas import OverBudgetError, SchemaFaultError, check, judge, read_schema
-from tests.diagnostics.ingest.schemas.bombs import all_bombs
+from tests.diagnostics.ingest.schemas.bombs import Bomb, all_bombs
 
 scalars = st.one_of(
     st.none(),
@@ -226,7 +226,7 @@ def test_a_value_with_too_many_parts_is_given_up() -> None:
 
 
 # Beside a plain loop of Python on the same processor, which may be busy with other things.
-MOST_LOOPS = 100
+MOST_LOOPS, TRIES = 100, 3
 
 
 def loop_seconds() -> float:
@@ -237,17 +237,23 @@ def loop_seconds() -> float:
     return thread_time() - begin
 
 
+def loops_of(bomb: Bomb, is_ours: bool) -> float:
+    """Return how many loops the judgement of a bomb takes as long as."""
+    loop, begin = loop_seconds(), thread_time()
+    with suppress(OverBudgetError, SchemaFaultError):
+        judge(bomb.text, None, read_schema(bomb.schema, is_ours))
+    return (thread_time() - begin) / loop
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_ours", [True, False], ids=["registered", "in a request"])
 def test_no_keyword_takes_more_work_than_one_answer_may(is_ours: bool) -> None:
-    slow = {}
-    for bomb in all_bombs():
-        loop, begin = loop_seconds(), thread_time()
-        with suppress(OverBudgetError, SchemaFaultError):
-            judge(bomb.text, None, read_schema(bomb.schema, is_ours))
-        if (loops := (thread_time() - begin) / loop) > MOST_LOOPS:
-            slow[bomb.name] = loops
-    assert slow == {}
+    slow = [
+        bomb.name
+        for bomb in all_bombs()
+        if all(loops_of(bomb, is_ours) > MOST_LOOPS for _ in range(TRIES))
+    ]
+    assert slow == []
 
 
 def test_a_check_ends_when_it_is_late() -> None:
