@@ -71,14 +71,14 @@ def table(contenders: Sequence[Contender]) -> list[str]:
     return lines
 
 
-def peers_python() -> Path:
-    """The interpreter of the peers' environment, which is made when it is not there."""
-    python = FOLDER / "bin" / "python"
-    if not (FOLDER / "made").exists():
-        venv.create(FOLDER, with_pip=True)
-        command = [str(python), "-m", "pip", "--quiet", "install", *PACKAGES]
+def python_with(packages: Sequence[str], folder: Path) -> Path:
+    """The interpreter of an environment with packages, which is made when it is not there."""
+    python = folder / "bin" / "python"
+    if not (folder / "made").exists():
+        venv.create(folder, with_pip=True)
+        command = [str(python), "-m", "pip", "--quiet", "install", *packages]
         subprocess.run(command, check=True)  # noqa: S603 - our own words
-        (FOLDER / "made").touch()
+        (folder / "made").touch()
     return python
 
 
@@ -91,7 +91,8 @@ def commands(*, with_peers: bool, with_rows: bool) -> Mapping[str, list[str]]:
         "ours": [sys.executable, "-m", "bench.call_ours", "ours"],
     }
     if with_peers:
-        found |= {name: [str(peers_python()), *alone, name] for name in PEERS}
+        python = python_with(PACKAGES, FOLDER)
+        found |= {name: [str(python), *alone, name] for name in PEERS}
     if with_rows:
         found["recorded"] = [sys.executable, "-m", "bench.call_ours", "recorded"]
     return found

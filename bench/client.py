@@ -15,14 +15,12 @@ threads that export; its mean counts, since an export falls on few calls.
 
 import argparse
 import os
-import subprocess
 import sys
-import venv
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import fmean, median
 
-from bench.call import WARM_UP, Contender, start, start_server
+from bench.call import WARM_UP, Contender, python_with, start, start_server
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".local" / "bench" / "client"
@@ -40,17 +38,6 @@ PACKAGES = (
     "opentelemetry-exporter-otlp-proto-http",
     "pydantic",
 )
-
-
-def environment() -> Path:
-    """The interpreter of the benchmark's environment, which is made when it is not there."""
-    python = FOLDER / "bin" / "python"
-    if not (FOLDER / "made").exists():
-        venv.create(FOLDER, with_pip=True)
-        command = [str(python), "-m", "pip", "--quiet", "install", *PACKAGES]
-        subprocess.run(command, check=True)  # noqa: S603 - our own words
-        (FOLDER / "made").touch()
-    return python
 
 
 def table(contenders: list[Contender]) -> list[str]:
@@ -71,7 +58,7 @@ def main() -> None:
     rounds, calls = (2, 50) if quick else (10, 200)
     os.environ["PYTHONPATH"] = str(ROOT)
     with ExitStack() as stack:
-        python, url = str(environment()), start_server(stack)
+        python, url = str(python_with(PACKAGES, FOLDER)), start_server(stack)
         contenders = [
             start(name, [python, "-P", str(SCRIPT), name, url], stack) for name in CONTENDERS
         ]

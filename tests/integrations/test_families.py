@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 
 import pytest
 from pytest_django.live_server_helper import LiveServer
@@ -16,32 +15,19 @@ from diagnostics.ingest.models import SpanVerdict
 from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
 from diagnostics.ingest.span_runs import settle_runs
 from diagnostics.store.models import Event
-from diagnostics.store.partitions import ensure_partitions
 from diagnostics.store.run_models import AgentRun
 from failsoft.events import EventKind
 from tests.integrations.clients import CELLS, REPLIES, Client, clients_of, families, running_client
 from tests.integrations.environments import prepare
 from tests.integrations.families.schema import PLAN
 from tests.integrations.matrix import Matrix, faults_of
-from tests.integrations.provider import Provider, running_provider
+from tests.integrations.provider import Provider
 from tests.integrations.relay import running_relay
 
 pytestmark = [pytest.mark.integrations, pytest.mark.django_db(transaction=True)]
 CHOSEN = os.environ.get("FAMILIES", "").split() or families()
 # The others are clients that are generated (test_generated_clients.py).
 CLIENTS = [client for family in CHOSEN if family in families() for client in clients_of(family)]
-
-
-@pytest.fixture(scope="session")
-def provider() -> Iterator[Provider]:
-    with running_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def project(transactional_db: None) -> Project:
-    ensure_partitions()
-    return Project.objects.create(slug="p", name="P")
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.title)

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -17,11 +16,10 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.clients import TABLE, ClientLines, clients_for
 from diagnostics.store.models import Event
-from diagnostics.store.partitions import ensure_partitions
 from failsoft.events import EventKind
 from tests.integrations.clients import ENVIRONMENTS, FAMILIES, ROOT
 from tests.integrations.environments import prepare
-from tests.integrations.provider import Provider, running_provider
+from tests.integrations.provider import Provider
 from tests.integrations.relay import running_relay
 
 pytestmark = [pytest.mark.integrations, pytest.mark.django_db(transaction=True)]
@@ -30,18 +28,6 @@ GARBAGE, GOOD = "Sure! Go to Oslo.", '{"city": "Oslo", "days": 3}'
 # Clients that ask for the answer as the arguments of a tool.
 BY_TOOL = ("instructor", "pydantic_ai")
 INSTALLED = [name for name, row in TABLE["clients"].items() if row["packages"]]
-
-
-@pytest.fixture(scope="session")
-def provider() -> Iterator[Provider]:
-    with running_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def project(transactional_db: None) -> Project:
-    ensure_partitions()
-    return Project.objects.create(slug="p", name="P")
 
 
 def family_of(name: str) -> str:
