@@ -192,6 +192,8 @@ app.conf.update(
     broker_channel_error_retry=True,
     broker_transport_options=make_transport_options(settings.BROKER_URL),
     result_backend=None,
+    # Beat would otherwise queue `celery.backend_cleanup` at four every night.
+    result_expires=None,
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
     task_acks_late=True,
