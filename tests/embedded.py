@@ -139,9 +139,11 @@ def running_broker() -> Iterator[str]:
 def remove_left_overs() -> None:
     """Remove the folders of sessions that were killed, and clusters of another day."""
     for cluster in Path(tempfile.gettempdir()).glob(f"failsoft-cluster-{os.getuid()}-*"):
-        if time.time() - cluster.stat().st_mtime > CLUSTER_SECONDS:
-            shutil.rmtree(cluster, ignore_errors=True)
-            cluster.with_suffix(".lock").unlink(missing_ok=True)
+        # Another session may be removing the same ones.
+        with suppress(FileNotFoundError):
+            if time.time() - cluster.stat().st_mtime > CLUSTER_SECONDS:
+                shutil.rmtree(cluster, ignore_errors=True)
+                cluster.with_suffix(".lock").unlink()
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
         pid = folder.name.removeprefix(PREFIX).split("-")[0]
         if not Path(f"/proc/{pid}").exists():
