@@ -16,9 +16,7 @@ from diagnostics.alerting.rule_rows import create_rule
 from diagnostics.store.windows import floor
 from tests.diagnostics.alert_calls import MINUTE, count_calls
 
-judge_by_change = import_module(
-    "diagnostics.migrations.0027_burn_rate_rules_to_change"
-).judge_by_change
+judge_by_change = import_module("diagnostics.migrations.0002_since_0_1_0").judge_by_change
 
 
 @pytest.mark.django_db

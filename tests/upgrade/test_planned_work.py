@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-next_stretch = import_module("diagnostics.migrations.0022_plan_work_by_silences").next_stretch
+next_stretch = import_module("diagnostics.migrations.0002_since_0_1_0").next_stretch
 # Local time in Berlin goes back an hour in the night to 25 October 2026.
 FRIDAY = datetime(2026, 10, 23, 20, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -235,7 +235,7 @@ def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) ->
 def test_the_rule_that_is_no_longer_built_in_ends_where_nobody_changed_it(
     project: Project, incident: Incident
 ) -> None:
-    retire = import_module("diagnostics.migrations.0006_one_builtin_rule").RETIRE
+    retire = import_module("diagnostics.migrations.0002_since_0_1_0").RETIRE
     AlertRule.objects.update(standard="degraded_count", version=2)
     with connection.cursor() as cursor:
         cursor.execute(retire)
@@ -249,7 +249,7 @@ def test_the_rule_that_is_no_longer_built_in_ends_where_nobody_changed_it(
 
 
 def test_the_built_in_rule_is_renamed_where_nobody_has_named_it(project: Project) -> None:
-    rename = import_module("diagnostics.migrations.0015_rename_built_in_rule").RENAME
+    rename = import_module("diagnostics.migrations.0002_since_0_1_0").RENAME
     ensure_standard_rules()
     rows = AlertRule.objects.filter(standard="change")
     for name, after in (("Mine", "Mine"), ("Worse than usual", "Failure rate above baseline")):

@@ -144,7 +144,7 @@ def test_series_that_existed_before_keep_their_names(project: Project, store: St
         fold()
         # As before there was one name for all spellings.
         SeriesName.objects.all().delete()
-    migration = importlib.import_module("diagnostics.migrations.0020_series_names")
+    migration = importlib.import_module("diagnostics.migrations.0002_since_0_1_0")
     migration.keep_names(apps, None)
     store(project, *(call(provider, model) for provider, model in pairs))
     assert series_of(project) == pairs
