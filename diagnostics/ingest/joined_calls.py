@@ -167,6 +167,20 @@ def delete_success(row: SpanCall) -> dict[str, Any] | None:
     return fields
 
 
+def unchecked_events(project_id: int, rows: Iterable[SpanCall]) -> frozenset[UUID]:
+    """Return the events of these spans whose answer nothing has checked."""
+    times = {row.event_id: min(row.ended_at, row.received_at) for row in rows}
+    if not times:
+        return frozenset()
+    events = Event.objects.filter(
+        project_id=project_id,
+        event_id__in=list(times),
+        occurred_at__gte=min(times.values()),
+        unchecked__isnull=False,
+    )
+    return frozenset(events.values_list("event_id", flat=True))
+
+
 def weight_of(draft: Draft) -> int:
     """Return how much a span knows of its answer: the text, an error or nothing."""
     if draft.answer.is_known or "parse_error_type" in draft.fields:

@@ -22,6 +22,7 @@ from diagnostics.ingest.joined_calls import (
     forget_old_calls,
     join_calls,
     known_spans,
+    unchecked_events,
 )
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp.attributes import short
@@ -450,14 +451,17 @@ def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJu
     """Keep verdicts until their spans arrive; spans stored already are corrected."""
     now, rows, late = clock.now(), list[SpanVerdict](), list[PostedEvent]()
     known = known_spans(project_id, (_span_of(item.draft) for item in drafts))
+    unchecked = unchecked_events(project_id, known.values())
     valid: Draft | None = None
     for item in drafts:
         event, verdict = judge.make_event(item)
         span = known.get(_span_of(item.draft))
-        if verdict is None or not (verdict.error_type or verdict.repairs):
-            # A valid answer is reported by its span.
-            judge.receipt.ignored += 1
+        is_valid = verdict is None or not (verdict.error_type or verdict.repairs)
+        if is_valid:
             valid = item.draft
+        if verdict is None or (is_valid and (span is None or span.event_id not in unchecked)):
+            # A valid answer is reported by its span, unless nothing had checked it there.
+            judge.receipt.ignored += 1
         elif event is not None:
             content, _ = redact_content(event, redactor_of(project_id))
             if span is not None:

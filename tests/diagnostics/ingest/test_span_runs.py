@@ -244,24 +244,35 @@ def test_a_late_span_corrects_a_run_once(key: ApiKey) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "corrected"), [("s", RunOutcome.DEGRADED), ("sg", RunOutcome.RECOVERED)]
+    ("outcomes", "text", "corrected"),
+    [
+        ("s", '{"steps": 1}', RunOutcome.DEGRADED),
+        ("sg", '{"steps": 1}', RunOutcome.RECOVERED),
+        ("s", '{"steps": []}', RunOutcome.OK_FIRST),
+        ("s", '```json\n{"steps": []}\n```', RunOutcome.OK_FIRST),
+        ("xs", '{"steps": []}', RunOutcome.RECOVERED),
+    ],
 )
-def test_a_log_record_that_comes_after_a_run_was_judged_corrects_it(
-    key: ApiKey, outcomes: str, corrected: RunOutcome
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_a_log_record_that_comes_after_its_span_corrects_the_run(
+    key: ApiKey, outcomes: str, text: str, corrected: RunOutcome, *, is_judged: bool
 ) -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}}
     register_schema(key.project, "planner", schema, "3")
     run = Trace(outcomes)
     send(key, *run.calls, run.root)
-    settle()
-    assert AgentRun.objects.get().outcome == RunOutcome.UNCHECKED
-    answer = {"index": 0, "finish_reason": "stop", "message": {"content": '{"steps": 1}'}}
-    told = {"failsoft.node": "planner"}
-    bad = log_record("gen_ai.choice", told, answer, run.trace_id, f"{1:016x}")
-    receive_logs(key, read_logs(logs(bad).SerializeToString()))
-    settle()
+    if is_judged:
+        settle()
+        assert AgentRun.objects.get().outcome == RunOutcome.UNCHECKED
+    answer = {"index": 0, "finish_reason": "stop", "message": {"content": text}}
+    told, span_id = {"failsoft.node": "planner"}, f"{outcomes.index('s') + 1:016x}"
+    late = log_record("gen_ai.choice", told, answer, run.trace_id, span_id)
+    for _ in range(2):
+        receive_logs(key, read_logs(logs(late).SerializeToString()))
+        settle()
     aggregation.fold()
     assert AgentRun.objects.get().outcome == corrected
+    assert not Event.objects.exclude(unchecked=None).exists()
     for grain in GRAINS:
         assert counted(grain) == recount(), grain
 
