@@ -221,12 +221,14 @@ def _failed_twins(project_id: int, places: Sequence[CallPlace]) -> list[tuple[Sp
         event_id__in=[row.event_id for row in found],
         kind=EventKind.PROVIDER_ERROR,
     )
-    models = {event.event_id: (event.source, event.model) for event in events}
-    return [(row, _failure_key(*models[row.event_id])) for row in found if row.event_id in models]
+    told = events.values_list("event_id", "source", "model", "call_error_type")
+    keys = {event_id: _failure_key(*failure) for event_id, *failure in told}
+    return [(row, keys[row.event_id]) for row in found if row.event_id in keys]
 
 
-def _failure_key(source: str | None, model: str | None) -> str:
-    return f"{source or ''}\n{model or ''}"
+def _failure_key(*failure: str | None) -> str:
+    """Return the key of service, model and kind of error."""
+    return "\n".join(text or "" for text in failure)
 
 
 def _moment(nanoseconds: int) -> datetime:
@@ -344,8 +346,8 @@ def _place_of(row: SpanCall, failure: str | None) -> CallPlace:
 def _with_keys(place: CallPlace, draft: Draft) -> CallPlace:
     """Return the place of a span with keys for texts: they are compared and never shown."""
     is_failure = weight_of(draft) == FAILED and place.response_id is None
-    model = draft.fields.get("model")
-    failure = _failure_key(draft.fields.get("source"), model) if is_failure and model else None
+    source, model = draft.fields.get("source"), draft.fields.get("model")
+    failure = _failure_key(source, model, draft.error.kind) if is_failure and model else None
     response = key_of(place.response_id) if place.response_id is not None else None
     return replace(place, scope=key_of(place.scope), response_id=response, failure=failure)
 

@@ -84,7 +84,7 @@ class CallPlace:
     scope: str
     response_id: str | None = None
     agent_call: str | None = None
-    # Service and model of a failed call whose response is not named.
+    # Service, model and kind of error of a failed call whose response is not named.
     failure: str | None = None
 
 

@@ -6,8 +6,8 @@ Two instrumentations (of a framework and of a provider's SDK, say) write a span 
    base class: one span is the other's parent, and both begin and end together.
 2. Both name the provider's response: it must be the same one, at the same time. The traces
    may differ.
-3. Otherwise they are in one trace, or both failed for the same service and model, and begin
-   and end together.
+3. Otherwise they are in one trace, or both failed in the same way for the same service and
+   model, and begin and end together.
 """
 
 from diagnostics.ingest.otlp.mapping import CallPlace

@@ -385,8 +385,9 @@ def test_a_failure_told_in_two_traces_is_one(
 @pytest.mark.parametrize(
     ("scope", "more"),
     [
-        # Of one instrumentation, another model, another time, and one that succeeded.
+        # Of one instrumentation, another error, another model, another time, and a success.
         (FRAMEWORK, {}),
+        (SDK, {"attributes": {"error.type": "429"}}),
         (SDK, {"attributes": {"gen_ai.request.model": "other"}}),
         (SDK, {"start_ns": START_NS + 900 * MILLISECOND_NS}),
         (SDK, {"is_error": False}),
