@@ -34,6 +34,12 @@ def purge_ordered(order_id: int) -> None:
     purging.carry_out(order_id)
 
 
+@shared_task(name="agents.tasks.delete_project")
+def delete_project(project_id: int) -> None:
+    """Delete a project that was closed."""
+    purging.delete_project(project_id)
+
+
 @shared_task(name="agents.tasks.see_to_demo")
 def see_to_demo(order_id: int) -> None:
     """Load or remove the demo data."""

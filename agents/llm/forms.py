@@ -209,6 +209,27 @@ class PurgeForm(forms.Form):
         return cleaned
 
 
+class ProjectDeletionForm(forms.Form):
+    """The slug of the project that will be deleted."""
+
+    slug = forms.CharField(
+        label="Type the slug to confirm", widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        """`project`: the one to delete."""
+        super().__init__(*args, **kwargs)
+        self.project = project
+        self.fields["slug"].help_text = f"The slug of this project is {project.slug}."
+
+    def clean_slug(self) -> str:
+        """Refuse any other slug."""
+        slug: str = self.cleaned_data["slug"]
+        if slug != self.project.slug:
+            raise forms.ValidationError("This is not the slug of this project.")
+        return slug
+
+
 class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # plain at run time
     """A choice among models, each named with its provider."""
 

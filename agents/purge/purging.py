@@ -1,22 +1,32 @@
-"""Delete the recorded data of a run or a project, at once or as a job of a worker."""
+"""Delete the recorded data of a run or a project, or a project itself.
+
+At once, or by a worker: what takes long is done in batches, and taken up again.
+"""
 
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from agents.goals.models import Goal
 from agents.jobs import QUEUE, finish_job, submit_job
 from agents.purge.models import PurgeOrder
 from diagnostics import purge as event_purge
-from diagnostics.accounts.models import Project
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.authentication import KEEP_SECONDS
+from diagnostics.accounts.models import ApiKey, Invitation, Membership, Project
+from diagnostics.accounts.projects import revoke_key
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
 from diagnostics.store.outbox import enqueue
 from plans.models.run import Run, WorkingItem
+
+logger = structlog.get_logger(__name__)
 
 BATCH = 200
 AT_WORK = (*UNFINISHED, Goal.Status.WAITING_USER)
@@ -42,9 +52,8 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     StillAtWorkError.
     """
     condition = _condition(project, correlation_id)
+    _refuse_at_work(condition)
     goals, runs = Goal.objects.filter(condition), Run.objects.filter(condition)
-    if goals.filter(status__in=AT_WORK).exists() or runs.filter(state__in=UNFINISHED).exists():
-        raise StillAtWorkError(StillAtWorkError.__doc__)
     counted = _delete(project, goals, "goal"), _delete(project, runs, "run")
     if correlation_id is None:
         return Purged(*counted, event_purge.purge_project(project))
@@ -61,6 +70,12 @@ def count(project: Project, correlation_id: str | None) -> Purged:
 def _condition(project: Project, correlation_id: str | None) -> Q:
     condition = Q(project=project)
     return condition if correlation_id is None else condition & Q(correlation_id=correlation_id)
+
+
+def _refuse_at_work(condition: Q) -> None:
+    goals = Goal.objects.filter(condition, status__in=AT_WORK)
+    if goals.exists() or Run.objects.filter(condition, state__in=UNFINISHED).exists():
+        raise StillAtWorkError(StillAtWorkError.__doc__)
 
 
 def _delete(project: Project, rows: QuerySet[Any], kind: str) -> int:
@@ -108,9 +123,54 @@ def carry_out(order_id: int) -> None:
 
 def _take_up_again(job: PurgeOrder) -> None:
     """Enqueue the job again for later: a large purge outlasts its task, and workers die."""
-    later = timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
-    enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=later)
+    enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=_task_limit())
+
+
+def _task_limit() -> timedelta:
+    return timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
 
 
 def _finish(job: PurgeOrder, status: str, **counts: int) -> None:
     finish_job(job, status, f"purge.{status}", job.correlation_id or "everything", **counts)
+
+
+DELETE_PROJECT = "agents.tasks.delete_project"
+
+
+def order_deletion(project: Project, by: User) -> None:
+    """Close a project to everybody at once; a worker deletes it. Raises StillAtWorkError.
+
+    Its audit entries stay, and the installation's log says who ordered it.
+    """
+    _refuse_at_work(Q(project=project))
+    with transaction.atomic():
+        for key in ApiKey.objects.filter(project=project, revoked_at=None):
+            revoke_key(key)
+        for rows in (Membership, Invitation):
+            rows.objects.filter(project=project).delete()
+        for chain in (project.pk, None):
+            note(chain, by, "project.deletion_ordered", project.slug, {"project": project.pk})
+        # Processes trust a key that they know for so long.
+        _enqueue_deletion(project.pk, timedelta(seconds=KEEP_SECONDS + 1))
+
+
+def delete_project(project_id: int) -> None:
+    """Delete a project and everything in it; safe to repeat until it is gone."""
+    project = Project.objects.filter(pk=project_id, memberships=None).first()
+    if project is None:
+        return
+    _enqueue_deletion(project_id, _task_limit())
+    try:
+        purged = purge(project, None)
+    except StillAtWorkError:
+        logger.warning("project_still_at_work", project=project_id)
+        return
+    with transaction.atomic():
+        project.delete()
+        details = {"project": project_id, **asdict(purged)}
+        note(None, "a worker", "project.deleted", project.slug, details)
+
+
+def _enqueue_deletion(project_id: int, delay: timedelta) -> None:
+    """Until the project is gone, the outbox has a message to delete it."""
+    enqueue(DELETE_PROJECT, {"project_id": project_id}, QUEUE, None, delay=delay)

@@ -1,4 +1,4 @@
-"""Stop and resume planning, and purge recorded data."""
+"""Stop and resume planning, purge recorded data, delete a project."""
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -8,11 +8,11 @@ from django.views.decorators.http import require_http_methods
 
 from agents.goals.models import Goal
 from agents.goals.planning_stops import resume_planning, stop_planning, stops_of
-from agents.llm.forms import PurgeForm
-from agents.purge.purging import order_purge, orders_of
+from agents.llm.forms import ProjectDeletionForm, PurgeForm
+from agents.purge.purging import StillAtWorkError, order_deletion, order_purge, orders_of
 from diagnostics.accounts.models import Project
 from diagnostics.settings.frame import require_proof, settings_view, show
-from diagnostics.web.access import ConsoleRequest, user_of
+from diagnostics.web.access import ConsoleRequest, memberships_of, user_of
 
 ORDERS_SHOWN = 20
 
@@ -38,10 +38,17 @@ def planning(request: ConsoleRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @settings_view
 def purge(request: ConsoleRequest) -> HttpResponse:
-    """Order a purge; its name is typed twice."""
-    form = PurgeForm(request.POST or None, project=request.project)
+    """Order a purge, or delete the project; the name of what goes is typed."""
+    is_of_project = request.POST.get("do") == "delete_project"
+    posted = request.POST or None
+    form = PurgeForm(None if is_of_project else posted, project=request.project)
+    deletion = ProjectDeletionForm(
+        posted if is_of_project else None, project=request.project, prefix="project"
+    )
     if request.method == "POST":
         require_proof(request)
+        if deletion.is_valid() and _delete_project(request, deletion):
+            return redirect("now")
         if form.is_valid():
             reference = form.cleaned_data["correlation_id"]
             order_purge(request.project, user_of(request), reference)
@@ -49,8 +56,22 @@ def purge(request: ConsoleRequest) -> HttpResponse:
             return redirect("settings_purge")
     orders = list(orders_of(request.project)[:ORDERS_SHOWN])
     waiting = any(order.status == "running" for order in orders)
-    context = {"form": form, "orders": orders, "waiting": waiting}
+    context = {"form": form, "deletion": deletion, "orders": orders, "waiting": waiting}
     return show(request, "purge", context, "Purge")
+
+
+def _delete_project(request: ConsoleRequest, form: ProjectDeletionForm) -> bool:
+    """Order the deletion; False, with an error in the form, where it has to wait."""
+    if len(memberships_of(request)) == 1:
+        form.add_error(None, "This is your only project: create another one first.")
+        return False
+    try:
+        order_deletion(request.project, user_of(request))
+    except StillAtWorkError:
+        form.add_error(None, "Goals or plan runs are active: cancel them first.")
+        return False
+    messages.success(request, f"{request.project.name} is closed; a worker deletes its data.")
+    return True
 
 
 def _stop_or_resume(request: ConsoleRequest) -> None:

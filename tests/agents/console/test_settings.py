@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
+from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
 from agents.demo.loading import load
-from agents.goals.models import PlanningStop
+from agents.goals.models import Goal, PlanningStop
 from agents.llm.model_test import try_model
 from agents.llm.models import LanguageModel, ModelCheck, Provider
 from agents.purge.models import PurgeOrder
@@ -24,7 +25,7 @@ from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key
 from diagnostics.ingest.models import Quota
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
-from tests.console import make_model
+from tests.console import make_goal, make_model
 from tests.diagnostics.builders import make_event, wire_event
 from tests.signing import join, make_person, signed_in
 
@@ -271,6 +272,23 @@ def test_a_purge_wants_its_name_typed(admin: Client) -> None:
     assert not PurgeOrder.objects.exists()
     admin.post("/settings/purge/", {"correlation_id": "run-1", "typed": "run-1"})
     assert PurgeOrder.objects.get().correlation_id == "run-1"
+
+
+def test_a_project_is_deleted_by_its_typed_slug(admin: Client, project: Project) -> None:
+    make_goal(project, "run-1")
+    sent = {"do": "delete_project", "project-slug": "Mine"}
+    assert "This is not the slug" in admin.post("/settings/purge/", sent).content.decode()
+    sent["project-slug"] = "mine"
+    assert "create another one first" in admin.post("/settings/purge/", sent).content.decode()
+    other = Project.objects.create(slug="other", name="Other")
+    join(User.objects.get(username="ada"), other)
+    assert "cancel them first" in admin.post("/settings/purge/", sent).content.decode()
+    Goal.objects.filter(project=project).delete()
+    assert noted() == []
+    answer = admin.post("/settings/purge/", sent, follow=True)
+    assert "Mine is closed" in answer.content.decode()
+    assert noted() == ["project.deletion_ordered"] * 2
+    assert "Delete Other" in admin.get("/settings/purge/").content.decode()
 
 
 def test_s26_a_credential_is_a_reference_and_not_to_our_own_secrets(
