@@ -205,7 +205,9 @@ def _charts(
     query = _query_without_times(selection)
 
     def chart(name: str, title: str, unit: str, write: Write, *lines: Line) -> LineDrawing:
-        drawn = LineChart(name, title, slots.since, slots.width, lines, unit, write, marks, query)
+        drawn = LineChart(
+            name, title, slots.since, slots.width, lines, unit, write, now, marks, query
+        )
         return draw_lines(drawn, get_current_timezone())
 
     buckets = [[one[name] for name in LATENCY] for one in sums]

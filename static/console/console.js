@@ -76,9 +76,24 @@ const addCopyButtons = (within) => {
   }
 };
 
+/* The figures of lines are numbers of a unit; shares are percentages. */
+const UNITS = {
+  ms: (value) => (value >= 1000 ? `${+(value / 1000).toPrecision(3)} s` : `${Math.round(value)} ms`),
+  tokens: (value) => value.toLocaleString(undefined, { notation: "compact" }),
+  usd: (value) => `$${+value.toPrecision(3)}`,
+};
+const linesOf = ({ since, width, unit, labels, values }) => {
+  const lines = values.split("|").map((line) => line.split(","));
+  const figure = (text) => (text ? UNITS[unit](Number(text)) : "–");
+  const named = (place) => labels.split("|").map((label, line) => `${label} ${figure(lines[line][place])}`);
+  const begin = (place) => write("day", new Date((Number(since) + place * Number(width)) * 1000));
+  return lines[0].map((_, place) => [begin(place), ...named(place)].join(" · "));
+};
+
 /* The values of a chart under the pointer, or by arrow keys: those of its table. */
-const bucketsOf = (figure) => [...figure.querySelectorAll("tbody[data-width] tr")]
-  .map((row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" · "));
+const bucketsOf = (figure) => (figure.dataset.values ? linesOf(figure.dataset)
+  : [...figure.querySelectorAll("tbody[data-width] tr")]
+    .map((row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" · ")));
 const readOut = (svg, choose) => {
   const figure = svg.closest("[data-chart]");
   const buckets = bucketsOf(figure);
@@ -89,7 +104,7 @@ const readOut = (svg, choose) => {
 };
 const STEPS_OF_KEYS = { ArrowLeft: (at) => at - 1, ArrowRight: (at) => at + 1, Home: () => 0, End: () => Infinity };
 const addReadouts = (within) => {
-  for (const svg of within.querySelectorAll("[data-chart]:not(.lines) svg.curve:not([tabindex])")) {
+  for (const svg of within.querySelectorAll("[data-chart] svg.curve:not([tabindex])")) {
     svg.tabIndex = 0;
     svg.append(document.createElementNS(svg.namespaceURI, "path"));
     svg.lastElementChild.setAttribute("class", "cursor");
@@ -438,7 +453,7 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   button.disabled = true;
   import(button.dataset.zoom)
-    .then(({ zoom }) => zoom(button.closest("[data-chart]"), button, zone))
+    .then(({ zoom }) => zoom(button.closest("[data-chart]"), button, zone, UNITS))
     .catch(() => { button.textContent = "Zoom could not be loaded"; });
 });
 

@@ -92,16 +92,9 @@ const decorate = (u, told, colours) => {
   u.ctx.restore();
 };
 
-/* Shares are percentages; a line chart names its unit. */
-const UNITS = {
-  ms: (value) => (value >= 1000 ? `${+(value / 1000).toPrecision(3)} s` : `${Math.round(value)} ms`),
-  tokens: (value) => value.toLocaleString(undefined, { notation: "compact" }),
-  usd: (value) => `$${+value.toPrecision(3)}`,
-};
-
 const optionsOf = (told, colours, zone, size, chosen) => {
   const axis = { stroke: colours["ink-2"], grid: { stroke: colours.hair, width: 1 }, ticks: { stroke: colours.hair, width: 1 } };
-  const unit = UNITS[told.unit];
+  const unit = told.write;
   const percent = (u, value) => (value === null ? "none" : unit ? unit(value) : `${value.toFixed(1)} %`);
   const top = unit ? Infinity : 100;
   return {
@@ -149,12 +142,12 @@ const button = (label, title, act) => {
   return made;
 };
 
-export const zoom = async (figure, asked, zone) => {
+export const zoom = async (figure, asked, zone, units) => {
   await Promise.all([
     once(asked.dataset.style, () => load("link", { rel: "stylesheet", href: asked.dataset.style })),
     once(asked.dataset.uplot, () => load("script", { src: asked.dataset.uplot })),
   ]);
-  const told = { ...read(figure), ...wordsOf(zone) };
+  const told = { ...read(figure), ...wordsOf(zone), write: units[figure.dataset.unit] };
   const place = figure.querySelector("[data-zoomed]");
   const canvas = document.createElement("div");
   const tools = document.createElement("p");

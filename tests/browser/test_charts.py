@@ -1,5 +1,6 @@
 """The chart of a model in a real browser: zoom on request, by mouse and by keyboard."""
 
+import re
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
@@ -137,7 +138,7 @@ def test_without_javascript_the_drawing_and_its_table_are_there(
 def test_values_are_read_under_the_pointer_and_by_arrow_keys(told: Project, reader: Reader) -> None:
     send_calls(told)
     page = reader.open(PAGE)
-    for chart in page.locator("[data-chart]:not(.lines)").all():
+    for chart in page.locator("[data-chart]").all():
         curve, readout = chart.locator("svg.curve"), chart.locator(".readout")
         curve.focus()
         page.keyboard.press("End")
@@ -149,5 +150,8 @@ def test_values_are_read_under_the_pointer_and_by_arrow_keys(told: Project, read
         page.keyboard.press("Home")
         expect(readout).to_have_text(first)
     assert " of " in page.locator("#page .readout").first.inner_text()
+    page.locator(".lines svg.curve").first.press("End")
+    latency = page.locator(".lines .readout").first.inner_text()
+    assert re.search(r" · p50 \S+ m?s · p95 \S+ m?s$", latency)
     assert reader.axe_violations() == []
     reader.check()

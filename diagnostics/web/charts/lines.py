@@ -1,6 +1,7 @@
 """Figures over time: lines on one axis from 0, such as p50 and p95 of a latency.
 
-Laid out like the shares of `diagnostics.web.charts.series`: slots without a figure are gaps.
+Laid out like the shares of `diagnostics.web.charts.series`: slots without a figure are gaps, and
+so is the last one until it is over.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +12,16 @@ from math import floor, log10
 
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import Scale, Tick
-from diagnostics.web.charts.series import MOST_MARKS, WIDTH, Flag, number_flags, x_of, x_ticks
+from diagnostics.web.charts.series import (
+    MOST_MARKS,
+    WIDTH,
+    Flag,
+    is_open,
+    number_flags,
+    unfinished_box,
+    x_of,
+    x_ticks,
+)
 
 HEIGHT = 140
 STEPS = (1.0, 2.0, 4.0, 10.0)
@@ -30,7 +40,7 @@ class LineChart:
     """What is drawn: lines in slots of `width`, the first at `since`.
 
     `write` writes a figure, `unit` names it for the zoomed chart (ms, tokens, usd), `query`
-    is the page's query string without times.
+    is the page's query string without times. Slots that end after `as_of` are not over yet.
     """
 
     name: str
@@ -40,6 +50,7 @@ class LineChart:
     lines: Sequence[Line]
     unit: str
     write: Callable[[float | None], str]
+    as_of: datetime
     marks: Sequence[Mark] = ()
     query: str = ""
 
@@ -68,6 +79,7 @@ class LineDrawing:
     times: Sequence[Tick]
     flags: Sequence[Flag]
     numbers: Sequence[Tick]
+    unfinished: tuple[float, float] | None
     text: str
     width: int = WIDTH
     height: int = HEIGHT
@@ -87,6 +99,7 @@ def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
         times=list(x_ticks(chart, zone)),
         flags=flags,
         numbers=list(number_flags(flags)),
+        unfinished=unfinished_box(chart),
         text=describe_lines(chart),
     )
 
@@ -103,7 +116,7 @@ def describe_lines(chart: LineChart) -> str:
     """Say what the lines show, for readers who do not see them."""
     parts = []
     for line in chart.lines:
-        known = [figure for figure in line.figures if figure is not None]
+        known = [figure for _, figure in _drawn(chart, line) if figure is not None]
         if known:
             parts.append(
                 f"{line.label} highest {chart.write(max(known))}, latest {chart.write(known[-1])}"
@@ -118,13 +131,19 @@ def _path(chart: LineChart, line: Line, y: Scale) -> tuple[str, str, str]:
     return line.label, drawn, "".join(f"M{run[0]}h0" for run in runs if len(run) == 1)
 
 
+def _drawn(chart: LineChart, line: Line) -> Iterator[tuple[datetime, float | None]]:
+    """Yield the begin and figure of each slot; None for the one that is not over."""
+    for place, figure in enumerate(line.figures):
+        at = chart.since + place * chart.width
+        yield at, None if is_open(chart, at) else figure
+
+
 def _runs(chart: LineChart, line: Line, y: Scale) -> Iterator[list[str]]:
-    slots = enumerate(line.figures)
-    for is_known, group in groupby(slots, key=lambda slot: slot[1] is not None):
+    for is_known, group in groupby(_drawn(chart, line), key=lambda slot: slot[1] is not None):
         if is_known:
             yield [
-                f"{x_of(chart, chart.since + (place + 0.5) * chart.width)} {y.position(one or 0.0)}"
-                for place, one in group
+                f"{x_of(chart, at + chart.width / 2)} {y.position(figure or 0.0)}"
+                for at, figure in group
             ]
 
 

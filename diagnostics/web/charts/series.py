@@ -92,6 +92,14 @@ class OverTime(Protocol):
     def until(self) -> datetime:
         """The end of the last slot."""
 
+    @property
+    def width(self) -> timedelta:
+        """The length of a slot."""
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The moment of the counts: slots that end later are not over."""
+
 
 @dataclass(frozen=True, slots=True)
 class SeriesChart:
@@ -207,7 +215,7 @@ def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
         flags=flags,
         numbers=list(number_flags(flags)),
         unshown_marks=len(marks) - len(shown),
-        unfinished=_unfinished_box(chart),
+        unfinished=unfinished_box(chart),
         text=describe_series(chart, points),
     )
 
@@ -244,23 +252,20 @@ def _written(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _unfinished_box(chart: SeriesChart) -> tuple[float, float] | None:
+def unfinished_box(chart: OverTime) -> tuple[float, float] | None:
     """Return begin and width of the last slot while it is not over."""
-    last = len(chart.slots) - 1
-    if not _is_open(chart, last):
-        return None
-    return _box(x_of(chart, chart.since + last * chart.width), WIDTH)
+    last = chart.until - chart.width
+    return _box(x_of(chart, last), WIDTH) if is_open(chart, last) else None
 
 
-def _is_open(chart: SeriesChart, index: int) -> bool:
-    """Whether a slot was not over when it was counted."""
-    end = chart.since + (index + 1) * chart.width
-    return chart.as_of is not None and end > chart.as_of
+def is_open(chart: OverTime, begin: datetime) -> bool:
+    """Whether the slot that begins then was not over when it was counted."""
+    return chart.as_of is not None and begin + chart.width > chart.as_of
 
 
 def _point(chart: SeriesChart, index: int) -> Point:
     slot, at = chart.slots[index], chart.since + index * chart.width
-    if slot.runs < LEAST_TRIALS or _is_open(chart, index):
+    if slot.runs < LEAST_TRIALS or is_open(chart, at):
         return Point(at, slot.runs, slot.degraded, slot.share if slot.runs else None, None, None)
     low, high = wilson_interval(slot.degraded, slot.runs)
     return Point(at, slot.runs, slot.degraded, slot.share, low, high)

@@ -1,5 +1,6 @@
 """Figures over time as lines: gaps, the axis, and what is said of them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +15,8 @@ def chart_of(*lines: tuple[float | None, ...]) -> LineChart:
         return "none" if figure is None else f"{figure:g} ms"
 
     named = [Line(f"p{n}", figures) for n, figures in enumerate(lines)]
-    return LineChart("latency", "Latency", SINCE, timedelta(hours=1), named, "ms", write)
+    as_of = SINCE + timedelta(days=1)
+    return LineChart("latency", "Latency", SINCE, timedelta(hours=1), named, "ms", write, as_of)
 
 
 def test_a_line_ends_before_a_gap_and_a_single_slot_is_a_dot() -> None:
@@ -38,6 +40,16 @@ def test_nothing_known_is_said_and_draws_nothing() -> None:
     drawn = draw_lines(chart_of((None, None)), UTC)
     assert drawn.paths[0][1:] == ("", "")
     assert drawn.text == "Latency: no figures in this time"
+
+
+def test_a_slot_that_is_not_over_is_marked_and_left_out_of_the_line() -> None:
+    chart = chart_of((100.0, 200.0, 9.0))
+    chart = replace(chart, as_of=chart.until - timedelta(minutes=1))
+    drawn = draw_lines(chart, UTC)
+    assert drawn.unfinished == (666.7, 333.3)
+    assert drawn.paths[0][1].count("L") == 1
+    assert drawn.text.endswith("latest 200 ms")
+    assert drawn.values == "100,200,9"
 
 
 def test_table_and_zoom_have_the_same_figures() -> None:
