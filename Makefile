@@ -4,6 +4,10 @@ BIN := .venv/bin
 VENV := .venv/failsoft-created
 RUN := .venv/failsoft-installed
 DEV := .venv/failsoft-dev-installed
+# The generator of the documentation has an environment of its own: no server installs it.
+DOCS := .venv-docs/failsoft-installed
+SITE := site/docs/index.html
+PAGES := $(shell find docs examples -type f) CHANGELOG.md CONTRIBUTING.md SECURITY.md failsoft/__init__.py static/console/logo.svg
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile --no-input
 ARGS ?=
 WORKERS ?= 3
@@ -13,9 +17,10 @@ SUITE := not faults and not services and not model and not docs and not integrat
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons nightly soak check bench bench-model release requirements requirements-lock screenshots
+.PHONY: help run test test-all coverage figures data-model test-browser test-docs test-faults test-integrations test-model test-services test-pythons nightly soak check bench bench-model release requirements requirements-lock screenshots site
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
+	@$(MAKE) --no-print-directory site || echo "failsoft: starting without the documentation"
 	@exec $(BIN)/python -m config.local $(ARGS)
 
 help: ## this list (also plain `make`)
@@ -36,10 +41,23 @@ $(RUN): requirements.txt requirements-local.txt requirements-model.txt | $(VENV)
 	  echo "failsoft: installed in $$(( $$(date +%s) - begin )) s"
 	@touch $@
 
-$(DEV): requirements-dev.txt $(RUN)
+$(DEV): requirements-dev.txt $(RUN) | $(DOCS)
 	@echo "failsoft: installing the tools"
 	@$(PIP) --no-deps -r requirements-dev.txt
 	@touch $@
+
+$(DOCS): requirements-docs.txt
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip --disable-pip-version-check -qq install --no-input --no-deps -r $<
+	@touch $@
+
+# A release holds the pages: the generator is installed only where they have to be built.
+$(SITE): $(PAGES) requirements-docs.txt
+	@$(MAKE) --no-print-directory $(DOCS)
+	@echo "failsoft: building the documentation"
+	@.venv-docs/bin/python docs/build.py site/docs
+
+site: $(SITE) ## the documentation as pages for /docs/, strict
 
 test: $(DEV) ## the suite but its slow tests; ARGS="tests/plans -x" narrows it
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(SUITE) and not slow" $(ARGS)
@@ -105,7 +123,7 @@ requirements: $(DEV) ## every requirement row with the tests that prove it
 
 requirements-lock: ## compile requirements*.in anew, with hashes
 	@$(BIN)/python -m venv .venv-lock && .venv-lock/bin/python -m pip --quiet install uv
-	@for name in requirements requirements-dev; do \
+	@for name in requirements requirements-dev requirements-docs; do \
 	  .venv-lock/bin/uv pip compile --upgrade --universal --python-version 3.11 \
 	    --generate-hashes --no-header --quiet $$name.in -o $$name.txt; done
 	@for name in requirements-local requirements-model; do \

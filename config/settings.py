@@ -65,8 +65,9 @@ MIDDLEWARE = [
     "config.proxy.ProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.ingest_middleware.IngestMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Before files are served: the documentation has the policy of every other page.
     "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -139,6 +140,10 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = CONFIGURATION.data_dir.absolute() / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+# The documentation, below /docs/, where `make site` or a release has built it.
+_site = BASE_DIR / "site"
+WHITENOISE_ROOT = _site if _site.is_dir() else None
+WHITENOISE_INDEX_FILE = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

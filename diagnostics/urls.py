@@ -90,7 +90,7 @@ from diagnostics.settings.members import invitation
 from diagnostics.settings.projects import switch_project
 from diagnostics.settings.redaction import redact_again, redaction, switch_rule
 from diagnostics.settings.saved_views import change, save, views
-from diagnostics.web.help_pages import document, help_page
+from diagnostics.web.help_pages import help_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
@@ -142,7 +142,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/theme/", theme, name="theme"),
     path("account/notice/", dismiss_notice, name="dismiss_notice"),
     path("help/", help_page, name="help"),
-    path("help/docs/<slug:name>/", document, name="document"),
+    # Where the documentation was before 0.2.0.
+    path("help/docs/<slug:name>/", RedirectView.as_view(url="/docs/%(name)s/", permanent=True)),
     path("project/", switch_project, name="switch_project"),
     path("export/compare.csv", compare_csv, name="compare_csv"),
     path("export/<slug:name>.<slug:ending>", export, name="export"),

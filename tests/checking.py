@@ -52,6 +52,7 @@ def commands() -> list[tuple[str, list[str]]]:
         ("figures", [sys.executable, "-m", "tests.figures", "--check"]),
         ("migrations", [*manage, "makemigrations", "--check", "--dry-run"]),
         ("deploy", [*manage, "check", "--deploy", "--fail-level", "WARNING"]),
+        ("site", ["make", "--no-print-directory", "site"]),
         ("compose", [str(BIN / "check-jsonschema"), *COMPOSE]),
         ("kubernetes", [str(BIN / "kubernetes-validate"), "--strict", "--quiet", *manifests()]),
         # Broken examples of plans and results block a merge (S2-42).

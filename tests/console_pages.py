@@ -63,7 +63,6 @@ BY_ROUTE: dict[str, Sample] = {
     "reports/subscriptions/": newest("diagnostics.Subscription"),
     "reports/": newest("diagnostics.Report"),
     "settings/providers/": newest("agents.Provider"),
-    "help/docs/": lambda project: "alerts",
 }
 """What the one parameter of an address is given, where its name says too little."""
 # What no row is known by: an address that looks it up answers 404, one that only acts 405.

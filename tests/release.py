@@ -18,6 +18,7 @@ from pathlib import Path
 import failsoft
 
 ROOT = Path(__file__).resolve().parent.parent
+GENERATOR = ROOT / ".venv-docs" / "bin" / "python"
 NOT_SERVED = (":!tests", ":!bench", ":!.ci", ":!requirements-dev.*")
 BACKEND = "import sys; from setuptools import build_meta; build_meta.{hook}(sys.argv[1])"
 UMASK = "tar.umask=0022"
@@ -62,23 +63,27 @@ def _pack(source: tarfile.TarFile, target: Path, epoch: int) -> None:
             archive.addfile(member, source.extractfile(member) if member.isfile() else None)
 
 
-def _library(root: Path, out: Path, epoch: int) -> None:
+def _library(tree: Path, out: Path, epoch: int) -> None:
     env = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
-    with tempfile.TemporaryDirectory() as folder:
-        tree = _git(root, "-c", UMASK, "archive", "--format=tar", "HEAD")
-        with tarfile.open(fileobj=BytesIO(tree)) as archive:
-            archive.extractall(folder, filter="data")
-        for hook in ("build_wheel", "build_sdist"):
-            build = [sys.executable, "-c", BACKEND.format(hook=hook), str(out)]
-            subprocess.run(build, cwd=folder, env=env, umask=0o022, check=True, capture_output=True)
+    for hook in ("build_wheel", "build_sdist"):
+        build = [sys.executable, "-c", BACKEND.format(hook=hook), str(out)]
+        subprocess.run(build, cwd=tree, env=env, umask=0o022, check=True, capture_output=True)
     (source,) = out.glob("failsoft-*.tar.gz")
     with tarfile.open(fileobj=BytesIO(source.read_bytes())) as archive:
         _pack(archive, source, epoch)
 
 
-def _server(root: Path, out: Path, name: str, epoch: int) -> None:
+def _server(root: Path, tree: Path, out: Path, name: str, epoch: int) -> None:
+    """Pack the server with its documentation."""
     words = ("archive", "--format=tar", f"--prefix={name}/", "HEAD", ".", *NOT_SERVED)
-    with tarfile.open(fileobj=BytesIO(_git(root, "-c", UMASK, *words))) as archive:
+    files = BytesIO(_git(root, "-c", UMASK, *words))
+    env = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
+    build = [str(GENERATOR), "docs/build.py", "site/docs"]
+    subprocess.run(build, cwd=tree, env=env, umask=0o022, check=True, capture_output=True)
+    with tarfile.open(fileobj=files, mode="a") as archive:
+        archive.add(tree / "site", f"{name}/site")
+    files.seek(0)
+    with tarfile.open(fileobj=files) as archive:
         _pack(archive, out / f"{name}.tar.gz", epoch)
 
 
@@ -91,8 +96,12 @@ def _materials(root: Path, target: Path) -> None:
 def release(root: Path, out: Path, version: str, epoch: int) -> list[Path]:
     """Write the files of a release of the last commit into an empty folder; return them."""
     out.mkdir(parents=True)
-    _library(root, out, epoch)
-    _server(root, out, f"failsoft-server-{version}", epoch)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = _git(root, "-c", UMASK, "archive", "--format=tar", "HEAD")
+        with tarfile.open(fileobj=BytesIO(tree)) as archive:
+            archive.extractall(folder, filter="data")
+        _library(Path(folder), out, epoch)
+        _server(root, Path(folder), out, f"failsoft-server-{version}", epoch)
     _materials(root, out / f"failsoft-server-{version}.cdx.json")
     files = sorted(out.iterdir())
     sums = [f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files]

@@ -139,7 +139,8 @@ def copy_checkout(folder: Path) -> Path:
             (checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(TOP / name, checkout / name)
     # No test reaches the network: what is installed already is used.
-    (checkout / ".venv").symlink_to(TOP / ".venv")
+    for name in (".venv", ".venv-docs"):
+        (checkout / name).symlink_to(TOP / name)
     return checkout
 
 

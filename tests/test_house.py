@@ -76,7 +76,13 @@ def test_m_2_top_level_has_what_it_must(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.txt", "requirements-local.txt", "requirements-model.txt"]
+    "name",
+    [
+        "requirements.txt",
+        "requirements-docs.txt",
+        "requirements-local.txt",
+        "requirements-model.txt",
+    ],
 )
 def test_every_installed_package_is_pinned_with_a_hash(name: str) -> None:
     text = (TOP / name).read_text(encoding="utf-8").replace("\\\n", " ")
@@ -89,6 +95,6 @@ def test_every_installed_package_is_pinned_with_a_hash(name: str) -> None:
 @pytest.mark.parametrize("document", ["dependencies.md"])
 def test_every_direct_dependency_is_explained(document: str) -> None:
     text = (TOP / "docs" / document).read_text(encoding="utf-8").lower()
-    files = ("requirements.in", "requirements-local.in", "requirements-model.in")
-    direct = {name for file in files for name in named_in(file)}
+    files = ("requirements", "requirements-docs", "requirements-local", "requirements-model")
+    direct = {name for file in files for name in named_in(f"{file}.in")}
     assert {name for name in direct if name.partition("[")[0] not in text} == set()

@@ -1,11 +1,10 @@
-"""Help: documentation as it is shipped, keyboard shortcuts, what is new."""
+"""Help: the way to the documentation, keyboard shortcuts, what is new."""
 
 import re
 from functools import cache
-from pathlib import Path
 
 from django.conf import settings
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics.web.access import ConsoleRequest, member_view
@@ -22,10 +21,10 @@ MARKUP = re.compile(r"\[([^\]]+)\]\([^)]+\)|[`*]")
 @require_safe
 @member_view
 def help_page(request: ConsoleRequest) -> HttpResponse:
-    """Show the list of documents, the shortcuts and the latest changes."""
+    """Show the way to the documentation, the shortcuts and the latest changes."""
     context = {
         "section": "help",
-        "documents": sorted((_title(path), name) for name, path in _documents().items()),
+        "has_docs": (settings.BASE_DIR / "site" / "docs").is_dir(),
         "keys": _keyed(),
         "news": _news(),
         "version": VERSION,
@@ -33,32 +32,9 @@ def help_page(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "help/help", context, "Help")
 
 
-@require_safe
-@member_view
-def document(request: ConsoleRequest, name: str) -> HttpResponse:
-    """Show a document of the installed version as text."""
-    path = _documents().get(name)
-    if path is None:
-        raise Http404
-    title = _title(path)
-    context = {"section": "help", "title": title, "text": path.read_text("utf-8")}
-    return respond(request, "help/document", context, f"{title} · Help")
-
-
 def _keyed() -> list[Destination]:
     pages = [*MAIN, *(page for group in MORE.values() for page in group)]
     return [page for page in pages if page.key]
-
-
-@cache
-def _documents() -> dict[str, Path]:
-    return {path.stem: path for path in (settings.BASE_DIR / "docs").glob("*.md")}
-
-
-@cache
-def _title(path: Path) -> str:
-    """Return the heading that a document begins with."""
-    return path.read_text("utf-8").partition("\n")[0].lstrip("# ")
 
 
 @cache

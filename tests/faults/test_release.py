@@ -69,7 +69,9 @@ def test_a_release_is_equal_byte_for_byte_and_its_checksums_hold(
     parts = json.loads(first[2].read_text())["components"]
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     assert len(parts) == len([line for line in lines if line[:1].isalpha()])
-    assert "tests" not in {Path(name).parts[1] for name in names_in(first[3])[1:]}
+    names = names_in(first[3])
+    assert "tests" not in {Path(name).parts[1] for name in names[1:]}
+    assert f"failsoft-server-{VERSION}/site/docs/index.html" in names
 
 
 def names_in(archive: Path) -> list[str]:

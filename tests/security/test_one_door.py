@@ -56,7 +56,7 @@ OK, PARTLY, REFUSED = 200, 207, 422
 # What a page that only acts answers to GET.
 ACTS = {302, 405}
 # Not ready, for want of workers; signed, tried where they are made; of a model that the query
-# names; a document of ours; built with the static files.
+# names; where documents were; built with the static files.
 NOT_OPENED = (
     "readyz",
     "alerts/thresholds/new/",
