@@ -55,7 +55,6 @@ class Contender:
         return walls, cpus
 
     def measure(self, calls: int) -> None:
-        """Make calls that count."""
         walls, cpus = self.make(calls)
         self.walls += walls
         self.cpus += cpus

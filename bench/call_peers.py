@@ -25,8 +25,6 @@ class Tool(BaseModel):
 
 
 class Step(BaseModel):
-    """A step."""
-
     step_id: str
     title: str | None = None
     dependencies: list[str] = []
@@ -34,8 +32,6 @@ class Step(BaseModel):
 
 
 class Plan(BaseModel):
-    """A plan."""
-
     steps: list[Step]
 
 

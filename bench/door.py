@@ -79,7 +79,6 @@ class Project:
 
     @classmethod
     def create(cls, slug: str) -> Self:
-        """Create a project and its key."""
         row = ProjectRow.objects.create(slug=slug, name=slug)
         return cls(row, issue_key(row, "door", list(Scope)).text)
 

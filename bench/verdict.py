@@ -2,11 +2,10 @@
 
 Every incident is a week of runs of ten kinds and many shapes. By default its events pass
 the door, are folded into rollups of an embedded database, and GET /api/v1/verdict is asked.
-With --quick the same runs are counted in memory. --second asks about incidents of another
-making (`bench.verdict_second`), whose events are posted to the API; --fourth about causes
-that overlap or lack a comparison. --families draws counts of families that were written from
-the documentation; half of them were not used in development (--held-out). Seeds from 9000 on
-are run once, at the end of a change.
+With --quick the same runs are counted in memory. --fourth asks about causes that overlap or
+lack a comparison, whose events are posted to the API. --families draws counts of families that
+were written from the documentation; half of them were not used in development (--held-out).
+Seeds from 9000 on are run once, at the end of a change.
 """
 
 import argparse
@@ -26,7 +25,6 @@ from bench.verdict_fourth.judging import confusion, miss, read_answer
 from bench.verdict_fourth.judging import report as report_fourth
 from bench.verdict_fourth.stories import fourth_cases
 from bench.verdict_pipeline import ask_pipeline, read_said
-from bench.verdict_second.stories import second_cases
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.hypotheses import ReportedDeploy
@@ -97,7 +95,6 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=12, help="incidents of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="count in memory")
-    parser.add_argument("--second", action="store_true", help="of another making")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--misses", action="store_true", help="name every miss")
     parser.add_argument("--fourth", action="store_true", help="overlapping causes, too")
@@ -112,8 +109,7 @@ def main() -> int:
         return 0
     if options.fourth:
         return ask_fourth(options)
-    make = second_cases if options.second else incidents
-    made: list[Case] = list(make(options.seed, options.each))
+    made: list[Case] = list(incidents(options.seed, options.each))
     if options.quick:
         said = [ask_quickly(case) for case in made]
     else:

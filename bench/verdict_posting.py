@@ -1,6 +1,5 @@
 """Runs of a case, posted to the API as an outside agent posts them."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
@@ -10,11 +9,11 @@ from uuid import UUID, uuid5
 from agents.demo.drawn_runs import DrawnRun
 from bench.door import Project, aggregate
 from bench.verdict_cases import Case
-from bench.verdict_second.worlds import SILENT
 from diagnostics.store.partitions import ensure_partitions
 from diagnostics.verdict.cells import Dimensions
 
 BATCH = 1_000
+SILENT = frozenset({"call_timeout", "call_provider_error", "call_rate_limited"})
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 Item = dict[str, Any]
 
@@ -23,12 +22,10 @@ def post_case(project: Project, case: Case) -> None:
     """Post every run and deploy of a case, and aggregate them."""
     runs = list(case.runs())
     ensure_partitions(min(run.at for run in runs).date(), case.now.date())
-    outcomes = getattr(getattr(case, "story", None), "without_calls", False)
-    items = _outcomes(runs) if outcomes else _events(runs)
     as_posted = getattr(case, "as_posted", iter)
-    posted = as_posted(items)
+    posted = as_posted(_events(runs))
     while batch := list(islice(posted, BATCH)):
-        project.post("outcomes" if outcomes else "events", batch)
+        project.post("events", batch)
     for told in case.told():
         deploy = {"at": told.at.isoformat(), "kind": told.kind, "version": told.version}
         project.post("deploys", deploy | ({"source": told.source} if told.source else {}))
@@ -71,15 +68,3 @@ def _item(place: Dimensions, number: int, kind: str, at: datetime, attempt: int 
         "cycle": 1,
         **said,
     }
-
-
-def _outcomes(runs: Iterable[DrawnRun]) -> Iterator[Item]:
-    """One row a place and minute."""
-    counts: dict[tuple[datetime, Dimensions], Counter[str]] = {}
-    for run in runs:
-        minute = run.at.replace(second=0, microsecond=0)
-        seen = counts.setdefault((minute, run.place), Counter())
-        seen["degraded" if run.is_degraded else "ok_first"] += 1
-    for number, ((minute, place), seen) in enumerate(counts.items()):
-        said = {name: value for name, value in place._asdict().items() if value}
-        yield {"minute": minute.isoformat(), "sequence": number, **said, **seen}

@@ -81,5 +81,4 @@ def get_all(port: int, path: str, count: int) -> None:
 
 
 def median(values: Sequence[float]) -> float:
-    """Give the median."""
     return statistics.median(values)

@@ -24,7 +24,6 @@ class Stream:
     kinds: Mapping[str, float]
 
     def get(self, dimension: str) -> str:
-        """Return the value of one dimension."""
         return dict(self.values).get(dimension, "")
 
     def with_values(self, **changed: str) -> "Stream":
@@ -128,7 +127,6 @@ class World:
             self.deploys.append((first, dimension, value))
 
     def draw(self, family: str, seed: int) -> Drawn:
-        """Count the calls."""
         noise = Noise(self.random, self.noise)
         late = self.late * self.hours_after
         before, slots = _count(self.random, self.before, self.hours_before, noise)

@@ -1,1 +1,0 @@
-"""Incidents of another making than `load_demo`'s: other projects, other ways to go wrong."""
