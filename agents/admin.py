@@ -13,7 +13,7 @@ from agents.breakers.store import ManualChange, close_breaker, isolate_breaker
 from agents.fix_patterns.models import FixPattern, FixPolicy
 from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
-from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin, register_read_only
 
 
 class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
@@ -122,46 +122,23 @@ class BreakerAdmin(ReadOnlyAdmin):
         return bool(request.user.has_perm("agents.change_breaker"))
 
 
-@admin.register(Goal)
-class GoalAdmin(ReadOnlyAdmin):
-    """Goals, as the console shows them."""
-
-    list_display = ("correlation_id", "status", "outcome", "mode", "created_at")
-    list_filter = ("project", "status", "outcome", "mode")
-    search_fields = ("correlation_id",)
-    show_full_result_count = False
-
-
-@admin.register(FixPattern)
-class FixPatternAdmin(ReadOnlyAdmin):
-    """Fix patterns; decisions are made on their own page."""
-
-    list_display = (
-        "schema",
-        "error_class",
-        "code",
-        "pointer",
-        "change",
-        "successes",
-        "decision",
-        "last_success_at",
-    )
-    list_filter = ("project", "schema", "error_class", "decision")
-
-
-@admin.register(FixPolicy)
-class FixPolicyAdmin(ReadOnlyAdmin):
-    """Fix-pattern policies of projects."""
-
-    list_display = ("project", "mode", "changed_by", "changed_at")
-
-
-@admin.register(Attempt)
-class AttemptAdmin(ReadOnlyAdmin):
-    """Model calls."""
-
-    list_display = ("goal", "node", "cycle", "attempt", "state", "error_type", "model")
-    list_filter = ("project", "state", "error_type", "model")
-    search_fields = ("goal__correlation_id",)
-    list_select_related = ("goal",)
-    show_full_result_count = False
+register_read_only(
+    Goal,
+    "correlation_id status outcome mode created_at",
+    "project status outcome mode",
+    search="correlation_id",
+)
+# Fix patterns; decisions are made on their own page.
+register_read_only(
+    FixPattern,
+    "schema error_class code pointer change successes decision last_success_at",
+    "project schema error_class decision",
+)
+register_read_only(FixPolicy, "project mode changed_by changed_at")
+register_read_only(
+    Attempt,
+    "goal node cycle attempt state error_type model",
+    "project state error_type model",
+    search="goal__correlation_id",
+    list_select_related=("goal",),
+)

@@ -13,7 +13,12 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
 from diagnostics import figures
-from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin, administered_projects
+from diagnostics.accounts.administration import (
+    ReadOnlyAdmin,
+    ScopedAdmin,
+    administered_projects,
+    register_read_only,
+)
 from diagnostics.accounts.models import ApiKey, Membership, Project
 from diagnostics.accounts.projects import revoke_key
 from diagnostics.ingest.models import AgentSchema, Deploy, Quota, Reject
@@ -67,21 +72,6 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         return bool(request.user.has_perm("diagnostics.change_apikey"))
 
 
-@admin.register(OutboxMessage)
-class OutboxMessageAdmin(ReadOnlyAdmin):
-    """Messages that wait for the broker, and why."""
-
-    list_display = ("task", "queue", "available_at", "sent_at", "tries", "last_error")
-    list_filter = ("task", "queue")
-
-
-@admin.register(Heartbeat)
-class HeartbeatAdmin(ReadOnlyAdmin):
-    """When each part was last seen running."""
-
-    list_display = ("name", "at")
-
-
 @admin.register(Quota)
 class QuotaAdmin(ScopedAdmin):
     """Limits of projects: an empty field has the installation's default, 0 is no limit."""
@@ -94,30 +84,6 @@ class QuotaAdmin(ScopedAdmin):
         "events_per_month",
         "spike_events_per_minute",
     )
-
-
-@admin.register(Reject)
-class RejectAdmin(ReadOnlyAdmin):
-    """Rejected items of ingestion."""
-
-    list_display = ("received_at", "project", "endpoint", "code", "path", "source")
-    list_filter = ("project", "code")
-
-
-@admin.register(Deploy)
-class DeployAdmin(ReadOnlyAdmin):
-    """Deploys."""
-
-    list_display = ("at", "project", "kind", "version", "source")
-    list_filter = ("project", "kind")
-
-
-@admin.register(AgentSchema)
-class AgentSchemaAdmin(ReadOnlyAdmin):
-    """JSON Schemas of nodes' answers, every stored version."""
-
-    list_display = ("node", "version", "project", "created_at", "current_since")
-    list_filter = ("project",)
 
 
 MOST_COUNTED = 10_000
@@ -263,3 +229,12 @@ def _as_uuid(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
+
+
+# Messages that wait for the broker, and why.
+register_read_only(OutboxMessage, "task queue available_at sent_at tries last_error", "task queue")
+register_read_only(Heartbeat, "name at")
+register_read_only(Reject, "received_at project endpoint code path source", "project code")
+register_read_only(Deploy, "at project kind version source", "project kind")
+# JSON Schemas of nodes' answers, every stored version.
+register_read_only(AgentSchema, "node version project created_at current_since", "project")

@@ -5,29 +5,9 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.accounts.administration import ScopedAdmin, register_read_only
 from plans.models.run import Run, RunStep
 from plans.models.tool import McpServer, McpTool, ProjectToolPolicy
-
-
-@admin.register(Run)
-class RunAdmin(ReadOnlyAdmin):
-    """Executions of plans."""
-
-    list_display = ("id", "correlation_id", "state", "task_status", "created_at")
-    list_filter = ("project", "state", "task_status")
-    search_fields = ("correlation_id",)
-    show_full_result_count = False
-
-
-@admin.register(RunStep)
-class RunStepAdmin(ReadOnlyAdmin):
-    """Steps of runs."""
-
-    list_display = ("run", "step_id", "tool", "state", "ok", "skipped", "reason")
-    list_filter = ("project", "state", "ok", "skipped")
-    list_select_related = ("run",)
-    show_full_result_count = False
 
 
 @admin.register(ProjectToolPolicy)
@@ -52,18 +32,25 @@ class ProjectToolPolicyAdmin(ScopedAdmin):
         super().save_model(request, obj, form, change)
 
 
-@admin.register(McpServer)
-class McpServerAdmin(ReadOnlyAdmin):
-    """The health of MCP servers, which are configured in a file."""
-
-    list_display = ("name", "transport", "seen_at", "error_at", "last_error")
-
-
-@admin.register(McpTool)
-class McpToolAdmin(ReadOnlyAdmin):
-    """Tools of MCP servers as they were discovered."""
-
-    list_display = ("name", "server", "side_effects", "idempotent", "discovered_at")
-    list_filter = ("server",)
-    list_select_related = ("server",)
-    search_fields = ("name",)
+register_read_only(
+    Run,
+    "id correlation_id state task_status created_at",
+    "project state task_status",
+    search="correlation_id",
+)
+register_read_only(
+    RunStep,
+    "run step_id tool state ok skipped reason",
+    "project state ok skipped",
+    list_select_related=("run",),
+)
+# The health of MCP servers, which are configured in a file.
+register_read_only(McpServer, "name transport seen_at error_at last_error")
+# Tools of MCP servers as they were discovered.
+register_read_only(
+    McpTool,
+    "name server side_effects idempotent discovered_at",
+    "server",
+    search="name",
+    list_select_related=("server",),
+)

@@ -145,6 +145,21 @@ class ReadOnlyAdmin(ScopedAdmin):
     has_add_permission = has_change_permission = has_delete_permission = _refuse
 
 
+def register_read_only(
+    model: type[Model], columns: str, filters: str = "", search: str = "", **more: object
+) -> None:
+    """Register a read-only page of a model: columns, filters and searched fields of its list."""
+    options = {
+        "__module__": __name__,
+        "list_display": columns.split(),
+        "list_filter": filters.split(),
+        "search_fields": search.split(),
+        "show_full_result_count": False,
+        **more,
+    }
+    admin.site.register(model, type(f"{model.__name__}Admin", (ReadOnlyAdmin,), options))
+
+
 def register_rest() -> list[type[Model]]:
     """Register every model without a page of its own, read-only.
 
