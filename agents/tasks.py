@@ -30,7 +30,6 @@ def try_model(model_id: int) -> None:
 
 @shared_task(name="agents.tasks.purge_ordered")
 def purge_ordered(order_id: int) -> None:
-    """Run a purge."""
     purging.carry_out(order_id)
 
 

@@ -134,7 +134,12 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         """Sign in and store the start time of the session."""
         super().login(request, user)
         stamp(request.session, time.time())
-        _count_as_confirmed(request)
+        # Mark a new sign-in as reauthenticated, so that it is not confirmed again at once.
+        records = get_authentication_records(request, request.user)
+        for record in records:
+            if record["method"] in {"password", "mfa"}:
+                record["reauthenticated"] = True
+        request.session[AUTHENTICATION_METHODS_SESSION_KEY] = records
         if isinstance(user, User):
             remember(request.session, profile_of(user))
         note(None, user, "sign_in.succeeded", user.get_username())
@@ -163,15 +168,6 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
     ) -> None:
         for key in attempts_keys(credentials):
             clear(request, **BAD_SIGN_INS, key=key)
-
-
-def _count_as_confirmed(request: HttpRequest) -> None:
-    """Mark a new sign-in as reauthenticated, so that it is not confirmed again at once."""
-    records = get_authentication_records(request, request.user)
-    for record in records:
-        if record["method"] in {"password", "mfa"}:
-            record["reauthenticated"] = True
-    request.session[AUTHENTICATION_METHODS_SESSION_KEY] = records
 
 
 def attempts_keys(credentials: Mapping[str, str]) -> list[str]:

@@ -364,17 +364,13 @@ def _read_environment_file() -> None:
         os.environ.setdefault(name, value or "")
 
 
-def _refuse_unknown_names(names: Iterable[str]) -> None:
-    known_names = {*map(env_name, Configuration.model_fields), *OTHER_NAMES}
-    for name in sorted(set(names) - known_names):
-        if name.startswith(PREFIXES) and not SERVICE_LINK.fullmatch(name):
-            raise ConfigurationError(f"{name} is unknown{_nearest(name, known_names)}")
-
-
 def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any field
     """Return all settings, validated; ConfigurationError names the invalid key."""
     _read_environment_file()
-    _refuse_unknown_names(os.environ)
+    known_names = {*map(env_name, Configuration.model_fields), *OTHER_NAMES}
+    for name in sorted(set(os.environ) - known_names):
+        if name.startswith(PREFIXES) and not SERVICE_LINK.fullmatch(name):
+            raise ConfigurationError(f"{name} is unknown{_nearest(name, known_names)}")
     try:
         return Configuration(**overrides)
     except ValidationError as error:

@@ -110,11 +110,9 @@ def start_of(response: HttpResponseBase) -> Message:
 
 
 def part_of(body: bytes, *, more: bool) -> Message:
-    """Return a part of the body of a response as a message."""
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
 async def send_whole(send: Send, response: HttpResponse) -> None:
-    """Send a response that does not stream."""
     await send(start_of(response))
     await send(part_of(response.content, more=False))

@@ -86,7 +86,6 @@ def package(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def wheel(request: HttpRequest, name: str) -> HttpResponse:
-    """Return a wheel."""
     for one in _wheels():
         if one.name == name:
             return HttpResponse(one.read_bytes(), content_type="application/octet-stream")

@@ -113,7 +113,7 @@ def _missing(heartbeat: str, never: str, late: str) -> NotReadyError:
     return NotReadyError(late if is_known else never)
 
 
-def _probe_upkeep() -> str | None:
+def _probe_maintenance() -> str | None:
     """Check the maintenance workers; return "busy" if they are alive with a backlog."""
     if _is_fresh("worker"):
         return None
@@ -191,7 +191,7 @@ def _state(probe: Callable[[], str | None]) -> Part:
 
 
 ROWS: dict[str, Callable[[], str | None]] = {
-    "worker": _probe_upkeep,
+    "worker": _probe_maintenance,
     "beat": lambda: _probe_heartbeat("beat"),
     EVALUATOR: lambda: _probe_heartbeat(EVALUATOR, MISSED),
     **{queue: partial(_probe_queue, queue) for queue in PINGED_QUEUES},

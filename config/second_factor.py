@@ -31,11 +31,9 @@ class SealedFactors(DefaultMFAAdapter):  # type: ignore[misc]  # untyped base
     }
 
     def encrypt(self, text: str) -> str:
-        """Return a seed encrypted."""
         return seal(IDENTITY, text).hex()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return a seed decrypted."""
         return str(unseal(IDENTITY, bytes.fromhex(encrypted_text)))
 
 

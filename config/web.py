@@ -10,9 +10,10 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
+from time import monotonic
 from typing import Any, cast
 
 from django.core.exceptions import RequestAborted
@@ -30,15 +31,91 @@ from config.exchange import (
     Receive,
     Send,
     SlowBodyError,
+    part_of,
     send_whole,
+    start_of,
 )
 from config.held_bodies import BodyMemory, HeldBody
 from config.readiness import database_answers
-from config.streaming import Stream
 from config.turns import Turn, Turns
 from diagnostics.accounts.authentication import REFUSED_BEFORE_BODY
 from diagnostics.rest.batches import MAX_PLAIN_BYTES
 from diagnostics.web.errors import report_hang
+
+# Only the time spent waiting for the client counts.
+READER_GRACE_SECONDS = 10.0
+READER_BYTES_PER_SECOND = 16 << 10
+BLOCK_BYTES = 64 << 10
+
+
+class SlowReaderError(Exception):
+    """the reader of a streamed answer takes less than its least rate"""
+
+
+def reader_seconds(size: int) -> float:
+    """Return the limit of the total wait for a client that has read `size` bytes."""
+    return READER_GRACE_SECONDS + size / READER_BYTES_PER_SECOND
+
+
+class Stream:
+    """A response streamed from a thread, with a minimum rate for the client."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        """Begin to watch for a disconnect of the client."""
+        self._exchange = exchange
+        self._disconnected = asyncio.run_coroutine_threadsafe(
+            _wait_for_disconnect(exchange.receive), exchange.loop
+        )
+        self._waited = 0.0
+        self._size = 0
+
+    def send(self, response: Any) -> None:  # noqa: ANN401 - a streaming response
+        """Send the response; stop at a disconnect, raise SlowReaderError for a slow client."""
+        try:
+            self._put(start_of(response))
+            for block in _blocks(response):
+                if self._disconnected.done():
+                    return
+                self._put(part_of(block, more=True))
+            self._put(part_of(b"", more=False))
+        finally:
+            self._disconnected.cancel()
+
+    def _put(self, message: Message) -> None:
+        begin = monotonic()
+        sent = asyncio.run_coroutine_threadsafe(
+            _put(self._exchange.send, message), self._exchange.loop
+        )
+        try:
+            sent.result(reader_seconds(self._size) - self._waited)
+        except TimeoutError:
+            sent.cancel()
+            raise SlowReaderError(SlowReaderError.__doc__) from None
+        self._waited += monotonic() - begin
+        self._size += len(message.get("body", b""))
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has disconnected, skipping the rest of its request."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _put(send: Send, message: Message) -> None:
+    await send(message)
+
+
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield pieces joined to larger blocks, to save iterations of the event loop."""
+    block = bytearray()
+    for piece in pieces:
+        block += piece
+        if len(block) >= BLOCK_BYTES:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)
+
 
 # One byte more than any view accepts, so that the view refuses the body itself.
 LARGEST_BODY_BYTES = MAX_PLAIN_BYTES + 1
@@ -184,7 +261,10 @@ class Application(ASGIHandler):
             if not response.streaming:
                 return cast("HttpResponse", response)
             if response.has_header("Content-Length"):  # a static file
-                return _as_whole(response)
+                buffered = HttpResponse(b"".join(response), status=response.status_code)
+                buffered.headers = response.headers
+                buffered.cookies = response.cookies
+                return buffered
             return self._stream(exchange, response)
         finally:
             response.close()
@@ -215,13 +295,6 @@ def _with_length(scope: Message, size: int) -> Message:
         return scope
     headers = [pair for pair in scope["headers"] if pair[0] != b"transfer-encoding"]
     return scope | {"headers": [*headers, (b"content-length", b"%d" % size)]}
-
-
-def _as_whole(response: Any) -> HttpResponse:  # noqa: ANN401 - a streaming response
-    buffered = HttpResponse(b"".join(response), status=response.status_code)
-    buffered.headers = response.headers
-    buffered.cookies = response.cookies
-    return buffered
 
 
 def _refusal(status: int, code: str, detail: str | None) -> HttpResponse:

@@ -32,7 +32,7 @@ class Stall:
     patience_seconds: float = PATIENCE_SECONDS
     _since: float | None = None
 
-    def is_over_patience(self, now: float, *, waiting: int, free: int) -> bool:
+    def is_overdue(self, now: float, *, waiting: int, free: int) -> bool:
         """Whether messages have waited too long; `free` is the number of free slots."""
         if not waiting or free <= 0:
             self._since = None
@@ -75,7 +75,7 @@ def watch(stall: Stall, count: Callable[[], int], free: Callable[[], int]) -> No
     """Check for a stall periodically, in a thread, and end a stalled worker."""
 
     def check() -> None:
-        while not stall.is_over_patience(time.monotonic(), waiting=count(), free=free()):
+        while not stall.is_overdue(time.monotonic(), waiting=count(), free=free()):
             time.sleep(CHECK_SECONDS)
         logger.critical("worker_stalled", pid=os.getpid())
         os.kill(os.getpid(), signal.SIGTERM)

@@ -83,8 +83,7 @@ from diagnostics.reports.views import (
 )
 from diagnostics.rest.docs import api_docs
 from diagnostics.settings import audit, keys, limits, mail, members, prices, projects
-from diagnostics.settings.account import account, sign_out_everywhere
-from diagnostics.settings.display import dismiss_notice, theme
+from diagnostics.settings.account import account, dismiss_notice, sign_out_everywhere, theme
 from diagnostics.settings.get_started import setup
 from diagnostics.settings.members import invitation
 from diagnostics.settings.projects import switch_project

@@ -17,10 +17,10 @@ def expectation(error: Mapping[str, Any], value: object = None) -> str:
         return _MISSING
     text = str(error["msg"]).replace("Input should be ", "expected ", 1)
     options = _QUOTED.findall(str(error.get("ctx", {}).get("expected", "")))
-    return text + case_hint(value, fold_case(options))
+    return text + case_hint(value, without_case(options))
 
 
-def fold_case(options: Iterable[object]) -> dict[str, str]:
+def without_case(options: Iterable[object]) -> dict[str, str]:
     """Return the texts among options by their form without letter case; the first counts."""
     folded: dict[str, str] = {}
     for option in options:

@@ -18,7 +18,10 @@ def uuid7(at: datetime, random_bits: bytes) -> UUID:
         raise ValueError("the time of an identifier needs an offset")
     if len(random_bits) < RANDOM_BYTES:
         raise ValueError(f"an identifier needs {RANDOM_BYTES} bytes of randomness")
-    return _assemble(_milliseconds(at), random_bits)
+    randomness = int.from_bytes(random_bits[:RANDOM_BYTES], "big")
+    high = randomness >> 68  # 12 bits
+    low = randomness & ((1 << 62) - 1)
+    return UUID(int=_milliseconds(at) << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
 
 
 def event_id(
@@ -56,10 +59,3 @@ def _milliseconds(at: datetime) -> int:
     if not 0 <= milliseconds <= MAX_MILLISECONDS:
         raise ValueError("the time of an identifier must lie after 1970")
     return milliseconds
-
-
-def _assemble(milliseconds: int, random_bits: bytes) -> UUID:
-    randomness = int.from_bytes(random_bits[:RANDOM_BYTES], "big")
-    high = randomness >> 68  # 12 bits
-    low = randomness & ((1 << 62) - 1)
-    return UUID(int=milliseconds << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)

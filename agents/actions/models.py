@@ -11,10 +11,7 @@ from diagnostics.constraints import check, index, known
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
-    """Queries of entries."""
-
     def of(self, project_id: int) -> Self:
-        """The entries of a project."""
         return self.filter(project_id=project_id)
 
     def open(self) -> Self:
@@ -52,8 +49,6 @@ class Entry(models.Model):
     AFTER_EVERY_PRIORITY: ClassVar[int] = 6
 
     class Category(models.TextChoices):
-        """The kind of an entry."""
-
         TODO = "todo"
         NOTE = "note"
         REMINDER = "reminder"
@@ -72,8 +67,6 @@ class Entry(models.Model):
         MONTHLY = "monthly"
 
     class Status(models.TextChoices):
-        """The status of an entry."""
-
         ACTIVE = "active"
         SNOOZED = "snoozed"
         COMPLETED = "completed"

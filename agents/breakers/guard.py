@@ -29,7 +29,6 @@ class Guard:
 
     @classmethod
     def of(cls, project_id: int, provider: str, model: str, operation: str) -> Self:
-        """Return the guard of a model's operation."""
         transport = BreakerScope(project_id, provider, model, operation, BreakerKind.TRANSPORT)
         return cls(transport, replace(transport, kind=BreakerKind.QUALITY))
 
@@ -77,7 +76,7 @@ class Guard:
             retry_after_seconds = reply.error.retry_after_seconds
             report(self.transport, ticket, CallVerdict.BAD, retry_after_seconds)
 
-    def settle_ladder(self, ending: Ending) -> None:
+    def settle_attempts(self, ending: Ending) -> None:
         """Report how the attempts ended; without a call they count as nothing."""
         if not isinstance(self.ladder, Allowed):
             return

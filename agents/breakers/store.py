@@ -51,8 +51,6 @@ _random = secrets.SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class BreakerScope:
-    """The identity of a breaker."""
-
     project_id: int
     provider: str
     model: str

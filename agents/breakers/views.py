@@ -9,7 +9,6 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from agents.breakers.api import REASON_CHARACTERS
 from agents.breakers.models import Breaker, BreakerTransition
@@ -25,7 +24,13 @@ from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.web.access import ConsoleRequest, member_view, own_page, require_actor
+from diagnostics.web.access import (
+    ConsoleRequest,
+    member_action,
+    member_page,
+    own_page,
+    require_actor,
+)
 from diagnostics.web.pages import respond
 from failsoft.retry.breaker import BreakerKind
 
@@ -60,29 +65,25 @@ class IsolateForm(forms.Form):
         field.queryset = enabled_models(project)
 
 
-@require_safe
-@member_view
+@member_page
 def breakers(request: ConsoleRequest) -> HttpResponse:
     """Show the breakers of the project, open ones first."""
     return _show(request, IsolateForm(request.project))
 
 
-@require_POST
-@member_view
+@member_action
 def isolate(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
     """Admit nothing until it is closed manually."""
     return _move(request, breaker_id, close=False)
 
 
-@require_POST
-@member_view
+@member_action
 def close(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
     """Forget all faults and admit every call."""
     return _move(request, breaker_id, close=True)
 
 
-@require_POST
-@member_view
+@member_action
 def isolate_model(request: ConsoleRequest) -> HttpResponse:
     """Isolate operations of a model, whether or not their breakers have rows."""
     require_actor(request)

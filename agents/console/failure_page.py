@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from django.views.decorators.http import require_safe
 
 from agents.console.failure_tabs import TABS, read_tab
 from agents.console.moments import fault_spans
@@ -25,7 +24,7 @@ from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.fields import FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.queries import failure_evidence
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.series import SeriesChart, Since
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
@@ -80,8 +79,7 @@ KEPT = ("tab",)
 OPEN_PLACES = 3
 
 
-@require_safe
-@member_view
+@member_page
 def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
     """Show one kind of failure; a foreign and an unknown one are both not found."""
     selection = read_filters(request)

@@ -99,7 +99,14 @@ def _why(
     request: ConsoleRequest, group: FailureGroup, _: Sequence[Sample], question: GroupQuestion
 ) -> Mapping[str, Any]:
     """Return what made the fingerprint, and what another way of grouping would change."""
-    regrouping = _read_regrouping(request.GET)
+    depth = read_number(request.GET.get("depth"), 2)
+    keys = (key.strip()[:100] for key in request.GET.get("wild", "")[:1_000].split(","))
+    regrouping = Regrouping(
+        ignores_schema=request.GET.get("ignore_schema") == "1",
+        ignores_detail=request.GET.get("ignore_detail") == "1",
+        pointer_depth=None if depth is None else min(depth, DEEPEST),
+        wild_keys=tuple(key for key in keys if key)[:MOST_WILD],
+    )
     shown: dict[str, Any] = {
         "parts": [
             ("node", group.node),
@@ -118,17 +125,6 @@ def _why(
         split = list(preview.split.get(group.fingerprint, {}).items())
         shown |= {"preview": preview, "merged": _merged(group, preview), "split": split}
     return shown
-
-
-def _read_regrouping(params: Mapping[str, str]) -> Regrouping:
-    depth = read_number(params.get("depth"), 2)
-    keys = (key.strip()[:100] for key in params.get("wild", "")[:1_000].split(","))
-    return Regrouping(
-        ignores_schema=params.get("ignore_schema") == "1",
-        ignores_detail=params.get("ignore_detail") == "1",
-        pointer_depth=None if depth is None else min(depth, DEEPEST),
-        wild_keys=tuple(key for key in keys if key)[:MOST_WILD],
-    )
 
 
 def _merged(

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from agents.actions.applying import (
     AlreadyUndoneError,
@@ -31,12 +31,17 @@ from agents.goals.submission import (
 )
 from agents.llm.forms import enabled_models
 from diagnostics.console.exports import stream_list
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.access import (
+    ConsoleRequest,
+    member_action,
+    member_form,
+    member_page,
+    require_actor,
+)
 from diagnostics.web.pages import respond
 
 
-@require_POST
-@member_view
+@member_action
 def cancel(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Ask for the goal to end; what runs now is ended at the next chance."""
     goal = _mine(request, goal_id)
@@ -47,8 +52,7 @@ def cancel(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     return redirect(goal_path(goal))
 
 
-@require_POST
-@member_view
+@member_action
 def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Hand over an answer; the goal goes on with it."""
     goal = _mine(request, goal_id)
@@ -62,8 +66,7 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     return redirect(goal_path(goal))
 
 
-@require_POST
-@member_view
+@member_action
 def undo(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Take back what the goal's actions did; what was changed again since stays."""
     goal = _mine(request, goal_id)
@@ -85,8 +88,7 @@ SOURCE = "console"
 PATTERNS = tomllib.loads(Path(__file__).with_name("goal_patterns.toml").read_text("utf-8"))
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def goal_new(request: ConsoleRequest) -> HttpResponse:
     """Show the form; store a good one and lead to the goal's page."""
     require_actor(request)
@@ -113,8 +115,7 @@ def patterns(request: HttpRequest) -> HttpResponse:
     return render(request, "goals/patterns.html", {**PATTERNS, "section": "runs"})
 
 
-@require_safe
-@member_view
+@member_page
 def export_goals(request: ConsoleRequest, ending: str) -> HttpResponse:
     """Stream goals, newest first."""
     return stream_list(request, GoalsView, "goals", ending)

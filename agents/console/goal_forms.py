@@ -97,7 +97,6 @@ class CheckForm(forms.Form):
 
     @property
     def offers_commands(self) -> bool:
-        """Whether any command may be a checker."""
         return bool(command_names())
 
     def clean_check_args(self) -> dict[str, Any]:

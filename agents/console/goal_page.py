@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_safe
 
 from agents.badges import GOAL_STATUS, Badge, goal_badge, outcome_badge
 from agents.breakers.models import Breaker
@@ -28,7 +27,7 @@ from diagnostics.queries.models import sums_between
 from diagnostics.selection.query_language import Term
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from failsoft.actions.entries import TOOLSETS
 from plans.checks.rows import checks_of
 
@@ -56,7 +55,7 @@ class ActionsCard:
         return bool(self.batch.parse_failed or self.batch.execution_failed)
 
     @property
-    def told(self) -> str:
+    def clause(self) -> str:
         """The summary as the end of a sentence."""
         summary = self.batch.summary
         return f"{summary[:1].lower()}{summary[1:]}"
@@ -150,8 +149,7 @@ REPEATED = frozenset({"provider", "model", "attempts"})
 AROUND = timedelta(hours=1)
 
 
-@require_safe
-@member_view
+@member_page
 def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Return everything that is known of a goal as JSON, redacted as the API gives it."""
     goal = get_object_or_404(Goal, project=request.project, pk=goal_id)
@@ -265,7 +263,7 @@ def _headline(
         evaluation=goal.execution_eval,
         is_isolated=is_isolated,
     )
-    return f"{words}; {actions.told}" if actions and actions.was_planned else words
+    return f"{words}; {actions.clause}" if actions and actions.was_planned else words
 
 
 def _verdict_tone(goal: Goal, task_status: str | None, actions: ActionsCard | None) -> str:

@@ -30,27 +30,27 @@ def goal_headline(
 ) -> str:
     """Say how the goal stands: how planning went, then how the steps went."""
     attempted, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
-    steps = steps_told(meta)
+    steps = steps_words(meta)
     match status:
         case "queued":
-            return queued_told(evaluation or {}, is_isolated=is_isolated)
+            return queued_words(evaluation or {}, is_isolated=is_isolated)
         case "running":
-            return running_told(phase, attempts)
+            return running_words(phase, attempts)
         case "waiting_user":
             return "Waiting for an answer"
         case "cancelled":
             return f"Cancelled after {attempted}"
         case "completed":
-            return f"Completed: {planning_told(outcome, attempted, wanted)}{steps}"
+            return f"Completed: {planning_words(outcome, attempted, wanted)}{steps}"
     if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
         return f"Failed: timeout after {attempted}{steps}"
     if outcome in ENDED_WITHOUT_PLAN:
         words = ENDED_WITHOUT_PLAN[outcome].format(attempts=attempted, wanted=wanted)
         return f"Degraded: {words}{steps if outcome == 'stubbed' else ''}"
-    return f"Failed: {planning_told(outcome, attempted, wanted)}{steps}"
+    return f"Failed: {planning_words(outcome, attempted, wanted)}{steps}"
 
 
-def queued_told(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
+def queued_words(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
     """Say what a queued goal waits for: a worker, or a circuit breaker."""
     if evaluation.get("reason") != "circuit_open":
         return "Queued: waiting for a worker"
@@ -59,7 +59,7 @@ def queued_told(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
     return "Waiting: the model's circuit breaker is open"
 
 
-def running_told(phase: str, attempts: int) -> str:
+def running_words(phase: str, attempts: int) -> str:
     """Say what a running goal is doing."""
     if phase == "plan":
         return f"Planning: {plural(attempts, 'attempt')} so far"
@@ -68,7 +68,7 @@ def running_told(phase: str, attempts: int) -> str:
     )
 
 
-def planning_told(outcome: str | None, attempted: str, wanted: str) -> str:
+def planning_words(outcome: str | None, attempted: str, wanted: str) -> str:
     """Say how planning went."""
     if outcome == "ok_first":
         return f"valid {wanted} at the first attempt"
@@ -79,7 +79,7 @@ def planning_told(outcome: str | None, attempted: str, wanted: str) -> str:
     return attempted
 
 
-def steps_told(meta: Mapping[str, object] | None) -> str:
+def steps_words(meta: Mapping[str, object] | None) -> str:
     """Say how the steps of the last run went, from `__meta__`."""
     stats = (meta or {}).get("stats")
     if not isinstance(stats, Mapping):

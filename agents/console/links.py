@@ -5,21 +5,19 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from agents.console.goal_forms import AnswerForm
 from agents.console.reported_run import events_with
 from agents.console.run_page import find_goal, show_run
 from agents.goals.records import goal_path, is_plain, run_path
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 
 LONGEST_REFERENCE = 200
 # In the address of a search that must not lead back here.
 STAY = "stay"
 
 
-@require_safe
-@member_view
+@member_page
 def find(request: ConsoleRequest) -> HttpResponse:
     """Lead to the run with a correlation id, or to the search where there is none."""
     reference = request.GET.get("reference", "").strip()[:LONGEST_REFERENCE]

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from django.http import Http404, HttpResponse
 from django.urls import NoReverseMatch, reverse
-from django.views.decorators.http import require_safe
 
 from agents.breakers.models import Breaker
 from agents.breakers.views import by_state, newest_transitions
@@ -16,15 +15,14 @@ from diagnostics.console.model_story import APPLIED_FIELDS, model_story, narrowe
 from diagnostics.queries.events import covered_by
 from diagnostics.queries.models import is_known_model
 from diagnostics.selection.conditions import known_values
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
 MOST_TRANSITIONS = 10
 
 
-@require_safe
-@member_view
+@member_page
 def model(request: ConsoleRequest, provider: str | None, name: str | None) -> HttpResponse:
     """Show one model of one provider; null where agents did not say."""
     served = _served(request.project, provider, name)

@@ -5,14 +5,13 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse, QueryDict
-from django.views.decorators.http import require_safe
 
 from agents.badges import run_badge
 from agents.console.keyset import page_by_id, read_id
 from agents.console.run_reading import UNDECIDED
 from diagnostics.accounts.models import Project
 from diagnostics.store.leases import UNFINISHED
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.pages import respond
 from plans.models.run import Run, RunStep
 
@@ -22,10 +21,8 @@ STATUSES = (*Run.TaskStatus, *UNFINISHED, "poison")
 CHOICES = ("status", "runner", "q", "undecided")
 
 
-@require_safe
-@member_view
+@member_page
 def plan_runs(request: ConsoleRequest) -> HttpResponse:
-    """Show a page of plan runs."""
     chosen = request.GET
     matching = _matching(request.project, chosen)
     page = page_by_id(

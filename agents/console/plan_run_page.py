@@ -8,7 +8,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from agents.badges import run_badge
 from agents.console.headlines import StepCounts, run_headline, run_tone
@@ -28,7 +27,7 @@ from agents.goals.models import Goal
 from agents.goals.records import goal_path
 from diagnostics.figures import plural, read_number
 from diagnostics.store.leases import UNFINISHED
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import respond
 from plans.models.run import Run, RunStep
@@ -43,8 +42,7 @@ MOST_CAUSES = 5
 MOST_NAMED = 12
 
 
-@require_safe
-@member_view
+@member_page
 def plan_run(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Show one run; a foreign and an unknown one are both not found."""
     run = find_run(request, run_id)
@@ -52,8 +50,7 @@ def plan_run(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     return respond(request, "plan_runs/run", context, context["headline"])
 
 
-@require_safe
-@member_view
+@member_page
 def run_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Return the results as the contract has them, as a file."""
     run = find_run(request, run_id)
@@ -64,8 +61,7 @@ def run_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     return answer
 
 
-@require_safe
-@member_view
+@member_page
 def moved_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Lead from the address that results had before to the one they have."""
     return redirect("run_results", find_run(request, run_id).pk)
@@ -175,8 +171,7 @@ def _seconds(run: Run) -> float | None:
 MOST_AT_ONCE = 100
 
 
-@require_POST
-@member_view
+@member_action
 def cancel(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Ask for the run to end before its next tool call."""
     run = _mine(request, run_id)
@@ -185,8 +180,7 @@ def cancel(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     return redirect("plan_run", run.pk)
 
 
-@require_POST
-@member_view
+@member_action
 def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Queue a new run of the plan, from its beginning or from one of its steps."""
     run = _mine(request, run_id)
@@ -199,8 +193,7 @@ def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     return redirect("plan_run", repeated.pk)
 
 
-@require_POST
-@member_view
+@member_action
 def resolve(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Settle the marked steps by the member's word; the run goes on."""
     run = _mine(request, run_id)

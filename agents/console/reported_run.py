@@ -7,7 +7,7 @@ from uuid import UUID
 
 from agents.console.headlines import Ending, outside_headline
 from agents.console.moments import TOLD_EVENTS, cycles_of
-from agents.console.sightings import sightings_of, told_attempts
+from agents.console.sightings import reported_attempts, sightings_of
 from agents.goals.events import STATE_OF
 from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.store.models import Event, EventPayload
@@ -42,7 +42,7 @@ def _place(event: Event) -> tuple[datetime, int]:
 def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, Any]:
     """Read everything the page shows; two queries."""
     payloads = payloads_of(events)
-    attempts = told_attempts(events, payloads)
+    attempts = reported_attempts(events, payloads)
     endings = [
         Ending(event.kind, event.reason, event.status)
         for event in events

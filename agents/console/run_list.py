@@ -9,7 +9,6 @@ from django.db.models.functions import Collate
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from agents.badges import goal_badge, outcome_badge
 from agents.goals.models import Goal
@@ -27,7 +26,7 @@ from diagnostics.selection.query_language import Word
 from diagnostics.selection.selection import NARROWED, Selection
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.run_models import AgentRun
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 from diagnostics.web.sorting import ColumnSort
@@ -49,8 +48,7 @@ FIGURES: Mapping[str, Callable[[AgentRun], Any]] = {
 HEADS = {name: name.capitalize() for name in FIGURES}
 
 
-@require_safe
-@member_view
+@member_page
 def runs(request: ConsoleRequest) -> HttpResponse:
     """Show a page of runs, or what comes in: runs or single calls."""
     selection = read_filters(request)
@@ -67,8 +65,7 @@ def runs(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "runs/list", context, "Runs")
 
 
-@require_safe
-@member_view
+@member_page
 def moved_live(request: ConsoleRequest) -> HttpResponse:
     """Lead from the tail's old address to the list that follows calls."""
     params = request.GET.copy()
@@ -172,8 +169,7 @@ class ConsoleRunsView(AgentRunsView):
     of_word = staticmethod(_condition_of_word)
 
 
-@require_safe
-@member_view
+@member_page
 def export_runs(request: ConsoleRequest, ending: str) -> HttpResponse:
     """Stream runs, newest first."""
     return stream_list(request, ConsoleRunsView, "runs", ending)

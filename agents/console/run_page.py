@@ -6,7 +6,6 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from agents.badges import outcome_badge
 from agents.console.goal_forms import AnswerForm
@@ -19,13 +18,12 @@ from agents.goals.records import goal_path, run_path
 from diagnostics.figures import read_number
 from diagnostics.prices.run_costs import costs_of
 from diagnostics.store.run_models import AgentRun
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.pages import respond
 from plans.models.run import Run
 
 
-@require_safe
-@member_view
+@member_page
 def run(request: ConsoleRequest, reference: str) -> HttpResponse:
     """Show a run by its correlation id; a foreign and an unknown one are both not found."""
     goal = find_goal(request.project.pk, reference)
@@ -38,8 +36,7 @@ def run(request: ConsoleRequest, reference: str) -> HttpResponse:
         raise
 
 
-@require_safe
-@member_view
+@member_page
 def moved_goal(request: ConsoleRequest, reference: str) -> HttpResponse:
     """Lead from an address that a goal had before to its run's page."""
     goal = find_goal(request.project.pk, reference)

@@ -50,7 +50,6 @@ class StepWindow:
 
 
 def count_steps(run: Run) -> StepCounts:
-    """Count the steps of a run by where they stand."""
     final = Q(state=RunStep.State.FINAL)
     counts = run.steps.aggregate(
         n_total=Count("pk"),
@@ -96,7 +95,6 @@ class Traces:
         return None if root == position else self.all[root]
 
     def named(self, step_ids: Sequence[str]) -> Sequence[StepTrace]:
-        """Return the steps of these ids."""
         wanted = set(step_ids)
         return [trace for trace in self.all.values() if trace.step_id in wanted]
 
@@ -195,8 +193,6 @@ STEPS_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class RunCard:
-    """A run as its card shows it."""
-
     run: Run
     badge: Badge
     graph: list[GraphStep]

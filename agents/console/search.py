@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from agents.badges import outcome_badge
 from agents.console.links import STAY
@@ -26,7 +25,7 @@ from diagnostics.queries.matrix import name_of
 from diagnostics.selection.query_language import Word, write_word
 from diagnostics.store.models import Series, Version
 from diagnostics.store.run_models import AgentRun
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import KINDS
 from diagnostics.web.model_links import model_url
 from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS, Destination
@@ -58,8 +57,7 @@ class SearchGroup:
     hits: Sequence[SearchHit]
 
 
-@require_safe
-@member_view
+@member_page
 def search_page(request: ConsoleRequest) -> HttpResponse:
     """Show what a text finds; the id of a single run or incident leads straight to its page."""
     text = clean_text(request.GET.get("q", "")).strip()[:LONGEST_TEXT]

@@ -52,14 +52,16 @@ def sightings_of(
     return sightings
 
 
-def told_attempts(events: Iterable[Event], payloads: Mapping[UUID, EventPayload]) -> list[Attempt]:
+def reported_attempts(
+    events: Iterable[Event], payloads: Mapping[UUID, EventPayload]
+) -> list[Attempt]:
     """Return the attempts that events tell of, in their order: rows that are stored nowhere."""
     return [
-        _told(event, payloads.get(event.event_id)) for event in events if event.kind in STATE_OF
+        _reported(event, payloads.get(event.event_id)) for event in events if event.kind in STATE_OF
     ]
 
 
-def _told(event: Event, payload: EventPayload | None) -> Attempt:
+def _reported(event: Event, payload: EventPayload | None) -> Attempt:
     """Say what a row of ours would say, as far as it is known."""
     same = ("node", "cycle", "provider", "model", "output_mode", "finish_reason")
     fields = {name: getattr(event, name) for name in (*same, *COUNTED, *ANSWERERS)}

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from agents.badges import Badge
-from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_administrator
 from diagnostics.web.pages import respond
 from plans.tools.definition import Tool
 from plans.tools.registry import ListedTool, find_tool, list_servers, list_tools, set_allowed
@@ -26,8 +25,6 @@ SERVER_BADGES: dict[str, Badge] = {
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A tool as a line of the table."""
-
     tool: Tool
     allowed: bool
     fields: str
@@ -41,8 +38,7 @@ class ToolRow:
         return "repeatable" if self.tool.idempotent else "changes things"
 
 
-@require_safe
-@member_view
+@member_page
 def tools(request: ConsoleRequest) -> HttpResponse:
     """Show all tools and the MCP servers that some of them come from."""
     known = list_tools(request.project.pk)
@@ -65,8 +61,7 @@ def tools(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "tools/tools", context, "Tools")
 
 
-@require_POST
-@member_view
+@member_action
 def allow_tool(request: ConsoleRequest) -> HttpResponse:
     """Let the project call a tool, or not; only its admins may say so."""
     require_administrator(request)

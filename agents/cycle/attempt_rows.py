@@ -97,15 +97,12 @@ class AttemptRows:
 
     @property
     def goal(self) -> Goal:
-        """The goal that is planned."""
         return self.claim.goal
 
     def find(self, number: int) -> Attempt | None:
-        """Return the row of an attempt, if there is one."""
         return self.stored().filter(attempt=number).first()
 
     def stored(self) -> models.QuerySet[Attempt]:
-        """Return the attempts of this node and cycle."""
         return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
 
     def begin(

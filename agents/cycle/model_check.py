@@ -46,7 +46,6 @@ def check_prompt(
     instructions: str | None,
     check_id: str,
 ) -> Prompt:
-    """Return the prompt of one check."""
     lines = "\n".join(f"- {line}" for line in describe_results(iteration, results))
     blocks = [
         f"Task:\n{fenced(goal, MAX_GOAL_CHARACTERS)}",

@@ -10,7 +10,7 @@ from django.db import transaction
 from agents.actions.applying import apply_actions
 from agents.cycle.planner_input import fill_plan, request_of
 from agents.cycle.planning import CALLS, generate_plan_with_retry
-from agents.cycle.walk import STUB, Walk, record_ladder
+from agents.cycle.walk import STUB, Walk, record_attempts
 from agents.goals.events import model_name, provider_name
 from agents.goals.policies import budget_of, deadline_of, is_time_over, spent_by
 from agents.goals.records import feedback_of
@@ -123,7 +123,7 @@ def _keep_failed_calls(walk: Walk) -> None:
 
 def _use_stub(walk: Walk, attempts: int) -> None:
     """Use a stub in place of a plan, and log a warning."""
-    record_ladder(walk, attempts, stubbed=True)
+    record_attempts(walk, attempts, stubbed=True)
     walk.claim.renew(plan_source=STUB)
     walk.goal.plan_source = STUB
     logger.warning(

@@ -83,7 +83,7 @@ def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
             attempt = steps.send(shell.settle(attempt))
         except StopIteration as stop:
             ending: Ending = stop.value
-            shell.guard.settle_ladder(ending)
+            shell.guard.settle_attempts(ending)
             return ending
 
 

@@ -13,7 +13,7 @@ from agents.goals.state import (
     TaskState,
     degraded_reason,
     outcome_of_ending,
-    outcome_of_good_ladders,
+    outcome_of_good_attempts,
     parse_failure_reason,
     spent_budget,
 )
@@ -71,10 +71,10 @@ def record_end(walk: Walk) -> None:
     if walk.ending is not None and not isinstance(walk.ending, Succeeded):
         if walk.goal.plan_source == STUB:
             return
-        record_ladder(walk, walk.ending.attempts, stubbed=False)
+        record_attempts(walk, walk.ending.attempts, stubbed=False)
 
 
-def record_ladder(walk: Walk, attempts: int, *, stubbed: bool) -> None:
+def record_attempts(walk: Walk, attempts: int, *, stubbed: bool) -> None:
     """Store that the attempts of this cycle brought no valid answer."""
     assert walk.ending is not None  # noqa: S101 - it has just ended
     rows = walk.goal.attempts.filter(cycle=walk.goal.cycle).exclude(node=CHECK_NODE)
@@ -98,4 +98,4 @@ def outcome_of(walk: Walk) -> PlanningOutcome | None:
     numbers = list(good.exclude(node=CHECK_NODE).values_list("attempt", flat=True))
     if not numbers:
         return PlanningOutcome.STUBBED if stubbed else None
-    return outcome_of_good_ladders(numbers, stubbed=stubbed)
+    return outcome_of_good_attempts(numbers, stubbed=stubbed)

@@ -125,7 +125,6 @@ class _WorkflowRun:
 
 
 def decision_line(decision: dict[str, Any]) -> str:
-    """Return a completion decision as one line."""
     verdict = decision["decision"] or "checker failed"
     reason = "; ".join(decision.get("reasons") or ()) or decision["reason"]
     return f"check: {verdict} ({decision['source']})" + (f" - {reason}" if reason else "")

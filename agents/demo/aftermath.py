@@ -29,7 +29,12 @@ def add_aftermath(project_id: int, moment: datetime) -> None:
     for incident in STORY.incidents:
         if incident.resolved_as:
             rows = _resolved_incidents(project_id, incident.model)
-            _resolve(rows, incident.resolved_as, incident.note)
+            for row in rows:
+                row.acknowledged_at = row.fired_at + NOTICED
+                row.resolution_cause = incident.resolved_as
+                row.save(update_fields=["acknowledged_at", "resolution_cause"])
+                at = row.cleared_at or row.acknowledged_at
+                IncidentNote.objects.create(incident=row, at=at, text=incident.note)
 
 
 def remove_aftermath(project_id: int) -> None:
@@ -98,12 +103,3 @@ def _resolved_incidents(project_id: int, model: str) -> Iterable[Incident]:
         state=Incident.State.RESOLVED,
         slices__slice__model=model,
     ).distinct()
-
-
-def _resolve(rows: Iterable[Incident], cause: str, text: str) -> None:
-    for row in rows:
-        row.acknowledged_at = row.fired_at + NOTICED
-        row.resolution_cause = cause
-        row.save(update_fields=["acknowledged_at", "resolution_cause"])
-        at = row.cleared_at or row.acknowledged_at
-        IncidentNote.objects.create(incident=row, at=at, text=text)

@@ -159,7 +159,6 @@ def spoiled_answers(
 def sort_spoiled(
     schema: PlannerSchema, scenarios: Iterable[Scenario], random: Random
 ) -> Mapping[ParseErrorType, list[DemoAnswer]]:
-    """Return the spoiled answers of some scenarios by their parse error type."""
     sorted_answers: dict[ParseErrorType, list[DemoAnswer]] = {}
     for scenario in scenarios:
         for answer in spoiled_answers(schema, scenario, random):

@@ -47,7 +47,6 @@ class DemoCall:
 
     @property
     def ended_at(self) -> datetime:
-        """When the call ended."""
         return self.called_at + timedelta(milliseconds=self.latency_ms)
 
     @property
@@ -58,7 +57,7 @@ class DemoCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class DemoAttempts:
     """All calls of one run at one node."""
 
     correlation_id: str
@@ -124,7 +123,6 @@ def _repertoire(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
 
 
 def codes_of(answer: DemoAnswer) -> set[str | None]:
-    """Return the codes of the errors in an answer."""
     reading = answer.reading
     return {error.code for error in reading.errors} if isinstance(reading, Misunderstood) else set()
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from itertools import accumulate
 from random import Random
 
-from agents.demo.calls import SCHEMA_OF_NODE, Ladder, Outcome, make_calls, repertoires
+from agents.demo.calls import SCHEMA_OF_NODE, DemoAttempts, Outcome, make_calls, repertoires
 from agents.demo.deploys import demo_deploy
 from agents.demo.events import MISSPELLED
 from agents.demo.incident_scenarios import KINDS, InjectedChange, InjectedIncident
@@ -136,7 +136,6 @@ def _runs(incident: DrawnIncident, random: Random) -> Iterator[DrawnRun]:
 
 
 def _place_drawer(shares: Mapping[Dimensions, float], random: Random) -> Callable[[], Dimensions]:
-    """Return a function that draws a place by its share."""
     places, sums = list(shares), list(accumulate(shares.values()))
     return lambda: random.choices(places, cum_weights=sums)[0]
 
@@ -165,7 +164,7 @@ def _kind(rates: Rates, random: Random) -> str | None:
 PACES = {"plan": RunPace(2_100, 310), "next_step": RunPace(1_000, 120)}
 
 
-def ladders_of(incident: DrawnIncident, random: Random) -> Iterator[Ladder]:
+def attempts_of(incident: DrawnIncident, random: Random) -> Iterator[DemoAttempts]:
     """Yield every run of an incident, in order of their start."""
     answers = repertoires(random)
     # A source without scenarios answers like the first.
@@ -175,7 +174,7 @@ def ladders_of(incident: DrawnIncident, random: Random) -> Iterator[Ladder]:
         node, source = run.place.node, run.place.source or ""
         pick = partial(answers.get(source, first).pick, SCHEMA_OF_NODE[node], random=random)
         outcomes = [_outcome(kind) for kind in run.calls]
-        yield Ladder(
+        yield DemoAttempts(
             correlation_id=f"demo-{sha256(parts.encode()).hexdigest()[:10]}",
             place=run.place,
             calls=make_calls(node, PACES[node], outcomes, run.at, pick, random),

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
-from agents.demo.calls import TEMPERATURE, DemoCall, Ladder
+from agents.demo.calls import TEMPERATURE, DemoAttempts, DemoCall
 from failsoft.events import AFTER, NEAREST_TOOL, EventKind, PostedEvent, event_name
 from failsoft.identifiers import uuid7
 from failsoft.retry.answers import Misunderstood
@@ -30,7 +30,7 @@ def demo_id(at: datetime, *parts: object) -> UUID:
     return uuid7(at, digest[:4] + MARK)
 
 
-def events_of(ladder: Ladder) -> Iterator[PostedEvent]:
+def events_of(ladder: DemoAttempts) -> Iterator[PostedEvent]:
     """Yield an event for each call, then the degradation or the unknown tool."""
     for call in ladder.calls:
         yield _event_of_call(ladder, call)
@@ -44,7 +44,7 @@ def events_of(ladder: Ladder) -> Iterator[PostedEvent]:
         yield _event(ladder, EventKind.UNKNOWN_TOOL, after, nearest, tool=tool)
 
 
-def details_of(ladder: Ladder, call: DemoCall) -> dict[str, Any]:
+def details_of(ladder: DemoAttempts, call: DemoCall) -> dict[str, Any]:
     """Return settings and usage of a call, as in events and attempts."""
     by_schema = call.number > 1 and ladder.place.provider == "openai"
     return {
@@ -59,7 +59,7 @@ def details_of(ladder: Ladder, call: DemoCall) -> dict[str, Any]:
     }
 
 
-def _event_of_call(ladder: Ladder, call: DemoCall) -> PostedEvent:
+def _event_of_call(ladder: DemoAttempts, call: DemoCall) -> PostedEvent:
     details, at = details_of(ladder, call), call.ended_at
     if call.error_type is not None or call.answer is None:
         lost = {"call_error_type": str(call.error_type)}
@@ -80,7 +80,7 @@ def _event_of_call(ladder: Ladder, call: DemoCall) -> PostedEvent:
 
 
 def _event(
-    ladder: Ladder,
+    ladder: DemoAttempts,
     kind: EventKind,
     at: datetime,
     attributes: dict[str, str] | None = None,

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from agents.demo.answers import DemoAnswer, good_answers
 from agents.demo.calls import (
     SCHEMA_OF_NODE,
+    DemoAttempts,
     DemoCall,
-    Ladder,
     Outcome,
     Repertoire,
     make_calls,
@@ -44,7 +44,7 @@ from agents.goals.state import (
     PlanningOutcome,
     Status,
     TaskState,
-    outcome_of_good_ladders,
+    outcome_of_good_attempts,
 )
 from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.events import CallErrorType, ParseErrorType
@@ -78,7 +78,7 @@ class GoalStory:
 
     goal: Goal
     series: DemoSeries
-    ladders: list[Ladder] = field(default_factory=list)
+    ladders: list[DemoAttempts] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     steps: list[RunStep] = field(default_factory=list)
@@ -149,7 +149,7 @@ class _StoryBuilder:
         outcomes = (self._outcome(brings, odds.mix) for brings in cycle.calls)
         calls = make_calls(series.node, series.pace, outcomes, begin, answer, self.random)
         place = place_of(series, self.plot.environment, prompt, self.now, begin)
-        ladder = Ladder(story.goal.correlation_id, place, calls, number)
+        ladder = DemoAttempts(story.goal.correlation_id, place, calls, number)
         story.ladders.append(ladder)
         story.attempts.extend(self._attempts(story.goal, ladder))
         story.goal.ended_at = ladder.ended_at
@@ -161,7 +161,7 @@ class _StoryBuilder:
             return pick_kind(mix, self.random)
         return CallErrorType.TIMEOUT if brings == "lost" else None
 
-    def _attempts(self, goal: Goal, ladder: Ladder) -> Iterator[Attempt]:
+    def _attempts(self, goal: Goal, ladder: DemoAttempts) -> Iterator[Attempt]:
         optional = [redact(text) for text, optional in self.scenario.constraints if optional]
         earlier: DemoCall | None = None
         for call in ladder.calls:
@@ -190,7 +190,7 @@ class _StoryBuilder:
             )
             earlier = call
 
-    def _add_run(self, story: GoalStory, cycle: DemoCycle, ladder: Ladder) -> None:
+    def _add_run(self, story: GoalStory, cycle: DemoCycle, ladder: DemoAttempts) -> None:
         payload, (error, took) = payload_of(ladder), self.random.choice(FAULTS)
         tool = self._tool(cycle.failing_step, error)
         *rows, meta = execute(payload, Seams(tool, stopping_after(cycle.cancelled_after)))
@@ -245,7 +245,6 @@ class _StoryBuilder:
 
 
 def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, PlanningOutcome]:
-    """Return the final state and outcome of a goal."""
     last, initial = story.ladders[-1], TaskState(cycle=story.goal.cycle)
     if last.reason == "timeout":
         return initial.stopped("timeout"), PlanningOutcome.PROVIDER_FAILED
@@ -255,7 +254,7 @@ def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, Planni
         return state, PlanningOutcome.DEGRADED
     meta = story.runs[-1].meta or {}
     evaluation = {"task_status": meta["task_status"], "reason": meta["reason"]}
-    outcome = outcome_of_good_ladders([len(item.calls) for item in story.ladders], stubbed=False)
+    outcome = outcome_of_good_attempts([len(item.calls) for item in story.ladders], stubbed=False)
     if not is_cancelled and not meta["ok"]:
         return initial.unfinished(evaluation), outcome
     update = {
@@ -268,7 +267,7 @@ def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, Planni
     )
 
 
-def payload_of(ladder: Ladder) -> dict[str, Any]:
+def payload_of(ladder: DemoAttempts) -> dict[str, Any]:
     """Return the plan of the last call; a next step as a plan of one."""
     answer = ladder.calls[-1].answer
     value = answer.reading.value if answer and isinstance(answer.reading, Understood) else {}

@@ -35,7 +35,6 @@ def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
 
 
 def last_order(project: Project) -> DemoOrder | None:
-    """Return the latest order of a project."""
     orders = DemoOrder.objects.filter(project=project).select_related("by")
     return orders.order_by("-at", "-pk").first()
 

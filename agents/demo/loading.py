@@ -14,9 +14,9 @@ from django.db.models.lookups import EndsWith
 
 from agents.demo.aftermath import add_aftermath, demo_provider, remove_aftermath
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
-from agents.demo.calls import TEMPERATURE, Ladder
+from agents.demo.calls import TEMPERATURE, DemoAttempts
 from agents.demo.deploys import NOTE, story_deploys
-from agents.demo.drawn_runs import DrawnIncident, ladders_of
+from agents.demo.drawn_runs import DrawnIncident, attempts_of
 from agents.demo.events import MARK, events_of
 from agents.demo.goals import TIMEOUT_SECONDS, GoalStory, goals
 from agents.demo.story import STORY
@@ -107,12 +107,12 @@ def load_incident(project: Project, incident: DrawnIncident) -> int:
 
 def write_incident(project: Project, incident: DrawnIncident) -> int:
     """Write an incident's events and deploys, without evaluations and incidents."""
-    runs = ladders_of(incident, _chance(incident.seed))
+    runs = attempts_of(incident, _chance(incident.seed))
     return _write(project, incident.now, incident.deploys(), runs)
 
 
 def _write(
-    project: Project, now: datetime, deploys: Iterable[PostedDeploy], runs: Iterable[Ladder]
+    project: Project, now: datetime, deploys: Iterable[PostedDeploy], runs: Iterable[DemoAttempts]
 ) -> int:
     """Record deploys and runs as their senders would, and aggregate; return the new events."""
     ensure_partitions((now - timedelta(days=STORY.days)).date(), now.date())
@@ -145,12 +145,15 @@ def remove(project: Project) -> DemoCounts:
             reports.filter(period_start__lt=started_at, period_end__gt=started_at).delete()
         _goals(project).delete()
         _marked(Run.objects.filter(project=project), "id").delete()
-        _remove_models(project)
+        # Delete the providers; a model that a real goal used stays.
+        used_models = Goal.objects.filter(project=project).values("language_model")
+        models = LanguageModel.objects.filter(provider__in=_providers(project))
+        models.exclude(pk__in=used_models).delete()
+        _providers(project).filter(language_models__isnull=True).delete()
     return DemoCounts(events, removed)
 
 
 def is_loaded(project: Project) -> bool:
-    """Whether a project has the demo, or a part of it."""
     return _providers(project).exists()
 
 
@@ -241,11 +244,3 @@ def _providers(project: Project) -> QuerySet[Provider]:
 def _marked(rows: QuerySet[Row], id_field: str) -> QuerySet[Row]:
     """Keep the rows whose id ends in the demo's mark."""
     return rows.filter(EndsWith(Cast(id_field, TextField()), MARK.hex()))
-
-
-def _remove_models(project: Project) -> None:
-    """Delete the providers; a model that a real goal used stays."""
-    used_models = Goal.objects.filter(project=project).values("language_model")
-    models = LanguageModel.objects.filter(provider__in=_providers(project))
-    models.exclude(pk__in=used_models).delete()
-    _providers(project).filter(language_models__isnull=True).delete()

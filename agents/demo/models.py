@@ -12,8 +12,6 @@ class DemoOrder(Job):
     """Load the demo data into a project, or remove it."""
 
     class Verb(models.TextChoices):
-        """What to do."""
-
         LOAD = "load"
         REMOVE = "remove"
 

@@ -199,7 +199,6 @@ class Story(_StoryPart):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The sources of the story."""
         return tuple(dict.fromkeys(scenario.source for scenario in self.scenarios))
 
 

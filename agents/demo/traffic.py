@@ -10,7 +10,7 @@ from random import Random
 
 from agents.demo.calls import (
     SCHEMA_OF_NODE,
-    Ladder,
+    DemoAttempts,
     Outcome,
     Repertoire,
     make_calls,
@@ -61,7 +61,7 @@ class SteadyChance:
         return True
 
 
-def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladder]:
+def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[DemoAttempts]:
     """Yield every run of the two weeks before `now`, oldest first in each series.
 
     `volume` scales the traffic: 1 makes about 25,000 events.
@@ -128,14 +128,14 @@ class _OutcomeDraws:
         odds: Odds,
         at: datetime,
         answers: Repertoire,
-    ) -> Ladder:
+    ) -> DemoAttempts:
         schema = SCHEMA_OF_NODE[series.node]
         answer = partial(answers.pick, schema, random=self.random, codes=odds.codes)
         outcomes = self._outcomes(odds)
         calls = make_calls(series.node, series.pace, outcomes, at, answer, self.random)
-        ladder = Ladder(name, place, calls)
+        ladder = DemoAttempts(name, place, calls)
         if ladder.reason is None and self.unknown_tool.happens(UNKNOWN_TOOL_SHARE):
-            return Ladder(name, place, calls, unknown_tool=self.random.choice(MISSPELLED))
+            return DemoAttempts(name, place, calls, unknown_tool=self.random.choice(MISSPELLED))
         return ladder
 
     def _outcomes(self, odds: Odds) -> Iterator[Outcome]:

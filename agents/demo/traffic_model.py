@@ -93,7 +93,6 @@ def draw_world(shape: TrafficShape, random: Random) -> World:
 
 
 def as_shares(weights: Mapping[Dimensions, float]) -> Mapping[Dimensions, float]:
-    """Return weights as shares of their sum."""
     total = sum(weights.values())
     return {place: weight / total for place, weight in weights.items()}
 

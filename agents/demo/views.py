@@ -3,17 +3,15 @@
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
 
 from agents.demo.jobs import last_order, order_demo
 from agents.demo.loading import is_loaded
 from agents.demo.models import DemoOrder
-from diagnostics.settings.frame import settings_view, show
+from diagnostics.settings.frame import settings_form, show
 from diagnostics.web.access import ConsoleRequest, user_of
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def demo(request: ConsoleRequest) -> HttpResponse:
     """Show the latest order; POST a new one."""
     if request.method == "POST":

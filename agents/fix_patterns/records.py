@@ -31,7 +31,6 @@ class Hints:
 
 
 def policy_of(project_id: int) -> PatternPolicy:
-    """Return the project's policy."""
     modes = FixPolicy.objects.filter(project_id=project_id).values_list("mode")
     (mode,) = modes.first() or (FixPolicy.Mode.AUTO,)
     return PatternPolicy(
@@ -67,7 +66,6 @@ def known_patterns(project_id: int, policy: PatternPolicy) -> Sequence[FixPatter
 
 
 def known_pattern(row: FixPattern, policy: PatternPolicy, now: datetime) -> FixPattern:
-    """Return a pattern with its status at `now`."""
     row.standing = status_of(row, policy, now)
     row.expires_at = row.last_success_at + policy.expiry
     return row

@@ -35,8 +35,6 @@ class PatternMode(StrEnum):
 
 
 class PatternStatus(StrEnum):
-    """The status of a pattern."""
-
     # Not enough distinct successes yet.
     LEARNING = "learning"
     # Enough, and an operator has to say yes.
@@ -70,7 +68,6 @@ class PatternCounts(Protocol):
 
 
 def status_of(record: PatternCounts, policy: PatternPolicy, now: datetime) -> PatternStatus:
-    """Return the status of a pattern at `now`."""
     if record.decision == REJECTED:
         return PatternStatus.REJECTED
     if record.expired_at or is_stale(record.last_success_at, policy, now):

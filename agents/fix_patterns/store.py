@@ -42,12 +42,6 @@ def learn(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> None:  
     policy = policy_of(goal.project_id)
     if policy.mode is PatternMode.OFF:
         return
-    learned = _rules_learned(goal, row, schema, good)
-    if learned:
-        _count_successes(goal, learned, policy, clock.now())
-
-
-def _rules_learned(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> list[FixRule]:  # noqa: ANN401 - any JSON
     invalid = goal.attempts.filter(
         cycle=row.cycle, node=row.node, attempt__lt=row.attempt, state=Attempt.State.INVALID
     )
@@ -56,7 +50,9 @@ def _rules_learned(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -
         for earlier in invalid.order_by("attempt")
         for pattern in patterns_of(_recovery(earlier, schema, good))
     }
-    return sorted(patterns)
+    learned = sorted(patterns)
+    if learned:
+        _count_successes(goal, learned, policy, clock.now())
 
 
 def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  # noqa: ANN401 - any JSON
@@ -177,7 +173,6 @@ def expire(row: FixPattern, actor: Actor) -> None:
 
 @transaction.atomic
 def set_mode(project_id: int, mode: PatternMode, actor: Actor) -> None:
-    """Set the policy of a project."""
     changed = {"mode": mode.value, "changed_by": _actor_name(actor), "changed_at": clock.now()}
     FixPolicy.objects.update_or_create(project_id=project_id, defaults=changed)
     note(project_id, actor, "fix_patterns.policy", mode.value)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_patterns, policy_of
@@ -14,7 +13,13 @@ from agents.fix_patterns.store import DECISIONS, set_mode
 from diagnostics.failures.models import FailureGroup
 from diagnostics.figures import read_number
 from diagnostics.store.fingerprints import normalise_pointer
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
+from diagnostics.web.access import (
+    ConsoleRequest,
+    member_action,
+    member_page,
+    require_actor,
+    require_administrator,
+)
 from diagnostics.web.charts.scales import rate_scale
 from diagnostics.web.pages import respond
 
@@ -26,8 +31,7 @@ MODES: Mapping[PatternMode, str] = {
 }
 
 
-@require_safe
-@member_view
+@member_page
 def fix_patterns(request: ConsoleRequest) -> HttpResponse:
     """Show the patterns of the project, waiting ones first."""
     policy = policy_of(request.project.pk)
@@ -46,8 +50,7 @@ def fix_patterns(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "fix_patterns/list", context, "Fix patterns")
 
 
-@require_POST
-@member_view
+@member_action
 def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpResponse:
     """Approve, reject or expire a pattern."""
     if verb not in DECISIONS:
@@ -55,11 +58,13 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
     row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
     require_actor(request)
     DECISIONS[verb](row, request.user)
-    return _back(request)
+    # Redirect to the failure that the form was on, or to all patterns.
+    if group := read_number(request.POST.get("failure")):
+        return redirect("failure", group_id=group)
+    return redirect("fix_patterns")
 
 
-@require_POST
-@member_view
+@member_action
 def set_policy(request: ConsoleRequest) -> HttpResponse:
     """Set the policy of the project, as an administrator."""
     require_administrator(request)
@@ -68,13 +73,6 @@ def set_policy(request: ConsoleRequest) -> HttpResponse:
         set_mode(request.project.pk, PatternMode(mode), request.user)
     else:
         messages.error(request, "Choose off, auto or approve.")
-    return redirect("fix_patterns")
-
-
-def _back(request: ConsoleRequest) -> HttpResponse:
-    """Redirect to the failure that the form was on, or to all patterns."""
-    if group := read_number(request.POST.get("failure")):
-        return redirect("failure", group_id=group)
     return redirect("fix_patterns")
 
 

@@ -101,7 +101,6 @@ def spent_by(goal: Goal) -> Spent:
 
 
 def budget_of(goal: Goal) -> GoalBudget:
-    """Return the ceilings of a goal."""
     return GoalBudget.model_validate(
         {key: goal.budget[key] for key in GoalBudget.model_fields if key in goal.budget}
     )

@@ -46,8 +46,6 @@ PLAN_SOURCES: dict[str, Any] = {"enum": ["planner", "stub", "given"]}
 
 
 class QueuedGoal(Resource):
-    """A goal that was accepted."""
-
     id: Identity
     correlation_id: str
     # Without a name: there are others of this one.
@@ -150,7 +148,6 @@ def page_of(
 
 
 def find_goal(project_id: int, reference: str) -> Goal | None:
-    """Return the goal with this correlation id or id."""
     goals = goals_of(project_id)
     goal = goals.filter(correlation_id=clean_text(reference)).first()
     if goal is None and (identity := _as_uuid(reference)) is not None:
@@ -190,7 +187,6 @@ def decisions_of(goal: Goal) -> list[dict[str, Any]]:
 
 
 def decided_checks(goal: Goal) -> list[CompletionCheck]:
-    """Return the checks that were decided or undecidable."""
     rows = checks_of(goal)
     return list(rows.filter(state=CompletionCheck.State.DECIDED))
 
@@ -245,7 +241,6 @@ def actions_record(goal: Goal) -> dict[str, Any]:
 
 
 def goal_summary(goal: Goal) -> dict[str, Any]:
-    """Return the record of one goal of a list."""
     computed = {"provider": provider_name(goal), "model": model_name(goal), "url": goal_path(goal)}
     return GoalSummary.dump({**vars(goal), **computed})
 

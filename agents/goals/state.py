@@ -19,8 +19,6 @@ TIME = "seconds"
 
 
 class Status(StrEnum):
-    """The status of a goal."""
-
     QUEUED = "queued"
     RUNNING = "running"
     WAITING_USER = "waiting_user"
@@ -43,8 +41,6 @@ class GoalMode(StrEnum):
 
 
 class AttemptState(StrEnum):
-    """The state of a call."""
-
     CALLING = "calling"
     VALID = "valid"
     INVALID = "invalid"
@@ -184,7 +180,7 @@ class PlanningOutcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-def outcome_of_good_ladders(attempts_used: Collection[int], *, stubbed: bool) -> PlanningOutcome:
+def outcome_of_good_attempts(attempts_used: Collection[int], *, stubbed: bool) -> PlanningOutcome:
     """Return the outcome if every cycle got a valid answer: repaired if one needed a retry."""
     if stubbed:
         return PlanningOutcome.STUBBED
@@ -196,7 +192,6 @@ def outcome_of_good_ladders(attempts_used: Collection[int], *, stubbed: bool) ->
 
 
 def outcome_of_ending(ending: Ending) -> PlanningOutcome:
-    """Return the outcome of the attempts that ended a goal."""
     match ending:
         case Exhausted():
             return PlanningOutcome.DEGRADED

@@ -21,8 +21,6 @@ CALLS = "tool_calls"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How an answer is parsed."""
-
     recovers: bool = True
     """Whether damaged JSON is repaired if it has exactly one reading."""
     is_lenient: bool = True
@@ -30,7 +28,6 @@ class Settings:
 
     @property
     def words(self) -> str:
-        """The settings as text."""
         first = "recovering parser" if self.recovers else "strict JSON"
         return f"{first}, {'lenient' if self.is_lenient else 'exact'} types"
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from django.views.decorators.http import require_http_methods
 
 from agents.lab.parse_lab import Settings
 from agents.lab.samples import (
@@ -25,7 +24,7 @@ from diagnostics.failures.views import failure_url
 from diagnostics.failures.wording import title_of
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.selection.selection import Selection
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_form
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
@@ -34,8 +33,7 @@ LONGEST_KEY = 100
 KEPT = ("target", "recover", "lenient", "asked")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
     """Show what would have been recovered; a schema is pasted by POST and not stored."""
     groups = FailureGroup.objects.filter(project=request.project)

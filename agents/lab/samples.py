@@ -11,7 +11,6 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.failures.groups import LISTED_SAMPLES, Sample, samples_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.agent_schemas import current_schemas
-from diagnostics.ingest.models import AgentSchema
 from diagnostics.ingest.schemas import SchemaFaultError, read_schema
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
@@ -64,7 +63,7 @@ def find_target(project_id: int, key: str, pasted: object = None) -> ParseTarget
     row = current_schemas(project_id).filter(node=key.removeprefix(NODE)).first()
     if not key.startswith(NODE) or row is None:
         raise UnknownTargetError
-    return _target_of(row)
+    return ParseTarget(f"{row.node} {row.version}", schema=read_schema(row.json_schema))
 
 
 def read_pasted(text: str) -> Any:  # noqa: ANN401 - any JSON
@@ -122,7 +121,6 @@ class Replay:
 
     @property
     def whole(self) -> Sequence[Replayed]:
-        """The samples that were stored whole."""
         return [row for row in self.rows if not row.is_cut]
 
     @property
@@ -185,7 +183,3 @@ def _replay(sample: Sample, target: ParseTarget, settings: Settings) -> Replayed
     # A redaction marker that did not fit was dropped.
     is_cut = len(text.encode()) > PREVIEW_BYTES - LONGEST_MARKER
     return Replayed(event, text, was, is_cut, reading)
-
-
-def _target_of(row: AgentSchema) -> ParseTarget:
-    return ParseTarget(f"{row.node} {row.version}", schema=read_schema(row.json_schema))

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
-from django.views.decorators.http import require_http_methods
 
 from agents.lab.parse_lab import Reading, Settings, read_answer
 from agents.lab.samples import (
@@ -25,7 +24,7 @@ from diagnostics.failures.excerpt import Piece, pieces
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact_found
 from diagnostics.redaction.rules import own_rules_of
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_form
 from diagnostics.web.pages import respond
 from failsoft.events import Coercion, Repair, ValidationErrorItem
 from failsoft.parsing.tracing import MAX_BYTES
@@ -136,8 +135,7 @@ class LabForm:
     other: Settings | None = None
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def lab(request: ConsoleRequest) -> HttpResponse:
     """Show the form, and the readings of a submitted text or a stored failure."""
     form = _read_form(request)

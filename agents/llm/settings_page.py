@@ -5,19 +5,23 @@ from django.db import transaction
 from django.db.models import Prefetch
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.llm.forms import LanguageModelForm, ProviderForm
 from agents.llm.model_test import request_model_test
 from agents.llm.models import LanguageModel, ModelCheck, Provider
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
-from diagnostics.settings.frame import require_proof, settings_view, show
+from diagnostics.settings.frame import (
+    require_proof,
+    settings_action,
+    settings_form,
+    settings_page,
+    show,
+)
 from diagnostics.web.access import ConsoleRequest, user_of
 
 
-@require_safe
-@settings_view
+@settings_page
 def providers(request: ConsoleRequest) -> HttpResponse:
     """Show providers, their models, and the latest test of each."""
     rows = Provider.objects.filter(project=request.project).order_by("name")
@@ -30,8 +34,7 @@ def providers(request: ConsoleRequest) -> HttpResponse:
     return show(request, "providers", context, "Providers and models")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def provider(request: ConsoleRequest, identity: int | None = None) -> HttpResponse:
     """Add or change a provider."""
     row = _provider(request, identity) if identity else Provider(project=request.project)
@@ -50,8 +53,7 @@ def provider(request: ConsoleRequest, identity: int | None = None) -> HttpRespon
     return show(request, "provider", {"form": form, "row": row, **_open_tab()}, "Provider")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def language_model(
     request: ConsoleRequest, provider_id: int, identity: int | None = None
 ) -> HttpResponse:
@@ -73,8 +75,7 @@ def language_model(
     return show(request, "model", context, "Model")
 
 
-@require_POST
-@settings_view
+@settings_action
 def test_model(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Enqueue a test call of a model."""
     request_model_test(_model(request, identity), user_of(request))

@@ -112,18 +112,14 @@ def carry_out(order_id: int) -> None:
     job = running.first()
     if job is None:
         return
-    _take_up_again(job)
+    # Enqueue the job again for later: a large purge outlasts its task, and workers die.
+    enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=_task_limit())
     try:
         purged = purge(job.project, job.correlation_id or None)
     except StillAtWorkError:
         _finish(job, PurgeOrder.Status.REFUSED)
     else:
         _finish(job, PurgeOrder.Status.DONE, **asdict(purged))
-
-
-def _take_up_again(job: PurgeOrder) -> None:
-    """Enqueue the job again for later: a large purge outlasts its task, and workers die."""
-    enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=_task_limit())
 
 
 def _task_limit() -> timedelta:

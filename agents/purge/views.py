@@ -4,25 +4,33 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
 
 from agents.goals.models import Goal
 from agents.goals.planning_stops import resume_planning, stop_planning, stops_of
 from agents.llm.forms import ProjectDeletionForm, PurgeForm
 from agents.purge.purging import StillAtWorkError, order_deletion, order_purge, orders_of
 from diagnostics.accounts.models import Project
-from diagnostics.settings.frame import require_proof, settings_view, show
+from diagnostics.settings.frame import require_proof, settings_form, show
 from diagnostics.web.access import ConsoleRequest, memberships_of, user_of
 
 ORDERS_SHOWN = 20
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def planning(request: ConsoleRequest) -> HttpResponse:
     """Show whether planning is stopped; stop or resume it."""
     if request.method == "POST":
-        _stop_or_resume(request)
+        wants_all = request.POST.get("where") == "everywhere"
+        if wants_all and not request.user.is_superuser:
+            raise PermissionDenied
+        project: Project | None = None if wants_all else request.project
+        scope = "everywhere" if wants_all else f"in {request.project.name}"
+        if request.POST.get("do") == "stop":
+            stop_planning(project, user_of(request), request.POST.get("reason", "")[:200])
+            messages.warning(request, f"Planning is stopped {scope}: goals stay queued.")
+        else:
+            resume_planning(project, user_of(request))
+            messages.success(request, f"Planning resumed {scope}.")
         return redirect("settings_planning")
     stops = stops_of(request.project)
     queued = Goal.objects.filter(project=request.project, status=Goal.Status.QUEUED)
@@ -35,8 +43,7 @@ def planning(request: ConsoleRequest) -> HttpResponse:
     return show(request, "planning", context, "Planning")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def purge(request: ConsoleRequest) -> HttpResponse:
     """Order a purge, or delete the project; the name of what goes is typed."""
     is_of_project = request.POST.get("do") == "delete_project"
@@ -72,17 +79,3 @@ def _delete_project(request: ConsoleRequest, form: ProjectDeletionForm) -> bool:
         return False
     messages.success(request, f"{request.project.name} is closed; a worker deletes its data.")
     return True
-
-
-def _stop_or_resume(request: ConsoleRequest) -> None:
-    wants_all = request.POST.get("where") == "everywhere"
-    if wants_all and not request.user.is_superuser:
-        raise PermissionDenied
-    project: Project | None = None if wants_all else request.project
-    scope = "everywhere" if wants_all else f"in {request.project.name}"
-    if request.POST.get("do") == "stop":
-        stop_planning(project, user_of(request), request.POST.get("reason", "")[:200])
-        messages.warning(request, f"Planning is stopped {scope}: goals stay queued.")
-    else:
-        resume_planning(project, user_of(request))
-        messages.success(request, f"Planning resumed {scope}.")

@@ -76,17 +76,6 @@ def _change_owner(folders: list[Path], uid: int, gid: int) -> None:
             os.chown(path, uid, gid, follow_symlinks=False)
 
 
-def enter_namespace(folders: list[Path]) -> None:
-    """Become `nobody` inside a user namespace; outside, the uid is unchanged."""
-    uid, gid = os.geteuid(), os.getegid()
-    if uid == 0:
-        _change_owner(folders, uid, gid)
-    _call("unshare", CLONE_NEWUSER)
-    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-    Path("/proc/self/uid_map").write_text(f"{NOBODY} {uid} 1", encoding="ascii")
-    Path("/proc/self/gid_map").write_text(f"{NOBODY} {gid} 1", encoding="ascii")
-
-
 def _permitted() -> int:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     line = next(line for line in status.splitlines() if line.startswith("CapPrm:"))
@@ -108,10 +97,6 @@ def drop_identity(folders: list[Path]) -> None:
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
-    _keep_only(capability)
-
-
-def _keep_only(capability: int | None) -> None:
     bits = 0 if capability is None else 1 << capability
     sets = (_Sets * 2)(_Sets(bits, bits, bits), _Sets(0, 0, 0))
     header = _Header(CAPABILITY_VERSION_3, 0)
@@ -124,7 +109,14 @@ def become_plain_user(way: str, folders: list[Path]) -> None:
     """Leave uid 0 by the given method; `auto` prefers the namespace."""
     if way != "identity":
         try:
-            enter_namespace(folders)
+            # `nobody` inside a user namespace only; outside, the uid is unchanged.
+            uid, gid = os.geteuid(), os.getegid()
+            if uid == 0:
+                _change_owner(folders, uid, gid)
+            _call("unshare", CLONE_NEWUSER)
+            Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+            Path("/proc/self/uid_map").write_text(f"{NOBODY} {uid} 1", encoding="ascii")
+            Path("/proc/self/gid_map").write_text(f"{NOBODY} {gid} 1", encoding="ascii")
         except OSError:
             if way == "namespace" or os.geteuid() != 0:
                 raise

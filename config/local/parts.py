@@ -43,7 +43,6 @@ def python(*arguments: str, end_with: signal.Signals) -> list[str]:
 
 
 def answers_http(url: str) -> bool:
-    """Whether `url` answers with 200."""
     try:
         with _OPENER.open(url, timeout=PROBE_SECONDS) as response:
             return bool(response.status == 200)
@@ -120,7 +119,6 @@ def web_arguments(port: int) -> list[str]:
 
 
 def web_part(port: int, env: Mapping[str, str]) -> LocalProgram:
-    """Return the web server."""
     return LocalProgram(
         "web",
         python(*web_arguments(port), end_with=signal.SIGTERM),

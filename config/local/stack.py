@@ -51,7 +51,6 @@ class Options:
 
     @property
     def base_url(self) -> str:
-        """The URL of the pages."""
         return os.environ.get("FAILSOFT_BASE_URL") or self.address
 
     @property

@@ -109,7 +109,6 @@ def hash_of(entry: AuditEntry, before: bytes) -> bytes:
 
 
 def details_of(entry: AuditEntry) -> dict[str, JSON]:
-    """Return the details of an entry."""
     details: dict[str, JSON] = json.loads(entry.details)
     return details
 

@@ -147,7 +147,6 @@ class MemberAuthentication(BaseAuthentication):
     """Reads the user and the project that `member_view` admitted; for reads only."""
 
     def authenticate(self, request: Request) -> tuple[object, Seat]:
-        """Return the user and their seat."""
         http_request = request._request
         return http_request.user, Seat(http_request.project)  # type: ignore[attr-defined] # member_view's
 
@@ -174,13 +173,11 @@ class KeyedView(APIView):
 
 
 def key_of(request: Request) -> ApiKey:
-    """Return the key of an authenticated request."""
     key: ApiKey = request.auth  # type: ignore[assignment] # set by authenticate
     return key
 
 
 def project_of(request: Request) -> Project:
-    """Return the project of an authenticated request."""
     holder: ApiKey | Seat = request.auth  # type: ignore[assignment] # set by authenticate
     return holder.project
 
@@ -203,14 +200,10 @@ def find_key(header: str, *, reads: bool = True) -> ApiKey | None:
     if not known.is_live:
         return None
     if was_read:
-        _note_use(known)
+        # Write the time of use at most once a minute, so that a busy key is not a hot row.
+        key, stale = known.key, known.database_time - LAST_USED_PRECISION
+        if key.last_used_at is None or key.last_used_at < stale:
+            unused = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
+            ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=known.database_time)
     register_passing_secret(presented.secret, "failsoft_key")
     return known.key
-
-
-def _note_use(known: KnownKey) -> None:
-    """Write the time of use at most once a minute, so that a busy key is not a hot row."""
-    key, stale = known.key, known.database_time - LAST_USED_PRECISION
-    if key.last_used_at is None or key.last_used_at < stale:
-        unused = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
-        ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=known.database_time)

@@ -82,7 +82,6 @@ def share_view(view: SavedView, person: Person, *, is_shared: bool) -> None:
 
 
 def delete_view(view: SavedView, person: Person) -> None:
-    """Delete a view."""
     with transaction.atomic():
         note(view.project_id, person, "view.deleted", view.name)
         view.delete()

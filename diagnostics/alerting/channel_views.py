@@ -6,7 +6,7 @@ from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
@@ -17,7 +17,14 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
 from diagnostics.alerting.receipts import ACCEPTED, accepted
 from diagnostics.alerting.wording import TOLD
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
+from diagnostics.web.access import (
+    ConsoleRequest,
+    member_action,
+    member_page,
+    member_view,
+    require_actor,
+    require_administrator,
+)
 from diagnostics.web.filter_bar import reader_zone
 from diagnostics.web.pages import respond
 
@@ -25,10 +32,8 @@ MOST_LOGGED = 50
 State = Notification.State
 
 
-@require_safe
-@member_view
+@member_page
 def channels(request: ConsoleRequest) -> HttpResponse:
-    """Show the channels of the project and how each does."""
     unseen = Q(notifications__state=State.FAILED, notifications__seen_at=None)
     rows = Channel.objects.filter(project=request.project).annotate(
         waiting=Count("notifications", filter=Q(notifications__state=State.QUEUED), distinct=True),
@@ -42,12 +47,21 @@ def channels(request: ConsoleRequest) -> HttpResponse:
 @sensitive_post_parameters("webhook", "chat")
 @member_view
 def channel_new(request: ConsoleRequest) -> HttpResponse:
-    """Make a channel."""
     require_administrator(request)
     row = Channel(project=request.project, zone=reader_zone(request) or "UTC")
     form = ChannelForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
-        return _made(request, form)
+        with transaction.atomic():
+            form.instance.created_by_id = request.user.pk
+            row = _save(form)
+            secret = ""
+            if row.kind == Channel.Kind.WEBHOOK:
+                secret = rotate_secret(row, clock.now())
+            note(request.project.pk, request.user, "channel.created", row.name)
+        if secret:
+            return _show(request, row, ChannelForm(instance=row), secret)
+        messages.success(request, f"{row.name} created. Send a test to verify it.")
+        return redirect("alert_channel", row.pk)
     return respond(request, "channels/new", {"section": "alert_rules", "form": form}, "New channel")
 
 
@@ -68,8 +82,7 @@ def channel(request: ConsoleRequest, number: int) -> HttpResponse:
     return _show(request, find_channel(request, number), form)
 
 
-@require_POST
-@member_view
+@member_action
 def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
     """Send a test through the worker; the log tells what was answered."""
     row = find_channel(request, number)
@@ -87,8 +100,7 @@ def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
     return redirect("alert_channel", row.pk)
 
 
-@require_POST
-@member_view
+@member_action
 def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     """Enable or disable a channel; what is queued stays."""
     row = find_channel(request, number)
@@ -102,8 +114,7 @@ def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     return redirect("alert_channel", row.pk)
 
 
-@require_POST
-@member_view
+@member_action
 def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
     """Make a new secret, shown on this page only; the one before signs for a day."""
     row = find_channel(request, number)
@@ -116,10 +127,8 @@ def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
     return _show(request, row, ChannelForm(instance=row), secret)
 
 
-@require_POST
-@member_view
+@member_action
 def channel_delete(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Delete a channel and its log."""
     row = find_channel(request, number)
     require_administrator(request)
     with transaction.atomic():
@@ -129,8 +138,7 @@ def channel_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     return redirect("alert_channels")
 
 
-@require_POST
-@member_view
+@member_action
 def failures_seen(request: ConsoleRequest) -> HttpResponse:
     """Take the banner down: somebody has looked at what was given up."""
     require_actor(request)
@@ -143,8 +151,7 @@ def failures_seen(request: ConsoleRequest) -> HttpResponse:
     return redirect("alert_channels")
 
 
-@require_POST
-@member_view
+@member_action
 def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
     """Queue a notification that was given up once more, under the same key."""
     require_actor(request)
@@ -183,20 +190,6 @@ def _show(
         "secret": secret,
     }
     return respond(request, "channels/channel", context, row.name)
-
-
-def _made(request: ConsoleRequest, form: ChannelForm) -> HttpResponse:
-    with transaction.atomic():
-        form.instance.created_by_id = request.user.pk
-        row = _save(form)
-        secret = ""
-        if row.kind == Channel.Kind.WEBHOOK:
-            secret = rotate_secret(row, clock.now())
-        note(request.project.pk, request.user, "channel.created", row.name)
-    if secret:
-        return _show(request, row, ChannelForm(instance=row), secret)
-    messages.success(request, f"{row.name} created. Send a test to verify it.")
-    return redirect("alert_channel", row.pk)
 
 
 def _save(form: ChannelForm) -> Channel:

@@ -15,7 +15,6 @@ OVERLAP = timedelta(hours=24)
 
 
 def split_addresses(text: str) -> list[str]:
-    """Return the mail addresses of a text."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

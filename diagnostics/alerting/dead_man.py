@@ -48,7 +48,6 @@ class Alarm:
 
     @property
     def is_raised(self) -> bool:
-        """Whether there is anything to say."""
         lost = self.given_up + self.overdue + self.lost_reports
         return self.silent_for is not None or lost > 0 or bool(self.passed_over)
 

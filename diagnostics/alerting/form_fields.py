@@ -31,7 +31,6 @@ class PickField(forms.CharField):
         super().__init__(required=False, max_length=LONGEST_VALUE, widget=forms.Select, **more)
 
     def offer(self, values: Sequence[str], chosen: object) -> None:
-        """List these values, and the chosen one."""
         shown = dict.fromkeys([*values, *([str(chosen)] if chosen else [])])
         named = [(one, "unknown" if one == UNKNOWN else one) for one in shown]
         self.widget.choices = [("", "any"), *named]
@@ -75,7 +74,6 @@ class ScopeForm(forms.Form):
 
     @property
     def picks(self) -> list[forms.BoundField]:
-        """The lists to pick from."""
         return [self[name] for name in SERIES_FIELDS]
 
     @property

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
 from diagnostics.alerting import incident_actions as doing
@@ -26,7 +26,7 @@ from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
 from diagnostics.verdict.ratings import mark_verdict
 from diagnostics.verdict.wording import sentence_of
-from diagnostics.web.access import ConsoleRequest, member_view, own_page, require_actor
+from diagnostics.web.access import ConsoleRequest, member_action, own_page, require_actor
 
 LONGEST_HOURS = HOURS[-1]
 
@@ -36,8 +36,7 @@ def _action(
 ) -> Callable[[ConsoleRequest, int], HttpResponse]:
     """Let whoever may act do something about an incident, and lead back to where it was done."""
 
-    @require_POST
-    @member_view
+    @member_action
     @wraps(act)
     def view(request: ConsoleRequest, number: int) -> HttpResponse:
         row = find_incident(request, number)
@@ -132,8 +131,7 @@ def _acknowledge(request: ConsoleRequest, rows: Sequence[Incident], by: User) ->
 BULK = {"acknowledge": _acknowledge, "silence": _silence}
 
 
-@require_POST
-@member_view
+@member_action
 def act_on_incidents(request: ConsoleRequest) -> HttpResponse:
     """Acknowledge or silence the chosen open incidents, and lead back to the list."""
     by = require_actor(request)

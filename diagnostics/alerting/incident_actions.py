@@ -33,7 +33,6 @@ class IncidentError(ValueError):
 
 
 def incident_of(project_id: int, incident_id: int) -> Incident | None:
-    """Return an incident of a project, None when there is none."""
     rows = Incident.objects.select_related("assignee", "acknowledged_by", "resolved_by")
     return rows.filter(project_id=project_id, pk=incident_id).first()
 

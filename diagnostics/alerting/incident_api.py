@@ -86,7 +86,10 @@ class IncidentsView(ListView):
         """List the incidents that fired in the window (24 hours unless told), latest first."""
         asked = request.query_params.dict()
         selection = select(asked, PARAMETERS, also=CHOICES)
-        _refuse_unknown(selection)
+        wrong = {term.field for term in selection.terms} - set(SERIES_FIELDS)
+        if selection.text.words or wrong:
+            known = ", ".join(SERIES_FIELDS)
+            raise ValidationError({"q": f"incidents can be filtered by {known} only"})
         since, until = selection.window(clock.now())
         rows = Incident.objects.filter(
             project=project_of(request), fired_at__gte=since, fired_at__lt=until
@@ -202,10 +205,3 @@ def _before(cursor: str | None) -> Q:
         return Q()
     at, key = read_cursor(cursor, int)
     return Q(fired_at__lt=at) | Q(fired_at=at, pk__lt=key)
-
-
-def _refuse_unknown(selection: Selection) -> None:
-    wrong = {term.field for term in selection.terms} - set(SERIES_FIELDS)
-    if selection.text.words or wrong:
-        known = ", ".join(SERIES_FIELDS)
-        raise ValidationError({"q": f"incidents can be filtered by {known} only"})

@@ -254,7 +254,7 @@ def _open(
     *,
     is_past: bool,
 ) -> Incident:
-    verdict = verdict if since_of(verdict) else _told_by_rule(verdict, first, at)
+    verdict = verdict if since_of(verdict) else _notified_by_rule(verdict, first, at)
     return Incident.objects.create(
         project_id=project_id,
         title=slice_words(first.values)[:300],
@@ -270,7 +270,9 @@ def _open(
     )
 
 
-def _told_by_rule(verdict: dict[str, Any], first: SliceEvaluation, at: datetime) -> dict[str, Any]:
+def _notified_by_rule(
+    verdict: dict[str, Any], first: SliceEvaluation, at: datetime
+) -> dict[str, Any]:
     """Return a kept verdict that names nothing with the sentence of what its rule found."""
     name = AlertRule.objects.values_list("name", flat=True).get(pk=first.rule.id)
     found = found_words(first.rule.signal, first.look)

@@ -1,13 +1,14 @@
 """Incidents: the list, and one incident from onset to its end."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
@@ -21,21 +22,101 @@ from diagnostics.alerting.incident_records import (
     judged_of,
 )
 from diagnostics.alerting.incident_rows import is_incident_silenced
-from diagnostics.alerting.incident_timeline import timeline_of
 from diagnostics.alerting.notification_facts import advice_of, rate_of
-from diagnostics.alerting.notification_models import Channel
+from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.task_facts import risen_failures, task_of
 from diagnostics.alerting.task_text import TaskFacts, write_task
-from diagnostics.alerting.wording import LOOKS, STATES, TOLD, end_words, look_words, slice_words
+from diagnostics.alerting.wording import (
+    BECAME,
+    LOOKS,
+    STATES,
+    TOLD,
+    end_words,
+    evaluation_words,
+    slice_words,
+)
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of
-from diagnostics.verdict.wording import sentence_of
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.verdict.wording import onset_of, sentence_of
+from diagnostics.web.access import ConsoleRequest, member_page
+from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
+
+IN_UTC = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One entry of the timeline; the quote is made of words and times."""
+
+    at: datetime
+    tone: Tone
+    title: str
+    detail: Sequence[str | datetime] = ()
+    who: str = ""
+    quote: Sequence[str | datetime] = ()
+
+
+def timeline_of(
+    row: Incident, transitions: Sequence[Transition], told: Sequence[Notification]
+) -> list[TimelineEntry]:
+    """Return the entries of an incident, oldest first."""
+    found = [*_onsets(row), *map(_transition, transitions)]
+    found += [_notification(one) for one in told if one.reason != "digest"]
+    found += [
+        TimelineEntry(
+            note.at,
+            "quiet",
+            note.get_kind_display(),
+            who=note.by.get_username() if note.by else "",
+            quote=timed(note.text),
+        )
+        for note in row.notes.select_related("by").order_by("at", "pk")
+    ]
+    return sorted(found, key=lambda one: one.at)
+
+
+def timed(text: str) -> list[str | datetime]:
+    """Split a text at the times in UTC that it names, so that a page can show them in a zone."""
+    return [
+        datetime.strptime(part, "%Y-%m-%d %H:%M").replace(tzinfo=UTC) if place % 2 else part
+        for place, part in enumerate(IN_UTC.split(text))
+        if part
+    ]
+
+
+def _onsets(row: Incident) -> Iterator[TimelineEntry]:
+    """Return the onset of the verdict, and that of the detector where it differs."""
+    onset = onset_of(row.latest_verdict)
+    if onset is None:
+        yield TimelineEntry(row.onset, "bad", "Onset")
+        return
+    at, low, high = onset
+    yield TimelineEntry(at, "bad", "Onset", (low, " to ", high, " (95 %)") if low < high else ())
+    if row.onset != at:
+        yield TimelineEntry(row.onset, "quiet", "Detector onset", [])
+
+
+def _transition(one: Transition) -> TimelineEntry:
+    tone, title = BECAME[one.kind]
+    who = one.by.get_username() if one.by else ""
+    return TimelineEntry(one.at, tone, title, [_about(one.slice)] if one.slice else [], who)
+
+
+def _about(one: IncidentSlice) -> str:
+    return f"{slice_words(one.slice)} · {one.rule.name}"
+
+
+def _notification(one: Notification) -> TimelineEntry:
+    tone, word = TOLD[one.state]
+    detail = one.why or one.last_error or one.answer
+    title = f"{one.get_reason_display()}: {one.channel.name}, {word}"
+    return TimelineEntry(one.sent_at or one.created_at, tone, title, timed(detail))
+
 
 HOURS = (1, 4, 8, 24, 72)
 SHOWN_SLICES = 3
@@ -44,8 +125,7 @@ MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_LOOKS = 12, 40, 20, 3
 MOST_SHARES, MOST_FAILURES = 6, 3
 
 
-@require_safe
-@member_view
+@member_page
 def incidents(request: ConsoleRequest) -> HttpResponse:
     """Show what is open, then what was, in the window and under the filters."""
     selection = read_filters(request)
@@ -67,8 +147,7 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "incidents/list", context, "Incidents")
 
 
-@require_safe
-@member_view
+@member_page
 def incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show one incident: its verdict, its time line, what it touches, who does what."""
     found = find_incident(request, number)
@@ -80,8 +159,7 @@ def incident(request: ConsoleRequest, number: int) -> HttpResponse:
     )
 
 
-@require_safe
-@member_view
+@member_page
 def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show the evidence of an incident as a text to copy."""
     row = find_incident(request, number)
@@ -184,7 +262,6 @@ def _ended(row: Incident, changes: Sequence[Transition]) -> str:
 
 
 def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
-    """Return an incident as a line of the list."""
     cause, since = one.resolution_cause, began(one)
     affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
     says = headline_of(one)[0] if sentence_of(one.latest_verdict) else affected[:SHOWN_SLICES]
@@ -205,11 +282,15 @@ def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]
     return {
         "row": one,
         "words": slice_words(one.slice),
-        "found": look_words(signal, latest.k, latest.n, latest.value, latest.bound),
+        "found": evaluation_words(signal, latest.k, latest.n, latest.value, latest.bound),
         "query": query_of(one.slice),
         "looks": [EvaluationMark(*LOOKS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in looks],
         "table": [
-            (look, LOOKS[look.verdict], look_words(signal, look.k, look.n, look.value, look.bound))
+            (
+                look,
+                LOOKS[look.verdict],
+                evaluation_words(signal, look.k, look.n, look.value, look.bound),
+            )
             for look in looks[-SHOWN_LOOKS:][::-1]
         ],
     }

@@ -51,8 +51,6 @@ class SampleRun(Fact):
 
 
 class DigestLine(Fact):
-    """One line of a digest."""
-
     subject: str
     path: str
     at: datetime
@@ -109,7 +107,6 @@ class Facts(Fact):
         return self.model_copy(update={"zone": zone, **texts})
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as it is stored."""
         return self.model_dump(mode="json")
 
     @property

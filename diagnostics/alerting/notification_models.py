@@ -96,7 +96,6 @@ class Channel(models.Model):
 
     @property
     def badge(self) -> tuple[Tone, str]:
-        """How it does."""
         if not self.enabled:
             return "quiet", "off"
         if self.failing_since is not None:

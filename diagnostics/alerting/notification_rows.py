@@ -88,13 +88,11 @@ def channels_of(incident: Incident) -> list[Channel]:
 
 
 def project_channels(project_id: int, ids: Collection[int] | None = None) -> list[Channel]:
-    """Return the channels of a project that are on, all of them or those of these ids."""
     rows = Channel.objects.filter(project_id=project_id, enabled=True).order_by("pk")
     return list(rows if ids is None else rows.filter(pk__in=ids))
 
 
 def quiet_hours(channel: Channel) -> QuietHours | None:
-    """Return the quiet hours of a channel, if it has any."""
     if channel.quiet_from is None or channel.quiet_to is None:
         return None
     return QuietHours(channel.quiet_from, channel.quiet_to, channel.zone)

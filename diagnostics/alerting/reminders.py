@@ -1,7 +1,7 @@
 """Telling again of incidents that stay open: reminders, escalation, and the daily check."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -126,13 +126,13 @@ def _remind(incident: Incident, heard: Mapping[int, RemindedIncident], now: date
         if not held.exists():
             return 0
         written = sum(
-            len(_tell(incident, fired, Reason.REMINDER, [channel], now, case.rounds + 1))
+            len(_notify(incident, fired, Reason.REMINDER, [channel], now, case.rounds + 1))
             for channel, case in again
         )
-        return written + len(_tell(incident, fired, Reason.ESCALATED, further, now, 0))
+        return written + len(_notify(incident, fired, Reason.ESCALATED, further, now, 0))
 
 
-def _tell(
+def _notify(
     incident: Incident,
     fired: Transition,
     reason: Reason,
@@ -185,15 +185,11 @@ def _further(
         minutes, then = channel.escalate_after_minutes, channel.escalate_to_id
         if minutes and then and is_to_escalate(case, timedelta(minutes=minutes), now):
             wanted.add(then)
-    return _not_yet(incident, wanted)
-
-
-def _not_yet(incident: Incident, ids: Collection[int]) -> list[Channel]:
-    if not ids:
+    if not wanted:
         return []
     rows = incident.notifications.filter(reason=Reason.ESCALATED)
     already = set(rows.values_list("channel_id", flat=True))
-    return project_channels(incident.project_id, set(ids) - already)
+    return project_channels(incident.project_id, set(wanted) - already)
 
 
 def _case(

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
@@ -30,7 +29,13 @@ from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.rules import USUAL, RuleFields, figure_of, more_scope, watched
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, slice_words
-from diagnostics.web.access import ConsoleRequest, member_view, require_administrator, user_of
+from diagnostics.web.access import (
+    ConsoleRequest,
+    member_form,
+    member_page,
+    require_administrator,
+    user_of,
+)
 from diagnostics.web.charts.strips import fires
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
@@ -42,29 +47,25 @@ TEST = "test"
 """In the address: the page comes with its back-test."""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
     """Make a rule for what a page was narrowed to, after seeing when it would have fired."""
     return _edit(request, None)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show a rule and its back-test; change it."""
     return _edit(request, find_rule(request, number))
 
 
-@require_safe
-@member_view
+@member_page
 def alert_rule_new_test(request: ConsoleRequest) -> HttpResponse:
     """Say when a rule for what a page was narrowed to would have fired."""
     return _show_found(request, None)
 
 
-@require_safe
-@member_view
+@member_page
 def alert_rule_test(request: ConsoleRequest, number: int) -> HttpResponse:
     """Say when a rule would have fired, as it is kept."""
     return _show_found(request, find_rule(request, number))
@@ -180,8 +181,6 @@ def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> di
 
 
 class FaultsForm(Protocol):
-    """A form that shows the faults of its rule."""
-
     @property
     def is_bound(self) -> bool:
         """Whether somebody filled it in."""

@@ -194,7 +194,6 @@ class RuleForm(ScopeForm):
 
 
 def initial_of(row: AlertRule) -> dict[str, Any]:
-    """Return a rule as its form shows it."""
     boxes = RuleForm.base_fields
     initial = {name: getattr(row, name) for name in RuleFields.model_fields if name in boxes}
     initial |= scope_of(row.filter)

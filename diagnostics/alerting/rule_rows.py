@@ -41,7 +41,6 @@ class RuleError(FaultsError):
 
 
 def rules_of(project_id: int) -> list[RuleDefinition]:
-    """Return the rules that watch a project."""
     rows = live_rules(project_id).filter(is_enabled=True).order_by("pk")
     return [RuleDefinition(**row) for row in rows.values(*COLUMNS)]
 
@@ -73,14 +72,14 @@ def create_rule(
     if live_rules(project_id).count() >= MOST_RULES:
         raise RuleError({"name": f"a project has at most {MOST_RULES} rules"})
     row.save(force_insert=True)
-    note(project_id, by, "alert_rule.created", row.name, dict(_told(row)))
+    note(project_id, by, "alert_rule.created", row.name, dict(_given_of(row)))
     return row
 
 
 @transaction.atomic
 def change_rule(row: AlertRule, given: Mapping[str, Any], by: Actor) -> AlertRule:
     """Change fields of a rule; its version grows when it judges otherwise. RuleError."""
-    before = _told(row)
+    before = _given_of(row)
     judged = {name: given.get(name, before[name]) for name in ("signal", "detector")}
     if any(judged[name] != before[name] for name in judged):
         # Figures of another detector say nothing to this one.
@@ -130,7 +129,7 @@ def _refuse_taken(row: AlertRule) -> None:
         raise RuleError({"name": "another rule has this name"})
 
 
-def _told(row: AlertRule) -> dict[str, Any]:
+def _given_of(row: AlertRule) -> dict[str, Any]:
     return {name: getattr(row, name) for name in GIVEN}
 
 
@@ -157,7 +156,6 @@ class RuleMinute:
 
 
 def slices_by_rule(project_id: int) -> Mapping[int, SliceTotals]:
-    """Count the slices of each rule of a project."""
     rows = AlertState.objects.filter(rule__project_id=project_id).values_list("rule_id")
     counted = rows.annotate(
         watched=Count("pk"),
@@ -170,7 +168,7 @@ def slices_by_rule(project_id: int) -> Mapping[int, SliceTotals]:
 def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     """Return the last 60 minutes of each rule that was looked at, oldest first."""
     mine = Evaluation.objects.filter(state__rule__project_id=project_id)
-    last = _last_look(project_id)
+    last = _last_evaluation(project_id)
     if last is None:
         return {}
     recent = mine.filter(slot__gt=last - timedelta(minutes=LATEST))
@@ -189,7 +187,7 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     return found
 
 
-def _last_look(project_id: int) -> datetime | None:
+def _last_evaluation(project_id: int) -> datetime | None:
     """Say when a slice was looked at last: one step into the index for each of them."""
     looks = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
     states = AlertState.objects.filter(rule__project_id=project_id)

@@ -52,7 +52,6 @@ class WatchedModels:
         return sorted(found, key=lambda one: one.state[0] != "bad")
 
     def _of(self, rule: AlertRule, values: Mapping[str, str | None]) -> list[AlertState]:
-        """Return the series of a rule that the model is in."""
         return [
             row
             for row in self._states[rule.pk]

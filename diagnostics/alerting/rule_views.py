@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
@@ -22,7 +21,7 @@ from diagnostics.alerting.rule_rows import (
     slices_by_rule,
 )
 from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words
-from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.pages import respond
@@ -35,12 +34,11 @@ NO_SLICES, NO_TOTALS = SliceTotals(), RuleTotals()
 def _row(
     rule: AlertRule, slices: SliceTotals, totals: RuleTotals, looks: Iterable[RuleMinute]
 ) -> Row:
-    """Return a rule as a line of the table."""
     return {
         "rule": rule,
         "slices": slices,
         "totals": totals,
-        "looks": [_look(minute) for minute in looks],
+        "looks": [_mark_of(minute) for minute in looks],
         "badge": _badge(rule, slices),
         "says": rule_words(rule),
         "explained": DETECTORS[rule.detector][1],
@@ -58,8 +56,7 @@ def _badge(rule: AlertRule, slices: SliceTotals) -> tuple[Tone, str]:
     return ("warn", "pending") if slices.pending else ("good", "ok")
 
 
-@require_safe
-@member_view
+@member_page
 def alert_rules(request: ConsoleRequest) -> HttpResponse:
     """Show the rules of the project with their latest looks."""
     project = request.project.pk
@@ -87,8 +84,7 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "rules/list", context, "Alert rules")
 
 
-@require_POST
-@member_view
+@member_action
 def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     """Enable or disable a rule."""
     row = find_rule(request, number)
@@ -102,8 +98,7 @@ def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     return redirect("alert_rules")
 
 
-@require_POST
-@member_view
+@member_action
 def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     """Delete a rule; what it found stays."""
     row = find_rule(request, number)
@@ -118,7 +113,7 @@ def find_rule(request: ConsoleRequest, number: int) -> AlertRule:
     return get_object_or_404(live_rules(request.project.pk), pk=number)
 
 
-def _look(minute: RuleMinute) -> EvaluationMark:
+def _mark_of(minute: RuleMinute) -> EvaluationMark:
     at = f"{minute.slot:%H:%M} UTC"
     if minute.firing:
         return EvaluationMark("bad", f"{minute.firing} of {minute.looks} series firing", at)

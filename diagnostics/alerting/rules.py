@@ -225,8 +225,6 @@ class RuleFields(EvaluatedFields):
 
 
 class RuleDefinition(EvaluatedFields):
-    """A rule as it is evaluated."""
-
     id: int
     version: int
 

@@ -86,7 +86,6 @@ def read_kept(project_id: int) -> dict[Key, SavedState]:
 
 
 def standing_of(row: SavedState | AlertState) -> SliceStatus:
-    """Read how a slice stands."""
     told = row.detector_state
     return SliceStatus(
         AlertPhase(row.state),

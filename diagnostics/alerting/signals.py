@@ -21,7 +21,6 @@ class Signal(StrEnum):
     words: str
 
     def __new__(cls, value: str, words: str = "") -> "Signal":
-        """Make a text that has words."""
         signal = str.__new__(cls, value)
         signal._value_, signal.words = value, words
         return signal

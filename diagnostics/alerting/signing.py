@@ -14,7 +14,6 @@ class BadSecretError(ValueError):
 
 
 def make_secret(random: bytes) -> str:
-    """Write random bytes as a secret."""
     return PREFIX + base64.b64encode(random).decode()
 
 

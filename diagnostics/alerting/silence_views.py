@@ -7,7 +7,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.form_fields import COVERS_ALL, ScopeForm, scope_of
@@ -17,7 +16,7 @@ from diagnostics.alerting.rules import SILENCED_BY, watched
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.wording import scope_words
 from diagnostics.selection.selection import read_selection
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import respond
@@ -56,8 +55,7 @@ def _badge(row: Silence, now: datetime) -> tuple[Tone, str]:
     return ("live", "active") if row.starts_at <= now else ("quiet", "scheduled")
 
 
-@require_safe
-@member_view
+@member_page
 def silences(request: ConsoleRequest) -> HttpResponse:
     """Show what is silenced, now and later, and a form."""
     selection = read_selection(request.GET.dict())
@@ -66,8 +64,7 @@ def silences(request: ConsoleRequest) -> HttpResponse:
     return _show(request, SilenceForm(request.project.pk, initial={**scope_of(text), "tz": zone}))
 
 
-@require_POST
-@member_view
+@member_action
 def silence_create(request: ConsoleRequest) -> HttpResponse:
     """Silence some calls for some hours."""
     by = require_actor(request)
@@ -88,10 +85,8 @@ def silence_create(request: ConsoleRequest) -> HttpResponse:
     return redirect("alert_silences")
 
 
-@require_POST
-@member_view
+@member_action
 def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
-    """End a silence now."""
     row = get_object_or_404(Silence, project=request.project, pk=number)
     if end_silence(row, require_actor(request)):
         messages.success(request, "Silence ended.")

@@ -288,13 +288,11 @@ class StatusQuestion:
     series: Sequence[int] | None = None
 
     def count(self, window: TimeWindow) -> Mapping[SeriesKey, UnitCounts]:
-        """Return what a window counted of each series."""
         question = Question(window, SERIES, COUNTED, self.terms, series=self.series)
         rows = sum_rollups(self.project_id, question)
         return {SeriesKey(*row[:PLACES]): _read_units(row[PLACES:]) for row in rows}
 
     def count_since(self, since: datetime) -> Mapping[SeriesKey, UnitCounts]:
-        """Return what was counted since a time."""
         return self.count(window_for(since, self.at, self.terms, self.now))
 
     def count_before(self, until: datetime) -> Mapping[SeriesKey, UnitCounts]:
@@ -360,7 +358,6 @@ def judged_ids(project_id: int, statuses: StatusSet) -> Sequence[int] | None:
 def counts_between(
     project_id: int, selection: Selection, now: datetime, series: Sequence[int] | None
 ) -> dict[SeriesKey, RunCounts]:
-    """Return the counts of each series in the range of a selection."""
     window, terms = window_of(selection, now), selection.rollup_terms
     return {row.key: row.counts for row in series_rows(project_id, window, terms, series)}
 

@@ -71,7 +71,7 @@ def risen_failures(
 def _failure(row: GroupRow, before: int, since: datetime, until: datetime) -> TaskFailure:
     group = row.group
     samples, _ = samples_of(group, since, until, 1)
-    error, shown = _told(samples[0]) if samples else ("", None)
+    error, shown = _first_error(samples[0]) if samples else ("", None)
     return TaskFailure(
         title=title_of(group.kind, group.error_type, group.pointer, group.detail),
         node=group.node,
@@ -83,7 +83,7 @@ def _failure(row: GroupRow, before: int, since: datetime, until: datetime) -> Ta
     )
 
 
-def _told(sample: Sample) -> tuple[str, Excerpt | None]:
+def _first_error(sample: Sample) -> tuple[str, Excerpt | None]:
     """Return the first error of a failure, and the lines of its output around it."""
     event, payload = sample
     first: Mapping[str, Any] = next(iter(payload.validation_errors), {})

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_editor import try_rule
@@ -17,7 +16,7 @@ from diagnostics.alerting.rule_rows import RuleError, create_rule
 from diagnostics.alerting.rules import figure_of, filter_of
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import limit_words
-from diagnostics.web.access import ConsoleRequest, member_view, require_administrator, user_of
+from diagnostics.web.access import ConsoleRequest, member_form, require_administrator, user_of
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.model_links import model_url
 from diagnostics.web.pages import respond
@@ -82,8 +81,7 @@ class ThresholdForm(forms.Form):
             self.add_error(box if box in self.fields else None, why)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def alert_threshold_new(request: ConsoleRequest) -> HttpResponse:
     """Set a threshold for the model of the address, once its back-test was shown."""
     if request.method == "POST":

@@ -91,7 +91,7 @@ def _joined(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < MOST_NODES else listed(names, MOST_NODES - 1)
 
 
-def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
+def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
     """Say what one evaluation found, and against which limit."""
     told = f"{count(k)} of {count(n)}" if n else count(k)
     if signal not in RATIOS:
@@ -125,8 +125,6 @@ def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool
 
 
 class RuleParts(Protocol):
-    """What the words of a rule are made of."""
-
     signal: str
     detector: str
     parameters: Any

@@ -7,7 +7,6 @@ from urllib.parse import parse_qsl
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.analysis.statistics import LEAST_TRIALS
@@ -33,7 +32,7 @@ from diagnostics.rest.exporting import write_csv_file
 from diagnostics.selection.conditions import KnownValues, known_values
 from diagnostics.selection.query_language import Query, Term, parse_query, write_query
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.scales import Scale, difference_scale
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
@@ -82,8 +81,7 @@ class AskedComparison:
     parts: Parts
 
 
-@require_safe
-@member_view
+@member_page
 def compare_page(request: ConsoleRequest) -> HttpResponse:
     """Show two sides: models, prompt versions, releases, periods, or any filters."""
     comparison = _read(request)
@@ -108,8 +106,7 @@ def compare_page(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "compare/compare", context, "Compare")
 
 
-@require_safe
-@member_view
+@member_page
 def compare_csv(request: ConsoleRequest) -> HttpResponse:
     """Return the rates and kinds of both sides as CSV."""
     comparison = _story(request.project.pk, _read(request))["found"]

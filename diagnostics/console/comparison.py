@@ -52,7 +52,6 @@ class RateDifference(Excess):
 
     @property
     def word(self) -> str:
-        """The tone as a word."""
         if not self.is_enough:
             return "not enough data"
         return {"bad": "worse", "good": "better"}.get(self.tone, "no clear difference")
@@ -75,7 +74,7 @@ def compare(a: CallCounts, b: CallCounts, names: tuple[str, str] = ("A", "B")) -
     noun = "runs" if "run" in (a.noun, b.noun) else "calls"
     rates = _rates(a, b, noun)
     kinds = _kinds(a, b, noun)
-    return Comparison(rates, kinds, *_tell(rates, kinds, *names), names)
+    return Comparison(rates, kinds, *_conclusion(rates, kinds, *names), names)
 
 
 def difference_of(
@@ -119,7 +118,7 @@ def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
     return differences[:MOST_KINDS]
 
 
-def _tell(
+def _conclusion(
     rates: Sequence[RateDifference], kinds: Sequence[RateDifference], a: str, b: str
 ) -> tuple[Tone, str, str]:
     degraded, failed = rates[0], rates[1]

@@ -7,7 +7,6 @@ from typing import cast
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_safe
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -20,7 +19,7 @@ from diagnostics.console.api import SeriesView
 from diagnostics.failures.api import FailuresView
 from diagnostics.ingest.api.events import EventsView
 from diagnostics.rest.exporting import BYTE_ORDER_MARK
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 
 LISTS: dict[str, type[APIView]] = {
     "events": EventsView,
@@ -42,8 +41,7 @@ class FormOfAddress(DefaultContentNegotiation):
         return chosen, str(chosen.media_type)
 
 
-@require_safe
-@member_view
+@member_page
 def export(request: ConsoleRequest, name: str, ending: str) -> HttpResponse:
     """Stream a list as a file; an unknown list or ending is not found."""
     listed = LISTS.get(name)

@@ -10,14 +10,13 @@ from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.queries.events import NO_ID, matching, scan
 from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
@@ -34,13 +33,10 @@ TONES: dict[str, Tone] = {"succeeded": "good", "unknown_tool": "warn", "cancelle
 
 @dataclass(frozen=True, slots=True)
 class TailRow:
-    """An event as a line of the tail."""
-
     event: Event
 
     @property
     def tone(self) -> Tone:
-        """The tone of its kind."""
         if self.event.unchecked:
             return "quiet"
         return TONES.get(self.event.kind, "bad")
@@ -70,8 +66,7 @@ def tail_context(request: ConsoleRequest, selection: Selection) -> Mapping[str, 
     }
 
 
-@require_safe
-@member_view
+@member_page
 def live_rows(request: ConsoleRequest) -> HttpResponse:
     """Return the rows since a cursor, newest first, and where to go on from."""
     if not request.htmx:

@@ -8,7 +8,6 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.urls import NoReverseMatch, reverse
-from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.figures import read_number
@@ -26,7 +25,7 @@ from diagnostics.queries.matrix import (
 )
 from diagnostics.queries.models import calls_by_model
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.model_links import model_url
 from diagnostics.web.pages import respond
@@ -51,16 +50,13 @@ class MatrixCellLink:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A model as a row of the page."""
-
     row: MatrixRow
     url: str
     cells: Sequence[MatrixCellLink]
     spend: RetrySpend
 
 
-@require_safe
-@member_view
+@member_page
 def models(request: ConsoleRequest) -> HttpResponse:
     """Show models by kinds of failure, worst first."""
     selection = read_filters(request)

@@ -14,9 +14,9 @@ from django.http import QueryDict
 from diagnostics.alerting.statuses import StatusSet, counts_between, curves_between, judged_ids
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, StatusAxis, rate_series
 from diagnostics.analysis.statistics import LEAST_TRIALS
-from diagnostics.analysis.status import ORDER, SeriesState, SeriesStatus, Unit
+from diagnostics.analysis.status import ORDER, SeriesState, Unit
 from diagnostics.figures import percent, read_number, shorten
-from diagnostics.prices.prices import Prices, TokenPrice, price_on, prices_of
+from diagnostics.prices.prices import TokenPrice, price_on, prices_of
 from diagnostics.queries.call_counts import latency_percentile
 from diagnostics.queries.events import window_of
 from diagnostics.queries.matrix import LONGEST_NAME
@@ -126,7 +126,6 @@ class NowRow:
 
     @property
     def rates(self) -> Rates:
-        """The rates of the range."""
         return rate_series(self.counts if self.has_rate else RunCounts())
 
     @property
@@ -177,12 +176,10 @@ class NowRow:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the state."""
         return SERIES_TONES[self.state]
 
     @property
     def words(self) -> str:
-        """The state in words."""
         return state_words(self.state)
 
     @property
@@ -221,7 +218,7 @@ def read_rows(
             buckets=curves.get(status.key, nothing),
             axis=axis,
             usage=usage.get(status.key, NO_USAGE),
-            price=_price(prices, status, now),
+            price=price_on(prices.get((status.key.provider, status.key.model), ()), now.date()),
             selection=selection,
         )
         for status in statuses
@@ -235,10 +232,6 @@ def _usage_between(
     question = Question(window, SERIES, (*TOKENS, *LATENCY), terms, series=series)
     rows = sum_rollups(project_id, question)
     return {SeriesKey(*row[:4]): TokenUsage(row[4], row[5], row[6:]) for row in rows}
-
-
-def _price(prices: Prices, status: SeriesStatus, now: datetime) -> TokenPrice | None:
-    return price_on(prices.get((status.key.provider, status.key.model), ()), now.date())
 
 
 def group_rows(rows: Iterable[NowRow]) -> list[NowRow]:
@@ -355,7 +348,6 @@ class ModelTable:
 
     @property
     def heads(self) -> Mapping[str, SortLink]:
-        """The heads of the columns, by what they sort."""
         return {name: self._head(name) for name in ORDERS}
 
     @property

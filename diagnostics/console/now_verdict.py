@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.incident_views import answer_task
@@ -20,7 +19,7 @@ from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.ratings import mark_of, mark_verdict
 from diagnostics.verdict.verdicts import Verdict, stored_form
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.filter_bar import read_filters
 
 VERSION_OF = {Cause.PROMPT: "prompt_version"}
@@ -53,8 +52,7 @@ def _subject(verdict: Verdict) -> dict[str, str | None]:
     return dict(named)
 
 
-@require_safe
-@member_view
+@member_page
 def verdict_task(request: ConsoleRequest) -> HttpResponse:
     """Show the evidence of the verdict of a selection as a text to copy."""
     selection, now = read_filters(request), clock.now()
@@ -73,8 +71,7 @@ def verdict_task(request: ConsoleRequest) -> HttpResponse:
     return answer_task(request, facts, back, "Now")
 
 
-@require_POST
-@member_view
+@member_action
 def mark_now(request: ConsoleRequest) -> HttpResponse:
     """Mark the verdict of a selection right or wrong, as it is shown."""
     by = require_actor(request)

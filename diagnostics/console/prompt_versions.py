@@ -49,17 +49,14 @@ class PromptVersion:
 
     @property
     def first_slot(self) -> int:
-        """The slot of its first call."""
         return min(self.slots)
 
     @property
     def last_slot(self) -> int:
-        """The slot of its last call."""
         return max(self.slots)
 
     @cached_property
     def total(self) -> CallCounts:
-        """The counts of all models."""
         return add_counts(list(self.models.values()))
 
     def against_before(self, model: ModelKey | None = None) -> Excess | None:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.marks import marks_between
@@ -31,7 +30,7 @@ from diagnostics.selection.ranges import DEFAULT_RANGE
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.bars import Bars, lane
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import share_of
@@ -144,8 +143,7 @@ class Section:
     left_out: int
 
 
-@require_safe
-@member_view
+@member_page
 def prompts(request: ConsoleRequest) -> HttpResponse:
     """Show prompt versions: when, how much, how well, and what came with them."""
     selection = read_filters(request, RANGE)
@@ -226,15 +224,11 @@ def _section(
     ticks = [
         share_of(mark.at, axis.since, axis.until)
         for mark in marks
-        if mark.kind != "release" or _is_of(mark, source)
+        if mark.kind != "release" or (source is not None and f"({source})" in mark.label)
     ]
     shown = list(reversed(versions))[:most]
     lines = [_line(version, axis, totals, ticks, new, models, selection) for version in shown]
     return Section(source, lines, len(versions) - len(shown))
-
-
-def _is_of(mark: Mark, source: str | None) -> bool:
-    return source is not None and f"({source})" in mark.label
 
 
 def _line(

@@ -8,13 +8,12 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from diagnostics import clock
 from diagnostics.failures import states
 from diagnostics.failures.models import FailureGroup
 from diagnostics.figures import plural, read_number
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_action, require_actor
 from failsoft.json_values import clean_text
 
 MOST_AT_ONCE = 200
@@ -29,8 +28,7 @@ MUTES: Mapping[str, timedelta | None] = {
 Act = Callable[[ConsoleRequest, Sequence[int], User], tuple[int, str]]
 
 
-@require_POST
-@member_view
+@member_action
 def act_on_failures(request: ConsoleRequest) -> HttpResponse:
     """Apply an action to the selected groups, then return to the page it came from."""
     require_actor(request)

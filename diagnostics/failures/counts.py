@@ -96,7 +96,6 @@ class GroupQuestion:
 
     @property
     def end(self) -> datetime:
-        """The end of the counts."""
         return self.until if self.events else self._hours.until
 
     @property
@@ -277,7 +276,6 @@ def _ends(term: Term) -> QuerySet[Event]:
 
 
 def is_of_kinds(terms: Sequence[Term], *names: str) -> bool:
-    """Whether these kinds meet terms on a kind."""
     kinds, excluded = _kinds(terms)
     return (kinds is None or not {*kinds}.isdisjoint(names)) and {*excluded}.isdisjoint(names)
 

@@ -247,7 +247,6 @@ def _describe(
 
 
 def _sort_models(counter: Counter[ModelKey]) -> dict[ModelKey, int]:
-    """Return models sorted by their failures, then by name."""
     return dict(
         sorted(counter.items(), key=lambda item: (-item[1], [name or "" for name in item[0]]))
     )
@@ -256,7 +255,6 @@ def _sort_models(counter: Counter[ModelKey]) -> dict[ModelKey, int]:
 def shapes_of(
     project_id: int, question: GroupQuestion, ids: Sequence[int], slots: Slots
 ) -> tuple[Mapping[int, Counter[ModelKey]], Mapping[int, list[int]]]:
-    """Return the failures of groups by model, and by time slot."""
     rows = query_groups(
         project_id,
         "group_shape" if question.events else "group_shape_by_hour",

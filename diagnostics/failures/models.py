@@ -76,8 +76,6 @@ class GroupChange(models.Model):
     """A change of a group's state, or a comment, with its author."""
 
     class Kind(models.TextChoices):
-        """The kind of change."""
-
         FOUND = "found"
         RESOLVED = "resolved"
         REOPENED = "reopened"

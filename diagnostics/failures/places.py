@@ -36,13 +36,11 @@ class PlaceShare:
 
     @property
     def name(self) -> str:
-        """The value in words."""
         missing = "unknown" if len(self.values) > 1 else "not set"
         return "/".join(value or missing for value in self.values.values())
 
     @property
     def share(self) -> float:
-        """Share of the failures."""
         return self.failures / self.all_failures if self.all_failures else 0.0
 
     @property

@@ -22,7 +22,6 @@ class Regrouping:
     wild_keys: Sequence[str] = ()
 
     def apply(self, kind: FailureKind) -> FailureKind:
-        """Return the kind that a failure would be of."""
         return replace(
             kind,
             schema=None if self.ignores_schema else kind.schema,

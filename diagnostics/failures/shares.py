@@ -41,12 +41,10 @@ class FailureCurve(RunCurve):
 
     @property
     def counts(self) -> list[int]:
-        """The counts of failures only."""
         return [bucket.degraded for bucket in self.buckets]
 
     @property
     def until(self) -> datetime:
-        """The end of the curve."""
         return self.since + len(self.buckets) * self.width
 
 

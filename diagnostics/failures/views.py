@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.failures.counts import GroupQuestion, read_question, states_of
@@ -17,7 +16,7 @@ from diagnostics.failures.shares import Denominator, calls_by_node
 from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.selection import Selection
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
@@ -46,18 +45,15 @@ class FailureLine:
 
     @property
     def group(self) -> FailureGroup:
-        """The group itself."""
         return self.row.group
 
     @property
     def title(self) -> str:
-        """The title of the failure."""
         group = self.group
         return title_of(group.kind, group.error_type, group.pointer, group.detail, group.node)
 
     @property
     def tone(self) -> Tone:
-        """The tone of its state."""
         return STATES[self.group.state]
 
     @property
@@ -80,8 +76,7 @@ class FailureLine:
         return self.calls.share_of(self.row.seen) if self.calls else None
 
 
-@require_safe
-@member_view
+@member_page
 def failures(request: ConsoleRequest) -> HttpResponse:
     """Show the failure groups seen under the filters."""
     selection = read_filters(request)

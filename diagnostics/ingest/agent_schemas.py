@@ -78,7 +78,9 @@ def schemas_for(project_id: int, nodes: Collection[str]) -> dict[str, AgentSchem
 def _store(project: Project, node: str, json_schema: JSON, version: str | None) -> AgentSchema:
     versions = list(versions_of(project.pk, node).select_for_update())
     if not versions:
-        _check_room(project)
+        nodes = AgentSchema.objects.filter(project=project).values("node").distinct()
+        if nodes.count() >= MAX_NODES:
+            raise TooManyNodesError(TooManyNodesError.__doc__)
     row = _matching_version(versions, json_schema, version)
     if row is None:
         row = AgentSchema(project=project, node=node, json_schema=json_schema)
@@ -91,7 +93,9 @@ def _store(project: Project, node: str, json_schema: JSON, version: str | None) 
     row.current_since = clock.now()
     row.save()
     row.refresh_from_db()
-    _forget_oldest(project, node)
+    old = versions_of(project.pk, node).filter(current_since__isnull=True)
+    surplus = list(old.values_list("pk", flat=True)[MAX_VERSIONS - 1 :])
+    AgentSchema.objects.filter(pk__in=surplus).delete()
     return row
 
 
@@ -109,18 +113,6 @@ def _matching_version(
 
 def _next_version(known: list[AgentSchema]) -> str:
     return str(max((read_number(row.version, 9) or 0 for row in known), default=0) + 1)
-
-
-def _check_room(project: Project) -> None:
-    nodes = AgentSchema.objects.filter(project=project).values("node").distinct()
-    if nodes.count() >= MAX_NODES:
-        raise TooManyNodesError(TooManyNodesError.__doc__)
-
-
-def _forget_oldest(project: Project, node: str) -> None:
-    old = versions_of(project.pk, node).filter(current_since__isnull=True)
-    surplus = list(old.values_list("pk", flat=True)[MAX_VERSIONS - 1 :])
-    AgentSchema.objects.filter(pk__in=surplus).delete()
 
 
 def _refuse_secrets(value: Any, pointer: str) -> None:  # noqa: ANN401 - any JSON

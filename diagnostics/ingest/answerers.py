@@ -40,8 +40,6 @@ TOLD = ("environment", "provider", "model", *FIELDS.values())
 
 
 class RequestedModel(NamedTuple):
-    """The requested model of calls."""
-
     environment: str | None
     provider: str | None
     model: str
@@ -156,7 +154,18 @@ def _save_sightings(
         placed = place(sighting.value, stretch, stretches)
         if placed.stretch is not None:
             stretches[sighting.value] = placed.stretch
-            _save_stretch(project_id, sighting, placed.stretch)
+            Answerer.objects.update_or_create(
+                project_id=project_id,
+                slot=sighting.slot,
+                value=sighting.value,
+                defaults={"first_seen": placed.stretch.first, "last_seen": placed.stretch.last},
+                create_defaults={
+                    **sighting.requested._asdict(),
+                    "kind": sighting.kind,
+                    "first_seen": placed.stretch.first,
+                    "last_seen": placed.stretch.last,
+                },
+            )
         if placed.previous is not None:
             yield sighting, stretch.first, placed.previous
 
@@ -165,21 +174,6 @@ def _sort_key(item: tuple[AnswererSighting, SeenStretch]) -> tuple[object, ...]:
     (requested, kind, value), stretch = item
     names = [name or "" for name in requested]
     return stretch.first, names, list(FIELDS).index(kind), value
-
-
-def _save_stretch(project_id: int, sighting: AnswererSighting, stretch: SeenStretch) -> None:
-    Answerer.objects.update_or_create(
-        project_id=project_id,
-        slot=sighting.slot,
-        value=sighting.value,
-        defaults={"first_seen": stretch.first, "last_seen": stretch.last},
-        create_defaults={
-            **sighting.requested._asdict(),
-            "kind": sighting.kind,
-            "first_seen": stretch.first,
-            "last_seen": stretch.last,
-        },
-    )
 
 
 def _record_change(

@@ -20,8 +20,6 @@ LONGEST_WAIT = timedelta(minutes=10)
 
 
 class AgentTime(NamedTuple):
-    """The time of an agent call."""
-
     started_at: datetime
     ended_at: datetime
 

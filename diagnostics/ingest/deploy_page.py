@@ -7,14 +7,13 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
 from pydantic import ValidationError
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import record_deploy, reported_deploys
 from diagnostics.ingest.models import Deploy
-from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, may_act, member_form, require_actor
 from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import respond
 
@@ -23,8 +22,6 @@ LOCAL = "%Y-%m-%dT%H:%M"
 
 
 class DeployForm(forms.Form):
-    """The form of a deploy."""
-
     kind = forms.ChoiceField(choices=[(kind.value, kind.value.capitalize()) for kind in DeployKind])
     version = forms.CharField(max_length=200, help_text="Release, prompt version or commit.")
     source = forms.CharField(max_length=200, required=False, help_text="The agent or service.")
@@ -51,15 +48,19 @@ class DeployForm(forms.Form):
         return fields
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def deploys(request: ConsoleRequest) -> HttpResponse:
     """Show the latest deploys; add one."""
     form = DeployForm(request.POST or None, initial={"tz": request.session.get("zone", "")})
     if request.method == "POST":
         require_actor(request)
         if form.is_valid():
-            _mark(request, form.posted)
+            with transaction.atomic():
+                row, is_new = record_deploy(request.project.pk, form.posted)
+                if is_new:
+                    note(request.project.pk, request.user, "deploy.marked", str(row), _details(row))
+            words = "Deploy marked" if is_new else "This deploy was marked before"
+            messages.success(request, f"{words}: {row.kind} {row.version}.")
             return redirect("deploys")
     context = {
         "section": "ingest",
@@ -69,15 +70,6 @@ def deploys(request: ConsoleRequest) -> HttpResponse:
         "may_act": may_act(request),
     }
     return respond(request, "ingest/deploys", context, "Deploys")
-
-
-def _mark(request: ConsoleRequest, posted: PostedDeploy) -> None:
-    with transaction.atomic():
-        row, is_new = record_deploy(request.project.pk, posted)
-        if is_new:
-            note(request.project.pk, request.user, "deploy.marked", str(row), _details(row))
-    words = "Deploy marked" if is_new else "This deploy was marked before"
-    messages.success(request, f"{words}: {row.kind} {row.version}.")
 
 
 def _details(row: Deploy) -> dict[str, Any]:

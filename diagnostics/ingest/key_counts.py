@@ -43,8 +43,6 @@ Counts = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class ItemCounts:
-    """Counts of items by result."""
-
     stored: int = 0
     duplicate: int = 0
     conflict: int = 0
@@ -58,7 +56,6 @@ class ItemCounts:
 
 
 def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:
-    """Count the items of a batch by source and outcome."""
     names = (source if isinstance(source, str) else "" for source in sources)
     pairs = zip(names, outcomes, strict=True)
     return Counter((source, NAMES.get(word, word)) for source, word in pairs)

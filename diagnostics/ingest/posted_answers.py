@@ -87,7 +87,6 @@ def judge_answer(parts: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def draft_answer(answer: PostedAnswer) -> Draft:
-    """Return the draft of an answer, as for a span."""
     parts = answer.model_dump(include=set(ANSWER_PARTS), exclude_unset=True)
     left_out = {*ANSWER_PARTS, "event_id", "name", "error"}
     fields = answer.model_dump(by_alias=True, exclude_none=True, exclude=left_out)

@@ -18,7 +18,6 @@ from diagnostics.rest.batches import BatchItem, RefusedItem, read_events
 from diagnostics.store.windows import TimeMark
 from failsoft.answered import is_answered
 from failsoft.events import PostedEvent
-from failsoft.json_values import JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def post_items(
     answers = {
         index: item
         for index in shaped
-        if isinstance(item := wire_items[index], dict) and _is_answer(item)
+        if isinstance(item := wire_items[index], dict) and is_answered(item.get("name"))
     }
     judged = judge_answers(project_id, list(answers.values())) if answers else JudgedAnswers()
     classified = dict(zip(answers, judged.events, strict=True))
@@ -100,10 +99,6 @@ def _shape(project_id: int, items: Sequence[BatchItem]) -> dict[int, ShapedItem]
     purpose = f"ids of the events of project {project_id}".encode()
     id_key = hmac.digest(settings.SECRET_KEY.encode(), purpose, "sha256")
     return {index: shape_item(item, redact, id_key) for index, item in unshaped.items()}
-
-
-def _is_answer(item: Mapping[str, JSON]) -> bool:
-    return is_answered(item.get("name"))
 
 
 def _final_status(status: RecordStatus, shaped: ShapedItem | None) -> RecordStatus:

@@ -97,7 +97,15 @@ def admit(key: ApiKey, count: int) -> float:
     lease = _lease_of(key)
     with lease.lock:
         if monotonic() >= lease.until or lease.tokens < count:
-            _renew(lease, key, limits, count)
+            grant = _settle(lease, key, limits, count)
+            lease.sampled_out = lease.refused = 0
+            lease.tokens, lease.keep_share = grant.tokens, grant.keep_share
+            lease.until = monotonic() + LEASE_SECONDS
+            if grant.bound is not None:
+                pause = min(float(grant.wait_seconds), LONGEST_BLOCK_SECONDS)
+                lease.bound, lease.blocked_until = grant.bound, monotonic() + pause
+                lease.refused_until = monotonic() + grant.wait_seconds
+                raise QuotaExceededError(grant.bound, grant.wait_seconds)
         lease.tokens -= count
         return lease.keep_share
 
@@ -145,18 +153,6 @@ def _lease_of(key: ApiKey) -> _Lease:
     if len(_leases) >= MOST_LEASES:
         _leases.clear()
     return _leases.setdefault(key.pk, _Lease())
-
-
-def _renew(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> None:
-    grant = _settle(lease, key, limits, wanted)
-    lease.sampled_out = lease.refused = 0
-    lease.tokens, lease.keep_share = grant.tokens, grant.keep_share
-    lease.until = monotonic() + LEASE_SECONDS
-    if grant.bound is not None:
-        pause = min(float(grant.wait_seconds), LONGEST_BLOCK_SECONDS)
-        lease.bound, lease.blocked_until = grant.bound, monotonic() + pause
-        lease.refused_until = monotonic() + grant.wait_seconds
-        raise QuotaExceededError(grant.bound, grant.wait_seconds)
 
 
 def _settle(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> Grant:

@@ -298,7 +298,6 @@ class _DraftedItem:
 
     @property
     def correlation_id(self) -> str:
-        """The run of the draft."""
         return str(self.draft.fields.get("correlation_id", ""))
 
     @property

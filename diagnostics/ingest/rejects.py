@@ -133,13 +133,9 @@ def _write(rows: Sequence[Reject], limit: int) -> None:
         cursor.execute("SET LOCAL synchronous_commit TO off")
     last = Reject.objects.bulk_create(rows)[-1]
     if any((row.pk or 0) % TRIM_EVERY == 0 for row in rows):
-        _trim(last.project_id, limit)
-
-
-def _trim(project_id: int, limit: int) -> None:
-    oldest = rejects_of(project_id).values_list("pk", flat=True)[limit : limit + 1]
-    for pk in oldest:
-        Reject.objects.filter(project_id=project_id, pk__lte=pk).delete()
+        oldest = rejects_of(last.project_id).values_list("pk", flat=True)[limit : limit + 1]
+        for pk in oldest:
+            Reject.objects.filter(project_id=last.project_id, pk__lte=pk).delete()
 
 
 def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reject:

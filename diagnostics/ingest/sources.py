@@ -60,7 +60,6 @@ def _source(name: str | None, hours: dict[int, tuple[int, int]], slots: Slots) -
 
 
 def key_state(key: ApiKey, now: datetime) -> tuple[Tone, str]:
-    """Return the state of a key and its tone."""
     if key.revoked_at is not None:
         return "quiet", "revoked"
     if key.expires_at is not None and key.expires_at <= now:

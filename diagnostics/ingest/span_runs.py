@@ -58,7 +58,6 @@ Events = Mapping[UUID, Event]
 
 
 def is_agent_call(span: Span) -> bool:
-    """Whether a span is a call of an agent or a workflow."""
     attributes = span.attributes
     kind = (short(attributes, "openinference.span.kind") or "").upper()
     return short(attributes, "gen_ai.operation.name") in AGENT_OPERATIONS or kind == AGENT_KIND

@@ -21,7 +21,6 @@ def sentences_of(marks: Mapping[str, int]) -> Mapping[TimeMark, str]:
 
 
 def time_warnings(marks: Mapping[str, int]) -> list[dict[str, str]]:
-    """Return them as warnings of a batch."""
     return [
         {"path": "", "code": mark.value, "message": sentence}
         for mark, sentence in sentences_of(marks).items()

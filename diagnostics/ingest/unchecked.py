@@ -51,7 +51,6 @@ class UncheckedAnswers:
 
     @property
     def advice(self) -> str:
-        """What to do."""
         return PROBLEMS[self.reason][1].format(node=self.node)
 
     @property

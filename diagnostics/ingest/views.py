@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.db.models import Count, Min
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
@@ -25,7 +24,7 @@ from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_o
 from diagnostics.ingest.unchecked import unchecked_of
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
-from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 from failsoft.events import EventKind, PostedEvent, event_name
@@ -81,8 +80,6 @@ class PipelinePart:
 
 @dataclass(frozen=True, slots=True)
 class KeyTraffic:
-    """A row of the table of keys."""
-
     key: ApiKey
     state: tuple[Tone, str]
     rejects: int
@@ -108,8 +105,7 @@ class RejectRow:
     is_whole: bool
 
 
-@require_safe
-@member_view
+@member_page
 def ingest(request: ConsoleRequest) -> HttpResponse:
     """Show the pipeline, sources, keys and the rejects inbox."""
     now, project_id = clock.now(), request.project.pk
@@ -138,8 +134,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "ingest/ingest", context, "Data ingestion")
 
 
-@require_POST
-@member_view
+@member_action
 def send_test_event(request: ConsoleRequest) -> HttpResponse:
     """Store one good attempt of a node called test, as an agent would send it."""
     require_actor(request)

@@ -87,7 +87,6 @@ class HttpAnswer:
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self.response.status_code
 
 

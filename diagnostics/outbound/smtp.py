@@ -59,7 +59,6 @@ class EmailBackend(smtp.EmailBackend):
 
     @property
     def connection_class(self) -> Any:  # noqa: ANN401 - as Django calls it
-        """The factory of connections."""
         return partial(_WatchedTls if self.use_ssl else _Watched, watch=self._watch)
 
     def open(self) -> bool | None:

@@ -72,7 +72,6 @@ def choose_series(
 
 
 def ids_of(project_id: int, keys: Iterable[SeriesKey]) -> list[int]:
-    """Return the ids of series."""
     columns = zip(*keys, strict=True)
     asked = {name: list(values) for name, values in zip(SERIES, columns, strict=False)}
     if not asked:

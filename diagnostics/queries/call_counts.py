@@ -104,7 +104,6 @@ class CallCounts:
 
     @property
     def rates(self) -> Mapping[str, Side]:
-        """The rates for comparisons."""
         return {
             "degraded": Side(self.degraded, self.runs),
             "failed": Side(self.failed, self.calls),
@@ -163,7 +162,6 @@ def counts_runs(calls: int, runs: int) -> bool:
 
 
 def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
-    """Return the sum of counts."""
     kinds = dict.fromkeys(kind for part in counts for kind in part.by_kind)
     return CallCounts(
         sum(part.calls for part in counts),

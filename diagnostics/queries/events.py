@@ -59,7 +59,6 @@ class SeriesRow:
 
     @property
     def key(self) -> SeriesKey:
-        """The key of the series."""
         return SeriesKey(self.environment, self.node, self.provider, self.model)
 
 

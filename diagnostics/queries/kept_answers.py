@@ -59,8 +59,6 @@ def _with_own_connection(work: Callable[[], None]) -> None:
 
 @dataclass(slots=True)
 class ResultCache(Generic[T]):
-    """A cache of results by key."""
-
     beside: Callable[[Callable[[], None]], None] = run_beside
     _kept: OrderedDict[Hashable, CachedResult[T]] = field(default_factory=OrderedDict)
     _renewing: set[Hashable] = field(default_factory=set)

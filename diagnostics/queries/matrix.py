@@ -120,7 +120,6 @@ def excess_of_rate(rate: str, now: CallCounts, before: CallCounts) -> Excess:
 def build_matrix(
     now: Mapping[ModelKey, CallCounts], before: Mapping[ModelKey, CallCounts]
 ) -> Matrix:
-    """Return the matrix of the models called in the window."""
     called = {key: counts for key, counts in now.items() if counts.calls}
     everything = add_counts(list(called.values()))
     past = add_counts([before[key] for key in called if key in before])

@@ -33,13 +33,11 @@ SLOT_WIDTHS = tuple(
 
 
 def is_known_model(project_id: int, provider: str | None, model: str | None) -> bool:
-    """Whether a model has any counts."""
     series = Series.objects.filter(project_id=project_id, provider=provider, model=model)
     return series.exists()
 
 
 def known_models(project_id: int, limit: int = MOST_KNOWN) -> list[ModelKey]:
-    """Return the models with any counts, by name."""
     models = Series.objects.filter(project_id=project_id).values_list("provider", "model")
     return list(models.distinct().order_by("provider", "model")[:limit])
 

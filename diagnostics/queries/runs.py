@@ -47,7 +47,6 @@ class RunPage:
 
 
 def condition_of_word(word: Word, days: Days) -> Q:
-    """Return the condition that a run, or one of its events, has a word."""
     condition = Q(_event_exists(Query(words=(Word(word.text),)), days))
     for name in SEARCHED:
         condition |= Q(**{f"{name}__icontains": word.text})

@@ -61,7 +61,6 @@ class Question:
 
     @property
     def columns(self) -> Sequence[str]:
-        """The columns of the query."""
         return (*self.dimensions, *(term.field for term in self.terms))
 
     @property
@@ -153,7 +152,6 @@ _JOINED = "JOIN diagnostics_{0} AS {0} ON {0}.id = kept.{0}_id"
 
 
 def _tables(question: Question) -> Sequence[str]:
-    """Return the tables of the dimensions."""
     return [
         table
         for table, fields in TABLES.items()

@@ -86,7 +86,6 @@ def recent_trends(
 def kinds(
     project_id: int, window: TimeWindow, terms: Sequence[Term] = ()
 ) -> Mapping[SeriesKey, Counter[str]]:
-    """Return the counts of kinds of failure of every series in a window."""
     counters: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
     question = Question(window, SERIES, FAILURE_KINDS, terms)
     for row in sum_rollups(project_id, question):

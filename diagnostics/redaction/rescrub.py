@@ -48,7 +48,6 @@ def register_texts(*sources: StoredTexts) -> None:
 
 
 def source_count() -> int:
-    """Return the number of sources of a request."""
     return len(_sources)
 
 

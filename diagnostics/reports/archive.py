@@ -31,7 +31,6 @@ PURGE_BATCH = 5_000
 
 
 def subject_for(subscription: Subscription, period: ReportPeriod) -> ReportSubject:
-    """Return the subject of a subscription's report for a period."""
     view = subscription.view
     return ReportSubject(
         subscription.project,

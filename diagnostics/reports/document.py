@@ -21,8 +21,6 @@ LONGEST_TEXT = 240
 
 
 class ReportFigures(BaseModel):
-    """A part of a document."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -141,8 +139,6 @@ class QualityFigures(ReportFigures):
 
 
 class ReportDocument(ReportFigures):
-    """One report."""
-
     version: Literal[1] = 1
     project: str
     title: str
@@ -212,7 +208,6 @@ def change_of(model: ModelFigures) -> float | None:
 
 
 def has_news(document: ReportDocument) -> bool:
-    """Whether a report has any news."""
     incidents, quality = document.incidents, document.quality
     return bool(
         document.degradation

@@ -22,8 +22,6 @@ from diagnostics.reports.subscriptions import pause, unsubscribe
 
 
 class LinkAction(StrEnum):
-    """The action of a link."""
-
     UNSUBSCRIBE = "unsubscribe"
     PAUSE = "pause"
 

@@ -109,7 +109,6 @@ class Subscription(models.Model):
 
     @property
     def is_paused(self) -> bool:
-        """Whether it is paused."""
         return self.paused_until is not None and self.paused_until > clock.now()
 
     @property

@@ -263,7 +263,6 @@ def _read_models(
 
 
 def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
-    """Return the total of all models."""
     apart = {"name", "url", "curve", "state_at_end", "since", "incidents", "retry_usd"}
     fields = [name for name in ModelFigures.model_fields if name not in apart]
     sums = {name: sum(getattr(model, name) for model in models) for name in fields}
@@ -281,7 +280,15 @@ def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
     """Return new, regressed and resolved groups (at most 5 of each), and how many more."""
     newest = newest_groups(scope.project_id, scope.since, scope.until, MOST_GROUPS + 1, scope.terms)
     shown = sorted(newest[:MOST_GROUPS], key=lambda row: not row.is_regressed)
-    resolved = _resolved(scope)
+    condition = Q(
+        project_id=scope.project_id,
+        state=FailureGroup.State.RESOLVED,
+        changes__kind=GroupChange.Kind.RESOLVED,
+        changes__at__gte=scope.since,
+        changes__at__lt=scope.until,
+    )
+    groups = FailureGroup.objects.filter(condition).distinct().order_by("-last_seen", "-pk")
+    resolved = list(groups[: MOST_GROUPS + 1])
     rows: list[tuple[GroupNews, FailureGroup, Mapping[ModelKey, int], int]] = [
         ("regressed" if row.is_regressed else "new", row.group, row.models, row.seen)
         for row in shown
@@ -407,18 +414,6 @@ def _curves(scope: ReportScope) -> Mapping[ModelKey, list[tuple[int, int]]]:
     for provider, model, slot, runs, degraded in sum_rollups(scope.project_id, question):
         curves[provider, model][slot] = (runs, degraded)
     return curves
-
-
-def _resolved(scope: ReportScope) -> list[FailureGroup]:
-    condition = Q(
-        project_id=scope.project_id,
-        state=FailureGroup.State.RESOLVED,
-        changes__kind=GroupChange.Kind.RESOLVED,
-        changes__at__gte=scope.since,
-        changes__at__lt=scope.until,
-    )
-    groups = FailureGroup.objects.filter(condition).distinct().order_by("-last_seen", "-pk")
-    return list(groups[: MOST_GROUPS + 1])
 
 
 def _group_text(group: FailureGroup, models: Mapping[ModelKey, int]) -> str:

@@ -202,7 +202,6 @@ class Letter:
 
 
 def write_letter(document: ReportDocument) -> Letter:
-    """Return a document in words."""
     ranked = worst_first(document.models)
     bad = [model for model in ranked if status_of(model) in BAD]
     lead, verdict = _verdict(document, bad)

@@ -35,7 +35,6 @@ def subscriptions_for(
 
 
 def schedule_of(subscription: Subscription) -> Schedule:
-    """Return when a subscription is due."""
     return Schedule(
         subscription.cadence,
         subscription.at,
@@ -125,16 +124,12 @@ def due(now: datetime) -> int:
     """
     written = 0
     for _ in range(MOST_BATCHES):
-        batch = _due(now)
+        waiting = Subscription.objects.filter(next_at__lte=now, unsubscribed_at__isnull=True)
+        batch = list(waiting.order_by("next_at", "pk")[:BATCH])
         written += sum(_claim(subscription, now) for subscription in batch)
         if len(batch) < BATCH:
             break
     return written
-
-
-def _due(now: datetime) -> list[Subscription]:
-    waiting = Subscription.objects.filter(next_at__lte=now, unsubscribed_at__isnull=True)
-    return list(waiting.order_by("next_at", "pk")[:BATCH])
 
 
 def _claim(subscription: Subscription, now: datetime) -> bool:

@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.utils.crypto import get_random_string
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.models import Profile
@@ -33,7 +32,13 @@ from diagnostics.reports.subscriptions import (
     unsubscribe,
 )
 from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
-from diagnostics.web.access import ConsoleRequest, may_administer, member_view
+from diagnostics.web.access import (
+    ConsoleRequest,
+    may_administer,
+    member_action,
+    member_form,
+    member_page,
+)
 from diagnostics.web.pages import respond
 
 POLICY = (
@@ -68,8 +73,7 @@ MOST_ROWS = 50
 EIGHT = time(8)
 
 
-@require_safe
-@member_view
+@member_page
 def reports(request: ConsoleRequest) -> HttpResponse:
     """Show the subscriptions and the archive, newest first."""
     listed, following = _archive(request)
@@ -85,8 +89,7 @@ def reports(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "reports/list", context, "Reports")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def report_new(request: ConsoleRequest) -> HttpResponse:
     """Show the form of a new subscription, and save it."""
     subscription = Subscription(
@@ -102,15 +105,13 @@ def report_new(request: ConsoleRequest) -> HttpResponse:
     return _edit(request, subscription)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def report_edit(request: ConsoleRequest, number: int) -> HttpResponse:
     """Change a subscription."""
     return _edit(request, _subscription(request, number))
 
 
-@require_POST
-@member_view
+@member_action
 def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
     """Pause, resume or end a subscription."""
     subscription = _subscription(request, number)
@@ -130,8 +131,7 @@ def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
     return redirect("reports")
 
 
-@require_safe
-@member_view
+@member_page
 def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show what would be sent now."""
     subscription = _subscription(request, number)
@@ -147,8 +147,7 @@ def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
     return respond(request, "reports/preview", context, "Preview")
 
 
-@require_safe
-@member_view
+@member_page
 def report_preview_mail(request: ConsoleRequest, number: int) -> HttpResponse:
     """Return the mail that would be sent now, to be framed."""
     subscription = _subscription(request, number)
@@ -156,8 +155,7 @@ def report_preview_mail(request: ConsoleRequest, number: int) -> HttpResponse:
     return mail_frame(write_letter(preview_of(subscription)), values)
 
 
-@require_POST
-@member_view
+@member_action
 def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
     """Send the preview to the current user only."""
     subscription = _subscription(request, number)
@@ -252,28 +250,22 @@ def _zone(request: ConsoleRequest) -> str:
 NO_RECIPIENT = {**dict.fromkeys(PERSONAL, ""), "why": "This is the archived copy."}
 
 
-@require_safe
-@member_view
+@member_page
 def report(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Show a report."""
     stored = _report(request, number)
     context = {"section": "reports", "report": stored, "letter": letter_of(stored)}
     return respond(request, "reports/report", context, stored.subject)
 
 
-@require_safe
-@member_view
+@member_page
 def report_text(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Return the text part of a report."""
     letter = letter_of(_report(request, number))
     text = render_text("report", _mail_context(letter, NO_RECIPIENT))
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
-@require_safe
-@member_view
+@member_page
 def report_mail(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Return the mail of a report, to be framed."""
     return mail_frame(letter_of(_report(request, number)), NO_RECIPIENT)
 
 

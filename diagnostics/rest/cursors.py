@@ -58,15 +58,11 @@ def read_count_cursor(cursor: str) -> tuple[int, int]:
 def read_key(text: str, kind: type[Key]) -> Key:
     """Return the key of a row; BadCursorError for what no column can hold."""
     try:
-        if kind is int and not _is_id(text):
+        if kind is int and not (text.isascii() and text.isdigit() and int(text) <= LARGEST_ID):
             raise BadCursorError
         return kind(text)
     except ValueError as error:
         raise BadCursorError from error
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdigit() and int(text) <= LARGEST_ID
 
 
 def _write(place: str, key: object) -> str:

@@ -90,7 +90,11 @@ def _condition(term: Term, days: Days) -> Q:
     if term.field == "outcome":
         return Q(**OUTCOMES[term.value])
     if term.field == "name":
-        return _name_condition(term.value)
+        try:
+            node, kind = split_name(term.value)
+        except ValueError:
+            return NOTHING
+        return Q(node=node, kind=kind.value)
     if term.field == "attempt":
         return Q(attempt=int(term.value))
     return matches(term.field, term)
@@ -105,14 +109,6 @@ def matches(column: str, term: Term) -> Q:
     # Users often have only the beginning of a reference.
     lookup = "startswith" if term.field == "correlation_id" else "icontains"
     return Q(**{f"{column}__{lookup}": term.value})
-
-
-def _name_condition(name: str) -> Q:
-    try:
-        node, kind = split_name(name)
-    except ValueError:
-        return NOTHING
-    return Q(node=node, kind=kind.value)
 
 
 def _condition_of_word(word: Word, days: Days) -> Q:

@@ -84,7 +84,6 @@ def write_query(query: Query) -> str:
 
 
 def write_term(term: Term) -> str:
-    """Return a term as it is typed."""
     key = SHORTEST.get(term.field, term.field)
     sign = "-" if term.is_negated else ""
     if term.value is None:
@@ -94,7 +93,6 @@ def write_term(term: Term) -> str:
 
 
 def write_word(word: Word) -> str:
-    """Return a word as it is typed."""
     text = _quoted(word.text)
     needs_quotes = text.startswith("-") and not word.is_negated
     return ("-" if word.is_negated else "") + (f'"{text}"' if needs_quotes else text)

@@ -130,7 +130,6 @@ class Selection:
 
     @property
     def rollup_filters(self) -> dict[str, str | None]:
-        """The filters on columns that rollups have."""
         return {name: v for name, v in self.filters.items() if name in ROLLUP_FIELDS}
 
     @property
@@ -206,7 +205,6 @@ class Selection:
         return self.query(**{key: _param_value(value) for key, value in values.items()})
 
     def keeps(self, values: Mapping[str, str | None]) -> bool:
-        """Whether the selection keeps something with these values."""
         return keeps_all(self.terms, values)
 
     def chips(self) -> list[Chip]:

@@ -8,27 +8,54 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.http import HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from diagnostics.accounts.audit_log import note
-from diagnostics.accounts.models import AuditEntry
-from diagnostics.accounts.profiles import profile_of, remember
+from diagnostics.accounts.models import AuditEntry, Profile
+from diagnostics.accounts.profiles import NOTICE_DISMISSED, profile_of, remember
 from diagnostics.settings.forms import AccountForm, ProfileForm
-from diagnostics.web.access import ConsoleRequest, member_view, user_of
+from diagnostics.web.access import ConsoleRequest, member_action, member_form, own_page, user_of
 from diagnostics.web.pages import respond
+
+
+@require_POST
+@login_required
+def theme(request: HttpRequest) -> HttpResponse:
+    """Save the theme and redirect back."""
+    chosen = request.POST.get("theme", "")
+    if chosen not in Profile.Theme.values or not isinstance(request.user, User):
+        raise Http404
+    profile = profile_of(request.user)
+    profile.theme = chosen
+    profile.save()
+    remember(request.session, profile)
+    return _back(request)
+
+
+@require_POST
+@login_required
+def dismiss_notice(request: HttpRequest) -> HttpResponse:
+    """Hide the notice about local mode until the next sign-in."""
+    request.session[NOTICE_DISMISSED] = True
+    return _back(request)
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    return redirect(own_page(request, request.POST.get("next", ""), "/"))
+
 
 SIGN_INS_SHOWN = 20
 UNSAVED = "Nothing was saved yet. Confirm your password, then change the address again."
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def account(request: ConsoleRequest) -> HttpResponse:
     """Show and save the account."""
     user = user_of(request)
@@ -61,8 +88,7 @@ def account(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "console/account", context, "Account")
 
 
-@require_POST
-@member_view
+@member_action
 def sign_out_everywhere(request: ConsoleRequest) -> HttpResponse:
     """End every session of the user, including this one."""
     user = user_of(request)

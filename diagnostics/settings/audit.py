@@ -6,13 +6,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from django.views.decorators.http import require_safe
 
 from diagnostics.accounts.audit_log import INSTALLATION, Head, details_of, verify_chain
 from diagnostics.accounts.models import AuditEntry
 from diagnostics.figures import plural, read_number
 from diagnostics.rest.exporting import write_csv_file, write_json_lines
-from diagnostics.settings.frame import settings_view, show
+from diagnostics.settings.frame import settings_page, show
 from diagnostics.web.access import ConsoleRequest
 from failsoft.json_values import JSON
 
@@ -29,8 +28,7 @@ class AuditRow:
     details: tuple[tuple[str, str], ...]
 
 
-@require_safe
-@settings_view
+@settings_page
 def audit(request: ConsoleRequest) -> HttpResponse:
     """Show a page of the log; `before` is the last number of the previous page."""
     chain, rows = _selected(request)
@@ -52,8 +50,7 @@ def audit(request: ConsoleRequest) -> HttpResponse:
     return show(request, "audit", context, "Audit log")
 
 
-@require_safe
-@settings_view
+@settings_page
 def export_audit(request: ConsoleRequest) -> HttpResponse:
     """Return the selected entries, oldest first, as CSV or JSON Lines."""
     chain, rows = _selected(request)

@@ -29,7 +29,6 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         fields = ["name"]
 
     def make_slug(self) -> str:
-        """Return a slug that no other project has."""
         base = slugify(self.cleaned_data["name"])[:50] or "project"
         slugs = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
         numbered = (f"{base}-{number}" for number in range(2, len(slugs) + 3))

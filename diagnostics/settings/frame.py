@@ -1,9 +1,9 @@
 """Shared by all settings pages: access, tabs, the password check, secrets shown once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import ParamSpec
 
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.mfa.utils import is_mfa_enabled
@@ -12,10 +12,18 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from diagnostics.accounts.models import Membership
 from diagnostics.outbound.credentials import WorkingKeyError, seal, unseal
-from diagnostics.web.access import ConsoleRequest, frame_of, may_administer, member_view, role_of
+from diagnostics.web.access import (
+    ConsoleRequest,
+    ConsoleView,
+    frame_of,
+    may_administer,
+    member_view,
+    role_of,
+)
 from diagnostics.web.pages import respond
 
 P = ParamSpec("P")
@@ -26,9 +34,7 @@ IDENTITY = ("failsoft", "shown once")
 SET_UP_MFA = "Set up MFA first: administrators change keys, members and providers."
 
 
-def settings_view(
-    view: Callable[Concatenate[ConsoleRequest, P], HttpResponse],
-) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
+def settings_view(view: ConsoleView[P]) -> ConsoleView[P]:
     """Admit administrators of the project; show other members who they are."""
 
     @wraps(view)
@@ -41,6 +47,21 @@ def settings_view(
         return view(request, *args, **kwargs)
 
     return member_view(guarded)
+
+
+def settings_page(view: ConsoleView[P]) -> ConsoleView[P]:
+    """Let administrators read a page."""
+    return require_safe(settings_view(view))
+
+
+def settings_form(view: ConsoleView[P]) -> ConsoleView[P]:
+    """Let administrators read a page and post its form."""
+    return require_http_methods(["GET", "HEAD", "POST"])(settings_view(view))
+
+
+def settings_action(view: ConsoleView[P]) -> ConsoleView[P]:
+    """Let administrators post only."""
+    return require_POST(settings_view(view))
 
 
 def require_proof(request: ConsoleRequest) -> None:

@@ -7,7 +7,6 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
@@ -22,7 +21,7 @@ from diagnostics.ingest.unchecked import unchecked_of
 from diagnostics.ingest.views import TEST_SOURCE
 from diagnostics.settings.frame import keep_once, require_proof, take_once, unkept
 from diagnostics.store.models import Event
-from diagnostics.web.access import ConsoleRequest, may_administer, member_view, user_of
+from diagnostics.web.access import ConsoleRequest, may_administer, member_form, user_of
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 from failsoft.events import EventKind
@@ -57,8 +56,7 @@ class ArrivedAnswer:
     says: str
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def setup(request: ConsoleRequest) -> HttpResponse:
     """Show the lines, the steps and what arrived; create a key and fill it in, shown once."""
     if request.method == "POST" and may_administer(request):

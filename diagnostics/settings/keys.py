@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
@@ -18,7 +17,8 @@ from diagnostics.settings.forms import KeyForm
 from diagnostics.settings.frame import (
     keep_once,
     require_proof,
-    settings_view,
+    settings_action,
+    settings_form,
     show,
     take_once,
     unkept,
@@ -32,15 +32,12 @@ PAGE = "settings_keys"
 
 @dataclass(frozen=True, slots=True)
 class KeyLine:
-    """A row of the table of keys."""
-
     key: ApiKey
     state: tuple[Tone, str]
     is_live: bool
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def keys(request: ConsoleRequest) -> HttpResponse:
     """Show the keys; create one and show it once."""
     form = KeyForm(request.POST or None)
@@ -53,8 +50,7 @@ def keys(request: ConsoleRequest) -> HttpResponse:
     return unkept(response) if issued else response
 
 
-@require_POST
-@settings_view
+@settings_action
 def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Create a successor of a key; both are active until the old one is revoked."""
     require_proof(request)
@@ -67,10 +63,8 @@ def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
     return _keep(request, issued, old)
 
 
-@require_POST
-@settings_view
+@settings_action
 def revoke(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Revoke a key forever."""
     require_proof(request)
     key = _key(request, identity)
     with transaction.atomic():

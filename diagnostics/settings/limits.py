@@ -7,22 +7,20 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts import authentication
 from diagnostics.accounts.audit_log import note
 from diagnostics.ingest.models import Quota, Usage
 from diagnostics.settings.forms import QuotaForm
-from diagnostics.settings.frame import settings_view, show
+from diagnostics.settings.frame import settings_form, settings_page, show
 from diagnostics.store.retention import daily_growth_bytes, storage_sizes
 from diagnostics.web.access import ConsoleRequest, user_of
 
 DAYS_SHOWN = 14
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def quotas(request: ConsoleRequest) -> HttpResponse:
     """Show and save the limits."""
     own = Quota.objects.filter(project=request.project).first()
@@ -65,8 +63,7 @@ KEPT = (
 )
 
 
-@require_safe
-@settings_view
+@settings_page
 def retention(request: ConsoleRequest) -> HttpResponse:
     """Show retention periods, disk usage by table and growth."""
     sizes = storage_sizes()

@@ -6,20 +6,18 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.outbound.mail import compose
 from diagnostics.redaction.redactor import redact
-from diagnostics.settings.frame import settings_view, show
+from diagnostics.settings.frame import settings_form, show
 from diagnostics.web.access import ConsoleRequest, user_of
 
 REASON_BYTES = 200
 WORDS = {"smtp": "SMTP", "console": "server log", "locmem": "memory"}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def mail(request: ConsoleRequest) -> HttpResponse:
     """Show the mail settings; send a test mail."""
     address = user_of(request).email

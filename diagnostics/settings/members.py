@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from diagnostics.accounts.invitations import (
     IN_SESSION,
@@ -27,7 +27,8 @@ from diagnostics.settings.forms import InviteForm, RoleForm
 from diagnostics.settings.frame import (
     keep_once,
     require_proof,
-    settings_view,
+    settings_action,
+    settings_form,
     show,
     take_once,
     unkept,
@@ -39,8 +40,7 @@ PAGE = "settings_members"
 NOT_SENT = "The mail could not be sent. Copy the link below and send it yourself."
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def members(request: ConsoleRequest) -> HttpResponse:
     """Show members and open invitations; create an invitation."""
     form = InviteForm(request.POST or None)
@@ -53,8 +53,7 @@ def members(request: ConsoleRequest) -> HttpResponse:
     return unkept(response) if link else response
 
 
-@require_POST
-@settings_view
+@settings_action
 def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Change a member's role."""
     require_proof(request)
@@ -68,10 +67,8 @@ def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     return redirect(PAGE)
 
 
-@require_POST
-@settings_view
+@settings_action
 def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Remove a member from the project."""
     require_proof(request)
     member = _member(request, identity)
     try:
@@ -82,8 +79,7 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     return redirect(PAGE)
 
 
-@require_POST
-@settings_view
+@settings_action
 def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Revoke an open invitation."""
     require_proof(request)

@@ -8,13 +8,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.prices.models import Price
 from diagnostics.redaction.redactor import redact_name
-from diagnostics.settings.frame import settings_view, show
+from diagnostics.settings.frame import settings_action, settings_form, show
 from diagnostics.web.access import ConsoleRequest, user_of
 
 MOST_SHOWN = 200
@@ -22,8 +21,6 @@ DEAREST = 100_000
 
 
 class PriceForm(forms.Form):
-    """A custom price."""
-
     provider = forms.CharField(max_length=100)
     model = forms.CharField(max_length=200)
     input_per_million = forms.DecimalField(
@@ -46,8 +43,7 @@ class PriceForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def prices(request: ConsoleRequest) -> HttpResponse:
     """Show the prices of the project; set a custom one."""
     form = PriceForm(request.POST or None, initial=_initial(request))
@@ -66,10 +62,8 @@ def prices(request: ConsoleRequest) -> HttpResponse:
     return show(request, "prices", context, "Prices")
 
 
-@require_POST
-@settings_view
+@settings_action
 def remove_price(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Remove a custom price."""
     own = Price.objects.filter(project=request.project, origin=Price.Origin.OWN)
     with transaction.atomic():
         row = get_object_or_404(own, pk=identity)

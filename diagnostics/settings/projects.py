@@ -5,24 +5,22 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.settings.forms import ProjectForm
-from diagnostics.settings.frame import settings_view, show
-from diagnostics.web.access import CHOSEN, ConsoleRequest, member_view, memberships_of, user_of
+from diagnostics.settings.frame import settings_form, show
+from diagnostics.web.access import CHOSEN, ConsoleRequest, member_page, memberships_of, user_of
 
 
-@require_safe
-@member_view
+@member_page
 def settings_index(request: ConsoleRequest) -> HttpResponse:
     """Redirect to the first page."""
     return redirect("settings_projects")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@settings_view
+@settings_form
 def projects(request: ConsoleRequest) -> HttpResponse:
     """Show the user's projects; rename this one or create another."""
     posted = request.POST.get("do")
@@ -33,21 +31,17 @@ def projects(request: ConsoleRequest) -> HttpResponse:
     )
     create = ProjectForm(request.POST if posted == "create" else None, prefix="create")
     if rename.is_bound and rename.is_valid():
-        _rename(request, rename)
+        before, after = request.project.name, rename.cleaned_data["name"]
+        with transaction.atomic():
+            Project.objects.filter(pk=request.project.pk).update(name=after)
+            details = {"from": before}
+            note(request.project.pk, user_of(request), "project.renamed", after, details)
+        messages.success(request, f"Project renamed to {after}.")
         return redirect("settings_projects")
     if create.is_bound and create.is_valid():
         request.session[CHOSEN] = _create(request, create).slug
         return redirect("settings_projects")
     return show(request, "projects", {"rename": rename, "create": create}, "Projects")
-
-
-def _rename(request: ConsoleRequest, form: ProjectForm) -> None:
-    before, after = request.project.name, form.cleaned_data["name"]
-    with transaction.atomic():
-        Project.objects.filter(pk=request.project.pk).update(name=after)
-        details = {"from": before}
-        note(request.project.pk, user_of(request), "project.renamed", after, details)
-    messages.success(request, f"Project renamed to {after}.")
 
 
 def _create(request: ConsoleRequest, form: ProjectForm) -> Project:

@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.db import IntegrityError, transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.failures.excerpt import Piece, pieces
@@ -15,7 +14,7 @@ from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rescrub import latest_rescrub, request_rescrub, rules_of, source_count
 from diagnostics.redaction.rules import RedactionRule, forget_rules
 from diagnostics.settings.forms import RedactionRuleForm
-from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
+from diagnostics.web.access import ConsoleRequest, member_action, member_form, require_administrator
 from diagnostics.web.pages import respond
 from failsoft.redaction import Redactor
 from failsoft.redaction.re2_search import MOST_RULES, OwnRule, OwnRules
@@ -32,8 +31,7 @@ class Trial:
     count: int
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@member_view
+@member_form
 def redaction(request: ConsoleRequest) -> HttpResponse:
     """Show the rules; test a new one on a text or save it."""
     form, trial = RedactionRuleForm(request.POST or None), None
@@ -57,8 +55,7 @@ def try_rule(fields: Mapping[str, str]) -> Trial:
     return Trial(pieces(redact(text, SAMPLE_BYTES)), count)
 
 
-@require_POST
-@member_view
+@member_action
 def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Enable or disable a rule."""
     require_administrator(request)
@@ -73,8 +70,7 @@ def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     return redirect("redaction")
 
 
-@require_POST
-@member_view
+@member_action
 def redact_again(request: ConsoleRequest) -> HttpResponse:
     """Start redacting all stored data again."""
     require_administrator(request)

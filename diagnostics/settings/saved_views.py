@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics.accounts.models import SavedView
 from diagnostics.accounts.saved_views import (
@@ -16,12 +15,11 @@ from diagnostics.accounts.saved_views import (
     view_address,
     views_for,
 )
-from diagnostics.web.access import ConsoleRequest, member_view, own_page
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, own_page
 from diagnostics.web.pages import respond
 
 
-@require_safe
-@member_view
+@member_page
 def views(request: ConsoleRequest) -> HttpResponse:
     """List the views that the user may open."""
     saved = views_for(request.project.pk, request.user)
@@ -29,8 +27,7 @@ def views(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "console/views", {"rows": rows, "section": "views"}, "Saved views")
 
 
-@require_POST
-@member_view
+@member_action
 def save(request: ConsoleRequest) -> HttpResponse:
     """Save the page of the filter bar, and redirect to it."""
     data = request.POST
@@ -51,8 +48,7 @@ def save(request: ConsoleRequest) -> HttpResponse:
     return redirect(view_address(view))
 
 
-@require_POST
-@member_view
+@member_action
 def change(request: ConsoleRequest, view_id: int) -> HttpResponse:
     """Rename, share, unshare or delete a view of the user."""
     own = SavedView.objects.filter(project=request.project, owner_id=request.user.pk)

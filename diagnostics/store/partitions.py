@@ -20,8 +20,6 @@ NAME = re.compile(r"(?P<table>.+)_(?P<unit>[dm])(?P<digits>[0-9]{6,8})")
 
 
 class Unit(StrEnum):
-    """The time unit of a partition."""
-
     DAY = "d"
     MONTH = "m"
 
@@ -41,23 +39,19 @@ class PartitionPeriod:
 
     @property
     def begin(self) -> datetime:
-        """The start of the period."""
         return datetime.combine(self.first, time.min, tzinfo=UTC)
 
     @property
     def end(self) -> datetime:
-        """The end of the period."""
         return datetime.combine(self.next().first, time.min, tzinfo=UTC)
 
     def next(self) -> "PartitionPeriod":
-        """The next period."""
         if self.unit is Unit.DAY:
             return PartitionPeriod(self.unit, self.first + timedelta(days=1))
         return period_of(self.unit, self.first.replace(day=28) + timedelta(days=4))
 
 
 def period_of(unit: Unit, day: date) -> PartitionPeriod:
-    """Return the period that contains a day."""
     return PartitionPeriod(unit, day if unit is Unit.DAY else day.replace(day=1))
 
 

@@ -75,11 +75,7 @@ def _take_turn(project_id: int, parts: Sequence[TurnPart], now: datetime) -> int
             logger.exception("turn_failed", project=project_id, part=part.name)
             left.append(part.name)
             is_failed = True
-    _end_turn(project_id, left, now, is_failed=is_failed)
-    return done
-
-
-def _end_turn(project_id: int, left: list[str], now: datetime, *, is_failed: bool) -> None:
     ended = {} if is_failed else {"ended_at": clock.now()}
     judged = {} if left else {"judged_at": now}
     ProjectTurn.objects.filter(pk=project_id).update(passed_over=left, **ended, **judged)
+    return done

@@ -32,7 +32,7 @@ DRAWINGS: Mapping[str, tuple[Callable[..., object], str]] = {
     "small_chart": (_series_chart, "small"),
     "evidence_strip": (evidence.draw_evidence, "evidence"),
     "strip": (strips.strip, "strip"),
-    "looks": (strips.looks, "strip"),
+    "looks": (strips.evaluation_strip, "strip"),
     "plan_graph": (plan_graph.plan_graph, "plan_graph"),
 }
 """Each tag with what lays it out, of the same arguments, and what draws it."""

@@ -148,7 +148,6 @@ def tab_link(context: Context, name: str, label: str) -> SafeString | str:
 
 @register.inclusion_tag("console/_data_tabs.html", takes_context=True)
 def data_tabs(context: Context) -> dict[str, object]:
-    """Show the tabs of the Data page."""
     return {"tab": context.get("tab"), "pages": DATA, "project": context.get("project")}
 
 

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 from psycopg import Error
@@ -72,9 +73,10 @@ class ConsoleRequest(HttpRequest):
     memberships: Sequence[Membership]
 
 
-def member_view(
-    view: Callable[Concatenate[ConsoleRequest, P], HttpResponse],
-) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
+ConsoleView = Callable[Concatenate[ConsoleRequest, P], HttpResponse]
+
+
+def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
     """Let members of a project in; others sign in first, or learn that they have none.
 
     The project is the one chosen in the session, else the first by name. A project the
@@ -101,6 +103,21 @@ def member_view(
             raise
 
     return guarded
+
+
+def member_page(view: ConsoleView[P]) -> ConsoleView[P]:
+    """Let members read a page."""
+    return require_safe(member_view(view))
+
+
+def member_form(view: ConsoleView[P]) -> ConsoleView[P]:
+    """Let members read a page and post its form."""
+    return require_http_methods(["GET", "HEAD", "POST"])(member_view(view))
+
+
+def member_action(view: ConsoleView[P]) -> ConsoleView[P]:
+    """Let members post only."""
+    return require_POST(member_view(view))
 
 
 def _ask_for_less(request: ConsoleRequest) -> HttpResponse:

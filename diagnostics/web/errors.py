@@ -47,7 +47,6 @@ def report_hang(request: HttpRequest) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 403."""
     return _page(request, "403.html", 403, exception)
 
 

@@ -283,7 +283,7 @@ def _hidden(selection: Selection) -> Iterator[tuple[str, str]]:
 def _notices(
     selection: Selection, narrowed: str | None, covers: tuple[datetime, datetime] | None
 ) -> Iterator[str]:
-    if narrowed and _is_narrowed(selection):
+    if narrowed and (selection.scans_events and selection.span.days > RANGES["7d"].days):
         yield narrowed
     if covers and _is_moved(selection, *covers):
         yield f"counting {selection.words_of(*covers)}: finer counts are not stored"
@@ -301,10 +301,6 @@ def _is_moved(selection: Selection, since: datetime, until: datetime) -> bool:
     end = selection.end or until
     ends = (selection.since(end), since), (end, until)
     return selection.is_custom and any(abs(wanted - counted) >= MINUTE for wanted, counted in ends)
-
-
-def _is_narrowed(selection: Selection) -> bool:
-    return selection.scans_events and selection.span.days > RANGES["7d"].days
 
 
 def _range_only(selection: Selection) -> str:

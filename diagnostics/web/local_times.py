@@ -21,8 +21,6 @@ class LocalTimeField(forms.CharField):
 
 
 class OwnZoneField(forms.CharField):
-    """The zone of the local times of its form."""
-
     def __init__(self) -> None:
         """Hide it: the console fills it in."""
         widget = forms.HiddenInput(attrs={"data-own-zone": True})

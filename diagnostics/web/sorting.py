@@ -43,7 +43,6 @@ class ColumnSort:
         return (self.column in NAMES) is not self.is_turned
 
     def heads(self, labels: Mapping[str, str], params: QueryDict) -> list[SortLink]:
-        """Return the heads of the columns in the order of their labels."""
         return [self._head(name, label, params) for name, label in labels.items()]
 
     def _head(self, name: str, label: str, params: QueryDict) -> SortLink:

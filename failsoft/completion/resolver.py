@@ -18,7 +18,7 @@ from failsoft.completion.verdicts import (
     UndecidedCause,
     undecidable,
 )
-from failsoft.parsing import Recovered, RefusedAnswer, recover
+from failsoft.parsing import Recovered, recover
 from failsoft.parsing.faults import ParseFault
 from failsoft.parsing.thinking import drop_thinking
 from failsoft.parsing.tracing import MAX_BYTES
@@ -52,12 +52,19 @@ def parse_completion_decision_from_file(text: str, expected: str | None) -> Chec
     """Return the verdict of a decision file (spec: `parseCompletionDecisionFromFile`)."""
     if len(text) > MAX_BYTES:
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.TOO_LARGE)
-    first = _first_line(text)
+    lines = (line.strip(" \t\ufeff\u200b\u00a0") for line in text.splitlines())
+    first = next((line for line in lines if line), None)
     if first is None:
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.EMPTY_FILE)
     outcome = recover(text)
     if _is_structured(text, first, outcome):
-        return _judge_file_document(text, outcome, expected)
+        document = read_document(outcome)
+        if isinstance(document, UndecidedCause):
+            return undecidable(DecisionSource.FILE_JSON, document)
+        verdict = judge_document(document, DecisionSource.FILE_JSON, expected)
+        if verdict.decision is CheckDecision.COMPLETE and MarkerLine.INCOMPLETE in read_lines(text):
+            return undecidable(DecisionSource.FILE_JSON, UndecidedCause.CONFLICTING_MARKERS)
+        return verdict
     marker_line = read_line(first)
     if marker_line is None:
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.UNKNOWN_TEXT)
@@ -72,18 +79,6 @@ def _is_structured(text: str, first: str, outcome: object) -> bool:
         return True
     # A text verdict followed by JSON stays a text verdict.
     return first[0] in "{[`~" or read_line(first) is None
-
-
-def _judge_file_document(
-    text: str, outcome: Recovered | RefusedAnswer, expected: str | None
-) -> CheckVerdict:
-    document = read_document(outcome)
-    if isinstance(document, UndecidedCause):
-        return undecidable(DecisionSource.FILE_JSON, document)
-    verdict = judge_document(document, DecisionSource.FILE_JSON, expected)
-    if verdict.decision is CheckDecision.COMPLETE and MarkerLine.INCOMPLETE in read_lines(text):
-        return undecidable(DecisionSource.FILE_JSON, UndecidedCause.CONFLICTING_MARKERS)
-    return verdict
 
 
 def _judge_output(output: str, expected: str | None) -> CheckVerdict:
@@ -128,8 +123,3 @@ def _read_block(text: str) -> dict[str, Any] | UndecidedCause | None:
         # The key is in a nested object: this is no decision document.
         return None
     return document
-
-
-def _first_line(text: str) -> str | None:
-    lines = (line.strip(" \t\ufeff\u200b\u00a0") for line in text.splitlines())
-    return next((line for line in lines if line), None)

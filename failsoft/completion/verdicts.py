@@ -83,7 +83,6 @@ class CheckVerdict:
 
 
 def undecidable(source: DecisionSource, cause: UndecidedCause, detail: str = "") -> CheckVerdict:
-    """Return an undecidable verdict."""
     return CheckVerdict(CheckDecision.UNDECIDABLE, source, None, cause, detail)
 
 

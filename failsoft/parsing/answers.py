@@ -129,7 +129,11 @@ def recover(
     answer = _recover(text or "", finish_reason)
     if schema is None or isinstance(answer, RefusedAnswer):
         return answer
-    return _validated(answer, schema)
+    try:
+        instance = schema.model_validate_json(json.dumps(answer.value))
+    except ValidationError as error:
+        return _refuse_by_schema(answer, error)
+    return Recovered(instance, answer.text, answer.repairs)
 
 
 def _recover(text: str, finish_reason: str | None) -> Recovered | RefusedAnswer:
@@ -146,14 +150,6 @@ def _recover(text: str, finish_reason: str | None) -> Recovered | RefusedAnswer:
             fault = cut_off(fault.offset, fault.expected)
         return _refuse(text, fault)
     return Recovered(value, text, ledger.repairs(text))
-
-
-def _validated(answer: Recovered, schema: type[BaseModel]) -> Recovered[Any] | RefusedAnswer:
-    try:
-        instance = schema.model_validate_json(json.dumps(answer.value))
-    except ValidationError as error:
-        return _refuse_by_schema(answer, error)
-    return Recovered(instance, answer.text, answer.repairs)
 
 
 def _refuse_by_schema(answer: Recovered, error: ValidationError) -> RefusedAnswer:
@@ -238,7 +234,10 @@ def _read(text: str, ending: FinishClass | None) -> tuple[Any, RepairLedger]:
     elif (doubtful := doubtful_in_valid(text)) is not None:
         ledger.note(doubtful, "doubtful_escape")
     if ending in CUT:
-        _note_cut(text, ledger)
+        # Refuse a truncated answer unless its root was closed, unrepaired, before the cut.
+        if ledger.touches_root():
+            raise cut_off(len(text), _CUT)
+        ledger.note(len(text), "tail_cut")
     return value, ledger
 
 
@@ -258,7 +257,13 @@ def _read_bounded(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN401 - any
     if len(text) > MAX_BYTES:
         raise unreadable(0, "at most 1 MiB of text")
     if _SURROGATE.search(text) is not None:
-        return _read_with_surrogates(text, ledger)
+        # Read a text with lone surrogates, which must all be outside of the answer.
+        offsets = Trace()
+        answer = _read_damaged(text, ledger, offsets)
+        surrogate = _SURROGATE.search(text, answer.start, answer.end)
+        if surrogate is not None:
+            raise caused(offsets.last_before(surrogate.start()), RefusalCause.HALF_CHARACTER)
+        return answer.value
     if len(text.encode()) > MAX_BYTES:
         raise unreadable(0, "at most 1 MiB of text")
     return _read_damaged(text, ledger, None).value
@@ -274,15 +279,11 @@ def _read_damaged(text: str, ledger: RepairLedger, places: Trace | None) -> Cand
         raise unreadable(0, NOTHING)
     answer_text = drop_block_quotes(text, ledger)
     answer = find_answer(answer_text, ledger, places)
-    _refuse_broken_quotes(answer_text, ledger)
-    return answer
-
-
-def _refuse_broken_quotes(text: str, ledger: RepairLedger) -> None:
-    """Refuse strings that span quoted lines: they contain the markers of the lines."""
+    # Refuse strings that span quoted lines: they contain the markers of the lines.
     broken = ledger.first("raw_newline", "line_continuation")
     if broken is not None and ledger.has("block_quote"):
         raise unreadable(broken, "the end of this string, which spans quoted lines")
+    return answer
 
 
 def _is_bare_string(text: str) -> bool:
@@ -294,23 +295,6 @@ def _is_bare_string(text: str) -> bool:
         except ValueError:
             return False
     return not isinstance(inner, str) or _HOLDS_DOCUMENT.match(inner) is None
-
-
-def _read_with_surrogates(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN401 - any JSON
-    """Read a text with lone surrogates, which must all be outside of the answer."""
-    offsets = Trace()
-    answer = _read_damaged(text, ledger, offsets)
-    surrogate = _SURROGATE.search(text, answer.start, answer.end)
-    if surrogate is not None:
-        raise caused(offsets.last_before(surrogate.start()), RefusalCause.HALF_CHARACTER)
-    return answer.value
-
-
-def _note_cut(text: str, ledger: RepairLedger) -> None:
-    """Refuse a truncated answer unless its root was closed, unrepaired, before the cut."""
-    if ledger.touches_root():
-        raise cut_off(len(text), _CUT)
-    ledger.note(len(text), "tail_cut")
 
 
 def _refuse(text: str, fault: ParseFault) -> RefusedAnswer:

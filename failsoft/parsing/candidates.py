@@ -101,12 +101,7 @@ def read_candidate(text: str, at: int, trace: Trace | None, begin: int = 0) -> C
         end = step_over_end(text, begin, at, end, ledger)
     except ParseFault as fault:
         raise ledger.blamed(fault) from None
-    _refuse_combined(text, ledger)
-    return Candidate(value, at, end, ledger)
-
-
-def _refuse_combined(text: str, ledger: RepairLedger) -> None:
-    """Refuse inserted or skipped closers next to other repairs: the reading is not unique."""
+    # Refuse inserted or skipped closers next to other repairs: the reading is not unique.
     if ledger.blame is not None and ledger.has(*_NOT_WITH_A_CLOSER):
         expected = "every bracket closed; more than one repair is needed"
         is_cut = ledger.blame >= len(text.rstrip())
@@ -118,6 +113,7 @@ def _refuse_combined(text: str, ledger: RepairLedger) -> None:
         conflicting.append("trailing_comma")
     if surplus is not None and ledger.has(*conflicting):
         raise unreadable(surplus, "no more closing brackets than opening ones")
+    return Candidate(value, at, end, ledger)
 
 
 def _read_levels(

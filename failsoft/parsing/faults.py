@@ -178,7 +178,6 @@ class RepairLedger:
         self._repairs[offset, kind] = None
 
     def has(self, *kinds: str) -> bool:
-        """Whether a repair of one of these kinds was made."""
         return any(kind in kinds for _, kind in self._repairs)
 
     def first(self, *kinds: str) -> int | None:

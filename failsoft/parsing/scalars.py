@@ -51,10 +51,6 @@ def read_scalar(token: str) -> Scalar | None:
     if _WORD.fullmatch(token):
         is_plain = token.lower() not in _NO_WORDS
         return Scalar(token, "bare_value", is_word=True) if is_plain else None
-    return _read_number(token)
-
-
-def _read_number(token: str) -> Scalar | None:
     if len(token) > MAX_DIGITS:
         return None
     if _JSON_NUMBER.fullmatch(token):

@@ -96,7 +96,11 @@ def step_over_end(text: str, begin: int, start: int, end: int, ledger: RepairLed
     surplus = _SURPLUS.match(text, end)
     if surplus is not None:
         first = _skip(text, end)
-        _refuse_lost_opener(text, begin, start)
+        # Refuse surplus closers when an element or a key precedes the answer.
+        head = _TAG.sub("", text[max(begin, start - 400) : start]).rstrip()
+        line = text[max(begin, text.rfind("\n", 0, start) + 1) : start]
+        if '"' in line[:-1] or head[-1:] in _ENDS_ELEMENT or _ELEMENT.search(head):
+            raise unreadable(_skip(text, 0), "an opening bracket before the first value")
         rest = text[surplus.end() :]
         is_data = rest[:1] in (",", ":") or any(mark in rest for mark in '{}[]"')
         if is_data and _AFTER_SURPLUS.match(rest) is None:
@@ -108,14 +112,6 @@ def step_over_end(text: str, begin: int, start: int, end: int, ledger: RepairLed
         ledger.note(comma.end() - 1, "trailing_comma")
         return comma.end()
     return end
-
-
-def _refuse_lost_opener(text: str, begin: int, start: int) -> None:
-    """Refuse surplus closers when an element or a key precedes the answer."""
-    head = _TAG.sub("", text[max(begin, start - 400) : start]).rstrip()
-    line = text[max(begin, text.rfind("\n", 0, start) + 1) : start]
-    if '"' in line[:-1] or head[-1:] in _ENDS_ELEMENT or _ELEMENT.search(head):
-        raise unreadable(_skip(text, 0), "an opening bracket before the first value")
 
 
 def check_before(text: str, begin: int, start: int) -> None:

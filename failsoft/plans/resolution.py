@@ -109,7 +109,6 @@ class _Resolver:
         self.ordering = order_steps(self.edges)
 
     def resolve(self) -> ResolvedPlan:
-        """Return the resolved plan."""
         return ResolvedPlan(
             steps=tuple(self._plan(index) for index in range(len(self.steps))),
             order=tuple(self.ordering.order),

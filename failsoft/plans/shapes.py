@@ -35,10 +35,6 @@ def _refuse(step_id: object) -> tuple[str, str] | None:
         return "step_id_reserved", f"{quote(META_STEP_ID)} is the id of the summary"
     if not step_id.isprintable() and _has_control(step_id):
         return "step_id_characters", "expected an id without control characters"
-    return _refuse_number(step_id)
-
-
-def _refuse_number(step_id: str) -> tuple[str, str] | None:
     rest = step_id.removeprefix(_PREFIX).lstrip("+-")
     if not step_id.startswith(_PREFIX) or not rest.isnumeric() or _NUMBERED.match(step_id):
         return None
@@ -103,7 +99,9 @@ def check_shapes(steps: list[Any], violations: Violations) -> dict[str, int]:
             violations.add_type(path, "step_type", "a step object", step)
             continue
         _declare(step, path, index, index_of, violations)
-        _check_title(step, path, violations)
+        title = step.get("title")
+        if title is not None and not isinstance(title, str):
+            violations.add_type(f"{path}/title", "title_type", "a string", title)
         check_dependency_list(step, path, violations)
         check_tool(step, path, violations)
     return index_of
@@ -129,12 +127,6 @@ def _declare(
         )
     # A malformed id is declared, so that its dependents are not reported too.
     index_of.setdefault(step_id, index)
-
-
-def _check_title(step: dict[str, Any], path: str, violations: Violations) -> None:
-    title = step.get("title")
-    if title is not None and not isinstance(title, str):
-        violations.add_type(f"{path}/title", "title_type", "a string", title)
 
 
 def check_dependency_list(step: dict[str, Any], path: str, violations: Violations) -> None:

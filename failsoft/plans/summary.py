@@ -21,7 +21,6 @@ class Progress:
     roots: dict[int, int] = field(default_factory=dict)
 
     def record(self, plan: ResolvedPlan, index: int, result: StepResult) -> None:
-        """Record the result of a step."""
         self.results[index] = result
         if result.ok:
             return

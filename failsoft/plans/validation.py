@@ -54,7 +54,9 @@ def check_bounds(value: object, violations: Violations) -> bool:
         if type(container) is dict:
             _enter_object(walk, container, depth, link)
         else:
-            _enter_array(walk, container, depth, link)
+            for index, item in enumerate(container):
+                if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
+                    _check_item(walk, item, depth, (link, index))
     return walk.mentions_output
 
 
@@ -63,15 +65,12 @@ def _enter_object(
 ) -> None:
     for key, item in container.items():
         if type(key) is not str or len(key) > _SURELY_SHORT:
-            _check_key(walk, key, link)
+            if not isinstance(key, str):
+                walk.violations.add_type(_path(link), "key_type", "keys to be strings", key)
+            else:
+                _check_string(walk, key, link)
         if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
             _check_item(walk, item, depth, (link, key))
-
-
-def _enter_array(walk: _BoundsWalk, container: list[Any], depth: int, link: _Link | None) -> None:
-    for index, item in enumerate(container):
-        if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
-            _check_item(walk, item, depth, (link, index))
 
 
 def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: _Link | None) -> None:  # noqa: ANN401 - JSON
@@ -97,13 +96,6 @@ def _check_string(walk: _BoundsWalk, text: str, link: _Link | None) -> None:
             "string_too_long",
             f"expected at most {MAX_STRING_BYTES} bytes of text, got {size}",
         )
-
-
-def _check_key(walk: _BoundsWalk, key: object, link: _Link | None) -> None:
-    if not isinstance(key, str):
-        walk.violations.add_type(_path(link), "key_type", "keys to be strings", key)
-    else:
-        _check_string(walk, key, link)
 
 
 def _check_scalar(walk: _BoundsWalk, item: object, link: _Link | None) -> None:
@@ -136,7 +128,16 @@ def check_strictly(
     for index, step in enumerate(steps):
         if violations.full or not isinstance(step, dict):
             continue
-        _check_earlier(step, index, index_of, violations)
+        dependencies = step.get("dependencies")
+        for position, dependency in enumerate(
+            dependencies if isinstance(dependencies, list) else []
+        ):
+            if isinstance(dependency, str) and index_of.get(dependency, -1) > index:
+                violations.add(
+                    f"/steps/{index}/dependencies/{position}",
+                    "dependency_not_earlier",
+                    f"expected an earlier step, but {quote(dependency)} comes later",
+                )
         tool = step.get("tool")
         if isinstance(tool, str):
             violations.add(
@@ -146,19 +147,6 @@ def check_strictly(
         if known_tools is not None and isinstance(name, str) and name not in known_tools:
             violations.add(
                 f"/steps/{index}/tool", TOOL_UNKNOWN, explain_unknown_tool(name, known_tools)
-            )
-
-
-def _check_earlier(
-    step: dict[str, Any], index: int, index_of: dict[str, int], violations: Violations
-) -> None:
-    dependencies = step.get("dependencies")
-    for position, dependency in enumerate(dependencies if isinstance(dependencies, list) else []):
-        if isinstance(dependency, str) and index_of.get(dependency, -1) > index:
-            violations.add(
-                f"/steps/{index}/dependencies/{position}",
-                "dependency_not_earlier",
-                f"expected an earlier step, but {quote(dependency)} comes later",
             )
 
 
@@ -186,7 +174,13 @@ def validate_payload(
     steps = _read_steps(value, violations)
     index_of = check_shapes(steps, violations)
     check_sequence(index_of, violations)
-    _check_dependencies(steps, index_of, violations, has_references=has_references)
+    edges: list[list[int]] = []
+    for index, step in enumerate(steps):
+        indices = _known_dependencies(step, index, index_of, violations)
+        if has_references and isinstance(step, dict):
+            indices += referenced_indices(step, index, index_of)
+        edges.append(indices)
+    _check_cycles(steps, edges, violations)
     if strict:
         check_strictly(steps, index_of, known_tools, violations)
         check_keys(value, violations)
@@ -228,18 +222,6 @@ def _check_version(payload: dict[str, Any], violations: Violations) -> None:
             "contract_version_unsupported",
             f"expected version {major} of the contract, got {quote(version)}",
         )
-
-
-def _check_dependencies(
-    steps: list[Any], index_of: dict[str, int], violations: Violations, *, has_references: bool
-) -> None:
-    edges: list[list[int]] = []
-    for index, step in enumerate(steps):
-        indices = _known_dependencies(step, index, index_of, violations)
-        if has_references and isinstance(step, dict):
-            indices += referenced_indices(step, index, index_of)
-        edges.append(indices)
-    _check_cycles(steps, edges, violations)
 
 
 def _known_dependencies(

@@ -24,7 +24,13 @@ JsonSchema = dict[str, Any]
 def answer_schema(schema: PlannerSchema, tools: Sequence[ToolOffer]) -> JsonSchema:
     """Return the schema of an answer that may use these tools."""
     if schema is PlannerSchema.ACTIONS:
-        return calls_schema(tools)
+        # A list of calls, for models without native tool calls.
+        calls = [
+            closed_object({"name": {"const": tool.name}, "arguments": _narrowed(tool.parameters)})
+            for tool in tools
+        ]
+        call_list = {"type": "array", "items": {"anyOf": calls}}
+        return closed_object({"tool_calls": {**call_list, "minItems": 1, "maxItems": CALLS}})
     return plan_schema(tools) if schema is PlannerSchema.PLAN else proposal_schema(tools)
 
 
@@ -63,16 +69,6 @@ def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
     )
     finish = closed_object({"kind": {"const": "finish"}, "answer": _text()})
     return {"anyOf": [*calls, ask, finish]}
-
-
-def calls_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
-    """Return the schema of a list of calls, for models without native tool calls."""
-    calls = [
-        closed_object({"name": {"const": tool.name}, "arguments": _narrowed(tool.parameters)})
-        for tool in tools
-    ]
-    call_list = {"type": "array", "items": {"anyOf": calls}}
-    return closed_object({"tool_calls": {**call_list, "minItems": 1, "maxItems": CALLS}})
 
 
 def arguments_schema(tool: ToolOffer) -> JsonSchema:
@@ -140,18 +136,14 @@ def _plain(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchem
         case "object":
             return _plain_object(schema, definitions, depth)
         case "array":
-            return _plain_array(schema, definitions, depth)
+            items = schema.get("items")
+            form = _plain(items, definitions, depth + 1) if isinstance(items, dict) else _text(40)
+            count = max(1, schema.get("minItems", 1))
+            return {"type": "array", "items": form, "minItems": count, "maxItems": max(2, count)}
         case "integer" | "number" | "boolean" as kind:
             return {"type": kind, **_bounds(schema)}
     longest, shortest = schema.get("maxLength", MAX_TEXT), schema.get("minLength", 1)
     return _text(max(shortest, min(longest, MAX_TEXT)), max(1, shortest))
-
-
-def _plain_array(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchema:
-    items = schema.get("items")
-    form = _plain(items, definitions, depth + 1) if isinstance(items, dict) else _text(40)
-    count = max(1, schema.get("minItems", 1))
-    return {"type": "array", "items": form, "minItems": count, "maxItems": max(2, count)}
 
 
 def _plain_object(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchema:

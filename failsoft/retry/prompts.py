@@ -174,7 +174,9 @@ class Prompt:
 def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
     """Return the prompt of an attempt; later attempts include feedback."""
     feedback = describe_feedback(request.schema, attempt.feedback, simplified=attempt.simplified)
-    hints = _hints_for(request, attempt)
+    # Only initial prompts have hints.
+    is_initial = attempt.feedback is None and not attempt.simplified
+    hints = request.hints if is_initial else ()
     tools = tools_for(request, attempt)
     blocks = [
         f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
@@ -195,12 +197,6 @@ def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
         feedback,
         tuple(hint.pattern_id for hint in hints),
     )
-
-
-def _hints_for(request: Request, attempt: PlannedAttempt) -> tuple[Hint, ...]:
-    """Return the hints of an attempt: only initial prompts have them."""
-    is_initial = attempt.feedback is None and not attempt.simplified
-    return request.hints if is_initial else ()
 
 
 def _forms(schema: PlannerSchema, attempt: PlannedAttempt) -> tuple[str, ...]:

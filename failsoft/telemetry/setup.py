@@ -1,14 +1,120 @@
 """Set up once: where to send, and which instrumentations tell the calls."""
 
 import os
-from collections.abc import Collection
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from importlib import import_module
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from failsoft.redaction import Redactor
 from failsoft.telemetry.connection import ServerAddress, connection_of
-from failsoft.telemetry.instrumenting import ENVIRONMENT, enable
-from failsoft.telemetry.runs import LOG, is_sending, send_with
+from failsoft.telemetry.runs import LOG, harmless, is_sending, send_with
+
+TABLE: Mapping[str, Any] = tomllib.loads(
+    (files(__package__) / "instrumentations.toml").read_text(encoding="utf-8")
+)
+ENVIRONMENT: Mapping[str, str] = TABLE["environment"]
+GROUP = "opentelemetry_instrumentor"
+# All of its packages tell calls of models, those of no row as well.
+OPENINFERENCE = "openinference-instrumentation-"
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """A row of the table."""
+
+    name: str
+    by: tuple[str, ...] = ()
+    switch: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
+    logs: bool = False
+    is_quiet: bool = False
+
+
+class Enabled(NamedTuple):
+    """What was enabled, what to install, and whether answers come as log records."""
+
+    names: list[str]
+    advice: list[str]
+    needs_logs: bool
+
+
+_row = TypeAdapter(Sdk).validate_python
+SDKS = tuple(_row({"name": name, **row}) for name, row in TABLE["sdks"].items())
+
+
+def enable(wanted: bool | Collection[str]) -> Enabled:
+    """Enable what is installed, or what is named of it."""
+    if wanted is False:
+        return Enabled([], [], needs_logs=False)
+    known = {
+        point.dist.name.lower(): point
+        for point in entry_points(group=GROUP)
+        if point.dist is not None
+    }
+    chosen = [sdk for sdk in SDKS if _is_wanted(wanted, (sdk.name, *sdk.by))]
+    present = [sdk for sdk in chosen if _is_installed(sdk.name)]
+    switched = [sdk for sdk in present if _switch(sdk)]
+    first = {sdk: name for sdk in present if (name := next(filter(known.__contains__, sdk.by), ""))}
+    listed = {name for sdk in SDKS for name in sdk.by}
+    others = [
+        name
+        for name in known
+        if name not in listed and name.startswith(OPENINFERENCE) and _is_wanted(wanted, (name,))
+    ]
+    started = [name for name in (*first.values(), *others) if _start(known[name])]
+    done = {*switched, *(sdk for sdk, name in first.items() if name in started)}
+    return Enabled(
+        [*(sdk.name for sdk in switched), *started],
+        list(_advice(present, done)),
+        any(sdk.logs for sdk in done),
+    )
+
+
+def _is_wanted(wanted: bool | Collection[str], names: Iterable[str]) -> bool:
+    return wanted is True or (not isinstance(wanted, bool) and any(one in wanted for one in names))
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _switch(sdk: Sdk) -> bool:
+    if not sdk.switch:
+        return False
+    target, *given = sdk.switch
+    module, _, path = target.partition(":")
+    with harmless(f"instrumenting {sdk.name}"):
+        reduce(getattr, path.split("."), import_module(module))(*given)  # type: ignore[operator]
+        return True
+    return False
+
+
+def _start(point: EntryPoint) -> bool:
+    """Start an instrumentation, unless somebody did; return whether it runs."""
+    with harmless(f"instrumenting {point.name}"):
+        instrumentor = point.load()()
+        if not getattr(instrumentor, "is_instrumented_by_opentelemetry", False):
+            instrumentor.instrument()
+        return bool(getattr(instrumentor, "is_instrumented_by_opentelemetry", True))
+    return False
+
+
+def _advice(present: Iterable[Sdk], done: Collection[Sdk]) -> Iterator[str]:
+    covered = {name for sdk in done for name in sdk.covers}
+    for sdk in present:
+        if sdk not in done and sdk.by and sdk.name not in covered and not sdk.is_quiet:
+            yield f"calls of {sdk.name} are not sent: pip install {sdk.by[0]}"
 
 
 @dataclass(frozen=True, slots=True)

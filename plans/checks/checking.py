@@ -163,7 +163,6 @@ class _Check:
         }
 
     def _document(self) -> dict[str, Any]:
-        """Return the input of a checker."""
         return {
             "check_id": self.check_id,
             "decision_file": str(self.file) if self.file else None,

@@ -40,7 +40,6 @@ class CommandResult:
 
 
 def command_names() -> list[str]:
-    """Return the names of the allowed commands."""
     return sorted(settings.FAILSOFT_CHECK_COMMANDS)
 
 

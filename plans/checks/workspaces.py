@@ -117,7 +117,15 @@ def _part(root: Path, owners_of: OwnersOf) -> None:
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         _collect(root)
-        _hand_out(root, owners_of)
+        names = [path.name for path in (root / EARLIER).iterdir()]
+        owners = owners_of(names) if names else {}
+        for name, project_id in owners.items():
+            target = root / str(project_id) / name
+            target.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            if target.exists():
+                logger.warning("workspace_not_moved", name=name, project_id=project_id)
+            else:
+                (root / EARLIER / name).rename(target)
     finally:
         os.close(folder)
 
@@ -132,18 +140,6 @@ def _collect(root: Path) -> None:
         if path.name not in (NO_PROJECT, _COLLECTING):
             path.rename(partial / path.name)
     partial.rename(root / EARLIER)
-
-
-def _hand_out(root: Path, owners_of: OwnersOf) -> None:
-    names = [path.name for path in (root / EARLIER).iterdir()]
-    owners = owners_of(names) if names else {}
-    for name, project_id in owners.items():
-        target = root / str(project_id) / name
-        target.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        if target.exists():
-            logger.warning("workspace_not_moved", name=name, project_id=project_id)
-        else:
-            (root / EARLIER / name).rename(target)
 
 
 def decode_decision(raw: bytes) -> str:

@@ -19,8 +19,6 @@ class CompletionCheck(models.Model):
     """
 
     class State(models.TextChoices):
-        """The progress of the check."""
-
         RUNNING = "running"
         DECIDED = "decided"
         INTERRUPTED = "interrupted"
@@ -28,8 +26,6 @@ class CompletionCheck(models.Model):
         FAILED = "failed"
 
     class Kind(models.TextChoices):
-        """The kind of checker."""
-
         TOOL = "tool"
         MODEL = "model"
         COMMAND = "command"

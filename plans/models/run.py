@@ -63,8 +63,6 @@ class Run(LeasedRow):
         POISON = "poison"
 
     class Runner(models.TextChoices):
-        """The runner of the steps."""
-
         # One task for the run, threads for its ready steps.
         INLINE = "inline"
         # A message for each ready step, executed by any worker.
@@ -140,8 +138,6 @@ class Run(LeasedRow):
 
 
 class RunStep(LeasedRow):
-    """One step of a run."""
-
     class State(models.TextChoices):
         """The progress of the step; a final step is never executed again."""
 

@@ -34,11 +34,9 @@ class DirectCommit:
         self.is_cancelled = claim.is_cancelled
 
     def put(self, index: int, row: StoredRow, outputs: Outputs = _NONE) -> None:
-        """Store a row."""
         self.is_cancelled = self._store.write({index: row}, outputs)
 
     def put_now(self, index: int, row: StoredRow) -> None:
-        """Store a row."""
         self.put(index, row)
 
     def close(self) -> None:

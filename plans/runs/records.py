@@ -28,13 +28,11 @@ def check_results(run: Run) -> list[Violation]:
 
 
 def final_results(run: Run) -> dict[int, StepResult]:
-    """Return the results of all steps that have one, by position."""
     final = run.steps.filter(state=RunStep.State.FINAL)
     return {step.position: read_result(step) for step in final}
 
 
 def progress_of(plan: ResolvedPlan, results: Mapping[int, StepResult]) -> Progress:
-    """Return the progress of a plan with these results."""
     progress = Progress()
     for index in plan.order if results else ():
         if index in results:

@@ -34,7 +34,6 @@ def make_context(
 
 
 def may_repeat(step: PlannedStep) -> bool:
-    """Whether a call that may have happened may be repeated."""
     tool = find_tool(step.call)
     return tool is None or tool.idempotent or not tool.side_effects
 

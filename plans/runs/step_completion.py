@@ -41,13 +41,6 @@ _WAIT_OF_STEP = timedelta(milliseconds=100)
 _Done = Mapping[int, tuple[Executed, int | None]]
 
 
-def lock_run(run_id: UUID) -> Run | None:
-    """Lock a running distributed run; return None when it is not running."""
-    running = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
-    distributed = running.filter(runner=Run.Runner.DISTRIBUTED, lease_until=None)
-    return distributed.select_for_update(no_key=True).first()
-
-
 def silent_steps() -> Q:
     """Return the filter for ready steps whose worker died or whose message was lost."""
     return silent(Q(state=RunStep.State.PENDING), Q(state=RunStep.State.STARTED), QUEUE)
@@ -243,7 +236,10 @@ def settling(run_id: UUID, plan: ResolvedPlan | None = None) -> Iterator[Settlem
     A run whose plan cannot be read is settled without calls.
     """
     with transaction.atomic():
-        run = lock_run(run_id)
+        # Only a running distributed run is locked.
+        running = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
+        distributed = running.filter(runner=Run.Runner.DISTRIBUTED, lease_until=None)
+        run = distributed.select_for_update(no_key=True).first()
         stopped = None
         if run is not None and plan is None:
             try:

@@ -92,7 +92,22 @@ def _resolve(
             _decide(run, step, verdict, redact(by, NAME_BYTES), new_key=new_key)
         blocked = _find_blocked(run, plan, positions)
         run.steps.filter(position__in=blocked).update(**_RESET)
-        _reopen(run, verdict)
+        columns: dict[str, Any] = {
+            "state": Run.State.QUEUED,
+            "task_status": None,
+            "meta": None,
+            "contract_violations": [],
+            "starts": 0,
+            "ended_at": None,
+            "lease_until": DatabaseNow() + lease(),
+        }
+        if verdict is Verdict.RESUME:
+            # A resumed step overrides an earlier cancellation or deadline.
+            columns |= {"cancel_requested_at": None, "deadline_at": None}
+        Run.objects.filter(pk=run.pk).update(**columns)
+        working_store.keep(run)
+        run.refresh_from_db()
+        enqueue_run(run)
     return run
 
 
@@ -139,22 +154,3 @@ def _find_blocked(run: Run, plan: ResolvedPlan, positions: Iterable[int]) -> lis
                 blocked.add(dependent)
                 pending.append(dependent)
     return sorted(blocked)
-
-
-def _reopen(run: Run, verdict: Verdict) -> None:
-    columns: dict[str, Any] = {
-        "state": Run.State.QUEUED,
-        "task_status": None,
-        "meta": None,
-        "contract_violations": [],
-        "starts": 0,
-        "ended_at": None,
-        "lease_until": DatabaseNow() + lease(),
-    }
-    if verdict is Verdict.RESUME:
-        # A resumed step overrides an earlier cancellation or deadline.
-        columns |= {"cancel_requested_at": None, "deadline_at": None}
-    Run.objects.filter(pk=run.pk).update(**columns)
-    working_store.keep(run)
-    run.refresh_from_db()
-    enqueue_run(run)

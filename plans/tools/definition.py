@@ -125,7 +125,6 @@ class ModelArguments:
         return self.model.model_json_schema()
 
     def check(self, args: Mapping[str, JsonValue]) -> BaseModel:
-        """Return an instance of the model."""
         try:
             return self.model.model_validate(args)
         except ValidationError as error:

@@ -185,7 +185,6 @@ class ListedServer:
 
 
 def list_tools(project_id: int) -> Sequence[ListedTool]:
-    """Return all tools by name."""
     denied = denied_tools(project_id)
     tools = sorted(registered_tools().values(), key=lambda tool: (tool.source, tool.name))
     return [ListedTool(tool, tool.name not in denied) for tool in tools]

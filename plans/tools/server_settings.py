@@ -70,7 +70,6 @@ class ServerSettings(_Settings):
 
     @property
     def transport(self) -> Literal["stdio", "http"]:
-        """The transport of the connection."""
         return "http" if self.url is not None else "stdio"
 
     @model_validator(mode="after")
@@ -78,13 +77,19 @@ class ServerSettings(_Settings):
         if (self.command is None) == (self.url is None):
             raise ValueError("either command or url is required")
         if self.url is not None:
-            _check_url(self.url)
+            try:
+                parts = urlsplit(self.url)
+            except ValueError:
+                raise ValueError("url is not a URL") from None
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                raise ValueError("url must be an http:// or https:// address with a host")
+            if parts.username is not None or parts.password is not None:
+                raise ValueError("url must not carry credentials; use headers")
         _check_secrets("env", self.env)
         _check_secrets("headers", self.headers)
         return self
 
     def settings_of(self, remote_name: str) -> ToolSettings:
-        """Return what is configured for a tool, by the name the server gives it."""
         return self.tools.get(remote_name, ToolSettings())
 
 
@@ -143,17 +148,6 @@ def _read_server(name: str, item: Any) -> ServerSettings:  # noqa: ANN401 - bein
         fault = error.errors(include_input=False, include_url=False)[0]
         place = ".".join([name, *map(str, fault["loc"])])
         raise ServersError(f"{place}: {fault['msg'].removeprefix('Value error, ')}") from None
-
-
-def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise ValueError("url is not a URL") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("url must be an http:// or https:// address with a host")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("url must not carry credentials; use headers")
 
 
 def _check_secrets(field: str, values: Mapping[str, str]) -> None:

@@ -15,24 +15,24 @@ from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 
 def test_c5_messages_that_wait_for_a_worker_with_room_are_a_stall_in_time() -> None:
     stall = Stall(patience_seconds=30)
-    assert not stall.is_over_patience(0, waiting=3, free=1)
-    assert not stall.is_over_patience(29, waiting=3, free=1)
-    assert stall.is_over_patience(30, waiting=3, free=1)
+    assert not stall.is_overdue(0, waiting=3, free=1)
+    assert not stall.is_overdue(29, waiting=3, free=1)
+    assert stall.is_overdue(30, waiting=3, free=1)
 
 
 @pytest.mark.parametrize(("waiting", "free"), [(0, 1), (3, 0)])
 def test_an_empty_queue_and_a_busy_worker_are_no_stall(waiting: int, free: int) -> None:
     stall = Stall(patience_seconds=30)
-    stall.is_over_patience(0, waiting=3, free=1)
-    assert not stall.is_over_patience(31, waiting=waiting, free=free)
-    assert not stall.is_over_patience(60, waiting=3, free=1)
+    stall.is_overdue(0, waiting=3, free=1)
+    assert not stall.is_overdue(31, waiting=waiting, free=free)
+    assert not stall.is_overdue(60, waiting=3, free=1)
 
 
 def test_a_message_taken_begins_the_patience_anew() -> None:
     stall = Stall(patience_seconds=30)
-    stall.is_over_patience(0, waiting=3, free=1)
+    stall.is_overdue(0, waiting=3, free=1)
     stall.note_message()
-    assert not stall.is_over_patience(31, waiting=3, free=1)
+    assert not stall.is_overdue(31, waiting=3, free=1)
 
 
 def test_a_stalled_worker_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_worker_reports_itself_alive_unless_messages_wait_in_vain(
 ) -> None:
     monkeypatch.setattr(worker_watchdog, "REPORT_SECONDS", 0.01)
     noted, stall = threading.Event(), Stall(patience_seconds=30)
-    stall.is_over_patience(0, waiting=3, free=1)
+    stall.is_overdue(0, waiting=3, free=1)
     report_alive(stall, noted.set)
     assert not noted.wait(0.2)
     stall.note_message()

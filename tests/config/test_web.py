@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
-from config import streaming
 from config import web as web_module
 from config.callers import PAGES
 from config.exchange import Exchange
 from config.held_bodies import BodyMemory
 from config.local.parts import web_arguments
-from config.streaming import SlowReaderError, Stream
 from config.turns import Turns
-from config.web import Application
+from config.web import Application, SlowReaderError, Stream
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
@@ -186,7 +184,7 @@ async def stream(send: Callable[[Any], Awaitable[None]], receive: Any) -> int:
         nonlocal piece_count
         for _ in range(64):
             piece_count += 1
-            yield b"x" * streaming.BLOCK_BYTES
+            yield b"x" * web_module.BLOCK_BYTES
 
     exchange = Exchange(scope("/"), receive, send)
     answer = StreamingHttpResponse(pieces())
@@ -198,7 +196,7 @@ def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -
     async def stuck(message: Any) -> None:
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(streaming, "READER_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(web_module, "READER_GRACE_SECONDS", 0.1)
     with pytest.raises(SlowReaderError):
         asyncio.run(stream(stuck, hang))
 

@@ -16,7 +16,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest import quotas, rejects
-from diagnostics.ingest.outcomes import PostedOutcome
+from diagnostics.ingest.api.outcomes import PostedOutcome
 from failsoft.events import PostedEvent
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 

@@ -36,7 +36,6 @@ class Command(BaseCommand):
     help = "Set up a new installation on one machine; existing data is not changed."
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         folder = Path(settings.FAILSOFT_DATA_DIR)
         ensure_partitions()
         with transaction.atomic():

@@ -30,7 +30,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         name = options["username"]
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
@@ -40,7 +39,10 @@ class Command(BaseCommand):
         with transaction.atomic():
             user.set_password(password)
             user.save(update_fields=["password"])
-            _end_sessions(user.pk)
+            sessions = UserSession.objects.filter(user_id=user.pk)
+            keys = list(sessions.values_list("session_key", flat=True))
+            Session.objects.filter(session_key__in=keys).delete()
+            sessions.delete()
             if forgets:
                 Authenticator.objects.filter(user=user).delete()
             forgotten = {"second_factor_forgotten": bool(forgets)}
@@ -48,10 +50,3 @@ class Command(BaseCommand):
         self.stdout.write(f"{name} has a new password; all sessions were ended.")
         if message:
             self.stdout.write(message)
-
-
-def _end_sessions(user_id: int) -> None:
-    sessions = UserSession.objects.filter(user_id=user_id)
-    keys = list(sessions.values_list("session_key", flat=True))
-    Session.objects.filter(session_key__in=keys).delete()
-    sessions.delete()

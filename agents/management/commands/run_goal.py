@@ -44,7 +44,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         as_json = options["json"]
         try:
             workflow = read_workflow(_read(options["file"]))

@@ -39,7 +39,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         project = require_project(options["project"])
         try:
             goal = submit_goal(project.pk, _request_body(options))

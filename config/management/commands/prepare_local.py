@@ -64,7 +64,6 @@ def submit_first_goal(folder: Path) -> None:
 
 
 def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], object]]:
-    """Return the steps in order."""
     steps: dict[str, Callable[[], object]] = {
         "migrate": partial(call_command, "migrate", interactive=False),
         "static": collect_static,
@@ -89,7 +88,6 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true")
 
     def handle(self, *args: object, **options: object) -> None:
-        """Run the command."""
         os.umask(0o077)
         folder = Path(settings.FAILSOFT_DATA_DIR)
         times: dict[str, float] = {}

@@ -23,7 +23,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         try:
             file = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
             settings = trace_retry(file.get("plan_retry", {}), os.environ)

@@ -109,7 +109,7 @@ def _earlier(row: Notification) -> QuerySet[Notification]:
 def _send(message: EmailMessage) -> Receipts:
     """Return the answer for each address that there was one for."""
     try:
-        with _told_as_send_errors():
+        with _as_send_errors():
             message.send()
     except smtplib.SMTPRecipientsRefused as error:
         taken = message.to if isinstance(error, SomeRecipientsRefused) else []
@@ -127,7 +127,7 @@ def _answers(addresses: Sequence[str], refused: Mapping[str, tuple[int, bytes]])
 
 
 @contextmanager
-def _told_as_send_errors() -> Iterator[None]:
+def _as_send_errors() -> Iterator[None]:
     try:
         yield
     except smtplib.SMTPRecipientsRefused:

@@ -1,19 +1,144 @@
 """POST /api/v1/outcomes."""
 
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Annotated, Any
+
 from django.db import transaction
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import BatchView, StoredBatch, refused_result, stored_result
 from diagnostics.ingest.assessments import PostedAssessment, record_assessments
-from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
+from diagnostics.ingest.series_names import settle_names
+from diagnostics.redaction.redactor import redact_name
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_item
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.examples import ASSESSMENT, OUTCOMES, OUTCOMES_RESULT
 from diagnostics.rest.openapi import REFUSALS, BatchResultResource
 from diagnostics.rest.resources import describe_model
+from diagnostics.store.sql import execute
+from diagnostics.store.windows import TimeMark
+from failsoft.events import PlausibleTime, Whole
+
+MOST_RUNS = 10_000_000
+COUNTS = (
+    "ok_first",
+    "repaired",
+    "degraded",
+    "stubbed",
+    "circuit_open",
+    "provider_failed",
+    "budget_exhausted",
+)
+TEXTS = (
+    "source",
+    "environment",
+    "node",
+    "provider",
+    "model",
+    "release",
+    "prompt_version",
+    "schema",
+    "schema_version",
+)
+NODE = r"^[a-z][a-z0-9_-]{0,62}$"
+Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Count = Annotated[int, Field(ge=0, le=MOST_RUNS, strict=True), Whole]
+
+
+def require_whole_minute(value: datetime) -> datetime:
+    """Refuse a time with seconds, which would be another row than that of its minute."""
+    if value.second or value.microsecond:
+        raise PydanticCustomError("whole_minute", "a minute without seconds")
+    return value
+
+
+class PostedOutcome(BaseModel):
+    """Runs of one series that ended in one minute, by how they ended."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    minute: Annotated[PlausibleTime, AfterValidator(require_whole_minute)]
+    sequence: Annotated[int, Field(ge=0, le=1_000_000, strict=True), Whole] = 0
+    source: Short
+    environment: Short | None = None
+    node: Annotated[str, StringConstraints(pattern=NODE)]
+    provider: Short | None = None
+    model: Short | None = None
+    release: Short | None = None
+    prompt_version: Short | None = None
+    schema_name: Short | None = Field(default=None, alias="schema")
+    schema_version: Short | None = None
+    ok_first: Count = 0
+    repaired: Count = 0
+    degraded: Count = 0
+    stubbed: Count = 0
+    circuit_open: Count = 0
+    provider_failed: Count = 0
+    budget_exhausted: Count = 0
+    cancelled: Count = 0
+
+    @property
+    def runs(self) -> int:
+        """The total number of runs, without those that their caller cancelled."""
+        return sum(getattr(self, name) for name in COUNTS)
+
+
+def make_outcome_row(
+    index: int, outcome: PostedOutcome, texts: dict[str, str | None]
+) -> dict[str, Any]:
+    """Return the row of one outcome; `texts` are its redacted texts, by wire name."""
+    counts = {name: getattr(outcome, name) for name in COUNTS}
+    row = {"minute": outcome.minute.isoformat(), "sequence": outcome.sequence, **texts, **counts}
+    # Not hashed if there are none, so that rows stored before keep their hash.
+    row |= {"cancelled": outcome.cancelled} if outcome.cancelled else {}
+    canonical = json.dumps(row, sort_keys=True, separators=(",", ":"))
+    return row | {
+        "cancelled": outcome.cancelled,
+        "index": index,
+        "runs": outcome.runs,
+        "content_hash": sha256(canonical.encode()).hexdigest(),
+    }
+
+
+def texts_of(outcome: PostedOutcome) -> dict[str, str | None]:
+    """Return the texts of an outcome by their wire names."""
+    fields = outcome.model_dump(by_alias=True)
+    return {name: fields[name] for name in TEXTS}
+
+
+def record_outcomes(
+    project_id: int, outcomes: Sequence[PostedOutcome]
+) -> list[tuple[str, TimeMark | None]]:
+    """Store outcomes in one statement; return the status and time mark of each.
+
+    A new (source, minute, sequence) is created. With the same counts again it is a duplicate;
+    with other counts it is a conflict that changes nothing.
+    """
+    if not outcomes:
+        return []
+    rows = [
+        make_outcome_row(index, outcome, _redacted(outcome))
+        for index, outcome in enumerate(outcomes)
+    ]
+    settle_names(project_id, rows)
+    params = {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)}
+    recorded = execute("record_outcomes", params)
+    return [(status, mark and TimeMark(mark)) for _, status, mark in recorded]
+
+
+def _redacted(outcome: PostedOutcome) -> dict[str, str | None]:
+    return {
+        name: None if text is None else redact_name(text)
+        for name, text in texts_of(outcome).items()
+    }
 
 
 class OutcomesView(BatchView):

@@ -32,8 +32,6 @@ ONE_LINE = "line 1 "
 
 
 class ExportFormat(StrEnum):
-    """The format of a file."""
-
     OTLP = "otlp"
     LANGFUSE = "langfuse"
     PHOENIX = "phoenix"
@@ -111,7 +109,10 @@ def _records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
     name = path.name.removesuffix(".gz")
     with _open(path) as file:
         if name.endswith(".csv"):
-            yield from _rows(path, file)
+            csv.field_size_limit(MOST_CHARACTERS)
+            reader = csv.DictReader(_bounded_lines(path, file))
+            for row in reader:
+                yield str(reader.line_num), row
             return
         lines = _bounded_lines(path, file)
         first = next(filter(str.strip, lines), "")
@@ -163,13 +164,6 @@ def _too_long(path: Path, part: str) -> UnreadableError:
         f"{path}: a {part} of more than {MOST_CHARACTERS >> 20} Mi characters; write one item per"
         " line (jq -c '.[]')"
     )
-
-
-def _rows(path: Path, file: IO[str]) -> Iterator[tuple[str, Record]]:
-    csv.field_size_limit(MOST_CHARACTERS)
-    reader = csv.DictReader(_bounded_lines(path, file))
-    for row in reader:
-        yield str(reader.line_num), row
 
 
 def _lines(path: Path, lines: Iterable[str], unread: Unread) -> Iterator[tuple[str, Any]]:

@@ -24,7 +24,6 @@ PREFIXES = (
 
 
 def is_known(key: str) -> bool:
-    """Whether an attribute is read."""
     return key in READ or key.startswith(PREFIXES)
 
 

@@ -62,7 +62,6 @@ def is_model_call(attributes: AttributeMap, *, is_error: bool) -> bool:
 
 
 def names_model(attributes: AttributeMap) -> bool:
-    """Whether a model is named."""
     return _Facts(attributes).first(short, MODEL_KEYS) is not None
 
 

@@ -61,7 +61,6 @@ def reported_kind(attributes: AttributeMap) -> EventKind | None:
 
 
 def is_own(name: str) -> bool:
-    """Whether an attribute is one of ours."""
     return name.startswith(PREFIX)
 
 

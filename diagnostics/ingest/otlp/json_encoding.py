@@ -190,7 +190,6 @@ class NoMessage:
     __slots__ = ("_at",)
 
     def __init__(self, at: Place) -> None:
-        """Keep the place."""
         self._at = at
 
     def __getattr__(self, _name: str) -> Never:

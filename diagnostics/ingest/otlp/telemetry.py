@@ -86,7 +86,6 @@ class ValueBudget:
     remaining: int = field(default=MAX_VALUES)
 
     def spend(self) -> None:
-        """Count one value."""
         self.remaining -= 1
         if self.remaining < 0:
             raise TooManyValuesError(TooManyValuesError.__doc__)

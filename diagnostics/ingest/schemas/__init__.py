@@ -1,9 +1,66 @@
 """Agents' own JSON Schemas: validated once, checked with bounded work."""
 
-from diagnostics.ingest.schemas.cache import SchemaCache
-from diagnostics.ingest.schemas.checking import MAX_STEPS, OverBudgetError, SchemaFault, check
+import json
+from threading import Lock
+
+from diagnostics.ingest.schemas.checking import (
+    MAX_STEPS,
+    IsLate,
+    OverBudgetError,
+    SchemaFault,
+    check,
+    never_late,
+)
 from diagnostics.ingest.schemas.judging import SchemaVerdict, judge
 from diagnostics.ingest.schemas.reading import CompiledSchema, SchemaFaultError, read_schema
+
+# Senders choose how many schemas there are, so their number alone is no bound.
+MAX_CACHED_BYTES = 64 << 20
+
+
+class SchemaCache:
+    """Schemas by their text; the ones used longest ago make room for others."""
+
+    def __init__(self, limit: int = MAX_CACHED_BYTES) -> None:
+        self.size = 0
+        self._limit = limit
+        self._lock = Lock()
+        self._schemas: dict[tuple[str, bool], CompiledSchema | None] = {}
+
+    def read(
+        self, text: str, *, is_ours: bool, is_late: IsLate = never_late
+    ) -> CompiledSchema | None:
+        """Return the schema of a JSON text as `read_schema` has it; None if it is refused.
+
+        Raises OverBudgetError if it has to be compiled and it is late.
+        """
+        key = text, is_ours
+        with self._lock:
+            if key in self._schemas:
+                schema = self._schemas[key] = self._schemas.pop(key)
+                return schema
+        if is_late():
+            raise OverBudgetError(OverBudgetError.__doc__)
+        try:
+            schema = read_schema(json.loads(text), is_ours)
+        except SchemaFaultError:
+            schema = None
+        with self._lock:
+            self._add(key, schema)
+        return schema
+
+    def _add(self, key: tuple[str, bool], schema: CompiledSchema | None) -> None:
+        if key not in self._schemas:
+            self._schemas[key] = schema
+            self.size += _size_of(key[0], schema)
+        while self.size > self._limit:
+            oldest = next(iter(self._schemas))
+            self.size -= _size_of(oldest[0], self._schemas.pop(oldest))
+
+
+def _size_of(text: str, schema: CompiledSchema | None) -> int:
+    return len(text) + (schema.size if schema is not None else 0)
+
 
 __all__ = [
     "MAX_STEPS",

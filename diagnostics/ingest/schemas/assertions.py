@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import re2
 
 from diagnostics.ingest.schemas.checking import MAX_STEPS
-from failsoft.expectations import case_hint, fold_case
+from failsoft.expectations import case_hint, without_case
 
 MAX_PATTERN = 1000
 PATTERN_BYTES = 1 << 18
@@ -128,7 +128,7 @@ class HashedOptions:
 
     def __init__(self, options: list[Any]) -> None:
         self._identities = frozenset(map(identity, options))
-        self._folded = fold_case(options)
+        self._folded = without_case(options)
 
     def __contains__(self, value: object) -> bool:
         return identity(value) in self._identities

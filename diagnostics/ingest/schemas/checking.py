@@ -112,7 +112,6 @@ class Check:
         return faults
 
     def holds(self, node: SchemaNode, value: object) -> bool:
-        """Whether a value fits."""
         return not self.faults(node, value, ROOT)
 
 

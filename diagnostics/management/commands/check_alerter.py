@@ -50,22 +50,18 @@ class Command(BaseCommand):
 def _try_to_mail(faults: list[str]) -> bool:
     """Mail the faults; that a server or an address refuses the mail is one more of them."""
     try:
-        return _mail(faults)
+        to = clean_header(settings.FAILSOFT_ALERTER_MAIL)
+        if not to:
+            return False
+        lines = [f"- {fault}" for fault in faults]
+        text = redact("\n".join(["Alerting needs a look:", "", *lines]), LONGEST)
+        message = EmailMessage(
+            subject=clean_subject(f"Alerting does not work: {redact(faults[0])}"),
+            body=f"{text}\n\n{settings.FAILSOFT_BASE_URL}/alerts/channels/\n",
+            to=[part.strip() for part in to.split(",")],
+            headers={"Auto-Submitted": "auto-generated"},
+        )
+        return bool(message.send())
     except (SMTPException, OSError) as error:
         faults.append(redact(f"the mail was refused: {type(error).__name__}: {error}", LONGEST))
         return isinstance(error, SomeRecipientsRefused)
-
-
-def _mail(faults: list[str]) -> bool:
-    to = clean_header(settings.FAILSOFT_ALERTER_MAIL)
-    if not to:
-        return False
-    lines = [f"- {fault}" for fault in faults]
-    text = redact("\n".join(["Alerting needs a look:", "", *lines]), LONGEST)
-    message = EmailMessage(
-        subject=clean_subject(f"Alerting does not work: {redact(faults[0])}"),
-        body=f"{text}\n\n{settings.FAILSOFT_BASE_URL}/alerts/channels/\n",
-        to=[part.strip() for part in to.split(",")],
-        headers={"Auto-Submitted": "auto-generated"},
-    )
-    return bool(message.send())

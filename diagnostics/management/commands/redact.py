@@ -40,21 +40,17 @@ class Command(BaseCommand):
 
 
 def _redact(rules: RuleSet, plain: Redactor, line: Line) -> Line:
-    _check(line)
-    known, refused = _read_known(line)
-    redactor = Redactor(rules, known) if known else plain
-    redacted = redactor.redact(line["text"], line.get("limit"))
-    answer: Line = {"text": redacted.text, "found": list(redacted.found)}
-    return answer | ({"refused": refused} if refused else {})
-
-
-def _check(line: Line) -> None:
     if not isinstance(line.get("text"), str):
         raise LineError("text is a string")
     limit = line.get("limit")
     is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
     if limit is not None and not is_count:
         raise LineError("limit must be a number of bytes, 0 or more")
+    known, refused = _read_known(line)
+    redactor = Redactor(rules, known) if known else plain
+    redacted = redactor.redact(line["text"], line.get("limit"))
+    answer: Line = {"text": redacted.text, "found": list(redacted.found)}
+    return answer | ({"refused": refused} if refused else {})
 
 
 def _read_known(line: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:

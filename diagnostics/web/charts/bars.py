@@ -155,17 +155,13 @@ def lane(
             tall = max(round(calls / totals[slot] * LANE_HEIGHT), LOWEST)
             bars += f"M{slot * pitch:.1f} {LANE_HEIGHT}v-{tall}h{pitch - 1:.1f}v{tall}z"
     drawn = draw_ticks(ticks, LANE_WIDTH, LANE_HEIGHT)
-    text = _describe_lane(slots, totals, name)
-    return Bars(LANE_WIDTH, LANE_HEIGHT, bars, text, ticks=drawn)
-
-
-def _describe_lane(slots: Mapping[int, int], totals: Sequence[int], name: str) -> str:
-    """Say how much of the calls a version has, for readers who do not see it."""
+    # For readers who do not see the bar.
     mine, everything = sum(slots.values()), sum(totals)
     share = mine / everything if everything else 0.0
     last = max(slots, default=0)
     latest = slots.get(last, 0) / totals[last] if totals and totals[last] else 0.0
-    return f"{name}: {share:.0%} of all calls, {latest:.0%} of the latest"
+    text = f"{name}: {share:.0%} of all calls, {latest:.0%} of the latest"
+    return Bars(LANE_WIDTH, LANE_HEIGHT, bars, text, ticks=drawn)
 
 
 MOST_PARTS = 4

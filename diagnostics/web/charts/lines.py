@@ -61,7 +61,6 @@ class LineChart:
 
     @property
     def labels(self) -> str:
-        """The labels of the lines, for the zoomed chart."""
         return "|".join(line.label for line in self.lines)
 
 

@@ -55,7 +55,7 @@ class Box:
     def name(self) -> str:
         """What the box stands for, in full."""
         title = f": {self.step.title}" if self.step.title else ""
-        return f"{self.step.step_id}{title} ({_told(self.step)})"
+        return f"{self.step.step_id}{title} ({_step_words(self.step)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +134,14 @@ def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
 def describe_graph(steps: Sequence[GraphStep]) -> str:
     """List the steps, their states and what they wait for, as text."""
     parts = [
-        f"{step.step_id} {_told(step)}"
+        f"{step.step_id} {_step_words(step)}"
         + (f" after {', '.join(step.dependencies)}" if step.dependencies else "")
         for step in steps[:MOST_STEPS]
     ]
     return f"plan of {len(steps)} steps: " + "; ".join(parts)
 
 
-def _told(step: GraphStep) -> str:
+def _step_words(step: GraphStep) -> str:
     root = ", root cause" if step.is_root else ""
     return f"{step.state}{root}{', on the critical path' if step.is_critical else ''}"
 

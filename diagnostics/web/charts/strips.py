@@ -71,7 +71,7 @@ def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:
     return Strip(max(len(cells) * pitch - 2, 0), cells, f"attempts: {words}")
 
 
-def looks(marks: Sequence[EvaluationMark]) -> Strip:
+def evaluation_strip(marks: Sequence[EvaluationMark]) -> Strip:
     """Lay out the latest evaluations, the newest at the right; equal neighbours are one cell."""
     shown = marks[-MOST_LOOKS:]
     cells: list[Cell] = []

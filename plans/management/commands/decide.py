@@ -41,7 +41,11 @@ class Command(BaseCommand):
 
 def decide(line: Line) -> Line:
     """Return the decision for one line; LineError when it is invalid."""
-    _check(line)
+    if "file" not in line and "output" not in line:
+        raise LineError('a line needs "file" or "output"', code="missing")
+    for key, expected in {**_TEXTS, "check_id": "a text"}.items():
+        if not isinstance(line.get(key), str | None):
+            raise LineError(f'"{key}" is {expected}')
     verdict = resolve_completion_decision(
         line.get("file"), line.get("output") or "", line.get("check_id")
     )
@@ -51,11 +55,3 @@ def decide(line: Line) -> Line:
         "check_id_match": verdict.check_id_match,
         "reason": redact(verdict.reason) if verdict.reason else None,
     }
-
-
-def _check(line: Line) -> None:
-    if "file" not in line and "output" not in line:
-        raise LineError('a line needs "file" or "output"', code="missing")
-    for key, expected in {**_TEXTS, "check_id": "a text"}.items():
-        if not isinstance(line.get(key), str | None):
-            raise LineError(f'"{key}" is {expected}')

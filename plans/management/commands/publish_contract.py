@@ -21,7 +21,6 @@ class Command(BaseCommand):
         parser.add_argument("folder", metavar="FOLDER", type=Path)
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         folder: Path = options["folder"]
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -67,7 +67,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         as_json = options["json"]
         try:
             payload, text = read_document(options["file"], MAX_PAYLOAD_BYTES)
@@ -106,7 +105,24 @@ class Command(BaseCommand):
 
 def _run(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:
     if options["runner"] == Run.Runner.DISTRIBUTED:
-        return _run_on_workers(payload, options)
+        run = submit_run(
+            require_project(options["project"]).pk,
+            payload,
+            None,
+            runner=Run.Runner.DISTRIBUTED,
+            strict_degraded=options["strict_degraded"],
+            force=options["force"],
+        )
+        give_up_at = time.monotonic() + options["timeout"]
+        while run.meta is None:
+            if time.monotonic() > give_up_at:
+                reason = run.refused_reason or "Are workers of the queue steps running?"
+                raise CommandError(
+                    f"Run {run.pk} has not ended within {options['timeout']:g} s. {reason}"
+                )
+            time.sleep(_POLL_SECONDS)
+            run.refresh_from_db()
+        return results_of(run)
     seams = Seams(
         call_tool,
         redact=redact,
@@ -114,27 +130,6 @@ def _run(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:
         strict_degraded=options["strict_degraded"],
     )
     return execute(payload, seams)
-
-
-def _run_on_workers(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:
-    run = submit_run(
-        require_project(options["project"]).pk,
-        payload,
-        None,
-        runner=Run.Runner.DISTRIBUTED,
-        strict_degraded=options["strict_degraded"],
-        force=options["force"],
-    )
-    give_up_at = time.monotonic() + options["timeout"]
-    while run.meta is None:
-        if time.monotonic() > give_up_at:
-            reason = run.refused_reason or "Are workers of the queue steps running?"
-            raise CommandError(
-                f"Run {run.pk} has not ended within {options['timeout']:g} s. {reason}"
-            )
-        time.sleep(_POLL_SECONDS)
-        run.refresh_from_db()
-    return results_of(run)
 
 
 def _line(row: dict[str, Any], width: int) -> str:

@@ -32,7 +32,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         faults = _check(options)
         if options["json"]:
             verdict = {"contract_version": CONTRACT_VERSION, "valid": not faults}

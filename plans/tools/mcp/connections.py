@@ -217,7 +217,6 @@ def wait_for(
 
 
 async def connect(server: str, settings: ServerSettings) -> Connection:
-    """Return the connection of this process to a server."""
     return await _process().connection(server, settings)
 
 

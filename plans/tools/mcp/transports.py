@@ -100,7 +100,6 @@ class Complaints:
         await anyio.to_thread.run_sync(self._over.wait, _LAST_WORDS_SECONDS)
 
     def text(self) -> str:
-        """Return the tail as text."""
         return b"".join(self._kept).decode("utf-8", "replace").strip()
 
     def _read(self, reading: int) -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from agents.demo.calls import Ladder
+from agents.demo.calls import DemoAttempts
 from agents.demo.events import MARK, events_of
 from agents.demo.story import HOUR, STORY, DemoSeries
 from agents.demo.traffic import LOST_SHARE, SteadyChance, traffic, traffic_share
@@ -29,17 +29,19 @@ def now(request: pytest.FixtureRequest) -> datetime:
 
 
 @pytest.fixture(scope="module")
-def ladders(now: datetime) -> list[Ladder]:
+def ladders(now: datetime) -> list[DemoAttempts]:
     return list(traffic(now, Random(7)))
 
 
 @pytest.fixture(scope="module")
-def events(ladders: list[Ladder]) -> list[PostedEvent]:
+def events(ladders: list[DemoAttempts]) -> list[PostedEvent]:
     return [event for ladder in ladders for event in events_of(ladder)]
 
 
 def degraded_share(
-    ladders: list[Ladder], now: datetime, of_interest: Callable[[Ladder, timedelta], bool]
+    ladders: list[DemoAttempts],
+    now: datetime,
+    of_interest: Callable[[DemoAttempts, timedelta], bool],
 ) -> tuple[float, int]:
     chosen = [item for item in ladders if of_interest(item, now - item.calls[0].called_at)]
     return sum(item.reason is not None for item in chosen) / len(chosen), len(chosen)
@@ -64,8 +66,8 @@ def test_six_models_do_both_nodes_and_that_of_an_outside_agent_plans(
     assert {item.environment for item in events} == {"prod", "staging"}
 
 
-def test_one_model_degrades_since_six_hours(ladders: list[Ladder], now: datetime) -> None:
-    def hit(ladder: Ladder) -> bool:
+def test_one_model_degrades_since_six_hours(ladders: list[DemoAttempts], now: datetime) -> None:
+    def hit(ladder: DemoAttempts) -> bool:
         return ladder.place.model == "claude-haiku-4" and ladder.place.node == "plan"
 
     share, runs = degraded_share(ladders, now, lambda item, age: hit(item) and age < ONSET)
@@ -76,7 +78,7 @@ def test_one_model_degrades_since_six_hours(ladders: list[Ladder], now: datetime
 
 
 def test_the_incident_is_mostly_cut_off_and_spans_five_prompts(
-    ladders: list[Ladder], now: datetime
+    ladders: list[DemoAttempts], now: datetime
 ) -> None:
     hit = [
         item
@@ -92,7 +94,7 @@ def test_the_incident_is_mostly_cut_off_and_spans_five_prompts(
 
 
 def test_last_weeks_incident_belongs_to_one_prompt_and_is_over(
-    ladders: list[Ladder], now: datetime
+    ladders: list[DemoAttempts], now: datetime
 ) -> None:
     flawed = [item for item in ladders if item.place.prompt_version == "planner-v4"]
     mini = [item for item in flawed if item.place.model == "gpt-4.1-mini"]
@@ -111,9 +113,9 @@ def test_last_weeks_incident_belongs_to_one_prompt_and_is_over(
     ids=lambda line: f"{line.model} {line.node}",
 )
 def test_every_other_model_does_as_usual_today(
-    line: DemoSeries, ladders: list[Ladder], now: datetime
+    line: DemoSeries, ladders: list[DemoAttempts], now: datetime
 ) -> None:
-    def is_of_today(ladder: Ladder, age: timedelta) -> bool:
+    def is_of_today(ladder: DemoAttempts, age: timedelta) -> bool:
         at = (ladder.place.model, ladder.place.node)
         return at == (line.model, line.node) and age < timedelta(hours=24)
 

@@ -10,7 +10,7 @@ from agents.goals.state import (
     describe_answer,
     describe_results,
     outcome_of_ending,
-    outcome_of_good_ladders,
+    outcome_of_good_attempts,
     spent_dimension,
 )
 from failsoft.events import CallErrorType, ParseErrorType
@@ -63,7 +63,7 @@ def test_how_planning_went(ending: Ending, outcome: str, reason: str) -> None:
 def test_one_repaired_ladder_makes_a_repaired_goal(
     used: list[int], stubbed: bool, outcome: PlanningOutcome
 ) -> None:
-    assert outcome_of_good_ladders(used, stubbed=stubbed) is outcome
+    assert outcome_of_good_attempts(used, stubbed=stubbed) is outcome
 
 
 BUDGET = GoalBudget(calls=2, tokens=100, seconds=60)

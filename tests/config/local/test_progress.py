@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.local.progress import StartProgress
+from config.local.supervisor import StartProgress
 
 
 @pytest.mark.parametrize(

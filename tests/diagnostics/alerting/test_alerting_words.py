@@ -4,7 +4,7 @@ import pytest
 
 from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.wording import look_words, name_slices, slice_words
+from diagnostics.alerting.wording import evaluation_words, name_slices, slice_words
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from diagnostics.alerting.wording import look_words, name_slices, slice_words
     ],
 )  # fmt: skip
 def test_a_look_is_told(signal: str, k: int, n: int, value: float, bound: float, said: str) -> None:
-    assert look_words(signal, k, n, value, bound) == said
+    assert evaluation_words(signal, k, n, value, bound) == said
 
 
 @pytest.mark.parametrize(

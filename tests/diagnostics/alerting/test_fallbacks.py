@@ -12,7 +12,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.statuses import StatusSet, read_statuses
 from diagnostics.console.api import list_series
-from diagnostics.console.now_causes import CauseCard
+from diagnostics.console.now import CauseCard
 from diagnostics.ingest.recording import record
 from diagnostics.queries.call_counts import first_attempts
 from diagnostics.selection.selection import Selection

@@ -14,7 +14,7 @@ from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_models import IncidentSlice
 from diagnostics.alerting.rule_models import AlertRule, Evaluation
 from diagnostics.alerting.rule_rows import RuleError, create_rule
-from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
+from diagnostics.ingest.api.outcomes import PostedOutcome, record_outcomes
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor

@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.failures import states as groups
 from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
+from diagnostics.ingest.api.outcomes import PostedOutcome, record_outcomes
 from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent

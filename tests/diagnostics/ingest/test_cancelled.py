@@ -12,8 +12,13 @@ from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.console.api import list_series
 from diagnostics.ingest.agent_schemas import register_schema
+from diagnostics.ingest.api.outcomes import (
+    PostedOutcome,
+    make_outcome_row,
+    record_outcomes,
+    texts_of,
+)
 from diagnostics.ingest.otlp.protobuf import read_spans
-from diagnostics.ingest.outcomes import PostedOutcome, make_outcome_row, record_outcomes, texts_of
 from diagnostics.ingest.posting import StoredItem, post_items
 from diagnostics.ingest.receiving import receive_spans
 from diagnostics.ingest.span_runs import settle_runs

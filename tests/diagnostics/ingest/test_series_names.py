@@ -11,8 +11,8 @@ from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from diagnostics.accounts.models import Project
 from diagnostics.ingest import series_names
+from diagnostics.ingest.api.outcomes import PostedOutcome, record_outcomes
 from diagnostics.ingest.models import SeriesName
-from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
 from diagnostics.purge import purge_project
 from diagnostics.store.aggregation import fold

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
-from failsoft.telemetry.instrumenting import SDKS
+from failsoft.telemetry.setup import SDKS
 from tests.failsoft.telemetry.conftest import Server
 
 SECRET = "sk-ant-" + "api03-" + "Ab9" * 30
