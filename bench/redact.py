@@ -2,8 +2,8 @@
 
     python -m bench.redact [--quick | --ratios] [--seeds 1 2 2026-11-25]
 
-Recall by category and the share of benign text that is kept, over nine sets of made-up documents
-(bench/redaction/one.toml ... nine.toml); CPU time of a clean KB, of one with a secret, of hostile
+Recall by category and the share of benign text that is kept, over ten sets of made-up documents
+(bench/redaction/one.toml ... ten.toml); CPU time of a clean KB, of one with a secret, of hostile
 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples of
 those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once; without
 a package index they are left out). Last line: the ratio to the faster peer on the same documents.
@@ -19,6 +19,7 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -201,7 +202,7 @@ def print_recall(
     for category in counts["ours"]:
         shares = (counts[column][category] for column in columns)
         say(f"{category:28}" + "".join(f"{good / all_of:16.3f}" for good, all_of in shares))
-    first = first_run(name.split()[1].rstrip(","))
+    first = first_run(*name.removeprefix("set ").split(", "))
     for kind in ("provider", "key_value"):
         rows = {column: _of_kind(kind, counts[column]) for column in columns}
         if rows["ours"][1]:
@@ -261,9 +262,9 @@ def main() -> None:
     if not options.quick:
         for number in ("two", "three", "four", "five", "seven", "eight", "nine"):
             print_recall(f"set {number}", options.seeds, partial(make_set, number))
-        for half in ("develop", "held"):
-            make = partial(make_set, "six", half=half)
-            print_recall(f"set six, {half}", options.seeds, make)
+        for number, half in product(("six", "ten"), ("develop", "held")):
+            make = partial(make_set, number, half=half)
+            print_recall(f"set {number}, {half}", options.seeds, make)
     if len(seconds) > 1:
         say(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
 

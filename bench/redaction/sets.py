@@ -418,9 +418,10 @@ def _read(name: str) -> dict[str, Any]:
     return found
 
 
-def first_run(name: str) -> dict[str, float]:
+def first_run(name: str, half: str = "") -> dict[str, float]:
     """Return the shares that a set had on its first run, by kind; none are kept of older sets."""
-    shares: dict[str, float] = _read(name).get("first_run", {})
+    texts = _read(name)[half] if half else _read(name)
+    shares: dict[str, float] = texts.get("first_run", {})
     return shares
 
 

@@ -6,10 +6,14 @@ from pathlib import Path
 
 from failsoft.redaction.re2_search import Span, set_matcher
 
-PLACEHOLDERS_FILE = Path(__file__).with_name("placeholders.txt")
-PLACEHOLDERS = frozenset(
-    word.encode() for word in PLACEHOLDERS_FILE.read_text(encoding="utf-8").split()
-)
+
+def words_of(name: str) -> frozenset[bytes]:
+    """Return the words of a list beside this file."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return frozenset(word.encode() for word in text.split())
+
+
+PLACEHOLDERS = words_of("placeholders.txt")
 EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
 FILLER = b"\1"
 # References to a secret, or code that fetches it: not the secret itself.
@@ -30,6 +34,7 @@ is_example = set_matcher(
 UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 IDENTIFIER = re.compile(rb"[A-Za-z_$][A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_]+)*[0-9]?")
 WORDS = re.compile(rb"[A-Za-z][a-z]*(?:[ _.,-][A-Za-z][a-z]*)*")
+ULID = re.compile(rb"(?i)[0-7][0-9A-HJKMNP-TV-Z]{25}$")
 HASH = re.compile(rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})", re.IGNORECASE)
 HUMPS = re.compile(rb"^[a-z]{2,}|[A-Z][a-z]{2,}|[A-Z]{2,5}(?=[A-Z][a-z]|$)")
 VOWEL = re.compile(rb"[aeiouyAEIOUY]")

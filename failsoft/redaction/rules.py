@@ -135,7 +135,9 @@ class RuleSet:
         """Return the kind and rank of a token that extends beyond its first piece."""
         inner_findings: list[Finding] = []
         self.for_names.collect(joined, self.match(joined), inner_findings)
-        kinds = ((kind, rank) for at, end, kind, rank in inner_findings if at < first < end)
+        # Lines that a digest begins are no token of an unknown head.
+        tokens = (found for found in inner_findings if found[3] == TOKEN)
+        kinds = ((kind, rank) for at, end, kind, rank in tokens if at < first < end)
         return next(kinds, None)
 
     def _collect_wrapped(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from failsoft.redaction.checks import (
     PART,
     PLACEHOLDERS,
+    ULID,
+    UUID,
     case_changes,
     has_digit,
     is_bearer,
@@ -16,6 +18,7 @@ from failsoft.redaction.checks import (
     is_reference,
     strip,
     worded,
+    words_of,
 )
 from failsoft.redaction.prose_secrets import Match, is_stated_secret, trimmed
 from failsoft.redaction.re2_search import Span
@@ -163,33 +166,76 @@ def signed_key(match: Match) -> Span | None:
 
 
 def headed(match: Match) -> Span | None:
-    """Return a token of a provider that no rule names: random characters behind a short head.
+    """Return a token of a provider that no rule names: random characters behind a head.
 
-    What is called a digest, an id or a place in data is none. Tokens are longer than ids, and
-    mix letters of both cases with digits, unlike digests.
+    A head is words, of which the last says what follows. Where it is a resource (a run, a commit),
+    or the name that the value is given to is one, an id or a digest follows, not a token.
     """
-    before = match.string[max(0, match.start() - LONGEST_HEAD) : match.start() + 1]
-    start = match.start() + 1 - len(before) + len(before.rstrip(HEAD_BYTES))
-    head = HEAD.match(match.string, start, match.end())
-    if head is None or NO_TOKEN.search(head.group()):
+    body = match.string
+    start, end = match.span(1)
+    end = start + len(body[start:end].rstrip(b"-_."))
+    spans = [part.span() for part in PART.finditer(body, start, end)]
+    count = next((n for n, at in enumerate(spans) if not HEAD.fullmatch(body[slice(*at)])), 0)
+    if not 0 < count <= MOST_WORDS or FILE_END.search(body, start, end):
         return None
-    if NO_TOKEN.search(match.string[max(0, start - LONGEST_HEAD) : start]):
+    word = body[slice(*spans[count - 1])].rstrip(b"0123456789").lower()
+    named = RESOURCE_NAME.search(body[max(0, start - LONGEST_NAME) : start])
+    parts = [body[a:b] for a, b in spans[count:] if _is_wild(body, a, b)]
+    is_long = end - spans[count][0] >= LEAST_MIXED
+    if not is_long or named or word in RESOURCES or not _is_drawn(b"".join(parts)):
         return None
-    tail = match.string[head.end() : match.end()]
-    wild = sum(len(part) for part in PART.findall(tail) if _is_jumbled(part))
-    return (start, match.end()) if len(tail) >= LEAST_TAIL and wild >= LEAST_WILD else None
+    return start, end
 
 
-LONGEST_HEAD = 40
-LEAST_TAIL, LEAST_WILD = 30, 24
+MOST_WORDS = 4
+LONGEST_NAME = 40
 HEAD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-HEAD = re.compile(rb"(?:[a-z]{2,12}|[A-Z]{2,12})[0-9]{0,2}[_-](?:[a-z0-9]{1,10}[_-]){0,3}")
-# What is called so is no token, whether by its own head or by the name that it is given to.
-NO_TOKEN = re.compile(
-    rb"(?i)(?:sha[0-9]*|md[0-9]|hash|digest|checksum|crc|etag|integrity|id|uuid|cursor|page|offset"
-    rb"|trace|span|blob|chunk|layer|image|img|file|object|commit|rev|build|nonce|h1|asset|upload)"
-    rb"(?:[_-]|[\"']?[ \t]?[=:][ \t]?[\"']?)$"
+HEAD = re.compile(
+    rb"(?:[A-Z]?[a-z]{1,14}|[A-Z]{2,14})[0-9]{0,3}"
+    rb"|v?[0-9]{1,4}[A-Za-z]{0,5}[0-9]{0,3}|[A-Za-z0-9]{1,2}"
 )
+FILE_END = re.compile(rb"\.[A-Za-z]{2,7}$")
+# What is given to such a name is no token.
+RESOURCE_NAME = re.compile(
+    rb"(?i)(?:sha[0-9]*|md5|hash|digest|checksum|crc|etag|integrity|id|uuid|cursor|page|offset"
+    rb"|trace|span|blob|chunk|layer|image|img|file|object|commit|rev|build|nonce|asset|upload)"
+    rb"[\"']?[ \t]?[=:][ \t]?[\"']?$"
+)
+RESOURCES = words_of("resources.txt")
+HEX = re.compile(rb"[0-9a-fA-F]+")
+LEAST_MIXED, LEAST_LOWER, LEAST_HEX = 20, 24, 32
+SHORTEST_WILD = 6
+
+
+def _is_wild(body: bytes, start: int, end: int) -> bool:
+    """Whether a part of a token is no word, no version, and no digest at the end of a name."""
+    part = body[start:end]
+    if len(part) < SHORTEST_WILD or HEAD.fullmatch(part):
+        return False
+    return HEX.fullmatch(part) is None or body[start - 1 : start] == b"_"
+
+
+def _is_drawn(run: bytes) -> bool:
+    """Whether the characters were drawn by chance, and are as many as in a token."""
+    if not (run.islower() or run.isupper()):
+        return len(run) >= MANY and _is_jumbled(run)
+    least = LEAST_HEX if HEX.fullmatch(run) else LEAST_LOWER
+    return len(run) >= least and not ULID.match(run) and len(NUMBERS.findall(run)) >= MANY_NUMBERS
+
+
+def paired(match: Match) -> Span | None:
+    """Return a secret with the id that it belongs to, before a point or a colon."""
+    identifier, _, secret = match[1].replace(b":", b".").rpartition(b".")
+    is_id = UUID.search(identifier) or any(map(_is_drawn_id, PART.findall(identifier)))
+    is_secret = not UUID.search(secret) and _is_drawn(b"".join(PART.findall(secret)))
+    return match.span(1) if is_id and is_secret else None
+
+
+def _is_drawn_id(part: bytes) -> bool:
+    if len(part) < SHORTEST_WILD or HEAD.fullmatch(part) or not is_mixed(part):
+        return False
+    is_one_case = part.islower() or part.isupper()
+    return not is_one_case or (len(part) >= LEAST_HEX and HEX.fullmatch(part) is not None)
 
 
 def sized(match: Match) -> Span | None:
@@ -204,10 +250,13 @@ def _is_jumbled(run: bytes) -> bool:
     if not has_digit(run) or run.islower() or run.isupper():
         return False
     letters = run.translate(None, b"0123456789")
-    return len(NUMBERS.findall(run)) >= MANY_NUMBERS or 4 * worded(letters) < 3 * len(letters)
+    if len(NUMBERS.findall(run)) >= MANY_NUMBERS or 2 * len(TURNS.findall(run)) > len(run) >= MANY:
+        return True
+    return 4 * worded(letters) < 3 * len(letters)
 
 
-MANY_NUMBERS = 3
+MANY_NUMBERS, MANY = 3, 16
+TURNS = re.compile(rb"[a-z]+|[A-Z]+|[0-9]+")
 NUMBERS = re.compile(rb"[0-9]+")
 
 
@@ -299,7 +348,8 @@ CHECKS: dict[str, Callable[[Match], Span | None]] = {
     "not_placeholder": plain, "url_password": url_password, "cut_password": cut_password,
     "leading_pair": leading_pair, "telegram": telegram, "discord": discord, "azure": azure,
     "jwk": jwk, "rsa_xml": rsa_xml, "before_hex": before_hex, "random": _spanning(is_random),
-    "signed_key": signed_key, "headed": headed, "sized": sized, "before_mark": before_mark,
+    "signed_key": signed_key, "headed": headed, "paired": paired, "sized": sized,
+    "before_mark": before_mark,
     "setting": setting, "option": option, "said_before": said_before, "command": command,
 }  # fmt: skip
 EACH: dict[str, Callable[[Match], Iterator[Span]]] = {"cookies": cookies, "pem": pem}

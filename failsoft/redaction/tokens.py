@@ -7,6 +7,7 @@ from typing import Any
 
 from failsoft.redaction.checks import (
     HASH,
+    ULID,
     UUID,
     case_changes,
     has_digit,
@@ -268,7 +269,6 @@ SERVICE = 24
 SURE_HEADS = (b"_live_", b"live_", b"_sk_", b"_pat_", b"_oat_", b"_uat_", b"_secret_")
 LONGEST_CAPITAL = 40
 MOST_PARTS = 4
-ULID = re.compile(rb"[0-7][0-9A-HJKMNP-TV-Z]{25}$")
 EXTRA = {
     "hashed": lambda _head, tail: len(tail) == HEX_DIGITS and is_mixed(tail),
     "unbroken": _unbroken,
