@@ -100,12 +100,12 @@ def read_candidate(text: str, at: int, trace: Trace | None, begin: int = 0) -> C
     try:
         end = step_over_end(text, begin, at, end, ledger)
     except ParseFault as fault:
-        raise ledger.blamed(fault) from None
+        raise ledger.moved_to_cause(fault) from None
     # Refuse inserted or skipped closers next to other repairs: the reading is not unique.
-    if ledger.blame is not None and ledger.has(*_NOT_WITH_A_CLOSER):
+    if ledger.cause_offset is not None and ledger.has(*_NOT_WITH_A_CLOSER):
         expected = "every bracket closed; more than one repair is needed"
-        is_cut = ledger.blame >= len(text.rstrip())
-        raise (cut_off if is_cut else unreadable)(ledger.blame, expected)
+        is_cut = ledger.cause_offset >= len(text.rstrip())
+        raise (cut_off if is_cut else unreadable)(ledger.cause_offset, expected)
     surplus = ledger.first("surplus_closer")
     conflicting = ["missing_comma", "missing_colon"]
     if surplus is not None and text[surplus] == "]":

@@ -53,9 +53,9 @@ class Closers(Bare):
         """
         if isinstance(last, list) and (is_only or (last and isinstance(last[0], list))):
             raise unreadable(blame, "`]` as often as `[`")
-        if self.ledger.blame is not None or _could_close_earlier(last, self.opened[-1]):
+        if self.ledger.cause_offset is not None or _could_close_earlier(last, self.opened[-1]):
             raise unreadable(blame, f"`{self.opened[-1]}` where only one place fits")
-        self.ledger.blame = blame
+        self.ledger.cause_offset = blame
         self.ledger.note(at, "missing_closer")
 
     def after_member(self, end: int, value: object) -> tuple[int, str]:
@@ -105,7 +105,7 @@ class Closers(Bare):
 
     def _after(self, end: int, closer: str) -> tuple[int, str]:
         """Skip a comma, a semicolon or the matching closer."""
-        at, char = self.look(end)
+        at, char = self.peek(end)
         if char == ";":
             self.ledger.note(at, "separator")
             return at + 1, ","
@@ -139,12 +139,12 @@ class Closers(Bare):
         if not (self.is_outermost() or is_among_braces):
             raise cut_off(at, "`,` or `}`")
         if (
-            self.ledger.blame not in (None, at)
+            self.ledger.cause_offset not in (None, at)
             or self.ended_in_comment
             or _could_close_earlier(last, "}")
         ):
             raise cut_off(at, "`}` where only one place fits")
-        self.ledger.blame = at
+        self.ledger.cause_offset = at
         self.ledger.note(at, "missing_closer")
 
     def _may_miss_comma(self, end: int, at: int, char: str, value: Any) -> bool:  # noqa: ANN401 - any JSON

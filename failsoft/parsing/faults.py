@@ -171,7 +171,7 @@ class RepairLedger:
         """Create an empty ledger."""
         self._repairs: dict[tuple[int, str], None] = {}
         # The offset of the token that required the inserted closer.
-        self.blame: int | None = None
+        self.cause_offset: int | None = None
 
     def note(self, offset: int, kind: str) -> None:
         """Record one repair of `kind` at `offset`."""
@@ -184,15 +184,15 @@ class RepairLedger:
         """Return the offset of the first repair of one of these kinds."""
         return min((offset for offset, name in self._repairs if name in kinds), default=None)
 
-    def blamed(self, fault: ParseFault) -> ParseFault:
+    def moved_to_cause(self, fault: ParseFault) -> ParseFault:
         """Return a fault after an inserted closer, moved to the token that required the closer."""
-        if self.blame is None or fault.offset <= self.blame:
+        if self.cause_offset is None or fault.offset <= self.cause_offset:
             return fault
-        return fault.moved_to(self.blame)
+        return fault.moved_to(self.cause_offset)
 
     def take_over(self, other: "RepairLedger", moved: Callable[[int], int]) -> None:
         """Add the repairs of a text inside this one."""
-        self.blame = None if other.blame is None else moved(other.blame)
+        self.cause_offset = None if other.cause_offset is None else moved(other.cause_offset)
         for offset, kind in other._repairs:
             self.note(moved(offset), kind)
 

@@ -29,8 +29,8 @@ from failsoft.parsing.scalars import ODD_SPACES
 from failsoft.parsing.surroundings import (
     check_before,
     check_outside,
-    looks_like_yaml,
     note_surroundings,
+    resembles_yaml,
 )
 from failsoft.parsing.tracing import Trace, same
 
@@ -72,7 +72,7 @@ def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> 
     if not search.calls:
         check_program(outside, first.start, last.end)
         check_elements(outside, first.start, last.end)
-    if looks_like_yaml(outside, first.start, first.end):
+    if resembles_yaml(outside, first.start, first.end):
         raise unreadable(0, NOTHING)
     check_prose(outside, first.start, last.end, is_empty=_is_empty(first.value))
     answer = _called(answers, ledger, trace) if search.calls else _repeated(answers, ledger)
@@ -140,7 +140,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _second_answer(text: str, at: int, first: Candidate) -> ParseFault:
-    if looks_like_yaml(text[:at], first.start, first.end):
+    if resembles_yaml(text[:at], first.start, first.end):
         return unreadable(0, NOTHING)
     return ParseFault(at, "one answer; this is a second one", ParseErrorType.MULTIPLE_OBJECTS)
 

@@ -49,7 +49,7 @@ class Grammar(Closers):
         try:
             value, end = self._read_container(at, char)
         except ParseFault as fault:
-            raise self.ledger.blamed(fault) from None
+            raise self.ledger.moved_to_cause(fault) from None
         self._refuse_open_quote(at, end)
         if self._trace is not None:
             self._trace.root = value
@@ -98,7 +98,7 @@ class Grammar(Closers):
         loose = LOOSE_KEY.match(self.text, pos)
         if loose is not None and loose[4] not in LITERALS:
             return self._loose_key(loose)
-        at, char = self.look(pos)
+        at, char = self.peek(pos)
         if char == "}":
             return None, at, self._close_after_comma(at, comma)
         if comma >= 0 and self.belongs_to_array(at, char):
@@ -145,7 +145,7 @@ class Grammar(Closers):
 
     def _end_of_sequence(self, pos: int, closer: str, comma: int, items: list[Any]) -> int | None:
         """Return the end of a sequence without a further element at `pos`, else None."""
-        at, char = self.look(pos)
+        at, char = self.peek(pos)
         if char == closer:
             return self._close_after_comma(at, comma)
         if comma >= 0 and self.belongs_to_object(at, char):
@@ -172,7 +172,7 @@ class Grammar(Closers):
 
     def read_value(self, at: int, role: Role) -> tuple[Any, int]:
         """Return the value at `at` and the offset after it."""
-        at, char = self.look(at)
+        at, char = self.peek(at)
         if char in MATCHING:
             return self._read_container(at, char)
         if char in QUOTES:

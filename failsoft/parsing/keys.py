@@ -94,7 +94,7 @@ class Keys(Strings):
         return begins_literal(self.text, self.glance(at)[0])
 
     def _read_colon(self, end: int, *, may_miss: bool) -> int:
-        at, char = self.look(end)
+        at, char = self.peek(end)
         if char in (":", "="):
             return self._behind_mark(at, char)
         if char == "":

@@ -45,7 +45,7 @@ class Scanner:
         self.ended_in_comment = False
         self._searched: dict[str, tuple[int, int]] = {}
 
-    def look(self, at: int) -> tuple[int, str]:
+    def peek(self, at: int) -> tuple[int, str]:
         """Return the offset of the next token and its first character; "" at the end.
 
         Full-width punctuation is returned as ASCII. Spaces, comments and punctuation that are

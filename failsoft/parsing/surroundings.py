@@ -141,7 +141,7 @@ def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
         at = end
 
 
-def looks_like_yaml(text: str, start: int, end: int) -> bool:
+def resembles_yaml(text: str, start: int, end: int) -> bool:
     """Whether the text around the answer consists of `key: value` lines."""
     outside = text[:start] + " " * min(end - start, 1) + text[end:]
     keys = [match for match in _LINE_KEY.finditer(outside) if match[1] not in _LABELS]
