@@ -1,7 +1,7 @@
 """Everything that must hold before a change lands, on a fresh clone: `.ci/run`.
 
-1. The suite runs on both cores, its slow tests too; then the other steps run two at a time, each
-   on its own servers.
+1. The suite runs on both cores, its slow tests too; then the other steps run three at a time,
+   each on its own servers: they wait more than they compute.
 2. Each test that failed runs once more, alone. One that passes then is flaky: it is named, does not
    fail the run, and has to be mended.
 3. The closing line counts each test by its last result.
@@ -78,14 +78,13 @@ def steps_alone() -> list[Step]:
 
 
 def steps_beside() -> list[Step]:
-    """Return the steps that run two at a time, the longest first."""
+    """Return the steps that run three at a time, the longest first."""
     turn = int(os.environ.get("CI_TURN") or datetime.now(UTC).toordinal())
     families, pythons = names_of_families(), list(interpreters())
     chosen = [families[(2 * turn + number) % len(families)] for number in range(2)]
     steps = [
-        _target("test-browser"),
         _target("test-faults"),
-        _target("check"),
+        _target("test-browser"),
         _target("test-docs"),
         _target("test-integrations", f"FAMILIES={' '.join(chosen)}"),
     ]
@@ -94,7 +93,7 @@ def steps_beside() -> list[Step]:
         steps.append(_target("test-pythons", f"ARGS=--only {version}"))
     if servers := dict(_servers()):
         steps.append(_target("test-services", **servers))
-    return steps
+    return [*steps, _target("check")]
 
 
 def _target(name: str, *words: str, **environment: str) -> Step:
@@ -204,8 +203,8 @@ def run_all(
     """Run every step, and the failed tests of each once more; print their output."""
     deadline = time.monotonic() + minutes * 60
     results = []
-    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
-        for pool, steps in ((one, alone), (two, beside)):
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(3) as three:
+        for pool, steps in ((one, alone), (three, beside)):
             for result in pool.map(partial(run_step, folder, deadline), steps):
                 show(result)
                 results.append(result)
