@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -9,13 +10,17 @@ from billiard import active_children
 from celery import Celery
 from celery.signals import (
     setup_logging,
+    task_postrun,
+    task_prerun,
     task_received,
+    worker_init,
     worker_process_init,
     worker_ready,
     worker_shutting_down,
 )
 from celery.worker import state
 from django.conf import settings
+from django.db import close_old_connections
 from kombu import Connection, Queue
 
 from config.gc_tuning import freeze_loaded_objects
@@ -134,6 +139,12 @@ def keep_logging(**kwargs: object) -> None:
     """Leave logging as Django configured it: Celery adds no handlers if this signal is received."""
 
 
+@worker_init.connect
+def prepare_worker(**kwargs: object) -> None:
+    """Freeze what is loaded before the pool starts, so that its processes share the memory."""
+    freeze_loaded_objects()
+
+
 @worker_process_init.connect
 def prepare_process(**kwargs: object) -> None:
     """Prepare a process that executes tasks: on SIGTERM of the worker it requeues its run.
@@ -141,9 +152,15 @@ def prepare_process(**kwargs: object) -> None:
     In the one-machine stack the process ends when its worker is killed.
     """
     worker_threads.handle_stop_signal()
-    freeze_loaded_objects()
     if settings.FAILSOFT_LOCAL_STACK:
         end_with_starter(signal.SIGKILL)
+
+
+@task_prerun.connect
+@task_postrun.connect
+def keep_connections(**kwargs: object) -> None:
+    """Keep the database connections of a process that work, as between two requests."""
+    close_old_connections()
 
 
 stall = Stall()
@@ -215,5 +232,7 @@ app.conf.update(
     timezone="UTC",
     beat_schedule=make_schedule(),
     beat_scheduler="config.beat:SteadyScheduler",
+    # Celery would open a connection for every task; `keep_connections` follows Django's rules.
+    CELERY_DB_REUSE_MAX=sys.maxsize,
 )
 app.autodiscover_tasks()

@@ -174,6 +174,18 @@ def test_commands_use_the_running_stack(shared: Stack) -> None:
     assert answer.stdout.strip().splitlines()[-1].isdecimal()
 
 
+def test_tasks_open_no_connection_of_their_own(shared: Stack) -> None:
+    def begun() -> int:
+        answer = _manage(shared.folder, "shell", "--command", _COUNT_SESSIONS)
+        return int(answer.stdout.strip().splitlines()[-1])
+
+    assert eventually(shared.is_ready, 60)
+    before = begun()
+    # About three tasks a second, of the clock.
+    time.sleep(10)
+    assert begun() - before < 10
+
+
 def test_commands_say_in_one_line_that_the_stack_is_down(tmp_path: Path) -> None:
     answer = _manage(tmp_path, "shell", "--command", _COUNT_USERS)
     assert answer.returncode == 1
@@ -192,6 +204,10 @@ def test_the_whole_stack_ends_with_make(folder: Path) -> None:
 
 
 _COUNT_USERS = "from django.contrib.auth.models import User; print(User.objects.count())"
+_COUNT_SESSIONS = (
+    "from diagnostics.store.sql import fetch;"
+    " print(fetch('SELECT sum(sessions) FROM pg_stat_database')[0][0])"
+)
 
 
 def _manage(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,125 @@
+"""What the local stack costs while nothing happens: `python -m bench.idle`.
+
+Starts `make run` without its language model and demo data in a folder of its own, waits until it
+has settled, and reads CPU time and memory of every process from `/proc`. Shared pages
+count once (PSS). Goals: 3 % of a core and 800 MiB.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import servers
+from bench.pages.serving import free_port
+
+TICKS = os.sysconf("SC_CLK_TCK")
+START_SECONDS = 300
+SETTLE_SECONDS = 60
+MIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds of a process and of its ended children, and MiB in memory."""
+
+    name: str
+    cpu: float
+    memory: float
+
+
+def usage_of(root: int) -> dict[int, Usage]:
+    """Return the usage of a process and of everything below it, by process id."""
+    parents = dict(_parents())
+    return {
+        pid: usage for pid in parents if _is_below(pid, root, parents) and (usage := _read(pid))
+    }
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            yield int(path.parent.name), int(_fields(path)[1])
+
+
+def _fields(path: Path) -> list[str]:
+    """Return the fields after the name, which may hold anything."""
+    return path.read_text().rpartition(")")[2].split()
+
+
+def _is_below(pid: int, root: int, parents: dict[int, int]) -> bool:
+    while pid not in (root, 0):
+        pid = parents.get(pid, 0)
+    return pid == root
+
+
+def _read(pid: int) -> Usage | None:
+    folder = Path(f"/proc/{pid}")
+    with suppress(OSError):
+        ticks = sum(int(number) for number in _fields(folder / "stat")[11:15])
+        pss = (folder / "smaps_rollup").read_text().partition("\nPss:")[2].split()[0]
+        words = (folder / "cmdline").read_text().split("\0")
+        return Usage(_name(words), ticks / TICKS, int(pss) / MIB)
+    return None
+
+
+def _name(words: list[str]) -> str:
+    """Return a name of a few words: the module or program, and what it is there for."""
+    known = [word for word in words if word and not word.startswith(("-", "/tmp"))]  # noqa: S108
+    return " ".join([Path(known[0]).name, *known[1:6]])[:60]
+
+
+@contextmanager
+def running_stack(port: int) -> Iterator[int]:
+    """A local stack that is ready; gives the id of its process."""
+    words = ["--no-model", "--no-demo", "--port", str(port)]
+    with servers.folder() as data, (data / "log").open("wb") as log:
+        command = [sys.executable, "-m", "config.local", *words, "--data", str(data / "d")]
+        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own words
+        try:
+            _await_ready(f"http://127.0.0.1:{port}/readyz")
+            yield process.pid
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+def _await_ready(url: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(OSError), urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback
+            return
+        time.sleep(1)
+    raise TimeoutError(f"the stack was not ready after {START_SECONDS} s")
+
+
+def main() -> None:
+    """Print CPU and memory by process, and their sums."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=10)
+    seconds = parser.parse_args().minutes * 60
+    with running_stack(free_port()) as root:
+        time.sleep(SETTLE_SECONDS)
+        before, begin = usage_of(root), time.monotonic()
+        time.sleep(seconds)
+        after, passed = usage_of(root), time.monotonic() - begin
+    rows = [
+        (100 * (usage.cpu - (before[pid].cpu if pid in before else 0)) / passed, usage)
+        for pid, usage in after.items()
+    ]
+    rows.sort(key=lambda row: -row[0])
+    total = sum(share for share, _ in rows), sum(usage.memory for _, usage in rows)
+    lines = [f"{share:6.2f} %  {usage.memory:6.1f} MiB  {usage.name}" for share, usage in rows]
+    lines.append("{:6.2f} %  {:6.1f} MiB  all; goals 3 % and 800 MiB".format(*total))
+    sys.stdout.write("\n".join(lines) + f"\nover {passed / 60:.0f} minutes\n")
+
+
+if __name__ == "__main__":
+    main()
