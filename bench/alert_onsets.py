@@ -1,10 +1,11 @@
 """How often the stated 95 % interval of an onset holds the moment at which a rate rose.
 
 Kinds of traffic are drawn by the minute, each seed with a past of its own and a rise at a moment
-of its own, in the middle of a minute. Rises that were not seen have no onset.
+of its own, in the middle of a minute. Rises that were not seen have no onset. The kinds of
+`HELD_OUT` were written down before the interval was last changed, and run once at its end.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -30,12 +31,25 @@ class Kind(NamedTuple):
     hours: int
     has_rhythm: bool = False
     restless: float = 0.0
+    noise_minutes: int = 60
+    """How long a restless rate lasts."""
     busy_minutes: int = 60
     """Of each hour; the others have no call."""
+    busy_hours: int = 24
+    """Of each day."""
+    ramp: int = 0
+    """Minutes in which it rises."""
+    weekend: float = 1.0
+    """How many times as many calls fail on two days of seven."""
+    repeated: float = 0.0
+    """The share of failures after which the next call fails, too."""
+    later: float = 0.0
+    """What it rises to an hour after that; 0: to nothing more."""
 
 
 KINDS = (
     Kind("4 an hour, 5 to 50 %", 4, 0.05, 0.5, 14, 48),
+    Kind("6 an hour, 1 to 25 %", 6, 0.01, 0.25, 12, 72),
     Kind("12 an hour, 5 to 15 %", 12, 0.05, 0.15, 9, 72),
     Kind("60 an hour, 2 to 30 %", 60, 0.02, 0.3, 8, 8),
     Kind("60 an hour, 5 to 15 %", 60, 0.05, 0.15, 8, 30),
@@ -43,28 +57,49 @@ KINDS = (
     Kind("600 an hour, 1 to 100 %", 600, 0.01, 1.0, 2, 1),
     Kind("rhythm, 4 to 12 %", 300, 0.04, 0.12, 8, 24, has_rhythm=True),
     Kind("restless hours, 3 to 20 %", 60, 0.03, 0.2, 9, 24, restless=0.6),
+    Kind("young and restless, 3 to 30 %", 60, 0.03, 0.3, 0.5, 24, restless=0.6),
     Kind("8 minutes an hour, 3 to 30 %", 60, 0.03, 0.3, 8, 12, busy_minutes=8),
     Kind("a few hours old, 3 to 25 %", 60, 0.03, 0.25, 0.15, 12),
+    Kind("within an hour, 3 to 30 %", 60, 0.03, 0.3, 8, 12, ramp=60),
+)
+HELD_OUT = (
+    Kind("bad weekends, 2 to 10 %", 120, 0.02, 0.1, 9, 24, has_rhythm=True, weekend=1.8),
+    Kind("by day only, 3 to 25 %", 60, 0.03, 0.25, 8, 36, busy_hours=10),
+    Kind("restless quarters, 4 to 25 %", 120, 0.04, 0.25, 6, 24, restless=0.5, noise_minutes=15),
+    Kind("failures in a row, 3 to 15 %", 90, 0.03, 0.15, 7, 24, repeated=0.4),
+    Kind("3 to 12, then to 40 %", 60, 0.03, 0.12, 6, 24, later=0.4),
+    Kind("30 a minute, an hour old, 1 to 6 %", 1_800, 0.01, 0.06, 0.04, 4),
 )
 
 
 def draw(kind: Kind, seed: int) -> tuple[float, list[tuple[int, int, int]]]:
     """Return the minute (and its part) of the rise, and the minutes that have calls."""
-    random = default_rng([seed, KINDS.index(kind)])
+    random = default_rng([seed, *kind.name.encode()])
     rise = (kind.days + random.random() * min(kind.days, 1.0)) * DAY
-    begun = int(rise)
-    at = np.arange(begun + kind.hours * 60)
+    at = np.arange(int(rise) + kind.hours * 60)
     busy, share = np.ones(len(at)), np.full(len(at), kind.share)
     if kind.has_rhythm:
         busy = 1 + 0.8 * np.sin(2 * np.pi * at / DAY - 2)
         share = share * (1 + 0.4 * np.cos(2 * np.pi * at / DAY - 1))
+    # Minute 0 is that of the epoch, a Thursday.
+    share = np.where(at // DAY % 7 // 2 == 1, share * kind.weekend, share)
     if kind.restless:
-        hours = random.lognormal(-(kind.restless**2) / 2, kind.restless, len(at) // 60 + 1)
-        share = np.minimum(share * np.repeat(hours, 60)[: len(at)], 0.95)
+        parts = len(at) // kind.noise_minutes + 1
+        each = random.lognormal(-(kind.restless**2) / 2, kind.restless, parts)
+        share = np.minimum(share * np.repeat(each, kind.noise_minutes)[: len(at)], 0.95)
     busy = np.where(at % 60 < kind.busy_minutes, busy * 60 / kind.busy_minutes, 0.0)
+    busy = np.where(at % DAY < kind.busy_hours * 60, busy * 24 / kind.busy_hours, 0.0)
     calls = random.poisson(kind.calls_an_hour / 60 * busy)
+    raised = np.full(len(at), kind.raised)
+    if kind.ramp:
+        done = np.clip((at + 0.5 - rise) / kind.ramp, 0, 1)
+        raised = share + (kind.raised - share) * done
+    if kind.later:
+        raised = np.where(at > rise + 60, kind.later, raised)
     early = random.binomial(calls, np.clip(rise - at, 0, 1))
-    failed = random.binomial(early, share) + random.binomial(calls - early, kind.raised)
+    failed = random.binomial(early, share) + random.binomial(calls - early, raised)
+    more = random.binomial(failed, kind.repeated)
+    calls, failed = calls + more, failed + more
     told = np.nonzero(calls)[0]
     return rise, list(zip(told.tolist(), calls[told].tolist(), failed[told].tolist(), strict=True))
 
@@ -79,13 +114,13 @@ def first_fire(rise: float, minutes: Iterable[tuple[int, int, int]]) -> Fire | N
     return None
 
 
-def print_onsets(seeds: range) -> None:
+def print_onsets(kinds: Sequence[Kind], seeds: range) -> None:
     """Print, for each kind of traffic and for all, how many intervals hold the rise."""
     say(f"onsets of {len(seeds)} rises a kind; minutes are medians")
-    say(f"{'kind':30}{'held':>9}{'Wilson':>16}{'early':>7}{'late':>6}{'width':>7}{'off':>6}")
-    total = [_print_kind(kind, seeds) for kind in KINDS]
+    say(f"{'kind':36}{'held':>9}{'Wilson':>16}{'early':>7}{'late':>6}{'width':>7}{'off':>6}")
+    total = [_print_kind(kind, seeds) for kind in kinds]
     held, seen = (sum(column) for column in zip(*total, strict=True))
-    say(f"{'all':30}{_share(held, seen)}")
+    say(f"{'all':36}{_share(held, seen)}")
 
 
 def _print_kind(kind: Kind, seeds: range) -> tuple[int, int]:
@@ -98,7 +133,7 @@ def _print_kind(kind: Kind, seeds: range) -> tuple[int, int]:
     width = median((onset.high - onset.low) / MINUTE for _, onset in found)
     off = median(abs(onset.at - rise) / MINUTE for rise, onset in found)
     held = len(found) - early - late
-    say(f"{kind.name:30}{_share(held, len(found))}{early:7d}{late:6d}{width:7.0f}{off:6.1f}")
+    say(f"{kind.name:36}{_share(held, len(found))}{early:7d}{late:6d}{width:7.0f}{off:6.1f}")
     return held, len(found)
 
 

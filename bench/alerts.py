@@ -6,7 +6,7 @@
    alone in its project and one of 48, beside an oracle: a sum that knows both rates and has
    the same budget of false fires, one a week and project. Then the minutes until it clears.
 3. Stories of one trouble, and of a rate that flaps.
-4. With `--only onsets`: how often the interval of an onset holds the rise, in ten kinds of traffic.
+4. With `--only onsets`: how often the interval of an onset holds the rise, by kind of traffic.
 5. With `--only evaluator`: the real evaluator on a throw-away PostgreSQL, minute by minute,
    and whether it fires and clears in the minutes in which the simulator does. With `--only
    weeks` the simulator alone on such projects, one for each seed.
@@ -21,7 +21,7 @@ from heapq import merge
 from statistics import median
 
 from bench.alert_evaluator import print_evaluator, print_simulated, weekly
-from bench.alert_onsets import print_onsets
+from bench.alert_onsets import HELD_OUT, KINDS, print_onsets
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
 from bench.alert_stories import print_stories
@@ -184,6 +184,7 @@ def main() -> int:
     parser.add_argument(
         "--only", choices=["false", "delays", "stories", "onsets", "evaluator", "weeks"]
     )
+    parser.add_argument("--held-out", action="store_true", help="onsets of the kinds run once")
     options = parser.parse_args()
     first = options.first_seed
     projects, count = (1, 5) if options.quick else (options.projects, options.seeds)
@@ -195,7 +196,7 @@ def main() -> int:
     if options.only == "weeks":
         print_simulated(options.shapes, rates, seeds)
     if options.only == "onsets":
-        print_onsets(seeds)
+        print_onsets(HELD_OUT if options.held_out else KINDS, seeds)
     if options.only == "evaluator":
         return print_evaluator(options.shapes, rates, first)
     if options.only == "stories" or not (options.only or options.quick):
