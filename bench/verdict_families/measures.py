@@ -101,7 +101,8 @@ def _log_score(story: Drawn, counted: CellCounts, cards: Sequence[Card]) -> tupl
     best = []
     for hit in story.hit:
         cells = _indexes(counted, hit)
-        best.append(max(posterior.probability_of(cells) for posterior in posteriors))
+        answers = (answer for posterior in posteriors for answer in posterior.answers)
+        best.append(max((one.probability for one in answers if one.cells == cells), default=0.0))
     return sum(math.log(max(p, 1e-6)) for p in best) / len(best), min(best)
 
 

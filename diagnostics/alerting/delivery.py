@@ -34,7 +34,6 @@ from diagnostics.store.deadlines import OutOfTimeError, deadline
 from diagnostics.store.sql import fetch, statement
 
 PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 360))
-MOST_TRIES = len(PAUSES) + 1
 
 
 def next_pause(tries: int) -> timedelta | None:

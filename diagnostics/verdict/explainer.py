@@ -88,10 +88,6 @@ class Posterior:
     answers: Sequence[Explanation]
     nothing: float
 
-    def probability_of(self, cells: frozenset[int]) -> float:
-        """Return the probability of the answer with these cells."""
-        return next((a.probability for a in self.answers if a.cells == cells), 0.0)
-
 
 @dataclass(frozen=True, slots=True)
 class AddedFailures:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
-from diagnostics.alerting.delivery import MOST_TRIES, next_pause
+from diagnostics.alerting.delivery import PAUSES, next_pause
 from diagnostics.alerting.notification_wording import APART, COLLECT, digest_due, summarise
 from diagnostics.alerting.reminders import LONGEST, RemindedIncident, is_due_again, is_to_escalate
 from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
@@ -114,7 +114,7 @@ def test_what_a_channel_is_told(listener: Listener, news: News, fate: Fate, why:
 
 
 def test_tries_are_1_5_15_60_minutes_and_6_hours_apart() -> None:
-    pauses = [next_pause(tries) for tries in range(1, MOST_TRIES + 1)]
+    pauses = [next_pause(tries) for tries in range(1, len(PAUSES) + 2)]
     assert pauses == [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, None]
 
 
