@@ -264,7 +264,9 @@ def _due_events(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEven
     for row in rows:
         span = known.get((row.trace_id, row.span_id))
         if span is None:
-            yield PostedEvent.model_validate(row.content)
+            # A valid answer is reported by its span alone.
+            if row.content["parse_error_type"] or row.content["repairs"]:
+                yield PostedEvent.model_validate(row.content)
         elif (event := _corrected_event(span, row.content)) is not None:
             yield event
 
@@ -448,34 +450,35 @@ def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
 
 def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJudge) -> None:
     """Keep verdicts until their spans arrive; spans stored already are corrected."""
-    now, rows, late = clock.now(), list[SpanVerdict](), list[PostedEvent]()
+    rows, late = list[SpanVerdict](), list[PostedEvent]()
     known = known_spans(project_id, (_span_of(item.draft) for item in drafts))
     unchecked = unchecked_events(project_id, known.values())
-    valid: Draft | None = None
+    is_first = not has_log_verdicts(project_id)
     for item in drafts:
         event, verdict = judge.make_event(item)
         span = known.get(_span_of(item.draft))
-        is_valid = verdict is None or not (verdict.error_type or verdict.repairs)
-        if is_valid:
-            valid = item.draft
-        if verdict is None or (is_valid and (span is None or span.event_id not in unchecked)):
-            # A valid answer is reported by its span, unless nothing had checked it there.
+        is_told = verdict is not None and bool(verdict.error_type or verdict.repairs)
+        # Any other valid answer is reported by its span. The first one may cross it.
+        is_missed = is_first if span is None else span.event_id in unchecked
+        if verdict is None or not (is_told or is_missed):
             judge.receipt.ignored += 1
         elif event is not None:
             content, _ = redact_content(event, redactor_of(project_id))
-            if span is not None:
-                replacing = _corrected_event(span, content)
-                late += [replacing] if replacing is not None else []
-                continue
-            row = SpanVerdict(project_id=project_id, received_at=now, content=content)
-            row.trace_id, row.span_id = _span_of(item.draft)
-            rows.append(row)
-    if valid is not None and not (rows or has_log_verdicts(project_id)):
-        # One row marks for a day that log records carry the answers of this project.
-        marker = SpanVerdict(project_id=project_id, received_at=now, content=TAKEN)
-        marker.trace_id, marker.span_id = _span_of(valid)
-        marker.save()
+            if span is None:
+                rows.append(_verdict_row(project_id, item.draft, content))
+                judge.receipt.waiting += 1
+            elif (replacing := _corrected_event(span, content)) is not None:
+                late.append(replacing)
+                judge.receipt.joined += 1
+                # Marks for a day that log records carry the answers of this project.
+                rows += [_verdict_row(project_id, item.draft, TAKEN)] if is_first else []
+            is_first = is_first and not rows
     SpanVerdict.objects.bulk_create(rows, ignore_conflicts=True)
     _record_late(project_id, late)
-    judge.receipt.joined += len(late)
-    judge.receipt.waiting += len(rows)
+
+
+def _verdict_row(project_id: int, draft: Draft, content: dict[str, Any]) -> SpanVerdict:
+    trace_id, span_id = _span_of(draft)
+    row = SpanVerdict(project_id=project_id, trace_id=trace_id, span_id=span_id)
+    row.received_at, row.content = clock.now(), content
+    return row

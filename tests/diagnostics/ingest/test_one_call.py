@@ -219,16 +219,20 @@ def test_repairs_told_by_a_log_record_are_kept(send: Send, tell: Callable[[str],
     assert [repair["kind"] for repair in EventPayload.objects.get().repairs] == ["fence"]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"), [("{}", "parse_invalid"), ('{"steps": []}', "succeeded")]
+)
 def test_a_log_record_that_crossed_its_span_corrects_it_when_it_is_settled(
-    send: Send, tell: Callable[[str], Receipt]
+    send: Send, tell: Callable[[str], Receipt], text: str, kind: str
 ) -> None:
-    tell("{}")
+    tell(text)
     waiting = SpanVerdict.objects.get()
     waiting.delete()
     send(SDK, thin())
     SpanVerdict.objects.bulk_create([waiting])
     assert settle_later() == 1
-    assert Event.objects.get().kind == "parse_invalid"
+    event = Event.objects.get()
+    assert (event.kind, event.unchecked) == (kind, None)
 
 
 def test_what_is_known_of_spans_is_kept_for_a_day(send: Send) -> None:
