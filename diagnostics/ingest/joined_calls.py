@@ -21,6 +21,7 @@ from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft
 from diagnostics.ingest.otlp.same_call import TOGETHER_NS, distance_ns, is_same_call
 from diagnostics.store.forgetting import OF_IDS, forget_batch
 from diagnostics.store.models import Event
+from diagnostics.store.sql import insert_rows
 from failsoft.events import EventKind
 from failsoft.identifiers import EPOCH
 
@@ -300,34 +301,31 @@ def _delete_stored(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
 
 
 def _keep(project_id: int, calls: Iterable[_Call]) -> None:
-    at, rows = clock.now(), list[SpanCall]()
+    at, rows = clock.now(), list[dict[str, object]]()
     for call in calls:
         if not call.new:
             continue
         stored_id = call.stored_id or event_id(call.draft, project_id)
         weight = max(weight_of(call.draft), call.stored_weight)
-        for place in call.new:
-            rows.append(_row(project_id, place, stored_id))
-            rows[-1].received_at, rows[-1].weight = at, weight
-            rows[-1].is_joined = len(call.places) > 1
+        shared = {"project_id": project_id, "event_id": stored_id, "received_at": at}
+        shared |= {"weight": weight, "is_joined": len(call.places) > 1}
+        rows += [shared | _columns_of(place) for place in call.new]
         if len(call.places) > len(call.new):
             known = SpanCall.objects.filter(project_id=project_id, event_id=stored_id)
             known.update(is_joined=True, weight=weight)
-    SpanCall.objects.bulk_create(rows, ignore_conflicts=True)
+    insert_rows(SpanCall._meta.db_table, rows)
 
 
-def _row(project_id: int, place: CallPlace, stored_id: UUID) -> SpanCall:
-    return SpanCall(
-        project_id=project_id,
-        trace_id=place.trace_id,
-        span_id=place.span_id,
-        parent_id=place.parent_id,
-        scope=UUID(place.scope),
-        response=UUID(place.response_id) if place.response_id else None,
-        started_at=_moment(place.started_ns),
-        ended_at=_moment(place.ended_ns),
-        event_id=stored_id,
-    )
+def _columns_of(place: CallPlace) -> dict[str, object]:
+    return {
+        "trace_id": place.trace_id,
+        "span_id": place.span_id,
+        "parent_id": place.parent_id,
+        "scope": place.scope,
+        "response": place.response_id,
+        "started_at": _moment(place.started_ns),
+        "ended_at": _moment(place.ended_ns),
+    }
 
 
 def _place_of(row: SpanCall, failure: str | None) -> CallPlace:

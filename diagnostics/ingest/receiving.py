@@ -25,9 +25,9 @@ from diagnostics.ingest.joined_calls import (
     unchecked_events,
 )
 from diagnostics.ingest.models import SpanCall, SpanVerdict
-from diagnostics.ingest.otlp.attributes import short
+from diagnostics.ingest.otlp.attributes import count, short
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation, evaluations_of
-from diagnostics.ingest.otlp.failsoft_attributes import count_unknown, is_own, read_fields
+from diagnostics.ingest.otlp.failsoft_attributes import ATTEMPT, count_unknown, is_own
 from diagnostics.ingest.otlp.mapping import (
     ANSWER,
     CALL,
@@ -307,8 +307,8 @@ class _DraftedItem:
         """The span of a call without an attempt number."""
         if self.draft.slot != CALL or isinstance(self.item, LogRecord):
             return None
-        has_attempt = "attempt" in read_fields(self.item.attributes, self.item.resource)
-        return None if has_attempt else self.item
+        told = self.item.attributes if ATTEMPT in self.item.attributes else self.item.resource
+        return None if count(told, ATTEMPT) is not None else self.item
 
 
 def _draft_items(
@@ -411,17 +411,15 @@ def _join_calls(
 
 def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:
     """Merge verdicts of log records into the drafts of their spans, once."""
-    silent = {
-        (item.draft.trace_id, item.draft.span_id)
-        for item in drafts
-        if item.draft.slot == CALL and item.draft.kind is None
-    }
+    drafted = (item.draft for item in drafts)
+    silent = {_span_of(one) for one in drafted if one.slot == CALL and one.kind is None}
     waiting = SpanVerdict.objects.filter(
-        project_id=project_id,
-        trace_id__in={trace_id for trace_id, _ in silent},
-        span_id__in={span_id for _, span_id in silent},
+        project_id=project_id, trace_id__in={trace_id for trace_id, _ in silent}
     ).exclude(content=TAKEN)
-    rows = {(row.trace_id, row.span_id): row for row in waiting.select_for_update().order_by("pk")}
+    found = {(row.trace_id, row.span_id): row for row in waiting.select_for_update().order_by("pk")}
+    rows = {span: row for span, row in found.items() if span in silent}
+    if not rows:
+        return drafts
     # Kept empty for a day, so that log records exported again are not counted twice.
     taken = [row.pk for row in rows.values()]
     SpanVerdict.objects.filter(pk__in=taken).update(content=TAKEN)

@@ -35,6 +35,8 @@ class Recorded:
     event_id: UUID
     status: RecordStatus
     time_mark: TimeMark | None = None
+    # The run of the event as stored, which is redacted.
+    correlation_id: str = ""
 
 
 def record(
@@ -75,7 +77,13 @@ def record(
     # Each part of the statement has a fixed cost, even if it matches no rows.
     left_out = "" if any("payload" in row for row in rows) else FAILURES
     recorded = [
-        Recorded(index, events[index].event_id, RecordStatus(status), mark and TimeMark(mark))
+        Recorded(
+            index,
+            events[index].event_id,
+            RecordStatus(status),
+            mark and TimeMark(mark),
+            rows[index]["correlation_id"],
+        )
         for index, status, mark in execute("record_events", params, left_out)
     ]
     if not is_demo:

@@ -29,7 +29,6 @@ from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.attributes import short
 from diagnostics.ingest.otlp.telemetry import Span
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
-from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.aggregation import fold
 from diagnostics.store.deadlines import try_each_project
 from diagnostics.store.forgetting import OF_IDS, forget_batch
@@ -37,10 +36,9 @@ from diagnostics.store.models import Event
 from diagnostics.store.retention import delete_before
 from diagnostics.store.run_models import AgentRun
 from diagnostics.store.runs import rebuild_runs
-from diagnostics.store.sql import execute
+from diagnostics.store.sql import execute, insert_rows
 from failsoft.events import AFTER, CallErrorType, EventKind, PostedEvent, event_name
 from failsoft.identifiers import EPOCH, uuid7
-from failsoft.json_values import clean_text
 
 SETTLED_AT_ONCE, SETTLE_SECONDS = 200, 20.0
 KEPT = timedelta(days=1)
@@ -54,6 +52,9 @@ SAME = (
     *("provider", "model", "environment", "source", "release"),
     *("prompt_version", "schema", "schema_version", "region", "credential"),
 )
+# A better report of an event replaces the stored one.
+BETTER_REPORT = """(project_id, event_id) DO UPDATE SET occurred_at = excluded.occurred_at,
+started_at = excluded.started_at, trace_id = excluded.trace_id, parent_id = excluded.parent_id"""
 Events = Mapping[UUID, Event]
 
 
@@ -91,40 +92,34 @@ def record_calls(
     at = clock.now() if unplaced else None
     recorded = record(project_id, events, keep_share, unplaced=unplaced)
     if at is not None:
-        created = [events[item.index] for item in recorded if item.status is RecordStatus.CREATED]
+        created = [item for item in recorded if item.status is RecordStatus.CREATED]
         # A span sent twice in a request is one call.
-        calls = {event.event_id: event for event in reversed(created)}
-        new_calls = [(event, unplaced[key]) for key, event in calls.items() if key in unplaced]
-        keep_calls(project_id, new_calls, at)
+        calls = {item.event_id: item for item in reversed(created) if item.event_id in unplaced}
+        placed = [(item, events[item.index], unplaced[key]) for key, item in calls.items()]
+        _keep_calls(project_id, placed, at)
     return recorded
 
 
-def keep_calls(
-    project_id: int, calls: Iterable[tuple[PostedEvent, Span]], received_at: datetime
+def _keep_calls(
+    project_id: int, calls: Iterable[tuple[Recorded, PostedEvent, Span]], received_at: datetime
 ) -> None:
     """Store the time and place of new calls without an attempt number, on the sender's clock."""
-    redact = redactor_of(project_id)
     rows = [
-        UnplacedCall(
-            project_id=project_id,
-            correlation_id=redact(clean_text(event.correlation_id), None, is_name=True).text,
-            event_id=event.event_id,
-            occurred_at=event.occurred_at,
-            received_at=received_at,
-            started_at=_moment(span.started_ns) if span.started_ns else event.occurred_at,
-            trace_id=span.trace_id,
-            parent_id=span.parent_id,
-            cycle=event.cycle,
-        )
-        for event, span in calls
+        {
+            "project_id": project_id,
+            "correlation_id": stored.correlation_id,
+            "event_id": event.event_id,
+            "occurred_at": event.occurred_at,
+            "received_at": received_at,
+            "started_at": _moment(span.started_ns) if span.started_ns else event.occurred_at,
+            "trace_id": span.trace_id,
+            "parent_id": span.parent_id,
+            "cycle": event.cycle,
+            "is_end": False,
+        }
+        for stored, event, span in calls
     ]
-    # A better report of an event replaces the stored one.
-    UnplacedCall.objects.bulk_create(
-        rows,
-        update_conflicts=True,
-        unique_fields=["project", "event_id"],
-        update_fields=["occurred_at", "started_at", "trace_id", "parent_id"],
-    )
+    insert_rows(UnplacedCall._meta.db_table, rows, BETTER_REPORT)
 
 
 def unplaced_of(project_id: int, event_ids: Iterable[UUID]) -> frozenset[UUID]:
@@ -140,10 +135,9 @@ def _moment(nanoseconds: int) -> datetime:
 def end_runs(project_id: int, correlation_ids: Collection[str]) -> None:
     """Make runs due whose root span has arrived, unless another transaction holds them."""
     unsettled = AgentRun.objects.filter(project_id=project_id, settles_at__isnull=False)
-    rows = unsettled.filter(correlation_id__in=correlation_ids).order_by("correlation_id")
-    locked = list(rows.select_for_update(skip_locked=True).values_list("correlation_id", flat=True))
-    if locked:
-        unsettled.filter(correlation_id__in=locked).update(settles_at=clock.now())
+    rows = unsettled.filter(correlation_id__in=correlation_ids).values("correlation_id")
+    locked = rows.select_for_update(skip_locked=True)
+    unsettled.filter(correlation_id__in=locked).update(settles_at=clock.now())
 
 
 def end_past_runs(project_id: int, before: datetime) -> None:

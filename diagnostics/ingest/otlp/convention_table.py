@@ -51,6 +51,7 @@ CONVENTIONS = tuple(
     )
     for row in TABLE["conventions"]
 )
+MARKS = tuple(mark for row in CONVENTIONS for mark in row.marks)
 OPERATIONS: Mapping[str, list[str]] = TABLE["operations"]
 SIGNS = tuple(map(_key, OPERATIONS["signs"]))
 MODELS = ("model", "served_model", "named_model")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final, TypeVar
 
 from diagnostics.ingest.otlp import genai, langfuse, openinference
@@ -17,6 +18,7 @@ from diagnostics.ingest.otlp.attributes import (
 )
 from diagnostics.ingest.otlp.convention_table import (
     CONVENTIONS,
+    MARKS,
     MODEL_KEYS,
     OPERATIONS,
     SIGNS,
@@ -67,18 +69,18 @@ def names_model(attributes: AttributeMap) -> bool:
 
 def demands_json(attributes: AttributeMap) -> bool:
     """Whether the operation is one that makes the model answer with JSON."""
-    words = {(short(attributes, key) or "").lower() for key in OPERATIONS["keys"]}
-    return not words.isdisjoint(OPERATIONS["json"])
+    named = (key for key in OPERATIONS["keys"] if key in attributes)
+    return any((short(attributes, key) or "").lower() in OPERATIONS["json"] for key in named)
 
 
 def read_call(
     attributes: AttributeMap, events: Iterable[SpanEvent] = (), scope: str = ""
 ) -> ModelCall:
     """Read a call in all conventions: some instrumentations write several."""
-    call, events, facts = ModelCall(), tuple(events), _Facts(attributes)
-    for convention in CONVENTIONS:
-        if convention.is_used(attributes, scope):
-            call = call.completed_by(_read(convention, facts, events))
+    events, facts = tuple(events), _Facts(attributes)
+    marked = [key for key in attributes if key.startswith(MARKS)]
+    used = (convention for convention in CONVENTIONS if convention.is_used(marked, scope))
+    call = reduce(ModelCall.completed_by, (_read(convention, facts, events) for convention in used))
     mode = call.output_mode or ("json" if demands_json(attributes) else None)
     return replace(call, model=call.model or call.served_model, output_mode=mode)
 
@@ -106,7 +108,8 @@ class _Facts:
     ) -> Read | None:
         """Return the first value that can be read."""
         for key in keys:
-            value = self.at(key)
+            # Most keys are missing, and asking costs much of reading a span.
+            value = self.at(key) if key.attribute in self.attributes else None
             if value is not None and (known := read({"": value}, "")) is not None:
                 return known
         return None

@@ -35,6 +35,7 @@ TEXTS = (
 )
 NUMBERS = ("cycle", "attempt", "attempts")
 KIND = "failsoft.kind"
+ATTEMPT = "failsoft.attempt"
 VERDICT = "failsoft.verdict"
 ERRORS = "failsoft.validation_errors"
 KNOWN = frozenset(
