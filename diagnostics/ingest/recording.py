@@ -33,10 +33,10 @@ class Recorded:
 
     index: int
     event_id: UUID
+    # Of its run, as stored: redacted.
+    correlation_id: str
     status: RecordStatus
     time_mark: TimeMark | None = None
-    # The run of the event as stored, which is redacted.
-    correlation_id: str = ""
 
 
 def record(
@@ -76,14 +76,10 @@ def record(
     params = {"project": project_id, "rows": to_json(rows).decode(), "is_demo": is_demo}
     # Each part of the statement has a fixed cost, even if it matches no rows.
     left_out = "" if any("payload" in row for row in rows) else FAILURES
+    ids = [event.event_id for event in events]
+    runs = [str(row["correlation_id"]) for row in rows]
     recorded = [
-        Recorded(
-            index,
-            events[index].event_id,
-            RecordStatus(status),
-            mark and TimeMark(mark),
-            rows[index]["correlation_id"],
-        )
+        Recorded(index, ids[index], runs[index], RecordStatus(status), mark and TimeMark(mark))
         for index, status, mark in execute("record_events", params, left_out)
     ]
     if not is_demo:
