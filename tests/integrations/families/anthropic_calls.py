@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from anthropic import Anthropic
-from cell import MESSAGES, MODEL, TIMEOUT_SECONDS, Cell, ask_until_plan
+from cell import MESSAGES, MODEL, Cell, ask_until_plan
 from schema import PLAN
 
 TOOL = {"name": "Plan", "input_schema": PLAN}
@@ -12,9 +12,7 @@ TOOL = {"name": "Plan", "input_schema": PLAN}
 
 def ask(cell: Cell) -> None:
     """Play a cell."""
-    client = Anthropic(
-        base_url=cell.url, api_key="scripted", max_retries=0, timeout=TIMEOUT_SECONDS
-    )
+    client = Anthropic(base_url=cell.url, api_key="scripted", max_retries=0, timeout=cell.timeout)
     asked: dict[str, Any] = {"model": MODEL, "max_tokens": 512, "messages": MESSAGES}
     if cell.tools:
         asked["tools"] = [TOOL]

@@ -3,7 +3,7 @@
 import os
 
 import instructor
-from cell import MESSAGES, MODEL, TIMEOUT_SECONDS, Cell
+from cell import MESSAGES, MODEL, Cell
 from openai import OpenAI
 from plan import Plan
 
@@ -11,7 +11,7 @@ from plan import Plan
 def ask(cell: Cell) -> None:
     """Play a cell."""
     client = OpenAI(
-        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=TIMEOUT_SECONDS
+        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=cell.timeout
     )
     mode = instructor.Mode[os.environ["INSTRUCTOR_MODE"]]
     planner = instructor.from_openai(client, mode=mode)

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell
+from cell import MODEL, USER, Cell
 from langchain_openai import ChatOpenAI
 from opentelemetry import trace
 from plan import Plan
@@ -16,7 +16,7 @@ def planner(cell: Cell) -> Any:
         base_url=f"{cell.url}/v1",
         api_key="scripted",
         max_retries=0,
-        timeout=TIMEOUT_SECONDS,
+        timeout=cell.timeout,
         streaming=cell.stream,
         stream_usage=cell.stream,
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cell import MESSAGES, MODEL, TIMEOUT_SECONDS, Cell, ask_until_plan
+from cell import MESSAGES, MODEL, Cell, ask_until_plan
 from openai import OpenAI
 from schema import PLAN
 
@@ -11,9 +11,7 @@ TOOL = {"type": "function", "function": {"name": "Plan", "parameters": PLAN}}
 
 def ask(cell: Cell, sdk: type[OpenAI] = OpenAI) -> None:
     """Play a cell."""
-    client = sdk(
-        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=TIMEOUT_SECONDS
-    )
+    client = sdk(base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=cell.timeout)
     more: dict[str, Any] = {"tools": [TOOL]} if cell.tools else {}
 
     def call() -> str | None:

@@ -5,7 +5,7 @@ import asyncio
 from agent_framework import ChatOptions, Message
 from agent_framework.observability import enable_instrumentation
 from agent_framework.openai import OpenAIChatCompletionClient
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from openai import AsyncOpenAI
 
 flush = set_up()
@@ -14,7 +14,7 @@ enable_instrumentation(enable_sensitive_data=True)
 
 async def _call(cell: Cell) -> str | None:
     sdk = AsyncOpenAI(
-        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=TIMEOUT_SECONDS
+        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=cell.timeout
     )
     client = OpenAIChatCompletionClient(MODEL, async_client=sdk)
     messages = [Message(role="user", contents=[USER])]

@@ -2,7 +2,7 @@
 
 from agno.agent import Agent
 from agno.models.openai import OpenAIChat
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from openinference.instrumentation.agno import AgnoInstrumentor
 
 flush = set_up()
@@ -12,11 +12,7 @@ AgnoInstrumentor().instrument()
 def ask(cell: Cell) -> None:
     """Play a cell."""
     model = OpenAIChat(
-        id=MODEL,
-        base_url=f"{cell.url}/v1",
-        api_key="scripted",
-        timeout=TIMEOUT_SECONDS,
-        max_retries=0,
+        id=MODEL, base_url=f"{cell.url}/v1", api_key="scripted", timeout=cell.timeout, max_retries=0
     )
     agent = Agent(model=model, telemetry=False)
 

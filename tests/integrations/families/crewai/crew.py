@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, serve, set_up
+from cell import MODEL, USER, Cell, serve, set_up
 from crewai import LLM, Agent, Crew, Task, TaskOutput
 from openinference.instrumentation.crewai import CrewAIInstrumentor
 from openinference.instrumentation.openai import OpenAIInstrumentor
@@ -36,7 +36,7 @@ def ask(cell: Cell) -> None:
         base_url=f"{cell.url}/v1",
         api_key="scripted",
         max_retries=0,
-        timeout=TIMEOUT_SECONDS,
+        timeout=cell.timeout,
         stream=cell.stream,
     )
     planner = Agent(role="planner", goal="plan", backstory="plans", llm=llm, max_retry_limit=0)

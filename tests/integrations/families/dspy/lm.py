@@ -1,7 +1,7 @@
 """A language model of DSPy, by OpenInference."""
 
 import dspy
-from cell import MESSAGES, MODEL, TIMEOUT_SECONDS, Cell, ask_until_plan, serve, set_up
+from cell import MESSAGES, MODEL, Cell, ask_until_plan, serve, set_up
 from openinference.instrumentation.dspy import DSPyInstrumentor
 from schema import PLAN
 
@@ -19,7 +19,7 @@ def ask(cell: Cell) -> None:
         api_key="scripted",
         cache=False,
         num_retries=0,
-        timeout=TIMEOUT_SECONDS,
+        timeout=cell.timeout,
     )
 
     def call() -> str | None:

@@ -1,6 +1,6 @@
 """Google's SDK under OpenInference."""
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from google import genai
 from google.genai import types
 from openinference.instrumentation.google_genai import GoogleGenAIInstrumentor
@@ -17,7 +17,7 @@ TOOL = types.Tool(
 
 def ask(cell: Cell) -> None:
     """Play a cell."""
-    options = types.HttpOptions(base_url=cell.url, timeout=int(TIMEOUT_SECONDS * 1000))
+    options = types.HttpOptions(base_url=cell.url, timeout=int(cell.timeout * 1000))
     client = genai.Client(api_key="scripted", http_options=options)
     config = types.GenerateContentConfig(tools=[TOOL] if cell.tools else None)
 

@@ -2,7 +2,7 @@
 
 import os
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from haystack import Pipeline, tracing
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage
@@ -29,7 +29,7 @@ def ask(cell: Cell) -> None:
         api_base_url=f"{cell.url}/v1",
         api_key=Secret.from_token("scripted"),
         max_retries=0,
-        timeout=TIMEOUT_SECONDS,
+        timeout=cell.timeout,
         tools=[tool] if cell.tools else None,
         streaming_callback=(lambda _chunk: None) if cell.stream else None,
     )

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import litellm
-from cell import MESSAGES, MODEL, TIMEOUT_SECONDS, Cell, ask_until_plan, serve, set_up
+from cell import MESSAGES, MODEL, Cell, ask_until_plan, serve, set_up
 from schema import PLAN
 
 SETTLING_SECONDS = 0.5
@@ -24,7 +24,7 @@ def ask(cell: Cell) -> None:
         "messages": MESSAGES,
         "api_base": cell.url if SDK == "anthropic" else f"{cell.url}/v1",
         "api_key": "scripted",
-        "timeout": TIMEOUT_SECONDS,
+        "timeout": cell.timeout,
         "num_retries": 0,
         "max_retries": 0,
     }

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai_like import OpenAILike
@@ -25,7 +25,7 @@ def model(cell: Cell) -> OpenAILike:
         api_base=f"{cell.url}/v1",
         api_key="scripted",
         max_retries=0,
-        timeout=TIMEOUT_SECONDS,
+        timeout=cell.timeout,
         is_chat_model=True,
         is_function_calling_model=True,
         additional_kwargs={"stream_options": {"include_usage": True}} if cell.stream else {},

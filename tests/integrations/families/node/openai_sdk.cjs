@@ -63,7 +63,8 @@ function isPlan(text) {
 
 async function ask(cell) {
   const baseURL = `${cell.url}/v1`;
-  const client = new OpenAI({ baseURL, apiKey: "scripted", maxRetries: 0, timeout: 800 });
+  const timeout = cell.name === "timeout" ? 800 : 30000;
+  const client = new OpenAI({ baseURL, apiKey: "scripted", maxRetries: 0, timeout });
   await trace.getTracer("agent").startActiveSpan("agent", async (span) => {
     try {
       for (let left = cell.calls; left; left -= 1) if (isPlan(await call(client, cell))) return;

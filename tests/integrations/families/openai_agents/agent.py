@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import logfire
-from cell import MODEL, SYSTEM, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, SYSTEM, USER, Cell, ask_until_plan, serve, set_up
 from openai import AsyncOpenAI
 from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
 from opentelemetry.instrumentation import openai_agents
@@ -39,7 +39,7 @@ def ask(cell: Cell) -> None:
 
 async def _run(cell: Cell) -> str:
     client = AsyncOpenAI(
-        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=TIMEOUT_SECONDS
+        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=cell.timeout
     )
     tool = FunctionTool("Plan", "Plan.", PLAN, _echo, strict_json_schema=False)
     agent = Agent[Any](

@@ -3,7 +3,7 @@
 import os
 
 from anthropic import AsyncAnthropic
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, serve, set_up
+from cell import MODEL, USER, Cell, serve, set_up
 from openai import AsyncOpenAI
 from plan import Plan
 from pydantic_ai import Agent, NativeOutput, PromptedOutput, ToolOutput
@@ -13,14 +13,13 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
 OUTPUTS = {"tool": ToolOutput, "native": NativeOutput, "prompted": PromptedOutput}
-asked = {"api_key": "scripted", "max_retries": 0, "timeout": TIMEOUT_SECONDS}
-
 flush = set_up()
 Agent.instrument_all()
 
 
 def model(cell: Cell) -> AnthropicModel | OpenAIChatModel:
     """Return the model of the SDK that the environment names."""
+    asked = {"api_key": "scripted", "max_retries": 0, "timeout": cell.timeout}
     if os.environ.get("SDK") == "anthropic":
         anthropic = AsyncAnthropic(base_url=cell.url, **asked)
         return AnthropicModel(MODEL, provider=AnthropicProvider(anthropic_client=anthropic))

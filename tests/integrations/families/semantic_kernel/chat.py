@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from openai import AsyncOpenAI
 from opentelemetry._logs import get_logger_provider
 from opentelemetry.sdk._logs import LoggingHandler
@@ -22,7 +22,7 @@ logging.getLogger("semantic_kernel").addHandler(
 
 async def _call(cell: Cell) -> str | None:
     sdk = AsyncOpenAI(
-        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=TIMEOUT_SECONDS
+        base_url=f"{cell.url}/v1", api_key="scripted", max_retries=0, timeout=cell.timeout
     )
     chat = OpenAIChatCompletion(ai_model_id=MODEL, async_client=sdk)
     history, settings = ChatHistory(), OpenAIChatPromptExecutionSettings()

@@ -1,6 +1,6 @@
 """A model of smolagents under OpenInference."""
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from openinference.instrumentation.smolagents import SmolagentsInstrumentor
 from smolagents import ChatMessage, OpenAIModel, Tool
 
@@ -30,7 +30,7 @@ def ask(cell: Cell) -> None:
         MODEL,
         api_base=f"{cell.url}/v1",
         api_key="scripted",
-        client_kwargs={"max_retries": 0, "timeout": TIMEOUT_SECONDS},
+        client_kwargs={"max_retries": 0, "timeout": cell.timeout},
         retry=False,
     )
     messages = [ChatMessage(role="user", content=[{"type": "text", "text": USER}])]

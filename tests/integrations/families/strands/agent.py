@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cell import MODEL, TIMEOUT_SECONDS, USER, Cell, ask_until_plan, serve, set_up
+from cell import MODEL, USER, Cell, ask_until_plan, serve, set_up
 from schema import PLAN
 from strands import Agent
 from strands.models.openai import OpenAIModel
@@ -19,7 +19,7 @@ def _stop(tool: Any, **invocation: Any) -> Any:
 
 def ask(cell: Cell) -> None:
     """Play a cell."""
-    asked = {"max_retries": 0, "timeout": TIMEOUT_SECONDS, "api_key": "scripted"}
+    asked = {"max_retries": 0, "timeout": cell.timeout, "api_key": "scripted"}
     model = OpenAIModel(client_args={**asked, "base_url": f"{cell.url}/v1"}, model_id=MODEL)
 
     def call() -> str | None:
