@@ -1,6 +1,7 @@
 """Export requests for tests, in both encodings of OTLP."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
 START_NS = 1_795_271_527_120_000_000
 MILLISECOND_NS = 1_000_000
+SPAN_LEVELS = ("resourceSpans", "scopeSpans", "spans")
+LOG_LEVELS = ("resourceLogs", "scopeLogs", "logRecords")
 RESOURCE = {
     "service.name": "support-bot",
     "service.version": "2026.11.20-2",
@@ -123,19 +126,14 @@ def logs(*records: LogRecord, resource: dict[str, Any] | None = None) -> ExportL
 def as_json(request: Any) -> bytes:
     """Write a request as OTLP's JSON: ids in hex, where protobuf's own JSON has base64."""
     document = MessageToDict(request)
-    for resources in document.get("resourceSpans", document.get("resourceLogs", [])):
-        for scope in resources.get("scopeSpans", resources.get("scopeLogs", [])):
-            items = scope.get("spans", scope.get("logRecords", []))
-            for item, packed in zip(items, _items(request), strict=False):
-                parent = getattr(packed, "parent_span_id", b"")
-                ids = {"traceId": packed.trace_id, "spanId": packed.span_id, "parentSpanId": parent}
-                for name, value in ids.items():
-                    if name in item:
-                        item[name] = value.hex()
+    is_traces = isinstance(request, ExportTraceServiceRequest)
+    written, packed = [document], [request]
+    for name in SPAN_LEVELS if is_traces else LOG_LEVELS:
+        field = re.sub("([A-Z])", r"_\1", name).lower()
+        written = [inner for outer in written for inner in outer.get(name, [])]
+        packed = [inner for outer in packed for inner in getattr(outer, field)]
+    for item, message in zip(written, packed, strict=True):
+        parent = getattr(message, "parent_span_id", b"")
+        ids = {"traceId": message.trace_id, "spanId": message.span_id, "parentSpanId": parent}
+        item |= {name: value.hex() for name, value in ids.items() if name in item}
     return json.dumps(document).encode()
-
-
-def _items(request: Any) -> list[Any]:
-    if isinstance(request, ExportTraceServiceRequest):
-        return list(request.resource_spans[0].scope_spans[0].spans)
-    return list(request.resource_logs[0].scope_logs[0].log_records)

@@ -1,16 +1,22 @@
 """The same 14 runs are the same series, by whatever door and in whatever convention they come."""
 
+import gzip
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
 from django.test import Client
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.trace import Status, StatusCode
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import Status, StatusCode, Tracer
 from pytest_django.live_server_helper import LiveServer
 
 import failsoft
@@ -59,8 +65,10 @@ class Caller:
         register_schema(self.project, NODE, SCHEMA, "1")
         self.key = issue_key(self.project, "agent", [Scope.INGEST, Scope.READ]).text
 
-    def post(self, path: str, body: bytes | str, kind: str = "application/json") -> None:
-        headers = {"Authorization": f"Bearer {self.key}"}
+    def post(
+        self, path: str, body: bytes | str, kind: str = "application/json", **more: str
+    ) -> None:
+        headers = {"Authorization": f"Bearer {self.key}", **more}
         answer = Client().post(path, body, content_type=kind, headers=headers)
         assert answer.status_code == 200, answer.text
 
@@ -256,6 +264,24 @@ def test_spans_of_any_convention_give_the_same_series(convention: str, *, is_pac
     assert telling.series() == series_as_posted(posting)
 
 
+@pytest.mark.parametrize("is_packed", [True, False], ids=["protobuf", "JSON"])
+def test_batches_of_a_collector_give_the_same_series(*, is_packed: bool) -> None:
+    """It joins what comes from many processes, in any order, and compresses it."""
+    posting, telling = Caller(), Caller()
+    post_events(posting)
+    told = [call for run in RUNS for call in calls(run)]
+    Random(14).shuffle(told)
+    for begin in range(0, len(told), 8):
+        batch = ExportTraceServiceRequest()
+        for place, call in enumerate(told[begin : begin + 8]):
+            convention = list(CONVENTIONS)[place % len(CONVENTIONS)]
+            batch.MergeFrom(request_of([span_of(call, convention)]))
+        body = batch.SerializeToString() if is_packed else bodies.as_json(batch)
+        kind = "application/x-protobuf" if is_packed else "application/json"
+        telling.post("/v1/traces", gzip.compress(body), kind, **{"Content-Encoding": "gzip"})
+    assert telling.series() == series_as_posted(posting)
+
+
 @pytest.mark.parametrize("is_span_first", [True, False])
 def test_answers_in_log_records_give_the_same_series(*, is_span_first: bool) -> None:
     posting, telling = Caller(), Caller()
@@ -286,27 +312,65 @@ def test_answers_in_log_records_give_the_same_series(*, is_span_first: bool) -> 
     assert telling.series() == series_as_posted(posting)
 
 
-def test_the_library_gives_the_same_series(live_server: LiveServer) -> None:
-    posting, telling = Caller(), Caller()
-    post_events(posting)
-    provider = TracerProvider(shutdown_on_exit=False)
-    send_with(OtelSending(Setup(ServerAddress(live_server.url, telling.key)), provider))
-    tracer = provider.get_tracer("client")
-    shared, answer = CONVENTIONS["genai"]
-    for words in RUNS:
-        with failsoft.run(node=NODE):
-            for call in calls(words):
-                attributes = {} if call.word == "t" else answer(TEXTS[call.word])[0]
-                with tracer.start_as_current_span("chat", attributes={**shared, **attributes}) as s:
-                    if call.word == "t":
-                        s.add_event(*TIMED_OUT)
-                        s.set_status(Status(StatusCode.ERROR))
+@contextmanager
+def library(caller: Caller, url: str, **options: Any) -> Iterator[Tracer]:
+    """Let the library send to a server what a tracer's spans tell."""
+    provider = TracerProvider(shutdown_on_exit=False, **options)
+    send_with(OtelSending(Setup(ServerAddress(url, caller.key)), provider))
+    yield provider.get_tracer("client")
     provider.force_flush()
     send_with(None)
     provider.shutdown()
+
+
+def play(tracer: Tracer, words: str) -> bool:
+    """Do what an instrumented client does in a run; return whether it was sampled."""
+    shared, answer = CONVENTIONS["genai"]
+    with failsoft.run(node=NODE):
+        for word in words:
+            told = answer(TEXTS[word])[0] if word in TEXTS else {}
+            with tracer.start_as_current_span("chat", attributes={**shared, **told}) as span:
+                if word not in TEXTS:
+                    span.add_event(*TIMED_OUT)
+                    span.set_status(Status(StatusCode.ERROR))
+    return span.is_recording() or span.get_span_context().trace_flags.sampled
+
+
+def test_the_library_gives_the_same_series(live_server: LiveServer) -> None:
+    posting, telling = Caller(), Caller()
+    post_events(posting)
+    with library(telling, live_server.url) as tracer:
+        for words in RUNS:
+            play(tracer, words)
     told, posted = telling.series(), series_as_posted(posting)
     # The clock of this process says how long a call took, and its resource what it is.
     unlike = {"source", "environment"} | {name for name in posted if "latency" in name}
-    assert {k: v for k, v in told.items() if k not in unlike} == {
-        k: v for k, v in posted.items() if k not in unlike
-    }
+    same = {name: value for name, value in posted.items() if name not in unlike}
+    assert {name: told[name] for name in same} == same
+
+
+class SeededIds(RandomIdGenerator):
+    """Ids that are the same in every test, since sampling decides by them."""
+
+    def __init__(self) -> None:
+        self._random = Random(10)
+
+    def generate_trace_id(self) -> int:
+        return self._random.getrandbits(128)
+
+    def generate_span_id(self) -> int:
+        return self._random.getrandbits(64)
+
+
+def test_a_tenth_of_the_runs_is_whole_runs(live_server: LiveServer) -> None:
+    """An SDK samples by trace: what comes of a run is all of it."""
+    telling, words = Caller(), ["xg", "g", "bb", "xt"] * 40
+    sampler = ParentBased(TraceIdRatioBased(0.1))
+    with library(telling, live_server.url, sampler=sampler, id_generator=SeededIds()) as tracer:
+        kept = [word for word in words if play(tracer, word)]
+    series = telling.series()
+    assert 5 < len(kept) < 40
+    assert (series["runs"], series["degraded"]) == (len(kept), kept.count("bb") + kept.count("xt"))
+    assert series["first_pass_rate"] == kept.count("g") / len(kept)
+    runs = AgentRun.objects.filter(project=telling.project)
+    assert sorted(runs.values_list("attempts", flat=True)) == sorted(map(len, kept))
