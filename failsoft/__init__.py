@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from failsoft.telemetry import RunScope, init, run
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 
 __all__ = [
     "CallErrorType",

@@ -34,6 +34,12 @@ API_PATH = re.compile(r"/api/v1/[a-zA-Z0-9_/<>-]*[a-zA-Z0-9_>]")
 SETTING = re.compile(r"\b(?:FAILSOFT_[A-Z_]+|CCOS_[A-Z_]+|DATABASE_URL|BROKER_URL)\b")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+# Contracts, and tables that are looked up and not read.
+REFERENCES = {"http-api", "parser", "requirements"}
+HOUSE_WORDS = re.compile(
+    r"\b(?:whoever|anew|mended|made up for|let off|puts? right|(?:is|are|was|were) told)\b",
+    re.IGNORECASE,
+)
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP))
 )
@@ -65,6 +71,19 @@ def test_every_internal_link_leads_somewhere(document: Path) -> None:
         if anchor:
             headings = HEADING.findall(path.read_text(encoding="utf-8"))
             assert anchor in {anchor_of(heading) for heading in headings}, target
+
+
+@every_document
+def test_no_page_has_a_word_that_reads_as_translated(document: Path) -> None:
+    assert HOUSE_WORDS.findall(document.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "document", sorted((TOP / "docs").glob("*.md")), ids=lambda path: path.stem
+)
+def test_a_page_but_a_reference_has_at_most_1_500_words(document: Path) -> None:
+    words = [word for word in prose_of(document).split() if re.search(r"\w", word)]
+    assert document.stem in REFERENCES or len(words) <= 1_500
 
 
 @every_document

@@ -1,8 +1,9 @@
-"""What an installation of 0.1.0 holds goes on after an upgrade.
+"""What an installation of an earlier release holds goes on after an upgrade.
 
-`failsoft-0.1.0.sql.xz` is a plain dump of a database of 0.1.0 with at least one row in
-every table: demo data, a goal of the embedded model, posted events that were not yet
-aggregated, and a row of everything else. All of it is generated.
+`failsoft-0.1.0.sql.xz` is a plain dump of a database of 0.1.0 with at least one row in every table:
+demo data, a goal of the embedded model, posted events that were not yet aggregated, and a row of
+everything else. `failsoft-0.2.0.sql.xz` is the same after the upgrade, with a row in every new
+table. All of it is generated.
 """
 
 import lzma
@@ -22,7 +23,8 @@ from psycopg.conninfo import make_conninfo
 
 from config.local.binaries import find_postgresql
 
-DUMP = Path(__file__).with_name("failsoft-0.1.0.sql.xz")
+DUMPS = sorted(Path(__file__).parent.glob("failsoft-*.sql.xz"))
+DUMP = DUMPS[0]
 NAME = f"failsoft_upgrade_{os.getpid()}"
 PARTITION = re.compile(r"_d20\d{6}|_m20\d{4}|ATTACH PARTITION")
 OTHER = {
@@ -110,11 +112,11 @@ def schema(name: str) -> set[str]:
     }
 
 
-@pytest.fixture(scope="module")
-def upgraded() -> Iterator[Upgraded]:
-    """Name of a database of 0.1.0 that was migrated, and its rows before that."""
+@pytest.fixture(scope="module", params=DUMPS, ids=lambda path: path.stem)
+def upgraded(request: pytest.FixtureRequest) -> Iterator[Upgraded]:
+    """Name of a database of an earlier release that was migrated, and its rows before that."""
     with database(NAME) as name:
-        restore(name, lzma.decompress(DUMP.read_bytes()).decode())
+        restore(name, lzma.decompress(request.param.read_bytes()).decode())
         before = counts(name)
         run(name, "manage.py", "migrate", "--verbosity", "0")
         yield name, before
@@ -149,9 +151,70 @@ def test_every_page_opens_on_upgraded_data(upgraded: Upgraded) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("upgraded", DUMPS[:1], indirect=True)
 def test_unchecked_answers_raise_no_alarm_after_an_upgrade(upgraded: Upgraded) -> None:
     series, alarms = map(int, run(upgraded[0], "-m", "tests.upgrade.go_on", "unchecked").split())
     assert series > 3
     assert alarms == 0
     # Failures of the same agents do.
     assert int(run(upgraded[0], "-m", "tests.upgrade.go_on", "parse_invalid").split()[1]) > 0
+
+
+@contextmanager
+def of_0_1_0(folder: Path) -> Iterator[dict[str, str]]:
+    """Restore a database of 0.1.0, and yield the environment of commands on it."""
+    with database(f"{NAME}_{folder.name[-8:]}") as name:
+        restore(name, lzma.decompress(DUMP.read_bytes()).decode())
+        env = environment(name)
+        path = f"{find_postgresql()}:{env['PATH']}"
+        yield {**env, "PATH": path, "FAILSOFT_DATA_DIR": str(folder), "NAME": name}
+
+
+def upgrade(env: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "manage.py", "upgrade", *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_one_command_upgrades_and_one_goes_back_to_every_row_and_table(tmp_path: Path) -> None:
+    with of_0_1_0(tmp_path) as env:
+        name = env["NAME"]
+        before = counts(name), schema(name)
+        done = upgrade(env)
+        assert done.returncode == 0, done.stderr
+        assert run(name, "manage.py", "migrate", "--check") == ""
+        (kept,) = (tmp_path / "dumps").glob("*.dump")
+        assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        assert "up to date" in upgrade(env).stdout
+        back = upgrade(env, "--back", str(kept))
+        assert back.returncode == 0, back.stderr
+        assert counts(name) == before[0]
+        assert schema(name) ^ before[1] == set()
+
+
+@pytest.mark.slow
+def test_an_upgrade_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
+    with of_0_1_0(tmp_path) as env:
+        name = env["NAME"]
+        with psycopg.connect(url_of(name)) as client:
+            # A table of the new version is there already.
+            client.execute("CREATE TABLE diagnostics_seriesname (id integer)")
+        before = counts(name)
+        done = upgrade(env)
+        assert done.returncode == 1
+        assert "the database is as it was" in done.stderr
+        assert counts(name) == before
+
+
+@pytest.mark.slow
+def test_nothing_is_upgraded_or_dropped_beside_a_running_server_or_without_a_dump(
+    tmp_path: Path,
+) -> None:
+    with of_0_1_0(tmp_path) as env:
+        before = counts(env["NAME"])
+        with psycopg.connect(url_of(env["NAME"])):
+            assert "stop web, workers and beat" in upgrade(env).stderr
+        broken = tmp_path / "broken.dump"
+        broken.write_bytes(b"PGDMP")
+        assert upgrade(env, "--back", str(broken)).returncode == 1
+        assert counts(env["NAME"]) == before

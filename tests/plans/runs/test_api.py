@@ -11,6 +11,7 @@ from django.test import Client
 from diagnostics.accounts.api_keys import mint_key
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.store.models import OutboxMessage
+from failsoft import VERSION
 from failsoft.plans.contract import CONTRACT_VERSION
 from plans.models.run import Run, RunStep
 from plans.runs.running import execute_run
@@ -200,7 +201,7 @@ def test_a_run_names_its_runner_and_hands_out_its_results(
     deliver()
     run = ask("GET", queued["url"]).json()
     assert (run["runner"], run["strict_degraded"]) == (runner, True)
-    assert (run["task_status"], run["release"]) == ("COMPLETED", "0.1.0")
+    assert (run["task_status"], run["release"]) == ("COMPLETED", VERSION)
     document = ask("GET", results).json()
     assert list(document) == ["contract_version", "results"]
     assert ask("POST", "/api/v1/contract/results", document).json()["valid"]

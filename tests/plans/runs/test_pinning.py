@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from failsoft import VERSION
 from plans.models.run import Run
 from plans.runs.pinning import STUCK_AFTER
 from plans.runs.recovery import reconcile_runs
@@ -45,7 +46,7 @@ def _change(tools: dict[str, Any]) -> None:
 
 def test_a_run_remembers_what_it_began_with(project: Project, tools: dict[str, Any]) -> None:
     run = submit_run(project.pk, PLAN, "c")
-    assert run.release == "0.1.0"
+    assert run.release == VERSION
     assert list(run.tool_digests) == ["greet"]
 
 

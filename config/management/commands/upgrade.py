@@ -1,0 +1,105 @@
+"""`manage.py upgrade`: migrate with a way back; `--back DUMP` takes it."""
+
+import os
+import subprocess
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
+# As a new database has it; the dump holds what is below.
+EMPTY = (
+    "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC;"
+    " COMMENT ON SCHEMA public IS 'standard public schema'"
+)
+
+
+class Command(BaseCommand):
+    """Dump the database, migrate it and check it; a failure restores the dump."""
+
+    help = "Upgrade the database with a dump to go back to; stop web, workers and beat first."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("--back", type=Path, metavar="DUMP", help="restore this dump instead")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Upgrade, or go back."""
+        with connection.cursor() as cursor:
+            cursor.execute(OTHERS)
+            (others,) = cursor.fetchone()
+        if others:
+            raise CommandError(f"{others} other connections: stop web, workers and beat first")
+        if options["back"]:
+            self._restore(options["back"])
+        else:
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        if plan:
+            dump = self._dump()
+            try:
+                call_command("migrate", verbosity=0, interactive=False)
+                call_command("check", databases=["default"], stdout=self.stdout)
+            except BaseException as error:
+                self._restore(dump)
+                raise CommandError(f"{error}; the database is as it was") from error
+            self.stdout.write(f"{len(plan)} migrations applied.")
+            self.stdout.write(f"Way back, with the previous version: upgrade --back {dump}")
+        else:
+            self.stdout.write("The database is up to date.")
+        call_command("collectstatic", interactive=False, verbosity=0)
+
+    def _dump(self) -> Path:
+        """Write a dump that only this user reads; return its path."""
+        folder = Path(settings.CONFIGURATION.data_dir, "dumps")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        dump = folder / f"before-upgrade-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.dump"
+        _run("pg_dump", "--format=custom", "--no-owner", f"--file={dump}")
+        self.stdout.write(f"Dump: {dump}")
+        return dump
+
+    def _restore(self, dump: Path) -> None:
+        """Replace the content of the database by that of a dump, which is read first."""
+        _run("pg_restore", "--list", str(dump), connects=False)
+        connection.rollback()
+        with connection.cursor() as cursor:
+            cursor.execute(EMPTY)
+        connection.close()
+        _run("pg_restore", "--no-owner", "--exit-on-error", str(dump))
+        self.stdout.write(f"Restored: {dump}")
+
+
+def _run(program: str, *words: str, connects: bool = True) -> None:
+    """Run a program of PostgreSQL; it creates files for this user only."""
+    url = settings.CONFIGURATION.database_url
+    server = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    password = server.pop("password", "")
+    to = [f"--dbname={make_conninfo(**server)}"] if connects else []
+    env = {**os.environ, **({"PGPASSWORD": password} if password else {})}
+    try:
+        done = subprocess.run(  # noqa: S603 - no input of others
+            [program, *to, *words],
+            env=env,
+            umask=0o077,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        raise CommandError(f"{program}: {error.strerror}; install PostgreSQL's client") from error
+    if done.returncode:
+        raise CommandError(f"{program}: {done.stderr.strip().splitlines()[0]}")
