@@ -1,7 +1,7 @@
 """Everything that must hold before a change lands, on a fresh clone: `.ci/run`.
 
-1. The suite runs on both cores, its slow tests too; then the other steps run three at a time,
-   each on its own servers: they wait more than they compute.
+1. The suite runs on both cores, its slow tests too; then the other steps run two at a time, each
+   on its own servers.
 2. Each test that failed runs once more, alone. One that passes then is flaky: it is named, does not
    fail the run, and has to be mended.
 3. The closing line counts each test by its last result.
@@ -78,7 +78,7 @@ def steps_alone() -> list[Step]:
 
 
 def steps_beside() -> list[Step]:
-    """Return the steps that run three at a time, the longest first."""
+    """Return the steps that run two at a time, the longest first."""
     turn = int(os.environ.get("CI_TURN") or datetime.now(UTC).toordinal())
     families, pythons = names_of_families(), list(interpreters())
     chosen = [families[(2 * turn + number) % len(families)] for number in range(2)]
@@ -203,8 +203,8 @@ def run_all(
     """Run every step, and the failed tests of each once more; print their output."""
     deadline = time.monotonic() + minutes * 60
     results = []
-    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(3) as three:
-        for pool, steps in ((one, alone), (three, beside)):
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
+        for pool, steps in ((one, alone), (two, beside)):
             for result in pool.map(partial(run_step, folder, deadline), steps):
                 show(result)
                 results.append(result)
