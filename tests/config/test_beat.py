@@ -1,5 +1,6 @@
-"""Beat goes on when the clock of its machine is set back."""
+"""Beat goes on when the clock of its machine is set back, and waits idly for what is due."""
 
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -46,3 +47,12 @@ def test_what_is_due_is_queued(scheduler: Noting) -> None:
     while scheduler.tick() == 0:
         pass
     assert set(scheduler.sent) == set(app.conf.beat_schedule)
+
+
+def test_it_sleeps_until_a_task_is_due(scheduler: Noting) -> None:
+    ticks, end = 0, time.monotonic() + 2.5
+    while time.monotonic() < end:
+        ticks += 1
+        time.sleep(max(scheduler.tick(), 0))
+    assert len(scheduler.sent) >= 2
+    assert ticks < 5 * len(scheduler.sent)
