@@ -146,7 +146,7 @@ def order_deletion(project: Project, by: User) -> None:
             rows.objects.filter(project=project).delete()
         for chain in (project.pk, None):
             note(chain, by, "project.deletion_ordered", project.slug, {"project": project.pk})
-        # Processes trust a key that they know for so long.
+        # A web process may accept a revoked key until its copy expires.
         _enqueue_deletion(project.pk, timedelta(seconds=KEEP_SECONDS + 1))
 
 
@@ -168,5 +168,5 @@ def delete_project(project_id: int) -> None:
 
 
 def _enqueue_deletion(project_id: int, delay: timedelta) -> None:
-    """Until the project is gone, the outbox has a message to delete it."""
+    """Enqueue the deletion; each execution enqueues the next, in case it is cut short."""
     enqueue(DELETE_PROJECT, {"project_id": project_id}, QUEUE, None, delay=delay)

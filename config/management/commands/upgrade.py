@@ -102,4 +102,4 @@ def _run(program: str, *words: str, connects: bool = True) -> None:
     except OSError as error:
         raise CommandError(f"{program}: {error.strerror}; install PostgreSQL's client") from error
     if done.returncode:
-        raise CommandError(f"{program}: {done.stderr.strip().splitlines()[0]}")
+        raise CommandError(f"{program}: {done.stderr.strip() or f'exit code {done.returncode}'}")
