@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median, quantiles
-from typing import Protocol
 
-from agents.demo.drawn_runs import DrawnRun
+from agents.demo.drawn_runs import DrawnIncident
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.hypotheses import ReportedDeploy
 
@@ -27,26 +26,30 @@ class Truth:
     since: datetime | None = None
 
 
-class Case(Protocol):
-    """Runs that end in something known."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An incident as `load_demo --incident` makes them."""
+
+    incident: DrawnIncident
 
     @property
     def kind(self) -> str:
         """What happens."""
-
-    @property
-    def now(self) -> datetime:
-        """When it is asked."""
+        return self.incident.kind
 
     @property
     def truth(self) -> Truth:
         """What happened."""
+        trouble = self.incident.trouble
+        cause = trouble.cause.value if trouble.cause else OK
+        return Truth(cause, trouble.value, trouble.top_kind, self.incident.since)
 
-    def runs(self) -> Iterator[DrawnRun]:
-        """Give every run, the same ones each time."""
-
-    def told(self) -> list[ReportedDeploy]:
-        """Give the deploys as they were told."""
+    def deploys(self) -> list[ReportedDeploy]:
+        """Return the deploys as they were reported."""
+        return [
+            ReportedDeploy(at, change.kind, change.version, change.source)
+            for at, change in self.incident.changes
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Incidents through the whole pipeline: the door, the fold, rollups, GET /api/v1/verdict.
+"""Incidents through the whole pipeline: ingestion, aggregation, rollups, GET /api/v1/verdict.
 
 Workers share nothing: each has a database of its own, and in it a project an incident.
 """
@@ -16,7 +16,6 @@ from typing import Any
 from agents.demo.loading import write_incident
 from bench.door import Project, database, set_clock
 from bench.verdict_cases import OK, Case, Said
-from bench.verdict_posting import post_case
 from diagnostics.verdict.cause import Cause
 
 Json = dict[str, Any]
@@ -48,12 +47,8 @@ def asking() -> Iterator[Callable[[Case], Json]]:
     def ask(case: Case) -> Json:
         slug = f"incident-{next(numbers)}"
         project = Project.create(slug)
-        set_clock(case.now)
-        incident = getattr(case, "incident", None)
-        if incident is not None:
-            write_incident(project.row, incident)
-        else:
-            post_case(project, case)
+        set_clock(case.incident.now)
+        write_incident(project.row, case.incident)
         said = project.get("verdict")
         sys.stderr.write(f"{slug} {case.kind}: {said['cause']} {said['cause_value']}\n")
         return said
