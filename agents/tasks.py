@@ -33,10 +33,10 @@ def purge_ordered(order_id: int) -> None:
     purging.carry_out(order_id)
 
 
-@shared_task(name="agents.tasks.delete_project")
-def delete_project(project_id: int) -> None:
-    """Delete a project that was closed."""
-    purging.delete_project(project_id)
+@shared_task(name="agents.tasks.reconcile_purges")
+def reconcile_purges() -> None:
+    """Enqueue again the purges that were lost."""
+    purging.reconcile_purges()
 
 
 @shared_task(name="agents.tasks.see_to_demo")

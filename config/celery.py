@@ -41,6 +41,7 @@ BEAT = (
     ("diagnostics.tasks.evaluate_alerts", 10.0),
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
+    ("agents.tasks.reconcile_purges", 30.0),
     ("diagnostics.tasks.deliver_due", 5.0),
     ("diagnostics.tasks.deliver_again", 20.0),
     ("plans.tasks.request_discovery", 30.0),

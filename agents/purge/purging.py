@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-import structlog
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.db.models.expressions import CombinedExpression
 
 from agents.goals.models import Goal
+from agents.goals.submission import MESSAGE_LEASE
 from agents.jobs import QUEUE, finish_job, submit_job
 from agents.purge.models import PurgeOrder
 from diagnostics import purge as event_purge
@@ -21,12 +22,12 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.authentication import KEEP_SECONDS
 from diagnostics.accounts.models import ApiKey, Invitation, Membership, Project
 from diagnostics.accounts.projects import revoke_key
+from diagnostics.clock import DatabaseNow
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
 from diagnostics.store.outbox import enqueue
+from diagnostics.store.queue_marks import drained_until
 from plans.models.run import Run, WorkingItem
-
-logger = structlog.get_logger(__name__)
 
 BATCH = 200
 AT_WORK = (*UNFINISHED, Goal.Status.WAITING_USER)
@@ -93,8 +94,30 @@ TASK = "agents.tasks.purge_ordered"
 
 def order_purge(project: Project, by: User, correlation_id: str) -> PurgeOrder:
     """Order a purge; without a correlation id, of everything recorded in the project."""
-    job = PurgeOrder(project=project, correlation_id=correlation_id)
+    job = PurgeOrder(project=project, correlation_id=correlation_id, retry_at=_after(MESSAGE_LEASE))
     submit_job(job, by, TASK, "purge.ordered", correlation_id or "everything")
+    return job
+
+
+def order_deletion(project: Project, by: User) -> PurgeOrder:
+    """Close a project to everybody at once; a worker deletes it. Raises StillAtWorkError.
+
+    Its audit entries stay, and the installation's log says who ordered it.
+    """
+    _refuse_at_work(Q(project=project))
+    # A web process may accept a revoked key until its copy expires.
+    delay = timedelta(seconds=KEEP_SECONDS + 1)
+    with transaction.atomic():
+        for key in ApiKey.objects.filter(project=project, revoked_at=None):
+            revoke_key(key)
+        for rows in (Membership, Invitation):
+            rows.objects.filter(project=project).delete()
+        for chain in (project.pk, None):
+            note(chain, by, "project.deletion_ordered", project.slug, {"project": project.pk})
+        job = PurgeOrder.objects.create(
+            project=project, by=by, deletes_project=True, retry_at=_after(delay + MESSAGE_LEASE)
+        )
+        _enqueue(job, delay)
     return job
 
 
@@ -105,68 +128,57 @@ def orders_of(project: Project) -> QuerySet[PurgeOrder]:
 
 
 def carry_out(order_id: int) -> None:
-    """Purge as ordered; safe to repeat after an interruption."""
-    running = PurgeOrder.objects.select_related("project", "by").filter(
-        pk=order_id, status=PurgeOrder.Status.RUNNING
-    )
-    job = running.first()
+    """Purge or delete as ordered; safe to repeat after an interruption."""
+    running = PurgeOrder.objects.filter(pk=order_id, status=PurgeOrder.Status.RUNNING)
+    # A large purge outlasts its task, and workers die: the order is due again after that.
+    running.update(retry_at=_after(_task_limit()))
+    job = running.select_related("project", "by").first()
     if job is None:
         return
-    # Enqueue the job again for later: a large purge outlasts its task, and workers die.
-    enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=_task_limit())
     try:
         purged = purge(job.project, job.correlation_id or None)
     except StillAtWorkError:
-        _finish(job, PurgeOrder.Status.REFUSED)
+        if not job.deletes_project:
+            _finish(job, PurgeOrder.Status.REFUSED)
+        return
+    if job.deletes_project:
+        _delete_project(job.project, purged)
     else:
         _finish(job, PurgeOrder.Status.DONE, **asdict(purged))
+
+
+def reconcile_purges() -> int:
+    """Enqueue again the orders whose worker died or whose message was lost; return how many."""
+    due = PurgeOrder.objects.filter(
+        status=PurgeOrder.Status.RUNNING, retry_at__lt=drained_until(QUEUE)
+    )
+    count = 0
+    for job in due:
+        with transaction.atomic():
+            if due.filter(pk=job.pk).update(retry_at=_after(MESSAGE_LEASE)):
+                _enqueue(job)
+                count += 1
+    return count
+
+
+def _after(time: timedelta) -> CombinedExpression:
+    return DatabaseNow() + time
 
 
 def _task_limit() -> timedelta:
     return timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
 
 
+def _enqueue(job: PurgeOrder, delay: timedelta = timedelta(0)) -> None:
+    enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=delay)
+
+
 def _finish(job: PurgeOrder, status: str, **counts: int) -> None:
     finish_job(job, status, f"purge.{status}", job.correlation_id or "everything", **counts)
 
 
-DELETE_PROJECT = "agents.tasks.delete_project"
-
-
-def order_deletion(project: Project, by: User) -> None:
-    """Close a project to everybody at once; a worker deletes it. Raises StillAtWorkError.
-
-    Its audit entries stay, and the installation's log says who ordered it.
-    """
-    _refuse_at_work(Q(project=project))
-    with transaction.atomic():
-        for key in ApiKey.objects.filter(project=project, revoked_at=None):
-            revoke_key(key)
-        for rows in (Membership, Invitation):
-            rows.objects.filter(project=project).delete()
-        for chain in (project.pk, None):
-            note(chain, by, "project.deletion_ordered", project.slug, {"project": project.pk})
-        # A web process may accept a revoked key until its copy expires.
-        _enqueue_deletion(project.pk, timedelta(seconds=KEEP_SECONDS + 1))
-
-
-def delete_project(project_id: int) -> None:
-    """Delete a project and everything in it; safe to repeat until it is gone."""
-    project = Project.objects.filter(pk=project_id, memberships=None).first()
-    if project is None:
-        return
-    _enqueue_deletion(project_id, _task_limit())
-    try:
-        purged = purge(project, None)
-    except StillAtWorkError:
-        logger.warning("project_still_at_work", project=project_id)
-        return
+def _delete_project(project: Project, purged: Purged) -> None:
+    details = {"project": project.pk, **asdict(purged)}
     with transaction.atomic():
         project.delete()
-        details = {"project": project_id, **asdict(purged)}
         note(None, "a worker", "project.deleted", project.slug, details)
-
-
-def _enqueue_deletion(project_id: int, delay: timedelta) -> None:
-    """Enqueue the deletion; each execution enqueues the next, in case it is cut short."""
-    enqueue(DELETE_PROJECT, {"project_id": project_id}, QUEUE, None, delay=delay)

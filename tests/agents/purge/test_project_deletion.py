@@ -2,25 +2,30 @@
 
 import pytest
 from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 
 from agents.demo.loading import load
 from agents.goals.models import Goal
-from agents.purge.purging import StillAtWorkError, delete_project, order_deletion
+from agents.jobs import QUEUE
+from agents.purge.purging import StillAtWorkError, carry_out, order_deletion, reconcile_purges
 from diagnostics import clock, purge
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import verify_chains
+from diagnostics.accounts.authentication import KEEP_SECONDS
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.recording import record
 from diagnostics.store.models import Event, OutboxMessage
+from diagnostics.store.queue_marks import note_mark
+from tests.agents.conftest import let_time_pass
 from tests.console import make_goal
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
 
-TASK = "agents.tasks.delete_project"
+TASK = "agents.tasks.purge_ordered"
 TABLES = """
 SELECT c.table_name FROM information_schema.columns c
 JOIN information_schema.tables t USING (table_schema, table_name)
@@ -61,8 +66,8 @@ def test_nothing_of_a_deleted_project_is_left_but_its_audit_entries(
     record(other.pk, [make_event()])
     number = project.pk
     assert len(tables_with_rows_of(number)) > 20
-    order_deletion(project, ada)
-    delete_project(number)
+    order = order_deletion(project, ada)
+    carry_out(order.pk)
     assert tables_with_rows_of(number) == {}
     assert not Project.objects.filter(pk=number).exists()
     assert Event.objects.get().project_id == other.pk
@@ -70,17 +75,17 @@ def test_nothing_of_a_deleted_project_is_left_but_its_audit_entries(
     ended = AuditEntry.objects.get(chain=0, action="project.deleted")
     assert ended.target == "one"
     assert all(hasattr(head, "hash") for head in verify_chains())
-    delete_project(number)
+    carry_out(order.pk)
 
 
 def test_a_project_that_will_be_deleted_is_closed_at_once(project: Project, ada: User) -> None:
     key = issue_key(project, "agent", [Scope.INGEST]).row
-    order_deletion(project, ada)
+    order = order_deletion(project, ada)
     key.refresh_from_db()
     assert key.revoked_at is not None
     assert not project.memberships.exists()
     message = OutboxMessage.objects.get(task=TASK)
-    assert message.kwargs == {"project_id": project.pk}
+    assert message.kwargs == {"order_id": order.pk}
 
 
 def test_a_deletion_that_was_broken_off_is_taken_up_again(
@@ -89,14 +94,32 @@ def test_a_deletion_that_was_broken_off_is_taken_up_again(
     def fall_over(*_: object) -> None:
         raise SoftTimeLimitExceeded
 
-    order_deletion(project, ada)
-    OutboxMessage.objects.filter(task=TASK).delete()
+    order = order_deletion(project, ada)
     with monkeypatch.context() as patched:
         patched.setattr(purge, "purge_project", fall_over)
         with pytest.raises(SoftTimeLimitExceeded):
-            delete_project(project.pk)
-    delete_project(**OutboxMessage.objects.get(task=TASK).kwargs)
+            carry_out(order.pk)
+    OutboxMessage.objects.all().delete()
+    take_up_after(settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS + 1)
+    carry_out(**OutboxMessage.objects.get(task=TASK).kwargs)
     assert not Project.objects.filter(pk=project.pk).exists()
+
+
+def test_a_deletion_whose_message_the_broker_lost_is_taken_up(project: Project, ada: User) -> None:
+    order_deletion(project, ada)
+    OutboxMessage.objects.all().delete()
+    note_mark(QUEUE, clock.now())
+    assert reconcile_purges() == 0
+    take_up_after(KEEP_SECONDS + 62)
+    assert reconcile_purges() == 0
+    carry_out(**OutboxMessage.objects.get(task=TASK).kwargs)
+    assert not Project.objects.filter(pk=project.pk).exists()
+
+
+def take_up_after(seconds: float) -> None:
+    let_time_pass(seconds)
+    note_mark(QUEUE, clock.now())
+    assert reconcile_purges() == 1
 
 
 def test_a_project_with_a_goal_at_work_stays_open(project: Project, ada: User) -> None:
@@ -107,13 +130,11 @@ def test_a_project_with_a_goal_at_work_stays_open(project: Project, ada: User) -
 
 
 def test_a_goal_that_came_in_between_is_waited_for(project: Project, ada: User) -> None:
-    order_deletion(project, ada)
-    make_goal(project, "run-1")
-    delete_project(project.pk)
-    assert Goal.objects.filter(project=project).exists()
-    assert OutboxMessage.objects.filter(task=TASK).count() == 2
-
-
-def test_a_project_with_members_is_not_deleted(project: Project) -> None:
-    delete_project(project.pk)
-    assert Project.objects.filter(pk=project.pk).exists()
+    order = order_deletion(project, ada)
+    goal = make_goal(project, "run-1")
+    carry_out(order.pk)
+    assert Goal.objects.filter(pk=goal.pk).exists()
+    Goal.objects.filter(pk=goal.pk).update(status=Goal.Status.COMPLETED, ended_at=clock.now())
+    take_up_after(settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS + 1)
+    carry_out(order.pk)
+    assert not Project.objects.filter(pk=project.pk).exists()

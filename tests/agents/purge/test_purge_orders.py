@@ -4,14 +4,18 @@ from uuid import uuid4
 
 import pytest
 from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from agents.goals.models import Goal
+from agents.jobs import QUEUE
 from agents.purge.models import PurgeOrder
-from agents.purge.purging import carry_out, order_purge
+from agents.purge.purging import carry_out, order_purge, reconcile_purges
 from diagnostics import clock, purge
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.store.models import OutboxMessage
+from diagnostics.store.queue_marks import note_mark
+from tests.agents.conftest import let_time_pass
 from tests.console import make_goal
 
 pytestmark = pytest.mark.django_db
@@ -58,11 +62,31 @@ def test_a_purge_that_was_broken_off_is_taken_up_again(
             carry_out(order.pk)
     order.refresh_from_db()
     assert order.status == PurgeOrder.Status.RUNNING
-    later = OutboxMessage.objects.get(available_at__gt=clock.now())
-    assert later.task == "agents.tasks.purge_ordered"
-    carry_out(**later.kwargs)
+    OutboxMessage.objects.all().delete()
+    let_time_pass(settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS + 1)
+    note_mark(QUEUE, clock.now())
+    assert reconcile_purges() == 1
+    carry_out(**OutboxMessage.objects.get().kwargs)
     order.refresh_from_db()
     assert order.status == PurgeOrder.Status.DONE
+
+
+def test_a_purge_whose_message_the_broker_lost_is_taken_up(project: Project) -> None:
+    order = order_purge(project, User.objects.create_user("ada"), "run-1")
+    OutboxMessage.objects.all().delete()
+    note_mark(QUEUE, clock.now())
+    assert reconcile_purges() == 0
+    let_time_pass(61)
+    assert reconcile_purges() == 0, "its message may wait in the queue"
+    note_mark(QUEUE, clock.now())
+    assert reconcile_purges() == 1
+    assert reconcile_purges() == 0
+    carry_out(**OutboxMessage.objects.get().kwargs)
+    order.refresh_from_db()
+    assert order.status == PurgeOrder.Status.DONE
+    let_time_pass(settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS + 61)
+    note_mark(QUEUE, clock.now())
+    assert reconcile_purges() == 0
 
 
 def test_a_goal_at_work_refuses_the_purge(project: Project) -> None:
