@@ -137,3 +137,24 @@ def as_json(request: Any) -> bytes:
         ids = {"traceId": message.trace_id, "spanId": message.span_id, "parentSpanId": parent}
         item |= {name: value.hex() for name, value in ids.items() if name in item}
     return json.dumps(document).encode()
+
+
+def in_snake_case(value: object) -> Any:
+    """Write the keys of a document in snake case, as protobuf's own JSON may."""
+    if isinstance(value, list):
+        return [in_snake_case(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", key): in_snake_case(v)
+        for key, v in value.items()
+    }
+
+
+def before_1_0(document: Any) -> Any:
+    """Write a document with the names that it had before OTLP 1.0."""
+    text = json.dumps(document).replace('"scopeLogs"', '"instrumentationLibraryLogs"')
+    text = text.replace('"scopeSpans"', '"instrumentationLibrarySpans"').replace(
+        '"scope"', '"instrumentationLibrary"'
+    )
+    return json.loads(text.replace('"logRecords"', '"logs"'))

@@ -28,7 +28,16 @@ from diagnostics.ingest.quotas import forget_leases
 from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
 from diagnostics.ingest.rejects import allowance, rejects_of
 from diagnostics.store.models import Event, EventPayload
-from tests.diagnostics.otlp_bodies import as_json, key_values, log_record, logs, span, traces
+from tests.diagnostics.otlp_bodies import (
+    as_json,
+    before_1_0,
+    in_snake_case,
+    key_values,
+    log_record,
+    logs,
+    span,
+    traces,
+)
 from tests.failsoft.redaction.made_up import make
 from tests.shifted_clock import SPANS_ENDED, shift_clock
 
@@ -36,6 +45,7 @@ pytestmark = pytest.mark.django_db
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
 Post = Callable[..., Any]
+Renaming = Callable[[Any], Any]
 # A schema under which `{}` is wrong.
 STEPS: dict[str, Any] = {"type": "object", "required": ["steps"]}
 
@@ -206,12 +216,23 @@ def test_nothing_is_accepted_at_the_address_of_the_other_signal_without_a_word(
     assert counts_of(project).invalid == 1
 
 
-def test_older_spellings_of_json_are_stored(post: Post) -> None:
+@pytest.mark.parametrize("rename", [in_snake_case, before_1_0])
+def test_snake_case_and_names_before_1_0_are_stored(post: Post, rename: Renaming) -> None:
     body = as_json(traces(span(), span(span_id="2" * 16)))
-    for new, old in (("scopeSpans", "instrumentationLibrarySpans"), ("spanId", "span_id")):
-        body = body.replace(new.encode(), old.encode())
-    assert post(b"\xef\xbb\xbf" + body, JSON).content == b"{}"
+    renamed = json.dumps(rename(json.loads(body))).encode()
+    assert renamed != body
+    assert post(b"\xef\xbb\xbf" + renamed, JSON).content == b"{}"
     assert Event.objects.count() == 2
+
+
+@pytest.mark.parametrize("name", ["resourceSpans", "scopeSpans", "spans"])
+def test_spans_under_a_name_that_no_version_has_are_not_accepted_without_a_word(
+    post: Post, name: str
+) -> None:
+    body = as_json(traces(span())).replace(f'"{name}"'.encode(), b'"otherSpans"')
+    answer = post(body, JSON)
+    assert Event.objects.count() == 0
+    assert "otherSpans" in answer.content.decode()
 
 
 def test_an_answer_of_a_node_with_a_schema_is_checked_on_arrival(

@@ -1,7 +1,6 @@
 """Both encodings read the same; hostile bodies are refused, bounded in work and memory."""
 
 import json
-import re
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from diagnostics.ingest.otlp.telemetry import (
     UnreadItem,
 )
 from tests.diagnostics import otlp_bodies as bodies
+from tests.diagnostics.otlp_bodies import before_1_0, in_snake_case
 
 Reader = Callable[[bytes], Iterator[Span | LogRecord | UnreadItem]]
 READERS: list[Reader] = [
@@ -247,27 +247,8 @@ def test_a_resource_that_cannot_be_read_is_read_once() -> None:
     assert all(item is found[0] for item in found)
 
 
-def snake(value: object) -> Any:
-    """Write the keys of a document in snake case, as protobuf's own JSON may."""
-    if isinstance(value, list):
-        return [snake(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", key): snake(v) for key, v in value.items()
-    }
-
-
-def before_1_0(document: Any) -> Any:
-    text = json.dumps(document).replace('"scopeLogs"', '"instrumentationLibraryLogs"')
-    text = text.replace('"scopeSpans"', '"instrumentationLibrarySpans"').replace(
-        '"scope"', '"instrumentationLibrary"'
-    )
-    return json.loads(text.replace('"logRecords"', '"logs"'))
-
-
 @pytest.mark.parametrize(
-    "rename", [snake, before_1_0, lambda document: snake(before_1_0(document))]
+    "rename", [in_snake_case, before_1_0, lambda document: in_snake_case(before_1_0(document))]
 )
 def test_other_names_of_the_fields_are_read(rename: Callable[[Any], Any]) -> None:
     spans = bodies.traces(bodies.span(RICH, events=[("e", RICH)], is_error=True), scope="s")
