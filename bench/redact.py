@@ -2,8 +2,8 @@
 
     python -m bench.redact [--quick | --ratios] [--seeds 1 2 2026-11-25]
 
-Recall by category and the share of benign text that is kept, over ten sets of made-up documents
-(bench/redaction/one.toml ... ten.toml); CPU time of a clean KB, of one with a secret, of hostile
+Recall by category and the share of benign text that is kept, over eleven sets of made-up documents
+(bench/redaction/one.toml ... eleven.toml); CPU time of a clean KB, of one with a secret, of hostile
 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples of
 those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once; without
 a package index they are left out). Last line: the ratio to the faster peer on the same documents.
@@ -260,7 +260,7 @@ def main() -> None:
     print_costs(make_redactor(), 3 if options.quick else 15)
     seconds = print_recall("set one", options.seeds, partial(make_set, "one"))
     if not options.quick:
-        for number in ("two", "three", "four", "five", "seven", "eight", "nine"):
+        for number in ("two", "three", "four", "five", "seven", "eight", "nine", "eleven"):
             print_recall(f"set {number}", options.seeds, partial(make_set, number))
         for number, half in product(("six", "ten"), ("develop", "held")):
             make = partial(make_set, number, half=half)
