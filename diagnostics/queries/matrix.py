@@ -203,7 +203,7 @@ def summarise_matrix(matrix: Matrix, span: str = "") -> MatrixSummary:
         return MatrixSummary("quiet", "No calls in this range.")
     worse = [row for row in matrix.rows if row.total.level > 0]
     if worse:
-        return _worst(worse, len(matrix.rows), span)
+        return _worst(worse, matrix.rows, span)
     comparable = [row for row in matrix.rows if row.total.is_enough]
     if not comparable:
         return MatrixSummary(
@@ -212,7 +212,7 @@ def summarise_matrix(matrix: Matrix, span: str = "") -> MatrixSummary:
             f"A model needs {LEAST_TRIALS} calls in this range and in the baseline week.",
         )
     missing = len(matrix.rows) - len(comparable)
-    beside = f"{plural(missing, 'model')} with low volume." if missing else ""
+    beside = _too_few(missing, "model") if missing else ""
     sentence = f"All {plural(len(comparable), 'model')} within baseline."
     if len(comparable) == 1:
         sentence = "The model is within its baseline."
@@ -232,7 +232,7 @@ def top_kind(row: MatrixRow) -> str:
     return max(risen)[1] if risen else ""
 
 
-def _worst(worse: list[MatrixRow], models: int, span: str) -> MatrixSummary:
+def _worst(worse: list[MatrixRow], rows: Sequence[MatrixRow], span: str) -> MatrixSummary:
     row = worse[0]
     total = row.total
     kind = top_kind(row)
@@ -244,7 +244,14 @@ def _worst(worse: list[MatrixRow], models: int, span: str) -> MatrixSummary:
     )
     others = len(worse) - 1
     beside = [f"{plural(others, 'other model')} above baseline."] if others else []
-    if models > len(worse):
-        rest = plural(models - len(worse), "other model")
-        beside.append(f"{rest} within baseline or with low volume.")
+    well = sum(row.total.is_enough for row in rows) - len(worse)
+    if well:
+        beside.append(f"{plural(well, 'other model')} within baseline.")
+    missing = len(rows) - len(worse) - well
+    if missing:
+        beside.append(_too_few(missing, "other model"))
     return MatrixSummary("bad", sentence, " ".join(beside), row)
+
+
+def _too_few(models: int, noun: str) -> str:
+    return f"{plural(models, noun)} with too few calls to compare, now or in the baseline week."

@@ -56,8 +56,10 @@ def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
     require_proof(request)
     old = _key(request, identity)
     scopes = [Scope(scope) for scope in old.scopes]
+    # It lasts as long as the old one did.
+    expires_at = old.expires_at and clock.now() + (old.expires_at - old.created_at)
     with transaction.atomic():
-        issued = issue_key(request.project, old.name, scopes, old.expires_at)
+        issued = issue_key(request.project, old.name, scopes, expires_at)
         details = {"key_id": issued.row.key_id, "successor_of": old.key_id}
         note(request.project.pk, user_of(request), "key.rotated", old.name, details)
     return _keep(request, issued, old)
@@ -92,7 +94,12 @@ def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
 
 
 def _keep(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None) -> HttpResponse:
-    values = {"name": issued.row.name, "text": issued.text, "old": old.key_id if old else ""}
+    values = {
+        "name": issued.row.name,
+        "text": issued.text,
+        "old": old.key_id if old else "",
+        "reads": "yes" if Scope.READ in issued.row.scopes else "",
+    }
     return keep_once(request, PAGE, values)
 
 

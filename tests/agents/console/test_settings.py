@@ -139,6 +139,30 @@ def test_a_key_is_shown_once_and_works(admin: Client) -> None:
     assert text.split("_", 2)[2] not in AuditEntry.objects.latest("id").details
 
 
+@pytest.mark.parametrize("scopes", [["ingest"], ["ingest", "read"], ["read"]])
+def test_the_command_shown_beside_a_new_key_is_allowed_to_it(
+    admin: Client, scopes: list[str]
+) -> None:
+    asked = {"name": "agent", "scopes": scopes, "days": "30"}
+    answer = admin.post("/settings/keys/", asked, follow=True)
+    key = answer.context["issued"]["text"]
+    has_command = "/api/v1/ingest" in answer.content.decode()
+    assert has_command == ("read" in scopes)
+    status = Client().get("/api/v1/ingest", headers={"Authorization": f"Bearer {key}"}).status_code
+    assert status == (200 if has_command else 403)
+
+
+def test_a_rotated_key_lasts_as_long_as_the_old_one_did(admin: Client, project: Project) -> None:
+    old = issue_key(project, "agent", [Scope.READ], clock.now() + timedelta(days=30)).row
+    ApiKey.objects.filter(pk=old.pk).update(
+        created_at=old.created_at - timedelta(days=29), expires_at=clock.now() + timedelta(days=1)
+    )
+    admin.post(reverse("rotate_key", args=[old.pk]))
+    new = ApiKey.objects.exclude(pk=old.pk).get(name="agent")
+    assert new.expires_at is not None
+    assert timedelta(days=29) < new.expires_at - clock.now() <= timedelta(days=31)
+
+
 def test_a_rotated_key_leaves_two_live_until_one_is_revoked(
     admin: Client, project: Project
 ) -> None:
