@@ -180,5 +180,5 @@ def _finish(job: PurgeOrder, status: str, **counts: int) -> None:
 def _delete_project(project: Project, purged: Purged) -> None:
     details = {"project": project.pk, **asdict(purged)}
     with transaction.atomic():
-        project.delete()
-        note(None, "a worker", "project.deleted", project.slug, details)
+        if project.delete()[0]:
+            note(None, "a worker", "project.deleted", project.slug, details)

@@ -98,7 +98,7 @@ def _keep(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None)
         "name": issued.row.name,
         "text": issued.text,
         "old": old.key_id if old else "",
-        "reads": "yes" if Scope.READ in issued.row.scopes else "",
+        "scopes": " ".join(issued.row.scopes),
     }
     return keep_once(request, PAGE, values)
 

@@ -120,7 +120,7 @@ def test_the_sentence_says_when_all_is_as_usual() -> None:
     line = summarise_matrix(matrix(gpt=counts(500, not_json=5), haiku=counts(9)))
     assert line.tone == "good"
     assert line.sentence == "The model is within its baseline."
-    assert line.beside == ("1 model with too few calls to compare, now or in the baseline week.")
+    assert line.beside == "1 model with too few calls to compare, now or in the baseline week."
 
 
 def test_the_sentence_says_when_nothing_can_be_said() -> None:
