@@ -28,11 +28,11 @@ def told(incident: Project) -> Project:
 
 
 def send_calls(project: Project) -> None:
-    """Record calls that tell their latency and tokens."""
+    """Record calls that tell their latency and tokens: some in every slot of three hours."""
     named = {"provider": "provider", "model": "claude-haiku-4", "name": "graph.next_step.succeeded"}
     told = {"latency_ms": 1_800, "input_tokens": 900, "output_tokens": 300}
-    for hours in range(3):
-        at = (clock.now() - timedelta(hours=hours, minutes=4)).isoformat()
+    for minutes in range(4, 180, 10):
+        at = (clock.now() - timedelta(minutes=minutes)).isoformat()
         record(project.pk, [PostedEvent.model_validate(succeeded(occurred_at=at, **named, **told))])
     fold()
 
@@ -150,7 +150,9 @@ def test_values_are_read_under_the_pointer_and_by_arrow_keys(told: Project, read
         page.keyboard.press("Home")
         expect(readout).to_have_text(first)
     assert " of " in page.locator("#page .readout").first.inner_text()
+    # The slot of the moment may have no calls yet.
     page.locator(".lines svg.curve").first.press("End")
+    page.keyboard.press("ArrowLeft")
     latency = page.locator(".lines .readout").first.inner_text()
     assert re.search(r" · p50 \S+ m?s · p95 \S+ m?s$", latency)
     assert reader.axe_violations() == []
