@@ -1,13 +1,13 @@
 """What there is to tell of an incident: read once, redacted, kept in the notification."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.conf import settings
 from django.urls import reverse
 
+from diagnostics.alerting.correlation import NAMELESS
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_facts import (
     DigestLine,
@@ -24,13 +24,10 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
-from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.wording import CAUSE_WORDS, onset_of, sentence_of
+from diagnostics.verdict.wording import onset_of, sentence_of
 
 SAMPLES = 3
 MOST_SLICES = 10
-GO_ON = {Cause.SOURCE: " fail more", Cause.SERVED: "", Cause.PAIR: ""}
-"""Causes whose words go on with what it is put down to, and with what they end."""
 
 
 def facts_of(
@@ -99,16 +96,10 @@ def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
 
 
 def cause_of(incident: Incident) -> str:
-    """Return what an incident comes from as far as the verdict knows; empty without a cause."""
-    return _cause_words(incident.latest_verdict) or _cause_words(vars(incident))
-
-
-def _cause_words(told: Mapping[str, Any]) -> str:
-    cause, value = told.get("cause"), told.get("cause_value")
-    words = CAUSE_WORDS.get(Cause(cause), "") if cause in set(Cause) else ""
-    if not words or not value:
-        return words
-    return f"{words} {value}{GO_ON[cause]}" if cause in GO_ON else f"{words} ({value})"
+    """Return the cause by the latest verdict that names one; empty without a verdict."""
+    is_named = incident.latest_verdict.get("cause") not in NAMELESS
+    sentence = sentence_of(incident.latest_verdict if is_named else incident.verdict)
+    return sentence.why if sentence else ""
 
 
 def _samples(incident: Incident, now: datetime) -> list[SampleRun]:

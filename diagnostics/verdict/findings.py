@@ -23,7 +23,7 @@ from diagnostics.verdict.explainer import (
     wellness,
 )
 from diagnostics.verdict.hypotheses import READ, UNTIMED, Timing
-from diagnostics.verdict.knowledge import THEIRS, CauseName, names_of, place_of
+from diagnostics.verdict.knowledge import THEIRS, VERSIONS, CauseName, names_of, place_of
 from diagnostics.verdict.rates import CellBaseline
 
 NAMED = 0.85
@@ -126,8 +126,10 @@ def _candidates(posterior: Posterior, counted: CellCounts, timing: Timing) -> li
 
 def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellCounts) -> Finding:
     """Return what cannot be told apart: the two likeliest causes, if it is one of these."""
-    first = candidates[0]
-    second = next((one for one in candidates if one[2].key != first[2].key), first)
+    # A version that was there before is no alternative: nothing of it changed.
+    named = [one for one in candidates if one[2].subset.is_new or one[2].cause not in VERSIONS]
+    first = (named or candidates)[0]
+    second = next((one for one in named if one[2].key != first[2].key), first)
     is_either = first[0] < NAMED <= first[0] + second[0] and first is not second
     likely: list[Explanation] = []
     for answer in posterior.answers:
@@ -144,7 +146,7 @@ def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellC
         came_together=is_either and first[1] is second[1],
         is_compared=any(len(one.cells) < len(counted.cells) for one in likely),
         is_theirs=False,
-        probability=first[0],
+        probability=candidates[0][0],
     )
 
 

@@ -31,7 +31,7 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.MODEL: "Looks like the model or provider",
     Cause.PROMPT: "Looks like our prompt",
     Cause.SCHEMA: "Looks like our schema",
-    Cause.RELEASE: "Looks like our deploy",
+    Cause.RELEASE: "Looks like our release",
     Cause.SOURCE: "Looks like us: calls of",
     Cause.PAIR: "Only together they fail more:",
     Cause.SERVED: "Looks like what answers, not the model that was asked for:",
@@ -40,14 +40,13 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.REGION: "Looks like the region",
     Cause.UPSTREAM: "Looks like the upstream",
     Cause.CREDENTIAL: "Looks like the credential",
-    Cause.MIXED: "The cause is not clear",
 }
 ALTERNATIVES: Mapping[Cause, str] = {
     Cause.PROVIDER_OUTAGE: "the provider",
     Cause.MODEL: "the model",
     Cause.PROMPT: "our prompt",
     Cause.SCHEMA: "our schema",
-    Cause.RELEASE: "our deploy",
+    Cause.RELEASE: "our release",
     Cause.SOURCE: "the source",
     Cause.PAIR: "the pair",
     Cause.SERVED: "the answering model",
@@ -398,10 +397,10 @@ EVERYWHERE = "{words}: calls to {hit} end without an answer."
 def cause_words(finding: Finding) -> str:
     """Return the cause in one sentence."""
     cause, value = finding.cause, finding.value
-    if cause is None or cause not in CAUSE_WORDS:
-        return NO_CAUSE
     if cause is Cause.MIXED:
         return _mixed_words(finding)
+    if cause is None or cause not in CAUSE_WORDS:
+        return NO_CAUSE
     called = plural(max(finding.called_models, finding.models), "model")
     hit = f"{finding.models} of {called}"
     affected = plural(finding.prompts, "prompt version")

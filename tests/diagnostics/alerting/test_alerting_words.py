@@ -5,6 +5,7 @@ import pytest
 from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.wording import evaluation_words, name_slices, slice_words
+from diagnostics.verdict.wording import NO_CAUSE, Sentence, write_sentence
 
 
 @pytest.mark.parametrize(
@@ -59,15 +60,13 @@ def test_the_nodes_of_one_model_are_named_together() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("cause", "value", "words"),
-    [
-        ("model", "acme/m-1", "Looks like the model or provider (acme/m-1)"),
-        ("pair", "crm with acme/m-1", "Only together they fail more: crm with acme/m-1"),
-        ("source", "crm", "Looks like us: calls of crm fail more"),
-        ("mixed", "", "The cause is not clear"),
-        ("", "", ""),
-    ],
-)
-def test_a_cause_is_a_sentence_with_its_name(cause: str, value: str, words: str) -> None:
-    assert cause_of(Incident(cause=cause, cause_value=value)) == words
+def test_an_incident_has_the_cause_of_the_latest_verdict_that_names_one() -> None:
+    def told(cause: str, why: str) -> dict[str, object]:
+        sentence = Sentence("Degrading", None, ": acme/m-1.", (why,))
+        return {"cause": cause, "told": write_sentence(sentence)}
+
+    fired, unclear = told("model", "Looks like the model."), told("mixed", "Either.")
+    unsure = told("not_enough_data", NO_CAUSE)
+    assert cause_of(Incident(verdict=fired, verdict_now=unclear)) == "Either."
+    assert cause_of(Incident(verdict=fired, verdict_now=unsure)) == "Looks like the model."
+    assert cause_of(Incident(verdict={}, verdict_now={})) == ""

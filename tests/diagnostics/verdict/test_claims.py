@@ -138,7 +138,7 @@ def test_a_sentence_says_what_is_hit_and_how_much_of_it(story: Story) -> None:
 
 CHANGES = [
     ({"prompt_version": "crm-v2"}, Cause.PROMPT, "crm-v2", "Looks like our prompt crm-v2: 4 mod"),
-    ({"release": "r2"}, Cause.RELEASE, "crm r2", "Looks like our deploy crm r2: 4 models"),
+    ({"release": "r2"}, Cause.RELEASE, "crm r2", "Looks like our release crm r2: 4 models"),
     ({"schema_version": "2"}, Cause.SCHEMA, "Plan 2", "Looks like our schema Plan 2: 4 models"),
 ]
 
@@ -215,6 +215,18 @@ def test_what_always_came_together_is_told_as_either() -> None:
         "Looks like the model acme/one or the source crm, which have the same calls."
         " Calls of one without the other would tell."
     )
+
+
+def test_versions_that_were_there_before_are_no_alternatives() -> None:
+    """A release and a schema that have the same calls, both called before the onset."""
+    called = [
+        place._replace(release=version, schema_version=version)
+        for place in places((("acme", "one"),), ("crm",))
+        for version in ("1", "2")
+    ]
+    cells = cells_of(called, lambda place: place.release == "1", "not_json")
+    (finding,) = find_causes(cells, quiet(called))
+    assert cause_words(finding) == "The calls so far do not tell the cause."
 
 
 def test_how_many_of_the_models_of_a_cause_are_hit_is_said_in_one_number() -> None:

@@ -115,7 +115,7 @@ def test_a_sentence_in_a_zone_names_it_and_the_day_where_it_is_not_today() -> No
         ),
         (
             Finding(Cause.RELEASE, "crm 7", top_kind="refusal", models=1, is_new=True),
-            "mostly refusals. Looks like our deploy crm 7: 1 model affected.",
+            "mostly refusals. Looks like our release crm 7: 1 model affected.",
         ),
     ],
 )
