@@ -1,6 +1,5 @@
 """What slices that fire are put down to: the verdict of the project, or one of their own."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -92,13 +91,3 @@ def touches(verdict: Verdict, values: Slice) -> bool:
     """Whether a series that a verdict is about is part of a slice."""
     named = [name for name in SERIES_FIELDS if name in values]
     return any(all(getattr(who, name) == values[name] for name in named) for who in verdict.touched)
-
-
-def common(slices: Iterable[Slice]) -> dict[str, str | None]:
-    """Return the values that slices share."""
-    first, *others = [dict(one) for one in slices]
-    return {
-        name: value
-        for name, value in first.items()
-        if all(name in one and one[name] == value for one in others)
-    }

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from diagnostics.alerting.attribution import VerdictCache, common
+from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.correlation import (
     JOIN_SECONDS,
     NAMELESS,
@@ -26,7 +26,6 @@ from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.silences import ActiveSilence, is_silenced
 from diagnostics.alerting.wording import found_words, name_slices, slice_words
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
 
 Kind = Transition.Kind
@@ -332,8 +331,7 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     incident.title = title_of(name_slices(slices), {"subject": _subject(incident)})
     if since_of(incident.verdict_now) is None:
         incident.onset = min(incident.onset, *(row.onset for row in new))
-    shared = common(slices)
-    incident.filter = filter_of({name: shared[name] for name in SERIES_FIELDS if name in shared})
+    incident.filter = filter_of(slices)
     incident.save(update_fields=["title", "onset", "filter", "severity"])
 
 

@@ -27,7 +27,14 @@ from diagnostics.analysis.detectors.thresholds import (
 )
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.fields import SERIES_FIELDS, UNKNOWN
-from diagnostics.selection.query_language import Query, Term, write_query, write_term, write_word
+from diagnostics.selection.query_language import (
+    MOST_TERMS,
+    Query,
+    Term,
+    write_query,
+    write_term,
+    write_word,
+)
 from diagnostics.selection.selection import (
     FaultsError,
     Selection,
@@ -345,9 +352,20 @@ def watched(selection: Selection, more: Sequence[str] = ()) -> tuple[str, Sequen
     return urlencode(filters), [*unable, *map(write_word, selection.text.words)]
 
 
-def filter_of(values: Mapping[str, str | None]) -> str:
-    """Write the values of a slice as a filter."""
-    return urlencode({name: _written(value) for name, value in values.items()})
+def filter_of(slices: Sequence[Mapping[str, str | None]]) -> str:
+    """Write what slices cover as a filter: their values of every field that all of them name."""
+    shared = [name for name in SERIES_FIELDS if all(name in one for one in slices)]
+    values = {name: list(dict.fromkeys(one[name] for one in slices)) for name in shared}
+    filters = {name: _written(several[0]) for name, several in values.items() if len(several) == 1}
+    terms = tuple(
+        Term(name, one)
+        for name, several in values.items()
+        if name not in filters
+        for one in several
+    )
+    text = urlencode({**filters, "q": write_query(Query(terms))} if terms else filters)
+    is_short = len(terms) <= MOST_TERMS and len(text) <= LONGEST_FILTER
+    return text if is_short else urlencode(filters)
 
 
 def _written(value: str | None) -> str:

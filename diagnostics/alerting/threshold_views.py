@@ -66,7 +66,7 @@ class ThresholdForm(forms.Form):
         signal, limit = Signal(told["signal"]), kept_limit(told["signal"], told["limit"])
         return {
             "name": f"{model or 'unknown'}: {signal.words} {limit_words(signal, limit)}",
-            "filter": filter_of({"provider": provider, "model": model}),
+            "filter": filter_of([{"provider": provider, "model": model}]),
             "group_by": ["provider", "model"],
             "signal": signal,
             "detector": DETECTOR,

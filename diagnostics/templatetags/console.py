@@ -20,6 +20,7 @@ from diagnostics import figures
 from diagnostics.accounts.models import Membership, Profile, Project
 from diagnostics.accounts.profiles import NOTICE_DISMISSED, THEME
 from diagnostics.alerting.dead_man import Alarm, alarm_of
+from diagnostics.alerting.wording import scope_words
 from diagnostics.moments import write_moment
 from diagnostics.selection.query_language import write_term
 from diagnostics.web.access import chosen_project, draft_of, memberships_of
@@ -226,6 +227,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "shorten": figures.shorten,
     "usd": figures.write_usd,
     "written": write_term,
+    "scope": scope_words,
 }
 for _name, _write in FILTERS.items():
     register.filter(_name, _write)

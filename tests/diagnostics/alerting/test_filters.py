@@ -2,7 +2,14 @@
 
 import pytest
 
-from diagnostics.alerting.rules import LONGEST_FILTER, FilterError, check_filter, terms_of
+from diagnostics.alerting.rules import (
+    LONGEST_FILTER,
+    FilterError,
+    check_filter,
+    filter_of,
+    terms_of,
+)
+from diagnostics.alerting.signals import Slice
 from diagnostics.selection.selection import keeps_all
 
 
@@ -66,3 +73,16 @@ def test_a_filter_is_bounded() -> None:
     assert check_filter(longest)
     with pytest.raises(FilterError, match="1000 characters"):
         check_filter(f"{longest}m")
+
+
+def test_the_filter_of_slices_covers_their_values_and_no_others() -> None:
+    model: Slice = {"provider": "acme", "model": "m-1"}
+    plan: Slice = {"environment": "prod", "node": "plan", **model}
+    slices = [plan, {**plan, "node": "next_step"}, {**plan, "provider": None}]
+    terms = terms_of(filter_of(slices))
+    assert all(keeps_all(terms, one) for one in slices)
+    others = [{**plan, "node": "tools"}, {**plan, "environment": "dev"}, {**plan, "provider": "x"}]
+    assert not any(keeps_all(terms, one) for one in others)
+    assert filter_of([plan, {"model": "m-1"}]) == "model=m-1"
+    many: list[Slice] = [{"node": "plan", "model": f"m-{number}"} for number in range(50)]
+    assert filter_of(many) == "node=plan"

@@ -191,7 +191,13 @@ def test_a_rule_on_a_kind_is_silenced_by_its_kind(
     assert not Transition.objects.exclude(kind="fired", is_silenced=True).get().is_silenced
 
 
-def test_an_incident_is_silenced_by_its_calls(incident: Incident, person: User) -> None:
+def test_an_incident_is_silenced_by_its_calls(
+    incident: Incident, person: User, client: Client
+) -> None:
+    client.force_login(person)
+    for address in ("/", f"/incidents/{incident.pk}/"):
+        html = client.get(address).content.decode()
+        assert '<span class="tag">provider:=fake</span> <span class="tag">model:=fake-1' in html
     row = silence_incident(incident, person, clock.now() + timedelta(hours=2))
     assert row.filter == "provider=fake&model=fake-1"
 
