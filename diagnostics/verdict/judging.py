@@ -198,7 +198,11 @@ def _diagnose(
         since_low=since.low,
         since_high=since.high,
         touched=touched,
-        before=before,
+        before=[
+            cell
+            for cell in counts.series_cells(since.low - WEEK, since.low)
+            if cell.place.series in touched
+        ],
     )
     return replace(
         diagnosis,
@@ -244,7 +248,8 @@ def _rise(
     finding: Finding,
     curves: Curves,
 ) -> RisingShare | None:
-    begin = max((onset.at - stretch.origin) // stretch.width, 0)
+    # A slot with good calls of before the onset would make a step look like a drift.
+    begin = max(-((stretch.origin - onset.high) // stretch.width), 0)
     mine = [curves[series] for series in touched if series in curves]
     slots = []
     for at in range(begin, stretch.count):
@@ -259,13 +264,14 @@ def _rise(
 def _hit_since(
     counts: VerdictCounts, diagnosis: Diagnosis, cells: Sequence[CountCell]
 ) -> Sequence[CountCell]:
-    """Return the counts of the hit calls since the onset.
+    """Return the counts of the hit calls since the onset: of an unclear cause, of its series.
 
     Versions and sources are known by the hour; a new one has no calls before its first.
     """
     since, until = diagnosis.since or counts.stretch.window.since, counts.stretch.window.until
     touches, touched = diagnosis.finding.touches, diagnosis.touched
-    if all(touches(cell.place) for cell in cells if cell.place.series in touched):
+    is_unclear = diagnosis.finding.cause is Cause.MIXED
+    if is_unclear or all(touches(cell.place) for cell in cells if cell.place.series in touched):
         return [cell for cell in counts.series_cells(since, until) if cell.place.series in touched]
     return [cell for cell in counts.cells(floor(since, HOUR), until) if touches(cell.place)]
 

@@ -93,7 +93,8 @@ class StoredCounts:
     def series_cells(self, since: datetime, until: datetime) -> list[CountCell]:
         """Return the counts of every series, to the minute where minutes are kept."""
         terms = self.selection.rollup_terms
-        question = Question(window_for(since, until, terms, until), SERIES, COUNTED, terms)
+        window = window_for(since, until, terms, self.stretch.window.until)
+        question = Question(window, SERIES, COUNTED, terms)
         width = len(SERIES)
         return list(
             read_cells(

@@ -128,8 +128,7 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
     if not diagnosis.touched:
         return _unsure_verdict(finding, diagnosis.calls)
     common = _common(diagnosis.touched)
-    before = [cell for cell in diagnosis.before if cell.place.series in diagnosis.touched]
-    rate = _rate(diagnosis.hit, before)
+    rate = _rate(diagnosis.hit, diagnosis.before)
     evidence = evidence_of(project_id, common, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
     around = diagnosis.since_low or since, diagnosis.since_high or since

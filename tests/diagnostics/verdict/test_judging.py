@@ -18,6 +18,7 @@ from diagnostics.alerting.statuses import verdict_within
 from diagnostics.ingest.recording import record
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.verdicts import Verdict
 from failsoft.events import PostedEvent as WireEvent
 from tests.console import post_runs
@@ -222,6 +223,44 @@ def test_a_rate_counts_from_its_onset_on_within_the_hour(project: Project) -> No
     assert abs(verdict.since - half_past) < timedelta(minutes=2)
     assert verdict.rate is not None
     assert (verdict.rate.bad, verdict.rate.total) == (55, 60)
+
+
+def test_a_baseline_counts_up_to_its_onset_within_the_hour(project: Project) -> None:
+    """Good calls for a quarter of an hour are a baseline, for the headline as for the detector."""
+    begun = clock.now().replace(minute=20, second=0, microsecond=0) - timedelta(hours=1)
+    for minute in range(15):
+        post_runs(project, 8, 0, begun + timedelta(minutes=minute), model="a")
+        post_runs(project, 0, 8, begun + timedelta(minutes=15 + minute), model="a")
+    verdict = judged(project, clock.now())
+    assert verdict.rate is not None
+    assert verdict.rate.baseline == 0.0
+
+
+@pytest.mark.parametrize("minute", [30, 39])
+def test_a_step_is_no_drift_wherever_it_lies_in_its_slot(project: Project, minute: int) -> None:
+    begun = clock.now().replace(minute=minute, second=0, microsecond=0) - timedelta(hours=2)
+    post_runs(project, 300, 0, begun - timedelta(days=2), model="a")
+    for ago in range(-30, 45):
+        bad = 8 if ago >= 0 else 0
+        post_runs(project, 20 - bad, bad, begun + timedelta(minutes=ago), model="a")
+    verdict = judged(project, clock.now())
+    assert verdict.since is not None
+    assert verdict.rise is None
+
+
+def test_an_unclear_cause_counts_the_series_that_the_sentence_names(project: Project) -> None:
+    """Either of two old versions with the same calls would count but these calls."""
+    begun = clock.now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+    for version, bad in (("1", 40), ("2", 0)):
+        versions = {"model": "a", "release": version, "schema_version": version}
+        post_runs(project, 300, 0, begun - timedelta(days=2), **versions)
+        post_runs(project, 60, 0, begun - timedelta(minutes=20), **versions)
+        post_runs(project, 60 - bad, bad, begun + timedelta(minutes=20), **versions)
+        post_runs(project, 60 - bad, bad, clock.now() - timedelta(minutes=20), **versions)
+    verdict = judged(project, clock.now())
+    assert verdict.finding.cause is Cause.MIXED
+    assert verdict.rate is not None
+    assert (verdict.rate.bad, verdict.rate.total) == (80, 240)
 
 
 def test_the_rate_of_a_version_is_known_by_the_hour(project: Project) -> None:
