@@ -62,7 +62,7 @@ site: $(SITE) ## the documentation as pages for /docs/, strict
 test: $(DEV) ## the suite but its slow tests; ARGS="tests/plans -x" narrows it
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(SUITE) and not slow" $(ARGS)
 
-test-all: $(DEV) ## the suite with its slow tests
+test-all: $(DEV) ## the suite with its slow tests; ARGS="--half=0" takes one half of them
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(SUITE)" $(ARGS)
 
 test-pythons: $(DEV) ## the pure suites with every other Python (3.11 to 3.14) of this machine
@@ -84,9 +84,9 @@ test-faults: $(DEV) ## lost databases, brokers and workers, killed processes
 test-integrations: $(DEV) ## other people's clients against the doors; FAMILIES="openai_v2 litellm" takes some
 	@FAMILIES="$(FAMILIES)" $(BIN)/python -m pytest -m integrations tests/integrations $(ARGS)
 
-nightly: $(DEV) ## what is too long for every change: exhaustive tests, coverage, all clients, all Pythons, soak
+nightly: $(DEV) ## what is too long for every change: exhaustive tests, coverage, model, all clients, all Pythons, soak
 	@$(BIN)/python -m pytest -m nightly $(ARGS)
-	@$(MAKE) coverage test-integrations test-pythons soak
+	@$(MAKE) coverage test-model test-integrations test-pythons soak
 
 test-model: $(DEV) ## scenarios on the embedded language model; minutes, on two quiet cores
 	@$(BIN)/python -m pytest -m model $(or $(ARGS),tests/model tests/faults)

@@ -1,14 +1,15 @@
 """Everything that must hold before a change lands, on a fresh clone: `.ci/run`.
 
-1. The suite runs on both cores, its slow tests too; then the other steps run two at a time, each
-   on its own servers.
+1. The suite runs on both cores, with one half of its slow tests; then the other steps run two at
+   a time, each on its own servers.
 2. Each test that failed runs once more, alone. One that passes then is flaky: it is named, does not
    fail the run, and has to be mended.
 3. The closing line counts each test by its last result.
 
 Everything ends within `MINUTES`: what still runs then is stopped, and the run fails.
 
-One other Python and two families of clients take turns, day by day; `CI_TURN=N` repeats a turn.
+The halves of the slow tests, the other Pythons and the language model, and the families of clients
+take turns, day by day; `CI_TURN=N` repeats a turn.
 """
 
 import json
@@ -72,14 +73,19 @@ class Result:
         return bool(self.failed) or (self.code != 0 and not self.flaky)
 
 
-def steps_alone() -> list[Step]:
+def turn_of_today() -> int:
+    """Return the number of today's turn, or the one that was asked for."""
+    return int(os.environ.get("CI_TURN") or datetime.now(UTC).toordinal())
+
+
+def steps_alone(turn: int) -> list[Step]:
     """Return the steps that use both cores."""
-    return [_target("test-all"), _target("test-model")]
+    steps = [_target("test-all", f"ARGS=--half={turn % 2}")]
+    return steps if turn % 2 else [*steps, _target("test-model")]
 
 
-def steps_beside() -> list[Step]:
+def steps_beside(turn: int) -> list[Step]:
     """Return the steps that run two at a time, the longest first."""
-    turn = int(os.environ.get("CI_TURN") or datetime.now(UTC).toordinal())
     families, pythons = names_of_families(), list(interpreters())
     chosen = [families[(2 * turn + number) % len(families)] for number in range(2)]
     steps = [
@@ -88,8 +94,8 @@ def steps_beside() -> list[Step]:
         _target("test-docs"),
         _target("test-integrations", f"FAMILIES={' '.join(chosen)}"),
     ]
-    if pythons:
-        version = ".".join(map(str, pythons[turn % len(pythons)]))
+    if turn % 2 and pythons:
+        version = ".".join(map(str, pythons[turn // 2 % len(pythons)]))
         steps.append(_target("test-pythons", f"ARGS=--only {version}"))
     if servers := dict(_servers()):
         steps.append(_target("test-services", **servers))
@@ -217,7 +223,8 @@ def run_all(
 def main() -> int:
     """Run everything; 1 when a test failed twice or anything else failed."""
     folder = Path(tempfile.mkdtemp(prefix="failsoft-ci-"))
-    results = run_all(folder, steps_alone(), steps_beside())
+    turn = turn_of_today()
+    results = run_all(folder, steps_alone(turn), steps_beside(turn))
     shutil.rmtree(folder, ignore_errors=True)
     for result in results:
         for name in result.flaky:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from zlib import crc32
 
 import django
 import hypothesis
@@ -21,6 +22,29 @@ embedded.start_for_session(_session)
 django.setup()
 # A third of a second each, hundreds of times; servers of their own keep the product's hashes.
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let two runs share the slow tests: `.ci/run` takes turns."""
+    parser.addoption("--half", type=int, choices=(0, 1), help="of the slow tests, one half")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not asked for."""
+    half = config.getoption("half")
+    if half is not None:
+        other = outside_of_half(half, items)
+        config.hook.pytest_deselected(items=other)
+        items[:] = [item for item in items if item not in set(other)]
+
+
+def outside_of_half(half: int, items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the slow tests of the other half: whole files, whose tests share what they set up."""
+    return [
+        item
+        for item in items
+        if item.get_closest_marker("slow") and crc32(item.path.name.encode()) % 2 != half
+    ]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

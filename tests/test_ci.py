@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.ci import Step, closing_line, counts_in, repeat_failed, run_all
+from tests.ci import (
+    Step,
+    closing_line,
+    counts_in,
+    repeat_failed,
+    run_all,
+    steps_alone,
+    steps_beside,
+)
+from tests.conftest import outside_of_half
+from tests.pythons import interpreters
 
 SUITE = """
 import pathlib
@@ -73,3 +83,25 @@ def test_endings_of_several_runs_are_added_up() -> None:
 7 passed, 40 subtests passed in 61.00s (0:01:01)
 """
     assert counts_in(output) == {"passed": 19, "failed": 1, "skipped": 2, "subtests passed": 40}
+
+
+@pytest.mark.slow
+def test_two_turns_run_both_halves_of_the_slow_tests_the_model_and_another_python() -> None:
+    turns = [{step.name: step for step in steps_alone(n) + steps_beside(n)} for n in (4, 5)]
+    assert [turn["test-all"].command[-1] for turn in turns] == ["ARGS=--half=0", "ARGS=--half=1"]
+    assert ["test-model" in turn for turn in turns] == [True, False]
+    assert not interpreters() or "test-pythons" in turns[1]
+    for name in ("test-faults", "test-browser", "test-docs", "check"):
+        assert all(name in turn for turn in turns)
+
+
+def test_each_slow_test_is_in_one_half_and_each_fast_one_in_both(
+    request: pytest.FixtureRequest,
+) -> None:
+    everything = set(request.session.items)
+    halves = [set(everything), set(everything)]
+    for number, half in enumerate(halves):
+        half -= set(outside_of_half(number, list(everything)))
+    assert halves[0] | halves[1] == everything
+    fast = {item for item in everything if not item.get_closest_marker("slow")}
+    assert halves[0] & halves[1] == fast
