@@ -1,7 +1,7 @@
 """Everything that must hold before a change lands, on a fresh clone: `.ci/run`.
 
-1. The suite runs on both cores, with one half of its slow tests; then the other steps run two at
-   a time, each on its own servers.
+1. The suite runs on both cores, with one half of its slow tests; then the other steps run three at
+   a time, for they wait more than they compute, each on its own servers.
 2. Each test that failed runs once more, alone. One that passes then is flaky: it is named, does not
    fail the run, and has to be mended.
 3. The closing line counts each test by its last result.
@@ -85,7 +85,7 @@ def steps_alone(turn: int) -> list[Step]:
 
 
 def steps_beside(turn: int) -> list[Step]:
-    """Return the steps that run two at a time, the longest first."""
+    """Return the steps that run three at a time, the longest first."""
     families, pythons = names_of_families(), list(interpreters())
     chosen = [families[(2 * turn + number) % len(families)] for number in range(2)]
     steps = [
@@ -209,8 +209,8 @@ def run_all(
     """Run every step, and the failed tests of each once more; print their output."""
     deadline = time.monotonic() + minutes * 60
     results = []
-    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
-        for pool, steps in ((one, alone), (two, beside)):
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(3) as three:
+        for pool, steps in ((one, alone), (three, beside)):
             for result in pool.map(partial(run_step, folder, deadline), steps):
                 show(result)
                 results.append(result)

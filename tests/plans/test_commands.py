@@ -186,5 +186,5 @@ def test_a_secret_never_reaches_the_terminal(
 def test_s2_42_every_merge_is_checked_for_payloads_and_results() -> None:
     checks = [command for _, command in commands() if "verify_contract" in command]
     assert [command[-2] for command in checks] == ["--payload", "--results"]
-    assert ["make", "check"] in [step.command for step in steps_beside()]
+    assert ["make", "check"] in [step.command for step in steps_beside(turn=0)]
     assert "tests.ci" in Path(".ci/run").read_text(encoding="utf-8")
