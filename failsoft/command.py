@@ -24,6 +24,8 @@ from failsoft.telemetry.check import add_check
 
 # Results carry outputs, which a payload does not.
 MAX_RESULTS_BYTES = 1024 * MAX_PAYLOAD_BYTES
+# What the server alone judges: an answer to a request with a schema or tools of its own.
+REQUEST_KEYS = frozenset({"tools", "tool_calls", "answer_schema"})
 NOTHING_READ: Line = {"ok": False, "value": None, "repairs": [], "coerced": []}
 Fault = dict[str, Any]
 Mask = Callable[[str], str]
@@ -88,6 +90,8 @@ def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:
 
 def parse_line(schema: AnswerSchema, line: Line) -> Line:
     """Return the reading of `{"raw", "schema", "finish_reason"}`. Raises LineError."""
+    if unread := ", ".join(sorted(REQUEST_KEYS & line.keys())):
+        raise LineError(f"{unread}: only `manage.py parse` of a server reads this")
     if not isinstance(line.get("raw"), str):
         raise LineError('"raw" must be the text of an answer')
     for key in ("schema", "finish_reason"):

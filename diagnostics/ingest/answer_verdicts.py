@@ -101,7 +101,10 @@ class AnswerVerdicts:
 
     def _missing(self, draft: Draft) -> UncheckedReason | None:
         """Return what is missing for a check: a schema, or the answer."""
-        is_expected = self._text_expectation(draft) is not None
+        expected = self._text_expectation(draft)
+        if _is_unread(draft, expected):
+            return UncheckedReason.NO_SCHEMA
+        is_expected = expected is not None
         # Calls of tools are checked without a schema, too.
         if (is_expected or draft.ending is FinishClass.TOOL_CALLS) and self._are_in_log_records:
             return None
@@ -127,6 +130,8 @@ class AnswerVerdicts:
         is_right = verdict is not None and verdict.error_type is None
         if is_right and expected is not None and expected.schema is not None:
             return draft, verdict
+        if is_right and _is_unread(draft, expected):
+            verdict = None
         return draft, _written_call(draft) or verdict
 
     def _judge_free_text(self, draft: Draft) -> SchemaVerdict | None:
@@ -200,6 +205,11 @@ class AnswerVerdicts:
 
     def _is_late(self) -> bool:
         return thread_time() > self._until
+
+
+def _is_unread(draft: Draft, expected: ExpectedAnswer | None) -> bool:
+    """Whether the request has a schema that cannot be checked, and none is registered."""
+    return draft.answer_schema is not None and (expected is None or expected.schema is None)
 
 
 def _may_be_empty(text: str) -> bool:

@@ -17,7 +17,7 @@ UncheckedCounts = Counter[tuple[str, UncheckedReason]]
 
 PROBLEMS: Mapping[UncheckedReason, tuple[str, str]] = {
     UncheckedReason.NO_SCHEMA: (
-        "no schema, and JSON was not asked for",
+        "no schema that can be read",
         "register a schema (PUT /api/v1/schemas/{node}), or send output_mode json"
         " (gen_ai.output.type) if any JSON will do",
     ),

@@ -108,13 +108,14 @@ def test_a_secret_in_a_document_is_not_printed(
 def test_answers_are_read_line_by_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = '{"id": 1, "raw": "{\'a\': 1}"}\n{"id": 2}\n'
+    lines = '{"id": 1, "raw": "{\'a\': 1}"}\n{"id": 2}\n{"raw": "{}", "answer_schema": {}}\n'
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     assert main(["parse"]) == 0
-    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
     assert (first["id"], first["ok"], first["value"]) == (1, True, {"a": 1})
     assert (second["id"], second["ok"]) == (2, False)
     assert '"raw"' in second["error"]["message"]
+    assert third["error"]["message"].startswith("answer_schema: only `manage.py parse`")
 
 
 @pytest.mark.slow

@@ -9,12 +9,9 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand
 
 from diagnostics.ingest.posted_answers import NoAnswerError, judge_answer
-from failsoft.command import NOTHING_READ, parse_line
+from failsoft.command import NOTHING_READ, REQUEST_KEYS, parse_line
 from failsoft.json_lines import Line, LineError, answer_lines, write_line
 from failsoft.retry.answers import AnswerSchema
-
-# With one of these a line is judged as a posted answer is.
-REQUEST_KEYS = frozenset({"tools", "tool_calls", "answer_schema"})
 
 
 class Command(BaseCommand):

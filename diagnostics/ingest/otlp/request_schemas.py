@@ -23,6 +23,9 @@ TOOL_KEYS = (
     "gen_ai.request.functions.0.name",
 )
 OUTPUT_MODES = frozenset({"tool", "native", "prompted"})
+# What providers wrap around the schema of an answer, and the types of these wrappers.
+FORMATS = ("json_schema", "format", "schema")
+FORMAT_TYPES = ("json_schema", "json_object", "text")
 
 
 def tools_of(attributes: AttributeMap) -> dict[str | None, Any]:
@@ -49,15 +52,12 @@ def offers_tools(attributes: AttributeMap) -> bool:
 
 def answer_schema_of(attributes: AttributeMap) -> Any:  # noqa: ANN401 - any JSON
     """Return the schema that a request demands of its answer; None without one."""
-    output = _parameters(attributes).get("output_object")
-    if isinstance(output, Mapping):
-        return output.get("json_schema")
-    response_format = response_format_of(attributes)
-    if isinstance(response_format, Mapping) and isinstance(
-        response_format.get("json_schema"), Mapping
-    ):
-        return response_format["json_schema"].get("schema")
-    return next((decoded(attributes[key]) for key in STRUCTURED if key in attributes), None)
+    formats = (
+        _parameters(attributes).get("output_object"),
+        response_format_of(attributes),
+        next((decoded(attributes[key]) for key in STRUCTURED if key in attributes), None),
+    )
+    return _unwrapped(next((found for found in formats if isinstance(found, Mapping)), None))
 
 
 def is_structured(attributes: AttributeMap) -> bool:
@@ -73,6 +73,16 @@ def response_format_of(attributes: AttributeMap) -> Any:  # noqa: ANN401 - any J
     """Return OpenInference's `response_format`."""
     invocation = decoded(attributes.get("llm.invocation_parameters"))
     return invocation.get("response_format") if isinstance(invocation, dict) else None
+
+
+def _unwrapped(schema: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return the schema in a response format, however its provider wraps it."""
+    while isinstance(schema, Mapping):
+        inner = next((schema[key] for key in FORMATS if isinstance(schema.get(key), Mapping)), None)
+        if inner is None:
+            return None if schema.get("type") in FORMAT_TYPES else schema
+        schema = inner
+    return None
 
 
 def _parameters(attributes: AttributeMap) -> Mapping[str, Any]:

@@ -178,8 +178,20 @@ def test_the_node_may_stand_in_the_name(post: Post) -> None:
     assert payload is not None
 
 
-def test_a_schema_that_is_posted_along_is_used_where_none_is_registered(post: Post) -> None:
-    post(answered(node="summary", answer_schema=PLAN, text='{"title": "x"}'))
+@pytest.mark.parametrize(
+    "posted",
+    [
+        PLAN,
+        {"name": "plan", "schema": PLAN, "strict": True},
+        {"type": "json_schema", "schema": PLAN},
+        {"type": "json_schema", "json_schema": {"name": "plan", "schema": PLAN}},
+        {"format": {"type": "json_schema", "name": "plan", "schema": PLAN}},
+    ],
+)
+def test_a_schema_that_is_posted_along_is_used_where_none_is_registered(
+    post: Post, posted: dict[str, Any]
+) -> None:
+    post(answered(node="summary", answer_schema=posted, text='{"title": "x"}'))
     event, _ = only_event()
     assert (event.parse_error_type, event.schema) == ("schema_invalid", "Plan")
 

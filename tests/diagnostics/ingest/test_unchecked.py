@@ -108,6 +108,8 @@ def reasons() -> list[tuple[str, str | None]]:
         ({"text": '{"at": 9}', "output_mode": "text"}, "no_schema"),
         ({"text": '{"at": 9}', "output_mode": "json"}, None),
         ({"text": '{"at": 9}', "answer_schema": {"type": "object"}}, None),
+        ({"text": '{"at": 9}', "answer_schema": {"type": "json_object"}}, None),
+        ({"text": '{"at": 9}', "answer_schema": {"type": "objekt"}}, "no_schema"),
         ({"tool_calls": [{"name": "find", "arguments": "{}"}]}, None),
     ],
 )
@@ -164,7 +166,7 @@ def test_the_warnings_name_node_reason_and_remedy(agent: Agent) -> None:
     assert [warning["code"] for warning in told["warnings"]] == ["unchecked", "unchecked"]
     many, one = (warning["message"] for warning in told["warnings"])
     assert many == (
-        "2 answers of node chat were not checked: no schema, and JSON was not asked for;"
+        "2 answers of node chat were not checked: no schema that can be read;"
         " register a schema (PUT /api/v1/schemas/chat), or send output_mode json"
         " (gen_ai.output.type) if any JSON will do"
     )
