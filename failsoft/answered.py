@@ -138,7 +138,8 @@ class PostedAnswer(BaseModel):
         match = NAME.fullmatch(self.name)
         node = match[1] if match is not None else None
         if node is None and NODE.fullmatch(self.node) is None:
-            raise field_error("node", "missing", "a node: lower case, digits, - and _")
+            code = "node_name" if self.node else "missing"
+            raise field_error("node", code, "a node: lower case, digits, - and _")
         if node is not None and self.node not in ("", node):
             raise field_error("node", "mismatch", f"the name says {node}")
         object.__setattr__(self, "node", node or self.node)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, LiteralString, Self
 from uuid import UUID
 
 from pydantic import (
@@ -149,6 +149,13 @@ def name_served(model: str | None, served_model: str | None, upstream: str | Non
     return answered if upstream is None else f"{answered} at {upstream}"
 
 
+# Of pydantic's own errors, in the place of its messages.
+WORDS: Mapping[str, LiteralString] = {
+    "extra_forbidden": "unknown field",
+    "timezone_aware": "an RFC 3339 time with offset is required",
+}
+
+
 def require_written(value: object) -> object:
     """Refuse times that are plain numbers: their unit would be a guess.
 
@@ -158,7 +165,7 @@ def require_written(value: object) -> object:
         return f"{value}:00" if value[-3] in "+-" else value
     if isinstance(value, datetime):
         return value
-    raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
+    raise PydanticCustomError("time_text", WORDS["timezone_aware"])
 
 
 def require_plausible(value: datetime) -> datetime:
@@ -309,9 +316,9 @@ class PostedEvent(_Part):
         if self.node not in ("", node):
             raise field_error("node", "mismatch", f"the name says {node}")
         object.__setattr__(self, "node", node)
-        for field in REQUIRED_FIELDS[kind]:
-            if getattr(self, field) is None:
-                raise field_error(field, "missing", f"{kind} events need {field}")
+        if missing := [field for field in REQUIRED_FIELDS[kind] if getattr(self, field) is None]:
+            needed = f"{kind} events need {', '.join(missing)}"
+            raise field_error(missing[0], "missing", needed)
         if self.unchecked is not None and kind is not EventKind.SUCCEEDED:
             raise field_error("unchecked", "not_succeeded", f"a {kind} event was checked")
         if kind is EventKind.DEGRADED:
@@ -345,7 +352,7 @@ def _describe(error: Mapping[str, Any]) -> dict[str, str]:
     return {
         "path": "".join(f"/{_escape_pointer(str(part))}" for part in location),
         "code": str(error["type"]),
-        "message": str(error["msg"]),
+        "message": WORDS.get(error["type"], str(error["msg"])),
     }
 
 

@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.http import HttpRequest
-from rest_framework.exceptions import UnsupportedMediaType
 
 from diagnostics.redaction.redactor import redact
-from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, refusing_body
+from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, WrongKindError, refusing_body
 from diagnostics.rest.resources import Resource
 from failsoft.parsing.strict import locate_violations, parse_json
 from failsoft.plans.violations import Violation
@@ -30,7 +29,7 @@ def read_json_body(request: HttpRequest, limit: int) -> tuple[Any, str]:
     """
     kind = request.headers.get("Content-Type", JSON_TYPE).partition(";")[0]
     if kind.strip().lower() != JSON_TYPE or "Content-Encoding" in request.headers:
-        raise UnsupportedMediaType(kind[:100] or "none")
+        raise WrongKindError(kind, [JSON_TYPE])
     body = request.read(limit + 1)
     if len(body) > limit:
         raise BodyTooLargeError(f"At most {limit} bytes.")

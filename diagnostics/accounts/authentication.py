@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn
 from urllib.parse import unquote
 
 from django.db.models import Q
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -154,14 +154,19 @@ class MemberAuthentication(BaseAuthentication):
 class HasScope(BasePermission):
     """Requires the scope that the view's `required_scopes` has for the method."""
 
-    message = "The key lacks the scope that this request needs."
-
     def has_permission(self, request: Request, view: "KeyedView") -> bool:  # type: ignore[override] # views of ours
-        """Whether the key has the scope; OPTIONS needs read, methods without one need admin."""
+        """Whether the key has the scope; OPTIONS needs read, methods without one need admin.
+
+        A method that the view does not have is left to its 405.
+        """
+        if not hasattr(view, str(request.method).lower()):
+            return True
         key = request.auth
         scopes = {"OPTIONS": Scope.READ, **view.required_scopes}
         required = scopes.get(str(request.method), Scope.ADMIN)
-        return isinstance(key, ApiKey) and allows(frozenset(key.scopes), required)
+        given = key.scopes if isinstance(key, ApiKey) else []
+        self.message = f"This needs the scope {required}; the key has {', '.join(given) or 'none'}."
+        return allows(frozenset(given), required)
 
 
 class KeyedView(APIView):
@@ -170,6 +175,12 @@ class KeyedView(APIView):
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = (HasScope,)
     required_scopes: ClassVar[Mapping[str, Scope]] = {}
+
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        """Answer 405 with the methods that the address takes."""
+        allowed = ", ".join(sorted({*self.allowed_methods} - {"HEAD", "OPTIONS"}))
+        message = f"{request.method} is not allowed here; allowed: {allowed}."
+        raise MethodNotAllowed(str(request.method), message)
 
 
 def key_of(request: Request) -> ApiKey:

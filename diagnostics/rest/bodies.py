@@ -1,6 +1,6 @@
 """Reading a request's body raw and bounded; every fault is a located 4xx."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -53,6 +53,15 @@ class LengthRequiredError(APIException):
     status_code = status.HTTP_411_LENGTH_REQUIRED
     default_detail = "Send a Content-Length."
     default_code = "length_required"
+
+
+class WrongKindError(UnsupportedMediaType):
+    """415: the content type, and those that the address takes."""
+
+    def __init__(self, kind: str, allowed: Iterable[str]) -> None:
+        """Name both."""
+        taken = " or ".join(sorted(allowed))
+        super().__init__(kind, f"Content-Type must be {taken}, got {kind[:100] or 'none'}.")
 
 
 class BodyTooLargeError(APIException):
@@ -163,7 +172,7 @@ def _read_kind(request: HttpRequest, allowed: Collection[str]) -> str:
     kind, _, parameters = request.headers.get("Content-Type", "").partition(";")
     kind = kind.strip().lower()
     if kind not in allowed:
-        raise UnsupportedMediaType(kind[:100] or "none")
+        raise WrongKindError(kind, allowed)
     if _charset(parameters) not in UTF_8:
         raise UnsupportedMediaType(f"{kind}; charset={_charset(parameters)[:40]}")
     return kind

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -52,7 +53,8 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404, the same for what is unknown and for what is somebody else's."""
-    if request.path_info.startswith(FOR_PROGRAMS):
+    # No browser sends a key, wherever the address is wrong.
+    if request.path_info.startswith(FOR_PROGRAMS) or _has_key(request):
         detail = "There is nothing at this address; /api/docs/ lists what there is."
         return JsonResponse({"detail": detail, "code": "not_found"}, status=404)
     return _page(request, "404.html", 404, exception)
@@ -76,9 +78,15 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
     if origin and origin not in own_origins(request):
         return report_mismatch(request, foreign_origin(origin, settings.FAILSOFT_BASE_URL), 403)
+    if _has_key(request):
+        return not_found(request, PermissionDenied())
     error_id = make_id()
     log.warning("form_refused", error_id=error_id, reason=reason)
     return render(request, "403_csrf.html", {"error_id": error_id}, status=403)
+
+
+def _has_key(request: HttpRequest) -> bool:
+    return request.headers.get("Authorization", "").startswith("Bearer fs_")
 
 
 def own_origins(request: HttpRequest) -> set[str]:

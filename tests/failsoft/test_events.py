@@ -166,3 +166,13 @@ def test_optional_lists_may_be_null() -> None:
 
 def test_measured_fractions_of_a_millisecond_are_rounded() -> None:
     assert make_event(latency_ms=1840.6).latency_ms == 1841
+
+
+def test_all_that_a_kind_needs_is_named_at_once() -> None:
+    (fault,) = faults(degraded(attempts=None, reason=None, status=None))
+    assert fault["message"] == "degraded events need attempts, reason, status"
+
+
+def test_a_fault_is_worded_for_who_sent_the_event() -> None:
+    (fault,) = faults(wire_event(occurred_at="2026-11-21T14:32:00"))
+    assert fault["message"] == "an RFC 3339 time with offset is required"

@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from pydantic import Field
 from rest_framework import status
-from rest_framework.exceptions import ParseError, UnsupportedMediaType
+from rest_framework.exceptions import ParseError
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
@@ -39,7 +39,7 @@ from diagnostics.ingest.quotas import refuse_blocked
 from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.rejects import Refusal, note_refusals
 from diagnostics.rest.batches import TooLargeError
-from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, read_plain
+from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, WrongKindError, read_plain
 from diagnostics.rest.resources import Resource
 from failsoft.parsing.strict import JsonTextError
 
@@ -125,7 +125,7 @@ class OtlpView(KeyedView):
         """Read and store items, and respond after commit."""
         kind = media_type_of(request._request)
         if kind not in self.readers:
-            raise UnsupportedMediaType(kind[:100] or "none")
+            raise WrongKindError(kind, self.readers)
         key = key_of(request)
         with within_quota(), _refusing():
             refuse_blocked(key)

@@ -325,7 +325,7 @@ def test_the_bridge_says_which_server_did_not_answer_and_why(
 ) -> None:
     sender = issue_key(project, "sender", [Scope.INGEST]).text
     for url, key, reason in (
-        (live_server.url, sender, "answers 403: The key lacks the scope"),
+        (live_server.url, sender, "answers 403: This needs the scope read; the key has ingest."),
         (f"{live_server.url}/nowhere", sender, "answers 404"),
         ("http://127.0.0.1:9", sender, "does not answer"),
     ):

@@ -72,3 +72,31 @@ def test_a_row_that_is_not_there_is_not_found_in_our_words() -> None:
         "/api/v1/breakers/9/isolate", {"reason": "x"}, content_type="application/json"
     )
     assert answer.json() == {"detail": "Not found.", "code": "not_found"}
+
+
+JSON, TEXT = "application/json", "text/plain"
+NOTHING = "There is nothing at this address; /api/docs/ lists what there is."
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "kind", "status", "sentence"),
+    [
+        ("GET", "/api/v1/events", JSON, 403, "This needs the scope read; the key has ingest."),
+        ("POST", "/api/v1/goals", JSON, 403, "This needs the scope admin; the key has ingest."),
+        ("POST", "/api/v1/deploys", TEXT, 415, f"Content-Type must be {JSON}, got {TEXT}."),
+        ("POST", "/v1/traces", TEXT, 415, f"or application/x-protobuf, got {TEXT}."),
+        ("PATCH", "/api/v1/schemas/a", JSON, 405, "PATCH is not allowed here; allowed: DELETE, GET, PUT."),
+        ("GET", "/api/events", JSON, 404, NOTHING),
+        # Where an exporter sends spans whose address has no path.
+        ("POST", "/", "application/x-protobuf", 404, NOTHING),
+    ],
+)  # fmt: skip
+def test_a_refusal_of_a_program_says_what_to_send(
+    method: str, url: str, kind: str, status: int, sentence: str
+) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    key = issue_key(project, "k", [Scope.INGEST]).text
+    client = Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {key}"})
+    answer = client.generic(method, url, b"{}", content_type=kind)
+    assert answer.status_code == status
+    assert sentence in answer.json().get("detail", answer.json().get("message"))
