@@ -55,7 +55,6 @@ class SessionLimits:
     """Ends expired sessions, records activity and client addresses, sets the time zone."""
 
     def __init__(self, get_response: Respond) -> None:
-        """Store the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

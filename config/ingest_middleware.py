@@ -22,7 +22,6 @@ class IngestMiddleware:
     """Handles POSTs to PATHS before other middleware, but after SecurityMiddleware."""
 
     def __init__(self, get_response: Respond) -> None:
-        """Store the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:

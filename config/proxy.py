@@ -31,7 +31,6 @@ class ProxyMiddleware:
     """Refuses requests that do not fit the addresses in the settings, with the reason."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        """Store the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:

@@ -41,7 +41,6 @@ class RequireSecondFactor:
     """Redirects staff without a second factor to its setup."""
 
     def __init__(self, get_response: Respond) -> None:
-        """Store the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -61,7 +61,6 @@ class Stream:
     """A response streamed from a thread, with a minimum rate for the client."""
 
     def __init__(self, exchange: Exchange) -> None:
-        """Begin to watch for a disconnect of the client."""
         self._exchange = exchange
         self._disconnected = asyncio.run_coroutine_threadsafe(
             _wait_for_disconnect(exchange.receive), exchange.loop

@@ -23,7 +23,6 @@ class BoundError(Exception):
     """A value exceeds a bound: a JSON pointer, a code and a message."""
 
     def __init__(self, path: str, code: str, message: str) -> None:
-        """Set the pointer, the code and the message."""
         super().__init__(message)
         self.path, self.code, self.message = path, code, message
 

@@ -39,7 +39,6 @@ class BodyNotJsonError(APIException):
     status_code = status.HTTP_400_BAD_REQUEST
 
     def __init__(self, message: str, line: int, column: int) -> None:
-        """Locate the fault."""
         super().__init__(message, "not_json")
         # The framework's type has no numbers, but its renderer supports them.
         problem: Any = {"detail": message, "code": "not_json"}
@@ -59,7 +58,6 @@ class WrongKindError(UnsupportedMediaType):
     """415: the content type, and those that the address takes."""
 
     def __init__(self, kind: str, allowed: Iterable[str]) -> None:
-        """Name both."""
         taken = " or ".join(sorted(allowed))
         super().__init__(kind, f"Content-Type must be {taken}, got {kind[:100] or 'none'}.")
 
@@ -85,7 +83,6 @@ class InvalidBodyError(APIException):
     default_code = "invalid"
 
     def __init__(self, errors: list[dict[str, str]], code: str = default_code) -> None:
-        """Set a summary, and list every field."""
         summary = "; ".join(f"{e['path'] or 'body'}: {e['message']}" for e in errors[:5])
         super().__init__(summary, code)
         problem: Any = {"detail": summary, "code": code, "errors": errors}

@@ -36,7 +36,6 @@ class QuotaReachedError(APIException):
     default_code = "quota"
 
     def __init__(self, message: str, bound: str, wait_seconds: int) -> None:
-        """Set the quota and the wait."""
         super().__init__(message, f"quota_{bound}")
         self.wait = wait_seconds
         problem: Any = {"detail": message, "code": f"quota_{bound}"}

@@ -168,7 +168,6 @@ class RepairLedger:
     """The repairs of a text; the same repair is recorded once."""
 
     def __init__(self) -> None:
-        """Create an empty ledger."""
         self._repairs: dict[tuple[int, str], None] = {}
         # The offset of the token that required the inserted closer.
         self.cause_offset: int | None = None

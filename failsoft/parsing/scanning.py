@@ -35,7 +35,6 @@ class Scanner:
     """A text, its open brackets, and the ledger of its repairs."""
 
     def __init__(self, text: str, ledger: RepairLedger) -> None:
-        """Scan `text`; repairs go to `ledger`."""
         self.text = text
         self.length = len(text)
         self.ledger = ledger

@@ -51,7 +51,6 @@ class Strings(Scanner):
     """Reads string tokens and the strings joined to them."""
 
     def __init__(self, text: str, ledger: RepairLedger, escapes: Escapes) -> None:
-        """Read strings of `text`; repairs go to `ledger`."""
         super().__init__(text, ledger)
         self._escapes = escapes
 

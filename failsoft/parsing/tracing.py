@@ -12,7 +12,6 @@ class Trace:
     """The offsets of all containers, keys and values; valid as long as the value is alive."""
 
     def __init__(self) -> None:
-        """Create an empty trace."""
         self.root: Any = None
         self._starts: dict[int, int] = {}
         self._places: dict[int, dict[Any, tuple[int, int]]] = {}

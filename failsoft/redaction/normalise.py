@@ -124,7 +124,6 @@ class View:
     def __init__(
         self, body: bytes, parts: list[bytes] | None = None, decoded: list[bytes] | None = None
     ) -> None:
-        """Create a view of a text from its decoded parts."""
         self.body = body
         self._parts = parts
         self._decoded = decoded or []

@@ -61,7 +61,6 @@ class RuleSet:
     """Rules with a common filter; `collect` is linear in the length of the text."""
 
     def __init__(self, rules: Sequence[SecretRule]) -> None:
-        """Build the filter over all triggers, escapes and long runs."""
         self.rules = tuple(rules)
         self.hint = len(self.rules)
         self.easy_hint = self.hint + 1

@@ -33,7 +33,6 @@ class CheckFailedError(Exception):
     """One step failed; `code` names it."""
 
     def __init__(self, code: str, message: str) -> None:
-        """Keep the code beside the message."""
         super().__init__(message)
         self.code = code
 

@@ -67,7 +67,6 @@ class HeldRun:
     """An open run: the attributes of its spans, its own span, and its latest call."""
 
     def __init__(self, spans: "RunSpans", attributes: Mapping[str, str]) -> None:
-        """Begin without a call."""
         self.attributes = attributes
         self._spans = spans
         self._call: ReadableSpan | None = None
@@ -119,7 +118,6 @@ class RunSpans(SpanProcessor):
     """Tells spans which run they belong to, and forwards them."""
 
     def __init__(self, after: SpanProcessor) -> None:
-        """Forward to another processor."""
         self._after = after
         # Of spans that have not ended; the oldest are given up.
         self._open: OrderedDict[int, HeldRun] = OrderedDict()
@@ -228,7 +226,6 @@ class MaskedSpans(SpanExporter):
     """Prepares spans, then exports them."""
 
     def __init__(self, exporter: SpanExporter, preparing: Preparing) -> None:
-        """Export by another exporter."""
         self._exporter = exporter
         self._preparing = preparing
 
@@ -255,7 +252,6 @@ class MaskedLogs(LogRecordExporter):
     """Prepares log records, then exports them."""
 
     def __init__(self, exporter: LogRecordExporter, preparing: Preparing) -> None:
-        """Export by another exporter."""
         self._exporter = exporter
         self._preparing = preparing
 

@@ -139,7 +139,6 @@ class PlanRefusedError(APIException):
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
-        """Build the response body with every violation."""
         body = {"detail": "The plan breaks the contract.", "code": "contract_violated"}
         super().__init__()
         # APIException would turn the numbers in the errors into text.

@@ -20,7 +20,6 @@ class Command(BaseCommand):
     help = "Create an administrator of the console and the default project."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("username")
         parser.add_argument("--email", default="")
         add_password_option(parser)

@@ -25,7 +25,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument(
             "--schema",
             choices=[schema.value for schema in AnswerSchema],

@@ -21,7 +21,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument(
             "--toolset", required=True, choices=sorted(TOOLSETS), help="toolset of the calls"
         )

@@ -20,7 +20,6 @@ class Command(BaseCommand):
     help = "Set a new password for a user; it is generated and printed once, or read from stdin."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("username")
         add_password_option(parser)
         parser.add_argument(

@@ -37,7 +37,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("file", metavar="FILE", help="the workflow; - for stdin")
         parser.add_argument("--project", default=DEFAULT_SLUG, help="slug of the project")
         parser.add_argument("--in-process", action="store_true", help="run here, store nothing")

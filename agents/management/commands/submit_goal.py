@@ -23,7 +23,6 @@ class Command(BaseCommand):
     help = "Submit a goal; with --wait, wait until it ends or needs an answer."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("goal", help="what to achieve")
         parser.add_argument("--project", default=DEFAULT_SLUG, help="slug of the project")
         parser.add_argument("--provider", help="name of the provider")

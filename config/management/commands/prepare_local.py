@@ -84,7 +84,6 @@ class Command(BaseCommand):
     help = "Prepare the one-machine stack; `make run` calls this."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("--no-demo", action="store_true")
 
     def handle(self, *args: object, **options: object) -> None:

@@ -19,7 +19,6 @@ class Command(BaseCommand):
     help = "Unlock a user after too many failed sign-ins."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("name", help="user name or mail address")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

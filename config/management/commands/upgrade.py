@@ -31,7 +31,6 @@ class Command(BaseCommand):
     help = "Upgrade the database with a dump to go back to; stop web, workers and beat first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("--back", type=Path, metavar="DUMP", help="restore this dump instead")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

@@ -153,7 +153,6 @@ class JsonMessage:
     __slots__ = ("_at", "_json")
 
     def __init__(self, json: Mapping[str, Any], at: Place) -> None:
-        """Wrap the object at a place."""
         self._json = json
         self._at = at
 

@@ -80,7 +80,6 @@ class Check:
     """
 
     def __init__(self, max_steps: int, is_late: IsLate = never_late) -> None:
-        """Start with the full budget."""
         self.remaining = max_steps
         self.level = 0
         self._is_late = is_late

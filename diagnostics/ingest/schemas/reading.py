@@ -68,7 +68,6 @@ class SchemaFaultError(ValueError):
     """A schema is refused: the pointer, a code and what is expected there."""
 
     def __init__(self, path: str, code: str, message: str) -> None:
-        """Place the fault."""
         super().__init__(message)
         self.path = path
         self.code = code

@@ -34,7 +34,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
         parser.add_argument("--project", metavar="SLUG", default="default", help="default: default")
         parser.add_argument(

@@ -22,7 +22,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("--project", metavar="SLUG", help="only this project")
         parser.add_argument("--before", metavar="TIME", help="only events before, with offset")
 

@@ -27,7 +27,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("--emails", action="store_true", help="mask e-mail addresses too")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

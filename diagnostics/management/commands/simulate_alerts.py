@@ -33,7 +33,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("--detector", required=True, choices=list(Detector))
         parser.add_argument(
             "--limit",

@@ -17,7 +17,6 @@ class Command(BaseCommand):
     help = "Discover the tools of the configured MCP servers and store them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("servers", nargs="*", help="default: all")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 

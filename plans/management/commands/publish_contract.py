@@ -17,7 +17,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("folder", metavar="FOLDER", type=Path)
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

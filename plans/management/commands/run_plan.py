@@ -40,7 +40,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         parser.add_argument("file", metavar="FILE", help="JSON payload; - for stdin")
         parser.add_argument("--json", action="store_true", help="print JSON only")
         parser.add_argument(

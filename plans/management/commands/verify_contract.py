@@ -20,7 +20,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line."""
         document = parser.add_mutually_exclusive_group(required=True)
         document.add_argument("--payload", metavar="FILE", help="JSON payload; - for stdin")
         document.add_argument("--results", metavar="FILE", help="results; - for stdin")
