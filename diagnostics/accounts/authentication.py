@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 from urllib.parse import unquote
 
 from django.db.models import Q
+from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed
 from rest_framework.permissions import BasePermission
@@ -176,7 +177,7 @@ class KeyedView(APIView):
     permission_classes = (HasScope,)
     required_scopes: ClassVar[Mapping[str, Scope]] = {}
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+    def http_method_not_allowed(self, request: HttpRequest, *_: object, **__: object) -> NoReturn:
         """Answer 405 with the methods that the address takes."""
         allowed = ", ".join(sorted({*self.allowed_methods} - {"HEAD", "OPTIONS"}))
         message = f"{request.method} is not allowed here; allowed: {allowed}."

@@ -25,7 +25,6 @@ class Command(BaseCommand):
         add_password_option(parser)
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command."""
         users = get_user_model()
         if users.objects.filter(username=options["username"]).exists():
             raise CommandError(f"User {options['username']} already exists.")

@@ -22,7 +22,6 @@ class Command(BaseCommand):
         parser.add_argument("name", help="user name or mail address")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Reset the count of a person."""
         name = options["name"]
         if not name:
             # Every user without a mail address would match.

@@ -34,7 +34,6 @@ class Command(BaseCommand):
         parser.add_argument("--back", type=Path, metavar="DUMP", help="restore this dump instead")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Upgrade, or go back."""
         with connection.cursor() as cursor:
             cursor.execute(OTHERS)
             (others,) = cursor.fetchone()
@@ -57,7 +56,7 @@ class Command(BaseCommand):
                 self._restore(dump)
                 raise CommandError(f"{error}; the database is as it was") from error
             self.stdout.write(f"{len(plan)} migrations applied.")
-            self.stdout.write(f"Way back, with the previous version: upgrade --back {dump}")
+            self.stdout.write(f"Way back: upgrade --back {dump}, then the previous version")
         else:
             self.stdout.write("The database is up to date.")
         call_command("collectstatic", interactive=False, verbosity=0)

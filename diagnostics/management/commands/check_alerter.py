@@ -32,7 +32,6 @@ class Command(BaseCommand):
         parser.add_argument("--no-mail", action="store_true", help="send no mail")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Check once."""
         try:
             faults = find_faults()
         except DatabaseError as error:

@@ -36,7 +36,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Create the key and print it to stdout."""
         project = require_project(options["project"])
         name = " ".join(options["name"].split())
         longest = ApiKey._meta.get_field("name").max_length or 0
