@@ -113,7 +113,6 @@ class BreakerAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Close: forget all faults", permissions=["act"])
     def close(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
-        """Close the selected breakers."""
         changed = sum(close_breaker(row.pk, ManualChange(request.user)) for row in queryset)
         self.message_user(request, f"{changed} breakers closed.")
 

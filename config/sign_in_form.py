@@ -9,7 +9,6 @@ class SignInForm(LoginForm):  # type: ignore[misc]  # untyped base
     """Allauth's form; its first field takes a username or an email address."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as allauth has it
-        """Set the label of the first field."""
         super().__init__(*args, **kwargs)
         self.fields["login"].label = "Username or email"
         self.fields["login"].widget.attrs.pop("placeholder", None)

@@ -165,7 +165,6 @@ class Application(ASGIHandler):
         super().load_middleware(is_async=False)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:  # type: ignore[override] # messages are plain dicts
-        """Handle a request (ASGI)."""
         if scope["path"] == "/healthz" and scope["method"] in ("GET", "HEAD"):
             await send_whole(send, HttpResponse(ALIVE, content_type="text/plain"))
             return

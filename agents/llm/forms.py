@@ -201,7 +201,6 @@ class PurgeForm(forms.Form):
         self.project = project
 
     def clean(self) -> dict[str, Any]:
-        """Refuse unless the exact name was typed."""
         cleaned: dict[str, Any] = super().clean() or {}
         expected = cleaned.get("correlation_id") or self.project.name
         if cleaned.get("typed") != expected:
@@ -217,7 +216,6 @@ class ProjectDeletionForm(forms.Form):
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
-        """`project`: the one to delete."""
         super().__init__(*args, **kwargs)
         self.project = project
         self.fields["slug"].help_text = f"The slug of this project is {project.slug}."

@@ -85,7 +85,6 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run ti
     """Rows of the user's projects, or all for superusers; changes are audited."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Exclude the rows of other projects."""
         rows: QuerySet[Any] = super().get_queryset(request)
         if request.user.is_superuser:
             return rows

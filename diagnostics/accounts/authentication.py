@@ -111,7 +111,6 @@ class KeyHolder:
     pk = None
 
     def __init__(self, key: ApiKey) -> None:
-        """`key`: the key that was presented."""
         self.key = key
 
 

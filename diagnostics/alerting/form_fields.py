@@ -40,7 +40,6 @@ class ZoneField(forms.CharField):
     """A zone of the IANA database."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401 - Django's
-        """Refuse any other text."""
         zone = str(super().clean(value))
         if zone not in available_timezones():
             raise ValidationError("Enter a time zone such as Europe/Berlin.")

@@ -82,7 +82,6 @@ class Copy(EmailMessage):
     """One recipient's encoded mail."""
 
     def __init__(self, subject: str, address: str, encoded: bytes) -> None:
-        """Store the attributes that backends use, and the bytes."""
         super().__init__(subject=subject, to=[clean_header(address)])
         self.encoded = encoded
 

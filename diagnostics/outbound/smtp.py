@@ -67,7 +67,6 @@ class EmailBackend(smtp.EmailBackend):
             return super().open()
 
     def close(self) -> None:
-        """Quit and close the connection."""
         with self._limited():
             super().close()
 

@@ -43,7 +43,6 @@ class Frontier:
         heapq.heapify(self._ready)
 
     def __bool__(self) -> bool:
-        """Whether a step is ready."""
         return bool(self._ready)
 
     def take(self) -> int:

@@ -92,7 +92,6 @@ class RunScope:
     _open: list[OpenRun | None] = field(default_factory=list, init=False, repr=False)
 
     def __enter__(self) -> "RunScope":
-        """Begin."""
         begun = None
         with harmless("beginning a run"):
             begun = self._begin()
@@ -110,11 +109,9 @@ class RunScope:
                 begun.end(error)
 
     async def __aenter__(self) -> "RunScope":
-        """Begin."""
         return self.__enter__()
 
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """End."""
         self.__exit__(kind, error, traceback)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:

@@ -277,7 +277,6 @@ class OtelSending:
     """What `init` has set up."""
 
     def __init__(self, setup: Setup, provider: Any) -> None:  # noqa: ANN401 - the host's own
-        """Add a processor to a provider of tracers."""
         self._setup = setup
         self._preparing = Preparing(setup.connection, setup.redactor)
         exporter = MaskedSpans(OTLPSpanExporter(**self._exporting("traces")), self._preparing)

@@ -192,7 +192,6 @@ class NoMessage:
         self._at = at
 
     def __getattr__(self, _name: str) -> Never:
-        """Raise MalformedError."""
         _refuse(self._at, "an object")
 
 
