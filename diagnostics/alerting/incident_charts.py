@@ -25,7 +25,7 @@ from diagnostics.selection.selection import read_selection
 from diagnostics.store.windows import RunBucket, ceil, floor
 from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
-from diagnostics.web.charts.series import SeriesChart, Since
+from diagnostics.web.charts.series import SeriesChart, Since, carries_rate, widen
 
 SHOWN, BEFORE, AFTER = timedelta(hours=6), timedelta(hours=1), timedelta(hours=1)
 """What is drawn at least, and how much of it before the onset and after the end."""
@@ -115,9 +115,10 @@ def _chart(
     buckets: Sequence[RunBucket],
     marks: Sequence[Mark],
 ) -> SeriesChart:
+    """Draw all of it, or from an hour before the onset if narrower buckets carry a rate there."""
     rate, unit = rate_of(incident.latest_verdict), _unit_of(incident)
     usual = rate.baseline if rate else None
-    return SeriesChart(
+    whole = SeriesChart(
         name=f"incident-{incident.pk}",
         title=f"Failure rate of {unit}s",
         since=since,
@@ -131,6 +132,9 @@ def _chart(
         query=incident.filter,
         page=reverse("now"),
     )
+    before = max((began(incident) - BEFORE - since) // width, 0)
+    near = replace(whole, since=since + before * width, slots=buckets[before:])
+    return near if carries_rate(widen(near)) else whole
 
 
 def _onset(incident: Incident, since: datetime) -> Since | None:

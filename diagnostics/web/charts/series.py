@@ -4,8 +4,8 @@ The box of the curve is stretched to the page's width, so the labels stand besid
 places along the width are percentages.
 
 1. Slots are added up to the narrowest round width at which three of four buckets carry 20
-   trials, else to the widest that leaves six. A bucket of fewer, or one that is not over, is
-   a gap: the line ends before it and begins again behind.
+   trials, else to the widest that leaves six. A bucket of fewer is a gap: the line ends before
+   it and begins again behind. One that is not over is a dot beside the line.
 2. The axis of shares is linear from 0 to the smallest round top that holds every interval
    and the baseline.
 3. Ticks of time lie on round hours or days of the reader's zone; marks are numbered from
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
@@ -183,11 +184,16 @@ def widen(chart: SeriesChart) -> SeriesChart:
         since = floor(chart.since, width)
         before = [RunBucket(0, 0)] * ((chart.since - since) // chart.width)
         slots = merged([*before, *chart.slots], width // chart.width)
-        known = [slot.runs for slot in slots if slot.runs]
         found = replace(chart, since=since, width=width, slots=slots)
-        if sum(runs >= LEAST_TRIALS for runs in known) >= len(known) * 0.75:
+        if carries_rate(found):
             break
     return found
+
+
+def carries_rate(chart: SeriesChart) -> bool:
+    """Whether three of four buckets with trials have enough of them to be drawn."""
+    known = [slot.runs for slot in chart.slots if slot.runs]
+    return bool(known) and sum(runs >= LEAST_TRIALS for runs in known) >= len(known) * 0.75
 
 
 def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
@@ -195,7 +201,7 @@ def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
     chart = widen(chart)
     points = [_point(chart, index) for index in range(len(chart.slots))]
     y = share_axis(chart, points)
-    runs = list(_runs(points))
+    runs = list(_runs(chart, points))
     marks = [m for m in chart.marks if chart.since <= m.at < chart.until]
     shown = marks[-MOST_MARKS:]
     flags = [Flag(x_of(chart, m.at), n, m) for n, m in enumerate(shown, start=1)]
@@ -265,17 +271,18 @@ def is_open(chart: OverTime, begin: datetime) -> bool:
 
 def _point(chart: SeriesChart, index: int) -> Point:
     slot, at = chart.slots[index], chart.since + index * chart.width
-    if slot.runs < LEAST_TRIALS or is_open(chart, at):
+    if slot.runs < LEAST_TRIALS:
         return Point(at, slot.runs, slot.degraded, slot.share if slot.runs else None, None, None)
     low, high = wilson_interval(slot.degraded, slot.runs)
     return Point(at, slot.runs, slot.degraded, slot.share, low, high)
 
 
-def _runs(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Return stretches of slots without a gap."""
-    for is_known, group in groupby(points, key=lambda point: point.high is not None):
+def _runs(chart: SeriesChart, points: Sequence[Point]) -> Iterator[list[Point]]:
+    """Return stretches of slots without a gap, and the slot that is not over by itself."""
+    known = [(point.high is not None, is_open(chart, point.at)) for point in points]
+    for (is_known, _), group in groupby(zip(known, points, strict=True), key=itemgetter(0)):
         if is_known:
-            yield list(group)
+            yield [point for _, point in group]
 
 
 def x_of(chart: OverTime, at: datetime) -> float:

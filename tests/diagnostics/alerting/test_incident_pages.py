@@ -2,7 +2,7 @@
 
 import csv
 import re
-from datetime import timedelta
+from datetime import UTC, timedelta
 from html import unescape
 
 import pytest
@@ -12,12 +12,15 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.incident_charts import incident_chart
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
+from diagnostics.store.windows import floor
 from diagnostics.verdict.ratings import VerdictMark
+from diagnostics.web.charts.series import draw_series
 from tests.console import make_member, post_runs
 from tests.diagnostics.alerting.notifications.building import (
     VERDICT,
@@ -327,6 +330,20 @@ def test_the_curve_of_an_incident_has_its_baseline_onset_and_what_happened(
     marks = page.split('aria-label="Marks"')[1].split("</ol>")[0]
     assert "fired" in marks
     assert "acknowledged ann" in marks
+
+
+def test_the_curve_of_a_young_incident_shows_its_step(project: Project, ann: User) -> None:
+    now = floor(clock.now(), timedelta(minutes=1))
+    begun = now - timedelta(minutes=13)
+    for ago in range(43):
+        bad = 3 if ago < 13 else 0
+        at = now - timedelta(minutes=ago, seconds=30)
+        post_runs(project, 6 - bad, bad, at, provider="anthropic", model="claude-haiku")
+    verdict = {**VERDICT, "since": begun.isoformat()}
+    drawing = draw_series(incident_chart(make_incident(project, verdict=verdict), now), UTC)
+    shares = [point.share for point in drawing.points if point.high is not None]
+    assert shares[0] == 0
+    assert 0.5 in shares
 
 
 def test_a_verdict_of_an_incident_is_rated(project: Project, ann: User, client: Client) -> None:

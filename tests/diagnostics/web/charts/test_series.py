@@ -86,8 +86,9 @@ def test_a_rate_that_the_widest_buckets_carry_in_part_is_drawn_in_part() -> None
     assert drawing.line.count("L") == 3
 
 
-def test_the_bucket_that_is_not_over_is_hatched_and_out_of_the_line() -> None:
+def test_the_bucket_that_is_not_over_is_hatched_and_a_dot_beside_the_line() -> None:
     drawing = drawn(*FULL, now=NOON + 3.5 * HOUR)
+    assert drawing.dots == "M875.0 133.3h0"
     assert drawing.unfinished == (750.0, 250.0)
     assert drawing.line.count("L") == 2
     assert drawing.points[-1].trials == 100
