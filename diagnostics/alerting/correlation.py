@@ -9,7 +9,7 @@
    unless both have a cause and these differ.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 JOIN_SECONDS = 120
@@ -85,17 +85,8 @@ def _is_same_model(attribution: Attribution, _: float, one: OpenIncident) -> boo
     return attribution.model is not None and (attribution.provider, attribution.model) in one.models
 
 
-def title_of(slices: Iterable[str], verdict: Mapping[str, object]) -> str:
-    """Name an incident: its verdict's subject when it has one, else its slices.
-
-    A slice that is part of another one is not named beside it.
-    """
-    subject = verdict.get("subject")
+def widest_of(slices: Iterable[str]) -> list[str]:
+    """Return the names of slices without those that are part of another one."""
     every = list(dict.fromkeys(slices))
     wider = tuple(f"{one}{more}" for one in every for more in (", ", " in "))
-    named = [one for one in every if not one.startswith(wider)]
-    if subject:
-        return str(subject)[:300]
-    rest = len(named) - 2
-    shown = ", ".join(named[:2]) + (f" and {rest} more" if rest > 0 else "")
-    return shown[:300]
+    return [one for one in every if not one.startswith(wider)]

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from urllib.parse import parse_qsl
 
 from django.urls import reverse
 
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.marks import deploy_marks
 from diagnostics.alerting.notification_facts import rate_of
+from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import COUNTING
 from diagnostics.analysis.series import SeriesKey, axis_of
@@ -20,8 +20,6 @@ from diagnostics.queries.events import window_for
 from diagnostics.queries.models import slot_width
 from diagnostics.queries.trends import recent_trends, trends
 from diagnostics.selection.fields import SERIES_FIELDS
-from diagnostics.selection.query_language import Term
-from diagnostics.selection.selection import read_selection
 from diagnostics.store.windows import RunBucket, ceil, floor
 from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
@@ -30,6 +28,7 @@ from diagnostics.web.charts.series import SeriesChart, Since, carries_rate, wide
 SHOWN, BEFORE, AFTER = timedelta(hours=6), timedelta(hours=1), timedelta(hours=1)
 """What is drawn at least, and how much of it before the onset and after the end."""
 SMALL_HEIGHT = 120
+MOST_SLOTS = 100
 MOST_DEPLOYS, MOST_SMALL_DEPLOYS = 60, 3
 Curves = Mapping[SeriesKey, Sequence[RunBucket]]
 
@@ -53,7 +52,7 @@ def small_charts(
         begin = min(now - SHOWN, began(one) - BEFORE)
         shown = min(-(-(axis.until - begin) // axis.width), axis.count)
         buckets = _added(one, curves[_unit_of(one)], axis.count)[-shown:]
-        marks = deploy_marks(deploys, terms_of(one))[-MOST_SMALL_DEPLOYS:]
+        marks = deploy_marks(deploys, terms_of(one.filter))[-MOST_SMALL_DEPLOYS:]
         since = axis.until - shown * axis.width
         drawn = _chart(one, since, axis.width, buckets, marks)
         found[one.pk] = replace(drawn, height=SMALL_HEIGHT, as_of=now)
@@ -62,10 +61,10 @@ def small_charts(
 
 def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
     """Return the curve of an incident from before its onset to after its end."""
-    terms = terms_of(incident)
+    terms = terms_of(incident.filter)
     until = min(incident.cleared_at + AFTER if incident.cleared_at else now, now)
     begin = min(until - SHOWN, began(incident) - BEFORE)
-    width = slot_width(window_for(begin, until, terms, now), terms, now)
+    width = slot_width(window_for(begin, until, terms, now), terms, now, MOST_SLOTS)
     since = floor(begin, width)
     count = max((ceil(until, width) - since) // width, 1)
     end = since + count * width
@@ -80,11 +79,6 @@ def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
 def began(incident: Incident) -> datetime:
     """Return the onset: by the verdict, which the sentence says; else by the detector."""
     return since_of(incident.latest_verdict) or incident.onset
-
-
-def terms_of(incident: Incident) -> Sequence[Term]:
-    """Return the conditions that the affected calls share."""
-    return read_selection(dict(parse_qsl(incident.filter))).series_terms
 
 
 def _unit_of(incident: Incident) -> Unit:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from django.conf import settings
 from django.urls import reverse
 
-from diagnostics.alerting.correlation import NAMELESS
+from diagnostics.alerting.correlation import NAMELESS, widest_of
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_facts import (
     DigestLine,
@@ -19,6 +19,7 @@ from diagnostics.alerting.notification_facts import (
 )
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.notification_wording import MOST_LINES, subject_of, summarise
+from diagnostics.alerting.signals import noun_of
 from diagnostics.alerting.wording import slice_words
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.queries.trends import latest_degraded
@@ -35,7 +36,7 @@ def facts_of(
 ) -> Facts:
     """Freeze what is known of an incident at this moment."""
     slices = list(incident.slices.select_related("rule").order_by("pk"))
-    names = list(dict.fromkeys(slice_words(one.slice) for one in slices))
+    names = widest_of(slice_words(one.slice) for one in slices)
     verdict = incident.latest_verdict
     sentence = sentence_of(verdict)
     _, low, high = onset_of(verdict) or (None, None, None)
@@ -91,7 +92,7 @@ def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
         high=high,
         baseline=worst.baseline,
         n=worst.n,
-        counted="calls",
+        counted=f"{noun_of(worst.rule.signal)}s",
     )
 
 

@@ -14,7 +14,7 @@ from diagnostics.alerting.correlation import (
     OpenIncident,
     find_incident,
     is_back,
-    title_of,
+    widest_of,
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
@@ -25,6 +25,7 @@ from diagnostics.alerting.severity import rank
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.silences import ActiveSilence, is_silenced
 from diagnostics.alerting.wording import found_words, name_slices, slice_words
+from diagnostics.figures import listed
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
 
@@ -328,7 +329,7 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     """Write name, onset and affected calls anew: a slice more may widen them."""
     known = IncidentSlice.objects.filter(incident=incident).order_by("pk")
     slices = [row.slice for row in known]
-    incident.title = title_of(name_slices(slices), {"subject": _subject(incident)})
+    incident.title = (_subject(incident) or listed(widest_of(name_slices(slices)), 2))[:300]
     if since_of(incident.verdict_now) is None:
         incident.onset = min(incident.onset, *(row.onset for row in new))
     incident.filter = filter_of(slices)

@@ -1,7 +1,7 @@
 """Incidents: the list, and one incident from onset to its end."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -25,6 +25,7 @@ from diagnostics.alerting.incident_rows import is_incident_silenced
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
+from diagnostics.alerting.rules import filter_of
 from diagnostics.alerting.task_facts import risen_failures, task_of
 from diagnostics.alerting.task_text import TaskFacts, write_task
 from diagnostics.alerting.wording import (
@@ -283,7 +284,7 @@ def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]
         "row": one,
         "words": slice_words(one.slice),
         "found": evaluation_words(signal, latest.k, latest.n, latest.value, latest.bound),
-        "query": query_of(one.slice),
+        "query": filter_of([one.slice]),
         "looks": [EvaluationMark(*LOOKS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in looks],
         "table": [
             (
@@ -298,12 +299,6 @@ def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]
 
 def _selection(row: Incident) -> Selection:
     return read_selection(dict(parse_qsl(row.filter)))
-
-
-def query_of(values: Mapping[str, str | None]) -> str:
-    """Write the values of a slice as the query of a page."""
-    ordered = {name: values[name] for name in SERIES_FIELDS if name in values}
-    return Selection(filters=ordered).query()
 
 
 def _members(request: ConsoleRequest) -> list[tuple[int, str]]:

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from diagnostics.figures import count, percent, rate_percent
-from diagnostics.verdict.wording import Sentence
+from diagnostics.figures import percent
+from diagnostics.verdict.wording import Sentence, part_words
 
 
 class Fact(BaseModel):
@@ -28,9 +28,14 @@ class FactRate(Fact):
     counted: str = "runs"
 
     @property
+    def part(self) -> str:
+        """The rate and of how many."""
+        return part_words(self.share, self.n, self.counted.removesuffix("s"))
+
+    @property
     def words(self) -> str:
         """The rate as a sentence would say it."""
-        told = f"{rate_percent(self.share)} of {count(self.n)} {self.counted}"
+        told = self.part
         if self.low is not None and self.high is not None:
             told += f" (95 % between {percent(self.low)} and {percent(self.high)})"
         return told

@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 
 from diagnostics.alerting.notification_facts import Facts
-from diagnostics.figures import duration
+from diagnostics.figures import duration, shorten
 
 WORDS = {
     "fired": ("{verdict}", "{why}"),
-    "worsened": ("Now {severity}: {verdict}", "Severity raised to {severity}."),
+    "worsened": ("Severity raised: {verdict}", "Severity raised to {severity}."),
     "recovered": ("Resolved after {lasted}: {title}", "The incident lasted {lasted}."),
     "usual": (
         "New baseline after {lasted}: {title}",
@@ -28,6 +28,16 @@ WORDS = {
 def subject_of(facts: Facts) -> str:
     """Write the one line that a phone shows."""
     return _worded(facts, 0)
+
+
+def mail_subject_of(facts: Facts) -> str:
+    """Write the subject of a mail: project and severity first, short enough for a phone."""
+    if facts.incident is None:
+        return subject_of(facts)
+    title = shorten(facts.title, LONGEST_TITLE)
+    verdict = f"{title}, {facts.rate.part}" if facts.rate else title
+    short = facts.model_copy(update={"headline": verdict, "title": title})
+    return f"[{shorten(facts.project, LONGEST_TITLE)}] {facts.severity}: {subject_of(short)}"
 
 
 def lead_of(facts: Facts) -> str:
@@ -55,6 +65,8 @@ def story_of(facts: Facts) -> str:
     return facts.why if facts.reason != "fired" else ""
 
 
+LONGEST_TITLE = 48
+"""Of a project or incident in the subject of a mail."""
 COLLECT = timedelta(minutes=5)
 """A digest waits so long for what else there is to tell."""
 APART = timedelta(minutes=20)

@@ -86,6 +86,12 @@ MEASURED: Mapping[Signal, Measured] = {
 """Signals that are read from the minutes of rollups, `latency_p95` beside them."""
 
 
+def noun_of(signal: str) -> str:
+    """Return what a signal counts parts of."""
+    by_run = [one for one, how in MEASURED.items() if how.columns[-1] == "runs"]
+    return "run" if signal in by_run else "call"
+
+
 def _first_attempts(row: Row) -> Count:
     """First attempts; calls where a stretch has no other, and runs where only those are told.
 

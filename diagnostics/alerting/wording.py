@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 from diagnostics.alerting.evaluation import DetectorEvaluation
 from diagnostics.alerting.rules import terms_of
-from diagnostics.alerting.signals import RATIOS, Signal, Slice
-from diagnostics.figures import count, duration, listed, percent, rate_percent
+from diagnostics.alerting.signals import RATIOS, Signal, Slice, noun_of
+from diagnostics.figures import count, duration, listed, percent, plural, rate_percent
 from diagnostics.selection.query_language import write_term
+from diagnostics.verdict.wording import part_words
 from diagnostics.web.charts.marks import Tone
 
 DETECTORS: Mapping[str, tuple[str, str]] = {
@@ -93,7 +94,7 @@ def _joined(names: Sequence[str]) -> str:
 
 def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
     """Say what one evaluation found, and against which limit."""
-    told = f"{count(k)} of {count(n)}" if n else count(k)
+    told = f"{count(k)} of {plural(n, noun_of(signal))}" if n else count(k)
     if signal not in RATIOS:
         return f"{told}; limit {bound:.3g}" if bound else told
     share = k / n if n else value
@@ -108,9 +109,10 @@ def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) ->
 
 def found_words(signal: str, look: DetectorEvaluation) -> str:
     """Write the share or the number that fired, beside its baseline."""
-    told = f"{count(look.k)} of {count(look.n)}" if look.n else count(look.k)
+    noun = noun_of(signal)
+    told = f"{count(look.k)} of {plural(look.n, noun)}" if look.n else count(look.k)
     if signal in RATIOS and look.n:
-        told = f"{rate_percent(look.k / look.n)} of {count(look.n)}"
+        told = part_words(look.k / look.n, look.n, noun)
     return told if look.baseline is None else f"{told} (baseline {rate_percent(look.baseline)})"
 
 

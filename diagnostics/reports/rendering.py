@@ -39,7 +39,7 @@ from diagnostics.reports.document import (
     worst_first,
 )
 from diagnostics.store.windows import RunBucket
-from diagnostics.verdict.wording import SERIES_TONES, state_words
+from diagnostics.verdict.wording import SERIES_TONES, part_words, state_words
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 EMPTY = "·"
@@ -297,10 +297,10 @@ def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[st
         else f"baseline {rate_percent(degradation.baseline)}"
     )
     mostly = f", mostly {degradation.kind.replace('_', ' ')}" if has_kind else ""
-    share = rate_percent(share_of(degradation.bad, degradation.total))
+    share = share_of(degradation.bad, degradation.total)
     return (
         f"Degrading since {moment_of(degradation.since, document)}:",
-        f"{degradation.subject}, {share} of {plural(degradation.total, degradation.noun)}"
+        f"{degradation.subject}, {part_words(share or 0.0, degradation.total, degradation.noun)}"
         f" ({baseline}){mostly}. {degradation.cause}".strip(),
     )
 

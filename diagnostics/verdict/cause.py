@@ -29,6 +29,9 @@ class Cause(StrEnum):
     NOT_ENOUGH_DATA = "not_enough_data"
 
 
+VERSIONS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
+
+
 @dataclass(frozen=True, slots=True)
 class ExcessShare:
     """The share of the excess that one value of a dimension has, and its share of calls."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
-from diagnostics.verdict.cause import LEAST_CALLS, Cause, ExcessShare, Finding
+from diagnostics.verdict.cause import LEAST_CALLS, VERSIONS, Cause, ExcessShare, Finding
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.explainer import (
     CellCounts,
@@ -23,7 +23,7 @@ from diagnostics.verdict.explainer import (
     wellness,
 )
 from diagnostics.verdict.hypotheses import READ, UNTIMED, Timing
-from diagnostics.verdict.knowledge import THEIRS, VERSIONS, CauseName, names_of, place_of
+from diagnostics.verdict.knowledge import THEIRS, CauseName, names_of, place_of
 from diagnostics.verdict.rates import CellBaseline
 
 NAMED = 0.85

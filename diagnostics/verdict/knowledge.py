@@ -6,7 +6,7 @@ The model says which calls got worse; this table says what that is called.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.cause import VERSIONS, Cause
 from diagnostics.verdict.cells import TRANSPORT
 from diagnostics.verdict.explainer import CellCounts, Explanation, risen_kinds
 from diagnostics.verdict.hypotheses import Part, Subset, Timing
@@ -61,9 +61,8 @@ PLACES = {"environment": " in {}", "node": " at the node {}"}
 """Where calls are made: a cause may be limited to one of these, which is no second cause."""
 HOSTED = frozenset({"provider", "model", "served"})
 THEIRS = frozenset({Cause.PROVIDER_OUTAGE, Cause.MODEL, Cause.SERVED, Cause.UPSTREAM})
-UNCHANGED = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.SERVED, Cause.UPSTREAM)
+UNCHANGED = (*VERSIONS, Cause.SERVED, Cause.UPSTREAM)
 """Causes that are not named for what was there before, if another value has the same calls."""
-VERSIONS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 
 
 def cause_of(subset: Subset, kinds: Sequence[str]) -> tuple[Cause, str]:

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
 
-from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.analysis.status import SeriesState
 from diagnostics.analysis.trend import RisingShare
 from diagnostics.figures import plural, rate_percent
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.moments import write_moment
-from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
+from diagnostics.verdict.cause import LEAST_CALLS, VERSIONS, Cause, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.web.charts.marks import Tone
 
@@ -26,21 +26,6 @@ Moment = Annotated[
     BeforeValidator(lambda kept: kept["at"] if isinstance(kept, Mapping) else kept),
     PlainSerializer(lambda at: {"at": at.isoformat()}, when_used="json"),
 ]
-CAUSE_WORDS: Mapping[Cause, str] = {
-    Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider",
-    Cause.MODEL: "Looks like the model or provider",
-    Cause.PROMPT: "Looks like our prompt",
-    Cause.SCHEMA: "Looks like our schema",
-    Cause.RELEASE: "Looks like our release",
-    Cause.SOURCE: "Looks like us: calls of",
-    Cause.PAIR: "Only together they fail more:",
-    Cause.SERVED: "Looks like what answers, not the model that was asked for:",
-    Cause.VALIDATOR: "Looks like our validator or its tools",
-    Cause.ENVIRONMENT: "Looks like our environment or its network",
-    Cause.REGION: "Looks like the region",
-    Cause.UPSTREAM: "Looks like the upstream",
-    Cause.CREDENTIAL: "Looks like the credential",
-}
 ALTERNATIVES: Mapping[Cause, str] = {
     Cause.PROVIDER_OUTAGE: "the provider",
     Cause.MODEL: "the model",
@@ -57,6 +42,16 @@ ALTERNATIVES: Mapping[Cause, str] = {
     Cause.CREDENTIAL: "the credential",
 }
 """How each of two causes is called that cannot be told apart."""
+CAUSE_WORDS: Mapping[Cause, str] = {
+    **{cause: f"Looks like {words}" for cause, words in ALTERNATIVES.items()},
+    Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider",
+    Cause.MODEL: "Looks like the model or provider",
+    Cause.SOURCE: "Looks like us: calls of",
+    Cause.PAIR: "Only together they fail more:",
+    Cause.SERVED: "Looks like what answers, not the model that was asked for:",
+    Cause.VALIDATOR: "Looks like our validator or its tools",
+    Cause.ENVIRONMENT: "Looks like our environment or its network",
+}
 MOSTLY: Mapping[str, str] = {
     "not_json": "not JSON",
     "schema_invalid": "breaking the schema",
@@ -75,15 +70,7 @@ OBSERVED: Mapping[ObservedKind, str] = {
     ObservedKind.UPSTREAM: "The upstream",
     ObservedKind.FINGERPRINT: "The system fingerprint",
 }
-OURS = (
-    Cause.PROMPT,
-    Cause.SCHEMA,
-    Cause.RELEASE,
-    Cause.SOURCE,
-    Cause.VALIDATOR,
-    Cause.ENVIRONMENT,
-    Cause.CREDENTIAL,
-)
+OURS = (*VERSIONS, Cause.SOURCE, Cause.VALIDATOR, Cause.ENVIRONMENT, Cause.CREDENTIAL)
 """Causes that are not on the side of the provider."""
 
 SERIES_TONES: dict[SeriesState, Tone] = {
@@ -281,7 +268,7 @@ def describe_degradation(
     has_kind = finding.top_kind not in {"", "other_invalid"}
     top = MOSTLY.get(finding.top_kind, finding.top_kind.replace("_", " "))
     kind = f", mostly {top}" if has_kind else ""
-    share = f"{rate_percent(rate.share)} of {plural(rate.total, rate.noun)}"
+    share = part_words(rate.share, rate.total, rate.noun)
     reason = _reason(finding, since, last_change)
     if observed and finding.cause not in OURS:
         reason += observed.words
@@ -296,7 +283,13 @@ def _ends_words(rate: VerdictRate) -> str:
     runs = rate.beside
     if rate.noun != "call" or runs is None:
         return ""
-    return f"; {rate_percent(runs.share)} of {plural(runs.total, runs.noun)} degraded"
+    return f"; {part_words(runs.share, runs.total, runs.noun)} degraded"
+
+
+def part_words(share: float, total: int, noun: str) -> str:
+    """Return a share with its total; of fewer than have a rate the count: `1 of 1 run`."""
+    part = f"{round(share * total):,}" if total < LEAST_TRIALS else rate_percent(share)
+    return f"{part} of {plural(total, noun)}"
 
 
 def _rise_words(rise: RisingShare | None) -> str:
@@ -351,8 +344,6 @@ def _reason(
 
 
 UNCOMPARED = "There is nothing to compare with: all calls that were made are affected."
-
-
 UNCLEAR = "The calls so far do not tell the cause."
 
 
@@ -371,20 +362,17 @@ def _mixed_words(finding: Finding) -> str:
     return f"{told} Calls of one without the other would tell."
 
 
+PLACES = (Cause.ENVIRONMENT, Cause.REGION, Cause.CREDENTIAL)
 REASONS: Mapping[Cause, str] = {
     Cause.PROVIDER_OUTAGE: "{words}{place}{not_us}.",
     Cause.MODEL: "{words}{place}{not_us}{versions}.",
-    Cause.PROMPT: "{words} {value}: {models} affected.",
-    Cause.SCHEMA: "{words} {value}: {models} affected.",
-    Cause.RELEASE: "{words} {value}: {models} affected.",
+    **dict.fromkeys(VERSIONS, "{words} {value}: {models} affected."),
     Cause.SOURCE: "{words} {value} fail more, at {models}; no new version began with it.",
     Cause.PAIR: "{words} {value}.",
     Cause.SERVED: "{words} calls answered by {value} fail more.",
     Cause.VALIDATOR: "{words}{node}: {hit} fail more.",
-    Cause.ENVIRONMENT: "{words} {value}: its calls fail more, at {models}.",
-    Cause.REGION: "{words} {value}: its calls fail more, at {models}.",
+    **dict.fromkeys(PLACES, "{words} {value}: its calls fail more, at {models}."),
     Cause.UPSTREAM: "{words} {value}: calls that it answers fail more, at {models}.",
-    Cause.CREDENTIAL: "{words} {value}: its calls fail more, at {models}.",
 }
 LIMIT = "Looks like a limit of the provider: it refuses our calls (429)."
 OUTAGE_UNCOMPARED = (

@@ -15,7 +15,7 @@ from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.channels import split_addresses
 from diagnostics.alerting.incident_facts import read_facts
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.notification_wording import lead_of, story_of, subject_of
+from diagnostics.alerting.notification_wording import lead_of, mail_subject_of, story_of, subject_of
 from diagnostics.alerting.receipts import ACCEPTED, Receipts, accepted, receipt_words, waiting
 from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.outbound.mail import compose, make_message_id
@@ -30,7 +30,7 @@ NOT_YET = "an earlier message of the incident comes first"
 def prepare_mail(row: Notification) -> Sending:
     """Write the mail, with a Message-ID that is the same at every try."""
     facts = read_facts(row)
-    subject, thread = _threaded(row, subject_of(facts))
+    subject, thread = _threaded(row, mail_subject_of(facts))
     headers = {"Message-ID": make_message_id(str(row.key)), **thread}
     context = {
         "facts": facts,
@@ -87,7 +87,7 @@ def _threaded(row: Notification, headline: str) -> tuple[str, dict[str, str]]:
     if first is None:
         return clean_header(headline, longest), {}
     begun_by = make_message_id(str(first.key))
-    subject = REPLY + clean_header(subject_of(read_facts(first)), longest)
+    subject = REPLY + clean_header(mail_subject_of(read_facts(first)), longest)
     return subject, {"In-Reply-To": begun_by, "References": begun_by}
 
 

@@ -13,11 +13,12 @@ from diagnostics.verdict.wording import NO_CAUSE, Sentence, write_sentence
     [
         # A rule with a threshold: the rate, not its lower bound, and the limit.
         ("degraded_ratio", 40, 60, 0.517, 0.1,
-         "40 of 60, 67\u202f%; lower bound 51.7\u202f%; limit 10.0\u202f%"),
-        ("degraded_ratio", 7, 40, 0.175, 0.05, "7 of 40, 18\u202f%; limit 5.0\u202f%"),
+         "40 of 60 runs, 67\u202f%; lower bound 51.7\u202f%; limit 10.0\u202f%"),
+        ("degraded_ratio", 7, 40, 0.175, 0.05, "7 of 40 runs, 18\u202f%; limit 5.0\u202f%"),
         # The change detector: evidence is no share.
-        ("degraded_ratio", 29, 52, 7.95, 7.84, "29 of 52, 56\u202f%; evidence 8.0, alarm at 7.8"),
-        ("degraded_ratio", 1, 50, 0.02, 0.0, "1 of 50, 2.0\u202f%"),
+        ("degraded_ratio", 29, 52, 7.95, 7.84,
+         "29 of 52 runs, 56\u202f%; evidence 8.0, alarm at 7.8"),
+        ("degraded_ratio", 1, 50, 0.02, 0.0, "1 of 50 runs, 2.0\u202f%"),
         ("degraded_count", 3, 0, 3.0, 3.0, "3; limit 3"),
     ],
 )  # fmt: skip

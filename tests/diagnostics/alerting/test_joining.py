@@ -12,7 +12,7 @@ from diagnostics.alerting.correlation import (
     OpenIncident,
     find_incident,
     is_back,
-    title_of,
+    widest_of,
 )
 from diagnostics.alerting.severity import rank
 from diagnostics.analysis.series import SeriesKey
@@ -116,8 +116,6 @@ def test_severities_have_an_order() -> None:
 
 
 def test_an_incident_is_named_by_its_slices() -> None:
-    assert title_of(["a", "a"], {}) == "a"
-    assert title_of(["a", "b", "c", "d"], {}) == "a, b and 2 more"
-    assert title_of(["a", "a, plan in prod", "ab"], {}) == "a, ab"
-    assert title_of(["a, plan", "a, plan in prod", "a, plan, prod"], {}) == "a, plan"
-    assert title_of(["a"], {"subject": "acme: outage"}) == "acme: outage"
+    assert widest_of(["a", "a"]) == ["a"]
+    assert widest_of(["a", "a, plan in prod", "ab"]) == ["a", "ab"]
+    assert widest_of(["a, plan", "a, plan in prod", "a, plan, prod"]) == ["a, plan"]

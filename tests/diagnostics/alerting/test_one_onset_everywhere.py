@@ -283,7 +283,8 @@ def _check_mail(incident: Incident, cause: Verdict) -> None:
     assert cause.since is not None
     told = said(cause, write_moment(cause.since, "lately", now=row.created_at))
     parts = [plain(str(part)) for part in (mail.body, mail.alternatives[0][0])]
-    for text in (plain(str(mail.subject)), *parts):
+    assert plain(str(mail.subject)).endswith(f", {told[1]} of {told[2]}")
+    for text in parts:
         assert sentences(text) == {told}
     _, share, of = told
     for text in parts:

@@ -15,6 +15,7 @@ from diagnostics.verdict.wording import (
     describe_calm,
     describe_degradation,
     describe_unsure,
+    part_words,
     sentence_of,
     wire_form,
     write_sentence,
@@ -159,3 +160,8 @@ def test_what_gets_worse_and_worse_is_told_with_its_first_and_latest_share() -> 
         "Degrading more and more since 14:32 UTC: x/y, 31 % of 412 runs (baseline 4.0 %),"
         " mostly truncated; 9.0 % of calls failed at first, 31 % do lately."
     )
+
+
+def test_a_share_of_few_is_told_as_a_count() -> None:
+    assert part_words(1.0, 1, "run") == "1 of 1 run"
+    assert part_words(0.31, 412, "run").replace("\u202f", " ") == "31 % of 412 runs"

@@ -99,7 +99,7 @@ def test_what_nobody_got_begins_no_thread(project: Project, mailbox: Mailbox) ->
     deliver_all()
     (mail,) = mails(mailbox)
     assert mail["In-Reply-To"] is None
-    assert mail["Subject"].startswith("Resolved after 18")
+    assert mail["Subject"].startswith("[P1] warning: Resolved after 18")
 
 
 def test_a_mail_and_a_webhook_say_how_many_series_they_do_not_list(
