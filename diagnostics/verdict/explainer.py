@@ -19,7 +19,7 @@ from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
 from diagnostics.verdict.hypotheses import UNTIMED, Subset, Timing, mark_prior, pairs_of, singles_of
-from diagnostics.verdict.rates import CellBaseline, Rate, add_counts, log_mix, log_sum
+from diagnostics.verdict.rates import CellBaseline, Rate, add_counts, log_sum
 
 HIT_SHARES = (0.03, 0.06, 0.11, 0.2, 0.33, 0.5, 0.7, 0.9)
 """The share of calls that a cause may have made fail, each as likely as the others."""
@@ -52,8 +52,6 @@ NOTHING_MORE = log(20)
 WEEK_MINUTES = 7 * 24 * 60
 ANOTHER = log(20)
 """The least log Bayes factor of a further cause."""
-MIX_WEIGHT = 20.0
-"""How many failures the expected mix of kinds is worth."""
 NO_RISE = -20.0
 """The gain of a subset whose failures did not rise in all."""
 COMPARED = 0.05
@@ -387,7 +385,7 @@ class _Table:
     def gain(self, cells: Collection[int]) -> float:
         """Return the log Bayes factor of hit calls in some cells."""
         sums = [sum(column) for column in zip(*(self.raised[i] for i in cells), strict=True)]
-        return log_sum(sums) - log(len(HIT_SHARES)) + self._mix(cells)
+        return log_sum(sums) - log(len(HIT_SHARES))
 
     def noise(self, cells: Collection[int]) -> float:
         """Return the log Bayes factor of odds within the noise of hours."""
@@ -412,30 +410,6 @@ class _Table:
         """Return the likeliest share of hit calls in some cells."""
         sums = [sum(column) for column in zip(*(self.raised[i] for i in cells), strict=True)]
         return HIT_SHARES[max(range(len(sums)), key=sums.__getitem__)]
-
-    def _mix(self, cells: Collection[int]) -> float:
-        """Return how much likelier a new mix of kinds is than the expected one."""
-        if len(self.kinds) == 1 or UNSAID in self.kinds:
-            return 0.0
-        return log_sum([0.0, self._new_mix(cells)]) - log(2)
-
-    def _new_mix(self, cells: Collection[int]) -> float:
-        counts = self._counts(cells)
-        weights = {
-            kind: sum(
-                self._counted.cells[index].attempts
-                * self._counted.rate(index, (kind,), self._taken).mean
-                for index in cells
-            )
-            for kind in self.kinds
-        }
-        scale = MIX_WEIGHT / sum(weights.values())
-        expected = {kind: weight * scale for kind, weight in weights.items()}
-        return log_mix(counts, dict.fromkeys(self.kinds, 0.5)) - log_mix(counts, expected)
-
-    def _counts(self, cells: Collection[int]) -> dict[str, float]:
-        found = [self._counted.cells[index].failures for index in cells]
-        return {kind: sum(failures.get(kind, 0) for failures in found) for kind in self.kinds}
 
 
 def _score(subset: Subset, tables: Sequence[_Table]) -> _Scored:

@@ -125,15 +125,6 @@ def log_sum(terms: Iterable[float]) -> float:
     return largest + log(sum(exp(value - largest) for value in values))
 
 
-def log_mix(counts: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """Return the Dirichlet-multinomial of counts by kind, given weights of the kinds."""
-    total, weight = sum(counts.values()), sum(weights.values())
-    result = lgamma(weight) - lgamma(weight + total)
-    return result + sum(
-        lgamma(weights[kind] + count) - lgamma(weights[kind]) for kind, count in counts.items()
-    )
-
-
 def add_counts(cells: Iterable[CountCell]) -> Iterator[tuple[Dimensions, CountCell]]:
     """Yield one cell of each place."""
     calls, runs, degraded = Counter[Dimensions](), Counter[Dimensions](), Counter[Dimensions]()

@@ -6,7 +6,7 @@ from math import comb, exp
 import pytest
 
 from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
-from diagnostics.verdict.rates import CellBaseline, Rate, log_mix, log_sum, noise_of_hours
+from diagnostics.verdict.rates import CellBaseline, Rate, log_sum, noise_of_hours
 from tests.corpora import each_of
 
 PLACE = Dimensions("acme", "one", "v1", "Plan", "1", "bot", "r1", "plan", "prod")
@@ -72,13 +72,6 @@ def test_calm_hours_have_less_noise_than_restless_ones() -> None:
 def test_without_hours_a_little_noise_is_assumed() -> None:
     assert noise_of_hours([]) == pytest.approx(0.1)
     assert noise_of_hours([[]]) == pytest.approx(0.1)
-
-
-def test_a_mix_is_likelier_where_it_is_expected() -> None:
-    counts = {"not_json": 9.0, "refusal": 1.0}
-    assert log_mix(counts, {"not_json": 18.0, "refusal": 2.0}) > log_mix(
-        counts, {"not_json": 2.0, "refusal": 18.0}
-    )
 
 
 def test_a_sum_of_large_logarithms_is_finite() -> None:
