@@ -24,7 +24,7 @@ from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, read_list_limit, select
 from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Paged, Resource
-from diagnostics.selection.fields import OUTCOMES
+from diagnostics.selection.fields import OUTCOME_NAMES
 from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection
 from diagnostics.store.run_models import AgentRun, AssessedAs, RunOutcome
@@ -35,7 +35,7 @@ RUN_OUTCOMES = [outcome.value for outcome in RunOutcome]
 VERDICTS = [verdict.value for verdict in AssessedAs]
 PARAMETERS = [
     *(parameter for parameter in EVENT_PARAMETERS if parameter.name != "outcome"),
-    OpenApiParameter("outcome", str, enum=list(dict.fromkeys([*RUN_OUTCOMES, *OUTCOMES]))),
+    OpenApiParameter("outcome", str, enum=list(dict.fromkeys([*RUN_OUTCOMES, *OUTCOME_NAMES]))),
     OpenApiParameter("assessed", str, enum=VERDICTS, description="late outcome"),
 ]
 

@@ -10,7 +10,7 @@ from rest_framework.settings import api_settings
 
 from diagnostics.figures import read_number
 from diagnostics.rest.bodies import ModelT
-from diagnostics.selection.fields import COUNTED, OUTCOMES, RAW, SERIES, VERSION
+from diagnostics.selection.fields import COUNTED, OUTCOME_NAMES, RAW, SERIES, VERSION
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import (
     UNKNOWN_PARAMETER,
@@ -50,7 +50,7 @@ EVENT_PARAMETERS = [
         OpenApiParameter(
             field.name,
             int if field.name == "attempt" else str,
-            enum=list(OUTCOMES) if field.name == "outcome" else None,
+            enum=list(OUTCOME_NAMES) if field.name == "outcome" else None,
             description=field.meaning,
         )
         for field in (*COUNTED, *RAW)

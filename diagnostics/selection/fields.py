@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 SERVED = "served"
 
@@ -77,6 +78,9 @@ OUTCOMES: Mapping[str, Mapping[str, object]] = {
     "cancelled": {"kind": "cancelled"},
 }
 """The outcomes of a run, each with the conditions on its last event."""
+OTHER_OUTCOMES: Mapping[str, str] = {"recovered": "repaired"}
+"""Names of outcomes in runs and pages, each with the one in events."""
+OUTCOME_NAMES = (*OUTCOMES, *OTHER_OUTCOMES)
 LONGEST_VALUE = 200
 UNKNOWN = "-"
 """Null in a query, which is a value (not reported)."""
@@ -85,3 +89,14 @@ UNKNOWN = "-"
 def field_named(key: str) -> str | None:
     """Return the field that a key of the query language means, or None."""
     return _TYPED.get(key.lower())
+
+
+def keys_near(key: str) -> str:
+    """Return a question for the key that was probably meant; empty without one."""
+    near = get_close_matches(key.lower(), _TYPED, 1, 0.75)
+    return "".join(f"; did you mean {known}?" for known in near)
+
+
+def value_of(field: str, text: str) -> str:
+    """Return a value of a field as events have it."""
+    return OTHER_OUTCOMES.get(text, text) if field == "outcome" else text

@@ -15,6 +15,8 @@ from diagnostics.selection.fields import (
     SHORTEST,
     UNKNOWN,
     field_named,
+    keys_near,
+    value_of,
 )
 
 T = TypeVar("T")
@@ -103,7 +105,7 @@ def _read(token: _Token) -> Term | Word | str:
         return Word(token.value, token.is_negated)
     field = field_named(token.key)
     if field is None:
-        return f"unknown key {token.key[:40]}"
+        return f"unknown key {token.key[:40]}{keys_near(token.key[:40])}"
     is_whole = token.value.startswith("=") and not token.is_quoted
     value = token.value.removeprefix("=") if is_whole else token.value
     if value == UNKNOWN and not token.is_quoted and not is_whole:
@@ -113,7 +115,7 @@ def _read(token: _Token) -> Term | Word | str:
     if not value:
         return f"{token.key[:40]} needs a value"
     is_exact = is_whole or field in EXACT_FIELDS
-    return Term(field, value, token.is_negated, is_exact)
+    return Term(field, value_of(field, value), token.is_negated, is_exact)
 
 
 def _tokens(text: str) -> Iterator[_Token]:

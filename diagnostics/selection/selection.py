@@ -15,11 +15,12 @@ from diagnostics.selection.fields import (
     FIELDS,
     LONGEST_VALUE,
     NULLABLE,
-    OUTCOMES,
+    OUTCOME_NAMES,
     RAW_FIELDS,
     SERIES_FIELDS,
     UNKNOWN,
     VERSION_FIELDS,
+    value_of,
 )
 from diagnostics.selection.query_language import (
     Query,
@@ -316,7 +317,7 @@ def _meets(term: Term, value: str | None) -> bool:
 
 def _filters(params: Mapping[str, str], faults: dict[str, str]) -> Iterator[tuple[str, str | None]]:
     for name in FIELDS:
-        value = _cleaned(params.get(name, ""))
+        value = value_of(name, _cleaned(params.get(name, "")))
         if not value:
             continue
         is_null = value == UNKNOWN and name in NULLABLE
@@ -331,8 +332,8 @@ def fault_of(name: str, value: str | None) -> str | None:
         return None
     if name == "attempt" and not _is_number(value):
         return "must be a number from 1"
-    if name == "outcome" and value not in OUTCOMES:
-        return f"must be one of {', '.join(OUTCOMES)}"
+    if name == "outcome" and value not in OUTCOME_NAMES:
+        return f"must be one of {', '.join(OUTCOME_NAMES)}"
     return None
 
 

@@ -155,7 +155,9 @@ class RunScope:
         sending = _current.sending
         if sending is None:
             return None
-        schema = _schema_of(self.schema)
+        schema = None
+        with harmless("reading the schema of a run"):
+            schema = _schema_of(self.schema)
         title = schema.get("title") if isinstance(schema, dict) else None
         node = _node_of(self.node or (title if isinstance(title, str) else ""))
         if node and schema is not None:

@@ -93,6 +93,7 @@ def test_runs_come_newest_first_page_by_page(get: Get) -> None:
         ({"q": "corr:a/"}, ["a/2", "a/1"]),
         ({"q": "-node:plan m-2"}, ["a/2"]),
         ({"outcome": "repaired"}, ["a/2"]),
+        ({"q": "outcome:recovered"}, ["a/2"]),
         ({"outcome": "open"}, ["c"]),
         ({"outcome": "stubbed"}, []),
         ({"kind": "succeeded"}, ["a/2", "a/1"]),

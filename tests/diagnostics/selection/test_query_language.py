@@ -63,6 +63,7 @@ def test_a_word_is_read(text: str, wanted: Word) -> None:
     ("text", "fault"),
     [
         ("colour:red", "unknown key colour"),
+        ("modle:haiku", "unknown key modle; did you mean model?"),
         ("model:", "model needs a value"),
         ("node:-", "node is never null"),
         (" ".join(f"w{n}" for n in range(50)), "at most 40 terms"),

@@ -41,6 +41,12 @@ def test_a_dash_asks_for_null() -> None:
     assert selection.query() == "provider=-"
 
 
+def test_an_outcome_has_the_name_that_runs_have_or_the_one_of_events() -> None:
+    assert require_selection({"outcome": "recovered"}).filters == {"outcome": "repaired"}
+    with pytest.raises(SelectionError, match="cancelled, recovered"):
+        require_selection({"outcome": "mended"})
+
+
 def test_change_of_none_takes_a_filter_out() -> None:
     selection = read_selection({"provider": "p", "model": "m"})
     assert selection.query(provider=None) == "model=m"

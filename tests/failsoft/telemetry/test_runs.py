@@ -48,6 +48,15 @@ def test_calls_in_a_run_have_its_node_and_version(provider: TracerProvider, serv
     assert names.index("invoke_agent plan_trip") > names.index("second") > names.index("first")
 
 
+def test_a_schema_that_cannot_be_read_costs_a_run_nothing_else(
+    provider: TracerProvider, server: Server
+) -> None:
+    with failsoft.run(node="trip", schema="Trip"):
+        call(provider, "first")
+    provider.force_flush()
+    assert server.span("first").attributes["failsoft.node"] == "trip"
+
+
 def test_an_error_of_the_answer_is_told_of_the_latest_call(
     provider: TracerProvider, server: Server
 ) -> None:
@@ -263,7 +272,7 @@ def test_nothing_of_it_raises_into_the_host(
 ) -> None:
     with failsoft.run(node="trip", schema=object()) as run:
         run.invalid(None)
-    assert "beginning a run failed" in caplog.text
+    assert "reading the schema of a run failed" in caplog.text
 
     @failsoft.run(node="trip")
     def lines() -> Any:
