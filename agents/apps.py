@@ -25,7 +25,6 @@ class AgentsConfig(AppConfig):
 
 
 def _register_signals() -> None:
-    """Register this app's signals for alert rules."""
     from agents.breakers import alerts as breaker_alerts  # noqa: PLC0415 - needs ready apps
 
     breaker_alerts.register()

@@ -18,7 +18,6 @@ class DiagnosticsConfig(AppConfig):
         self._register_texts()
 
     def _register_texts(self) -> None:
-        """Register what a new rule redacts again."""
         from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
 
         row = self.get_model

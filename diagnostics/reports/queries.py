@@ -176,7 +176,6 @@ def _verdict(scope: ReportScope, selection: Selection, at_end: StatusSet) -> Ver
 
 
 def _degradations(verdict: Verdict) -> list[Degradation]:
-    """Return the degradations, the largest first."""
     return [
         degradation for part in (verdict, *verdict.others) if (degradation := _degradation(part))
     ]

@@ -123,7 +123,6 @@ def _factors(user: User) -> dict[str, int]:
 
 
 def _sessions(user: User) -> list[UserSession]:
-    """Return the open sessions, the latest first."""
     sessions = UserSession.objects.filter(user=user).order_by("-last_seen_at")
     open_keys = Session.objects.filter(expire_date__gt=timezone.now())
     keys = open_keys.values_list("session_key", flat=True)

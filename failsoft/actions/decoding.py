@@ -226,7 +226,6 @@ class _CallReading:
     def _unknown_keys(
         self, holder: Mapping[str, Any], known_keys: set[str], place: Place
     ) -> Iterator[Leniency]:
-        """Yield a leniency for each unknown key."""
         for key in holder:
             if key not in known_keys:
                 yield self._leniency((*place, key), UNKNOWN_KEY)

@@ -128,7 +128,6 @@ def _soften_one(
 
 
 def _has_default(softened: object, path: list[Any], adapter: TypeAdapter[Any]) -> bool:
-    """Whether a value may be omitted."""
     without = deepcopy(softened)
     holder = _holder(without, path[:-1])
     if not isinstance(holder, dict):

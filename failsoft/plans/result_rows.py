@@ -71,7 +71,6 @@ def _check_row_semantics(path: str, row: dict[str, Any], violations: Violations)
 def _check_keys(
     path: str, row: dict[str, Any], keys: tuple[str, ...], violations: Violations
 ) -> None:
-    """Check that all keys exist."""
     for key in keys:
         if key not in row:
             violations.add(path, "key_missing", f"expected the key {quote(key)}")
@@ -80,7 +79,6 @@ def _check_keys(
 def _check_types(
     path: str, row: dict[str, Any], keys: tuple[str, ...], expected: _Type, violations: Violations
 ) -> None:
-    """Check the type of the values that exist."""
     for key in keys:
         if key in row and not isinstance(row[key], expected[0]):
             violations.add_type(f"{path}/{key}", f"{key}_type", expected[1], row[key])

@@ -135,7 +135,6 @@ class _Message:
                 settlement.give_back({step.position: step.token for step in self.pending.values()})
 
     def _settle(self) -> None:
-        """Store the results so far."""
         if not self.done:
             return
         done, self.done = self.done, {}

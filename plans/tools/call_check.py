@@ -57,7 +57,6 @@ def _faults(tool: Tool, args: Mapping[str, Any]) -> Sequence[ArgumentFault]:
 
 
 def _refers(value: object) -> bool:
-    """Whether a value is or holds a reference."""
     if isinstance(value, str):
         return referenced_step(value) is not None or is_reference(value)
     if isinstance(value, Mapping):

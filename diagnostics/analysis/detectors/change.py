@@ -266,7 +266,6 @@ class ChangeDetector:
 
 
 def _sum(stretches: Iterable[CountedStretch]) -> tuple[float, float]:
-    """Return failures and calls."""
     failed = calls = 0.0
     for one in stretches:
         failed, calls = failed + one.failed, calls + one.calls

@@ -100,7 +100,6 @@ def _describe_fires(fires: Sequence[Fire]) -> Line:
 
 
 def _read_calls(line: Line) -> list[Call]:
-    """Return the calls of a line, sorted by time."""
     calls = line.get("calls")
     if not isinstance(calls, list):
         raise LineError('"calls" must be a list')
