@@ -59,7 +59,7 @@ def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES, *, allow_inf_nan: boo
 
 
 def _located(raw: bytes, message: str) -> JsonTextError:
-    match = _PLACE.fullmatch(message)
+    match = _PLACE.fullmatch(message if raw.strip() else "it is empty")
     reason, line, byte_column = match[1], int(match[2] or 1), int(match[3] or 1)  # type: ignore[index] # matches any text
     # Line by line: a list of four million lines would cost more than the text.
     head = b"".join(islice(BytesIO(raw), line - 1, line))[: max(byte_column - 1, 0)]

@@ -153,6 +153,11 @@ def test_a_body_that_is_not_json_is_located(
     assert column is None or fault["column"] == column
 
 
+def test_a_body_without_content_is_called_empty(post: Post) -> None:
+    answer = post(b" \n")
+    assert (answer.status_code, answer.json()["detail"]) == (400, "this is not JSON: it is empty")
+
+
 def test_an_array_with_a_syntax_error_costs_what_follows_it(post: Post, project: Project) -> None:
     body = json.dumps([wire_event(), succeeded()])[:-1].encode() + b',\n{"name": nothing}]'
     answer = post(body)
