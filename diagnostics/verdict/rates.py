@@ -5,7 +5,7 @@ vary by more than chance. Both are squared variations of a beta distribution.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import exp, lgamma, log
 from typing import NamedTuple
