@@ -10,6 +10,8 @@ from django.http import HttpResponse
 from django.urls import NoReverseMatch, reverse
 
 from diagnostics import clock
+from diagnostics.alerting.incident_records import incidents_in
+from diagnostics.alerting.incident_views import headline_of
 from diagnostics.figures import read_number
 from diagnostics.prices.prices import prices_of, retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
@@ -34,6 +36,8 @@ from diagnostics.web.sorting import ColumnSort
 MOST_ROWS = 20
 """Models on one page."""
 HEADS = {"model": "Model", "calls": "Calls", "degraded": "Runs degraded", "failed": "All kinds"}
+BREAK = "_\u200b"
+"""Where the name of a kind may go on in the next line."""
 BY_EXCESS = ColumnSort()
 NO_SPEND = RetrySpend(0)
 Figure = Callable[[MatrixRow], Any]
@@ -65,7 +69,12 @@ def models(request: ConsoleRequest) -> HttpResponse:
     sort = ColumnSort.read(request.GET)
     context = models_context(request.project.pk, selection, now, place, sort)
     columns: Sequence[Column] = context["matrix"].columns
-    labels = {**HEADS, **{kind_column(one): one.label for one in columns}, "tokens": "Retry tokens"}
+    kinds = {kind_column(one): one.label.replace("_", BREAK) for one in columns}
+    labels = {**HEADS, **kinds, "tokens": "Retry tokens"}
+    is_calm = context["line"].row is None
+    if is_calm and (found := incidents_in(request.project.pk, selection, now, now)):
+        # A model without a baseline week may have an open incident all the same.
+        context = {**context, "incident": found[0], "headline": headline_of(found[0])[0]}
     context = {**context, "heads": sort.heads(labels, request.GET)}
     frame = filter_frame(
         request, selection, applies=ROLLUP_FIELDS, covers=covered_by(selection, now), kept=("sort",)

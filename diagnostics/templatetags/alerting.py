@@ -28,9 +28,9 @@ def thresholds(context: Context, provider: str | None, model: str | None) -> Map
 def row_thresholds(
     context: Context, provider: str | None, model: str | None
 ) -> Mapping[str, object]:
-    """Show the thresholds of a model in its row; the built-in rule watches all of them."""
-    rules = [one for one in _rules_of(context, provider, model) if not one.rule.standard]
-    return {"provider_name": provider, "model_name": model, "rules": rules}
+    """Show the thresholds of a model that fire in its row; its page has the others."""
+    found = _rules_of(context, provider, model)
+    return {"rules": [one for one in found if one.state[0] == "bad" and not one.rule.standard]}
 
 
 def _rules_of(context: Context, provider: str | None, model: str | None) -> Sequence[WatchingRule]:

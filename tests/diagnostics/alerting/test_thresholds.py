@@ -80,7 +80,7 @@ def test_the_page_of_a_model_lists_the_rules_that_watch_it(
     assert "of m-10 only" not in page
     matrix = client.get("/models/").content.decode()
     assert f"failed calls above 10\u202f%: {found.current}" in matrix
-    assert "/alerts/thresholds/new/?provider=acme&amp;model=m-10" in matrix
+    assert matrix.count("failed calls above") == 1, "m-10 has a rule with no data"
 
 
 def test_the_rules_of_all_models_are_read_with_two_queries(

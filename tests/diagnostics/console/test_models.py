@@ -18,6 +18,7 @@ from diagnostics.prices.models import Price
 from diagnostics.web.model_links import model_url
 from failsoft.events import PostedEvent
 from tests.console import Role, make_member, post_runs, recently
+from tests.diagnostics.alerting.notifications.building import make_incident
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +77,18 @@ def test_the_matrix_names_the_worst_model_and_kind(
     assert "Each attempt is a call, of the model it was sent to" in html
     assert 'class="num more-4"' in html
     assert f'href="{model_url("fake", "fake-1")}"' in html
+
+
+def test_a_model_with_an_open_incident_is_named_without_a_baseline_week(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 40, 20, at, provider="anthropic", model="young")
+    make_incident(project, "young")
+    html = page(client, "/models/")
+    headline = html.split("<h1>")[1].split("</h1>")[0]
+    assert "31 % of 412 runs" in headline
+    assert "Not enough data" not in headline
+    assert "Incident #" in html
 
 
 def test_an_empty_project_is_told_how_to_fill_the_page(client: Client) -> None:
