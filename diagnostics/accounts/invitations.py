@@ -90,7 +90,7 @@ def accept(invitation: Invitation, user: User) -> bool:
         if not is_new and RANK[invitation.role] > RANK[member.role]:
             member.role = invitation.role
             member.save(update_fields=["role"])
-        details = {"role": member.role, "invited_by": invitation.created_by_id}
+        details = {"role": member.role, "invited_by": str(invitation.created_by or "")}
         note(invitation.project_id, user, "member.joined", user.get_username(), details)
     return True
 

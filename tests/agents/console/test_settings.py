@@ -19,6 +19,7 @@ from agents.llm.models import LanguageModel, ModelCheck, Provider
 from agents.purge.models import PurgeOrder
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.audit_log import details_of
 from diagnostics.accounts.invitations import LastAdminError, change_role, remove
 from diagnostics.accounts.models import ApiKey, AuditEntry, Invitation, Membership, Project
 from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key
@@ -200,6 +201,8 @@ def test_an_invitation_makes_one_person_a_member_once(admin: Client, project: Pr
     assert signed_in("carol").post(path).status_code == 404
     assert not Membership.objects.filter(user=carol).exists()
     assert noted() == ["member.invited", "member.joined"]
+    joined = AuditEntry.objects.get(action="member.joined")
+    assert details_of(joined) == {"role": "operator", "invited_by": "ada"}
 
 
 def test_an_invited_stranger_makes_an_account_others_cannot(

@@ -12,7 +12,7 @@ import pytest
 
 from config.local.folder import Folder, prepare_folder
 from config.local.parts import LocalProgram
-from config.local.supervisor import PartError, StopRequestedError, Supervisor
+from config.local.supervisor import PartError, StopRequestedError, Supervisor, last_line
 
 WAIT = "import signal, time\ntime.sleep(60)"
 
@@ -217,3 +217,11 @@ def test_a_start_can_be_broken_off(supervisor: Supervisor) -> None:
 
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def test_the_hint_of_a_failed_check_comes_behind_its_error(tmp_path: Path) -> None:
+    log = tmp_path / "prepare.log"
+    log.write_text("starting\n?: (config.E005) Events are kept 5 days.\n\tHINT: Raise it.\n\n")
+    assert last_line(log) == "?: (config.E005) Events are kept 5 days. HINT: Raise it."
+    log.write_text("starting\nTypeError: no\n")
+    assert last_line(log) == "TypeError: no"
