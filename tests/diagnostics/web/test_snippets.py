@@ -100,10 +100,6 @@ def test_the_documentation_prints_the_same_lines() -> None:
         assert f"## {lines.label}\n" in page
         assert f"```bash\n{lines.shell}\n```" in page
         assert f"\n{lines.code}\n```" in page or not lines.code
-    first = next(clients_for("http://127.0.0.1:8000", "$(cat .local/api-key)"))
-    library = (DOCS / "library.md").read_text(encoding="utf-8")
-    assert first.shell in library
-    assert first.code in library
 
 
 def test_the_key_of_a_snippet_is_where_the_local_stack_keeps_it(
