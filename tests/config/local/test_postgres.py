@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from config.local import postgres
+from config.local import binaries, postgres
 from config.local.binaries import BinaryMissingError, find_postgresql
 from tests.embedded import running, throw_away_folder
 
@@ -59,6 +59,17 @@ def test_a_half_made_cluster_is_made_anew(folder: Path) -> None:
     postgres.initialise(folder / "pg")
     assert postgres.is_initialised(folder / "pg")
     assert not (folder / "pg" / "left-over").exists()
+
+
+def test_no_other_version_is_taken_for_one_that_ctrl_c_ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = folder / "postgres"
+    program.write_text("#!/bin/sh\nkill -INT $$\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(binaries, "_postgresql_folders", lambda: iter([folder, Path("/other")]))
+    with pytest.raises(BinaryMissingError, match="told to end"):
+        find_postgresql()
 
 
 def test_a_pid_file_that_names_another_program_is_forgotten(folder: Path) -> None:
