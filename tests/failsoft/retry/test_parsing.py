@@ -1,5 +1,6 @@
 """One answer in, one verdict out, for each schema (X-7, X-13, X-15, X-20)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -295,3 +296,12 @@ def test_no_answer_is_an_error_of_ours(text: str, schema: AnswerSchema) -> None:
     if answer["error"] is not None:
         assert answer["error"]["line"] >= 1
         assert answer["error"]["column"] >= 1
+
+
+@pytest.mark.parametrize(("faults", "more"), [(5, False), (6, True)])
+def test_the_message_names_five_errors_and_counts_the_others(faults: int, more: bool) -> None:
+    steps = [{"step_id": f"s{number}", "tool": 5} for number in range(faults)]
+    message = parse_answer(json.dumps({"steps": steps}), PLAN)["error"]["message"]
+    assert message.count(".tool: expected") == 5
+    assert message.endswith("; and 1 more") == more
+    assert ("more" in message) == more
