@@ -61,11 +61,11 @@ def test_a_half_made_cluster_is_made_anew(folder: Path) -> None:
     assert not (folder / "pg" / "left-over").exists()
 
 
-def test_no_other_version_is_taken_for_one_that_ctrl_c_ended(
+def test_no_other_version_is_taken_for_one_that_was_told_to_end(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = folder / "postgres"
-    program.write_text("#!/bin/sh\nkill -INT $$\n")
+    program.write_text("#!/bin/sh\nkill -TERM $$\n")
     program.chmod(0o700)
     monkeypatch.setattr(binaries, "_postgresql_folders", lambda: iter([folder, Path("/other")]))
     with pytest.raises(BinaryMissingError, match="told to end"):
