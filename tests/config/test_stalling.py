@@ -9,7 +9,7 @@ import pytest
 from celery import Celery
 
 from config import worker_watchdog
-from config.celery import has_process
+from config.celery import app, has_process
 from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 
 
@@ -58,6 +58,11 @@ def test_a_pool_has_a_process_once_one_of_them_is_up() -> None:
     assert has_process(SimpleNamespace(_pool=processes))
     # Threads, or no pool at all.
     assert has_process(SimpleNamespace(_pool=object()))
+
+
+def test_a_process_of_a_pool_has_a_minute_to_start() -> None:
+    # Celery's own four seconds are too few on a busy machine: no process would come up at all.
+    assert app.conf.worker_proc_alive_timeout == 60
 
 
 def test_waiting_messages_are_counted_in_all_queues(broker_url: str) -> None:
