@@ -11,12 +11,12 @@
 import atexit
 import os
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from threading import Lock, Timer
 from typing import Any
 
 from opentelemetry import context, trace
@@ -72,7 +72,7 @@ class HeldRun:
         self._call: ReadableSpan | None = None
         self._marks: Mapping[str, str] = {}
         self._is_over = False
-        self._lock = Lock()
+        self._lock = threading.Lock()
         self._span: trace.Span = trace.INVALID_SPAN
         self._token: Any = None
 
@@ -285,7 +285,7 @@ class OtelSending:
         self._spans = RunSpans(batch)
         provider.add_span_processor(self._spans)
         self._tracer = provider.get_tracer("failsoft", VERSION)
-        atexit.register(_shut_down, self._spans, exporter)
+        _shut_down_at_exit(self._spans, exporter)
 
     def begin(self, node: str | None, attributes: Mapping[str, str]) -> HeldRun:
         """Begin a run; inside another one it is a part of it."""
@@ -311,7 +311,7 @@ class OtelSending:
         exporter = MaskedLogs(OTLPLogExporter(**self._exporting("logs")), self._preparing)
         processor = RunLogs(exporter)
         provider.add_log_record_processor(processor)
-        atexit.register(_shut_down, processor, exporter)
+        _shut_down_at_exit(processor, exporter)
 
     def _exporting(self, signal: str) -> dict[str, Any]:
         """Return the address, key and compression; everything else is OpenTelemetry's own."""
@@ -335,13 +335,25 @@ def send(setup: Setup) -> OtelSending:
     return OtelSending(setup, provider)
 
 
-def _shut_down(processor: Any, exporter: Any) -> None:  # noqa: ANN401 - of spans or log records
-    """Send what is left; a server that is away does not keep the process."""
-    timer = Timer(EXIT_SECONDS, exporter.shutdown)
-    timer.daemon = True
-    timer.start()
-    processor.shutdown()
-    timer.cancel()
+def _shut_down_at_exit(processor: Any, exporter: Any) -> None:  # noqa: ANN401 - of spans or log records
+    """Send at exit what is left; a server that is away does not keep the process.
+
+    The thread is there from the beginning: since Python 3.12 none can be started at exit.
+    """
+    ending, ended = threading.Event(), threading.Event()
+
+    def give_up() -> None:
+        ending.wait()
+        if not ended.wait(EXIT_SECONDS):
+            exporter.shutdown()
+
+    def shut_down() -> None:
+        ending.set()
+        processor.shutdown()
+        ended.set()
+
+    threading.Thread(target=give_up, name="failsoft-exit", daemon=True).start()
+    atexit.register(shut_down)
 
 
 def _without_prompts(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
