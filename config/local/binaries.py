@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 OLDEST_POSTGRESQL = 15
-ENDINGS = frozenset({signal.SIGINT, signal.SIGHUP, signal.SIGTERM})
+INTERRUPTS = frozenset({signal.SIGINT, signal.SIGHUP, signal.SIGTERM})
 
 
 class BinaryMissingError(Exception):
@@ -29,7 +29,7 @@ def _in_wheel(package: str, pattern: str) -> Iterator[Path]:
 def postgresql_major(folder: Path) -> int:
     """Return the major version of the server in `folder`; 0 when it does not run.
 
-    One that Ctrl-C ended says nothing: an older one taken for it would make a cluster of its own.
+    An interrupted probe says nothing: an older server taken instead would create the cluster.
     """
     try:
         result = subprocess.run(  # noqa: S603 - a path from `_postgresql_folders`
@@ -38,8 +38,8 @@ def postgresql_major(folder: Path) -> int:
     except OSError:
         return 0
     except subprocess.CalledProcessError as error:
-        if -error.returncode in ENDINGS:
-            raise BinaryMissingError(f"{folder / 'postgres'} was told to end") from error
+        if -error.returncode in INTERRUPTS:
+            raise BinaryMissingError(f"{folder / 'postgres'} was interrupted") from error
         return 0
     return int(result.stdout.split()[2].split(".")[0].split("beta")[0].split("rc")[0])
 

@@ -120,8 +120,8 @@ def print_line(text: str) -> None:
 def last_line(path: Path) -> str:
     """Return the last line of a log, usually the reason of a failure; a hint behind its error."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    told = [line.strip() for line in lines if line.strip()] or ["no output"]
-    return " ".join(told[-2:] if told[-1].startswith("HINT:") else told[-1:])
+    printed = [line.strip() for line in lines if line.strip()] or ["no output"]
+    return " ".join(printed[-2:] if printed[-1].startswith("HINT:") else printed[-1:])
 
 
 class Supervisor:

@@ -30,6 +30,7 @@ class Cause(StrEnum):
 
 
 VERSIONS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
+"""Causes that are a version of ours."""
 
 
 @dataclass(frozen=True, slots=True)

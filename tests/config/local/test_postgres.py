@@ -61,14 +61,14 @@ def test_a_half_made_cluster_is_made_anew(folder: Path) -> None:
     assert not (folder / "pg" / "left-over").exists()
 
 
-def test_no_other_version_is_taken_for_one_that_was_told_to_end(
+def test_no_other_version_is_taken_for_one_whose_probe_was_interrupted(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = folder / "postgres"
     program.write_text("#!/bin/sh\nkill -TERM $$\n")
     program.chmod(0o700)
     monkeypatch.setattr(binaries, "_postgresql_folders", lambda: iter([folder, Path("/other")]))
-    with pytest.raises(BinaryMissingError, match="told to end"):
+    with pytest.raises(BinaryMissingError, match="interrupted"):
         find_postgresql()
 
 
