@@ -17,7 +17,7 @@ from agents.llm.provider import CompletionRequest
 from agents.llm.scripted import ScriptedProvider
 from bench.model import Planner
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.engine import LadderPolicy
+from failsoft.retry.engine import RetryPolicy
 from failsoft.retry.prompts import Request, build_prompt
 
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}]}'
@@ -51,7 +51,7 @@ def measure(delay_seconds: float, rounds: int = ROUNDS) -> tuple[float, float]:
 
 def make_request(planner: Planner) -> CompletionRequest:
     """The request that the ladder makes first."""
-    policy: LadderPolicy = planner.policy
+    policy: RetryPolicy = planner.policy
     first = planner.first_attempt()
     prompt = build_prompt(Request(PlannerSchema.PLAN, GOAL, planner.tools), first)
     return CompletionRequest(

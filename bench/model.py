@@ -34,10 +34,10 @@ from failsoft.retry.engine import (
     Ending,
     Feedback,
     Invalid,
-    LadderPolicy,
     OutputMode,
     PlannedAttempt,
     Result,
+    RetryPolicy,
     Succeeded,
     Valid,
     attempts,
@@ -80,7 +80,7 @@ class Planner:
     def __init__(self, provider: CompletionProvider, model: str, retries: int) -> None:
         self.provider = provider
         self.model = model
-        self.policy = LadderPolicy(
+        self.policy = RetryPolicy(
             retry=RetryConfig(max_attempts=retries),
             last_output_mode=OutputMode.SCHEMA,
             max_output_tokens=192,

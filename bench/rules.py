@@ -31,8 +31,8 @@ from diagnostics.alerting.counts import MINUTE, freeze, read_counts
 from diagnostics.alerting.evaluator import evaluate
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
-from diagnostics.alerting.series_detectors import judge_series, looks_of
-from diagnostics.alerting.slice_evaluation import look_at
+from diagnostics.alerting.series_detectors import evaluations_of, judge_series
+from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.analysis.detectors.thresholds import LONG_WINDOWS
 from diagnostics.store.models import Series
 from diagnostics.store.windows import floor
@@ -119,7 +119,7 @@ def main() -> int:
 
             def look() -> object:
                 judge_series(project.pk, slot)
-                return look_at(project.pk, rules, slot, looks_of(project.pk, slot))  # noqa: B023
+                return evaluate_slices(project.pk, rules, slot, evaluations_of(project.pk, slot))  # noqa: B023
 
             floor_ms, look_ms = timed(rounds, query, look)
             say(

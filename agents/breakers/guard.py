@@ -14,7 +14,7 @@ from agents.breakers.models import DENY
 from agents.breakers.store import BreakerScope, acquire, renew, report
 from agents.llm.transport import Reply
 from failsoft.retry.breaker import Admission, Allowed, BreakerKind, CallVerdict, Denied, Ticket
-from failsoft.retry.engine import Ending, Exhausted, LadderPolicy, Succeeded
+from failsoft.retry.engine import Ending, Exhausted, RetryPolicy, Succeeded
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Guard:
 
     transport: BreakerScope
     quality: BreakerScope
-    ladder: Admission | None = None
+    admission: Admission | None = None
     call: Ticket | None = None
     calls: int = 0
 
@@ -32,18 +32,18 @@ class Guard:
         transport = BreakerScope(project_id, provider, model, operation, BreakerKind.TRANSPORT)
         return cls(transport, replace(transport, kind=BreakerKind.QUALITY))
 
-    def limit(self, policy: LadderPolicy, attempts_made: int) -> LadderPolicy:
+    def limit(self, policy: RetryPolicy, attempts_made: int) -> RetryPolicy:
         """Return the policy that quality allows; without retries it ends with the attempts made."""
-        self.ladder = acquire(self.quality)
-        if isinstance(self.ladder, Allowed) or settings.FAILSOFT_BREAKER_POLICY == DENY:
+        self.admission = acquire(self.quality)
+        if isinstance(self.admission, Allowed) or settings.FAILSOFT_BREAKER_POLICY == DENY:
             return policy
         retry = policy.retry.model_copy(update={"max_attempts": max(attempts_made, 1)})
         return replace(policy, retry=retry)
 
     def admit_call(self) -> Denied | None:
         """Request one call; None if it is admitted."""
-        if isinstance(self.ladder, Denied) and settings.FAILSOFT_BREAKER_POLICY == DENY:
-            return self.ladder
+        if isinstance(self.admission, Denied) and settings.FAILSOFT_BREAKER_POLICY == DENY:
+            return self.admission
         admission = acquire(self.transport)
         if isinstance(admission, Denied):
             return admission
@@ -58,8 +58,8 @@ class Guard:
 
     def renew(self) -> None:
         """Renew the leases of probes."""
-        if isinstance(self.ladder, Allowed):
-            renew(self.quality, self.ladder.ticket)
+        if isinstance(self.admission, Allowed):
+            renew(self.quality, self.admission.ticket)
         if self.call is not None:
             renew(self.transport, self.call)
 
@@ -78,11 +78,11 @@ class Guard:
 
     def settle_attempts(self, ending: Ending) -> None:
         """Report how the attempts ended; without a call they count as nothing."""
-        if not isinstance(self.ladder, Allowed):
+        if not isinstance(self.admission, Allowed):
             return
         verdict = CallVerdict.NOTHING
         if self.calls and isinstance(ending, Succeeded):
             verdict = CallVerdict.GOOD
         if self.calls and isinstance(ending, Exhausted):
             verdict = CallVerdict.BAD
-        report(self.quality, self.ladder.ticket, verdict)
+        report(self.quality, self.admission.ticket, verdict)

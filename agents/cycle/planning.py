@@ -53,10 +53,10 @@ from failsoft.retry.engine import (
     Halted,
     HaltReason,
     Invalid,
-    LadderPolicy,
     OutputMode,
     PlannedAttempt,
     Result,
+    RetryPolicy,
     Valid,
     attempts,
 )
@@ -100,7 +100,7 @@ class _Shell:
     guard: Guard
     rows: AttemptRows
 
-    def limit(self, policy: LadderPolicy) -> LadderPolicy:
+    def limit(self, policy: RetryPolicy) -> RetryPolicy:
         """Return the policy that the breakers allow, given the attempts already stored."""
         return self.guard.limit(policy, self.rows.stored().count())
 

@@ -152,7 +152,7 @@ class FixPattern(models.Model):
         return describe(self.rule)
 
     @property
-    def told(self) -> FirstPassShare:
+    def given(self) -> FirstPassShare:
         """First answers of runs that had it in their prompt."""
         return FirstPassShare(self.told_good, self.told_runs)
 

@@ -9,7 +9,7 @@ from agents.llm.models import LanguageModel
 from diagnostics import clock
 from failsoft.actions.entries import TOOLSETS
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.engine import LadderPolicy, OutputMode
+from failsoft.retry.engine import OutputMode, RetryPolicy
 from failsoft.retry.policy import RetryConfig
 from failsoft.retry.prompts import Request, ToolOffer
 from plans.tools.definition import PYTHON
@@ -20,11 +20,11 @@ from plans.tools.registry import offered_tools
 WAITED, ANSWERED_AT, COUNTED_RUN = "waited_seconds", "answered_at", "counted_run"
 
 
-def policy_of(goal: Goal, request: Request) -> LadderPolicy:
+def policy_of(goal: Goal, request: Request) -> RetryPolicy:
     """Return the attempt policy set by the goal and its model."""
     model = goal.planner_model
     first, last = _output_modes(model, request)
-    return LadderPolicy(
+    return RetryPolicy(
         retry=RetryConfig.model_validate(goal.retry),
         output_mode=first,
         last_output_mode=last,

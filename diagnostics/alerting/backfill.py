@@ -19,7 +19,7 @@ from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.rules import RuleDefinition
-from diagnostics.alerting.saved_states import SliceEvaluation, save_looks
+from diagnostics.alerting.saved_states import SliceEvaluation, save_evaluations
 from diagnostics.alerting.series_detectors import judge_series
 from diagnostics.alerting.states import DetectorSignal, StateChange, time_of
 from diagnostics.store.aggregation import fold
@@ -42,8 +42,8 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
         for rule in rules_of(project_id):
             for steps in _walk(project_id, rule, since, until, now):
                 _save_state(steps[-1])
-                told = (one for one in steps if one.look.said is not DetectorSignal.NO_DATA)
-                save_looks(told, is_past=True)
+                told = (one for one in steps if one.result.said is not DetectorSignal.NO_DATA)
+                save_evaluations(told, is_past=True)
                 happened += [one for one in steps if one.happened]
         _replay(project_id, happened, now)
         # What is still open says what all other places say at the end of the stretch.
@@ -66,7 +66,7 @@ def _backfilled(project_id: int) -> int:
 def _walk(
     project_id: int, rule: RuleDefinition, since: datetime, until: datetime, now: datetime
 ) -> Iterator[Sequence[SliceEvaluation]]:
-    """Return the looks at every slice that is not known yet."""
+    """Return the evaluations of every slice that is not known yet."""
     try:
         pasts = pasts_of(project_id, rule, since, until, now)
     except UntestableError:
@@ -98,6 +98,6 @@ def _replay(project_id: int, happened: list[SliceEvaluation], now: datetime) -> 
     for seconds, together in groupby(happened, key=lambda one: one.at):
         changed, at = list(together), time_of(seconds)
         over = [one for one in changed if one.happened is StateChange.CLEARED]
-        clear_slices({one.row.pk: one.look.is_usual for one in over}, at)
+        clear_slices({one.row.pk: one.result.is_usual for one in over}, at)
         firing = [one for one in changed if one.happened is StateChange.FIRED]
         raise_slices(project_id, firing, at, now, past=True)

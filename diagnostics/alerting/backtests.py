@@ -40,7 +40,7 @@ MOST_FIRES = 1_000
 FINE = timedelta(minutes=10)
 FINE_REACH = timedelta(hours=46)
 CALM = frozenset({AlertPhase.OK, AlertPhase.NO_DATA, AlertPhase.RESOLVED})
-"""States that only a look that fires leads out of."""
+"""States that only an evaluation that fires leads out of."""
 
 
 class WouldFire(Resource):
@@ -174,24 +174,24 @@ class _Walk:
         is_on = detector.fire is not None or self._standing.state not in CALM
         if not (is_told or is_on):
             return None
-        look = describe(detector) if is_change else _judge(rule, self._calls, n)
+        result = describe(detector) if is_change else _judge(rule, self._calls, n)
         if at - self._last_data >= rule.no_data_seconds:
-            look = replace(look, said=DetectorSignal.NO_DATA)
-        self._standing, happened = advance(at, self._standing, look.said, rule)
+            result = replace(result, said=DetectorSignal.NO_DATA)
+        self._standing, happened = advance(at, self._standing, result.said, rule)
         return SliceEvaluation(
-            rule, self._past.values, self._row, at, look, self._standing, happened
+            rule, self._past.values, self._row, at, result, self._standing, happened
         )
 
 
 def _judge(rule: RuleDefinition, calls: CallLog, n: int) -> DetectorEvaluation:
     # A stretch that ended when the window begins is not part of it.
-    look = judge(
+    result = judge(
         rule.detector,
         rule.limits,
         lambda seconds: calls.window(seconds - 1e-6),
         is_latency=rule.is_latency,
     )
-    return look if n or look.n else NOTHING
+    return result if n or result.n else NOTHING
 
 
 def fires_of(values: Slice, steps: Iterable[SliceEvaluation]) -> list[WouldFire]:
@@ -200,7 +200,7 @@ def fires_of(values: Slice, steps: Iterable[SliceEvaluation]) -> list[WouldFire]
     for step in steps:
         at = time_of(step.at)
         if step.happened is StateChange.FIRED:
-            counts = {"k": step.look.k, "n": step.look.n}
+            counts = {"k": step.result.k, "n": step.result.n}
             fires.append(
                 WouldFire(slice=dict(values), at=at, onset=step.onset, cleared=None, **counts)
             )

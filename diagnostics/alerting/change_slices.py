@@ -35,7 +35,7 @@ def feed_slices(
     alarms: Mapping[Key, SavedState] | None = None,
     most_primed: int | None = None,
 ) -> None:
-    """Feed the detectors of slices with what was counted since the last look.
+    """Feed the detectors of slices with what was counted since the last evaluation.
 
     `sharing` slices share one false alarm a week. At most so many new ones begin; the others are
     looked at later. `alarms` are the rows whose alarms they go on with; None: their own.
@@ -58,7 +58,7 @@ def feed_slices(
         else:
             news = news_of(by_minute, {int(at): count for at, count in state["fed"].items()})
             if not news:
-                one.look = read_look(state["look"])
+                one.result = read_evaluation(state["look"])
                 continue
             learned = Learned.read(one.row.memory["learned"])
             detector = ChangeDetector.restore(
@@ -70,10 +70,10 @@ def feed_slices(
         if key in primed:
             alarm = one.row if alarms is None else alarms.get(key)
             anew_since = _take_over(one, detector, fires, alarm)
-        one.look = describe(detector)
+        one.result = describe(detector)
         if not detector.has_success and found is FIRST_ATTEMPTS and _has_no_runs(one, counted):
             # Senders of failures alone have no rate that could rise.
-            one.look = replace(one.look, said=DetectorSignal.QUIET)
+            one.result = replace(one.result, said=DetectorSignal.QUIET)
         _put_by(one, detector, by_minute, fires, anew_since)
 
 
@@ -114,8 +114,8 @@ def read_fires(kept: Iterable[Sequence[Any]]) -> list[Fire]:
     return [Fire(at, Onset(*onset), cleared, usual) for at, onset, cleared, usual in kept]
 
 
-def read_look(kept: Mapping[str, Any]) -> DetectorEvaluation:
-    """Read what was found at the last look that had news."""
+def read_evaluation(kept: Mapping[str, Any]) -> DetectorEvaluation:
+    """Read what was found at the last evaluation that had news."""
     return DetectorEvaluation(**{**kept, "said": DetectorSignal(kept["said"])})
 
 
@@ -158,7 +158,7 @@ def _put_by(
     one.detector_state = {
         "watch": state,
         "fed": {str(at): list(count) for at, count in fed.items()},
-        "look": {name: getattr(one.look, name) for name in LOOK},
+        "look": {name: getattr(one.result, name) for name in LOOK},
         "fires": [
             [fire.at, list(fire.onset), fire.cleared, fire.is_usual] for fire in fires[-MOST_FIRES:]
         ],

@@ -1,7 +1,7 @@
 """Who watches the watchers: is the evaluator alive, do notifications get out (a dead man's switch).
 
 Three ways that need nothing of each other: a banner on every page, an address outside that
-is asked after each look, and `manage.py check_alerter` from anywhere.
+is asked after each evaluation, and `manage.py check_alerter` from anywhere.
 """
 
 import time
@@ -25,7 +25,7 @@ logger = structlog.get_logger(__name__)
 MISSED = timedelta(minutes=3)
 """Three minutes that nobody has looked at."""
 BEGINNING = timedelta(minutes=10)
-"""So long a new project waits for its first look."""
+"""So long a new project waits for its first evaluation."""
 OVERDUE = timedelta(minutes=10)
 A_DAY = timedelta(days=1)
 
@@ -53,7 +53,7 @@ class Alarm:
 
 
 def alarm_of(project_id: int) -> Alarm:
-    """Read in one statement whether anybody looks, and what was given up unseen."""
+    """Read in one statement whether anybody evaluates, and what was given up unseen."""
     given = {"project": project_id, "heartbeat": EVALUATOR, "overdue": OVERDUE, "a_day": A_DAY}
     now, seen_at, created_at, judged_at, left, *counted = fetch(statement("alarm"), given)[0]
     told = left if left and (judged_at is None or now - judged_at > MISSED) else ""
@@ -61,7 +61,7 @@ def alarm_of(project_id: int) -> Alarm:
 
 
 def ping_outside() -> bool:
-    """Tell the address outside that a look was taken; False when nobody answered."""
+    """Tell the address outside that an evaluation ran; False when nobody answered."""
     url = settings.FAILSOFT_PING_URL
     if not url:
         return False

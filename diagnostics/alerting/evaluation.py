@@ -1,4 +1,4 @@
-"""What a rule says of a slice: one look by the detector it names."""
+"""What a rule says of a slice: one evaluation by the detector it names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

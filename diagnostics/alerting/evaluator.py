@@ -19,9 +19,9 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
-from diagnostics.alerting.saved_states import save_looks, save_new, save_states
-from diagnostics.alerting.series_detectors import judge_series, looks_of
-from diagnostics.alerting.slice_evaluation import look_at
+from diagnostics.alerting.saved_states import save_evaluations, save_new, save_states
+from diagnostics.alerting.series_detectors import evaluations_of, judge_series
+from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import StateChange
 from diagnostics.alerting.statuses import STATUSES, ProjectStatus, store_statuses
 from diagnostics.store.aggregation import fold_project
@@ -103,16 +103,16 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
         return False
     _keep_minutes(project_id, slot)
     judge_series(project_id, slot)
-    seen = look_at(project_id, rules_of(project_id), slot, looks_of(project_id, slot))
+    seen = evaluate_slices(project_id, rules_of(project_id), slot, evaluations_of(project_id, slot))
     save_new(seen)
     save_states(one for one in seen if one.is_changed)
-    save_looks(one for one in seen if one.is_told)
+    save_evaluations(one for one in seen if one.is_recorded)
     # Before anything is told: a mail says what the pages of this minute say.
     refresh_verdicts(project_id, slot, now)
     fired = [one for one in seen if one.happened is StateChange.FIRED]
     raise_slices(project_id, fired, slot, now, past=False)
     over = [one for one in seen if one.happened is StateChange.CLEARED]
-    clear_slices({one.row.pk: one.look.is_usual for one in over}, slot)
+    clear_slices({one.row.pk: one.result.is_usual for one in over}, slot)
     AlertSlot.objects.filter(project_id=project_id, slot=slot).update(
         slices=len(seen), duration_ms=round((monotonic() - begun) * 1000)
     )
@@ -140,7 +140,7 @@ def claim(project_id: int, slot: datetime) -> bool:
 
 
 def _keep_minutes(project_id: int, slot: datetime) -> None:
-    """Freeze what has grown older than 15 minutes since the last look."""
+    """Freeze what has grown older than 15 minutes since the last evaluation."""
     last = _last_slot(project_id, slot__lt=slot)
     until = slot + MINUTE - LATE
     reach = slot - MINUTES_REACH - timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Alerts while a past is imported: nobody looks meanwhile, and what it tells raises nothing."""
+"""Alerts while a past is imported: no evaluation meanwhile, and what it finds raises nothing."""
 
 from datetime import datetime, timedelta
 
@@ -10,8 +10,8 @@ from diagnostics.alerting.evaluator import claim
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import SliceEvaluation, save_new, save_states, standing_of
-from diagnostics.alerting.series_detectors import judge_series, looks_of
-from diagnostics.alerting.slice_evaluation import look_at
+from diagnostics.alerting.series_detectors import evaluations_of, judge_series
+from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import ON, AlertPhase, DetectorSignal, held
 from diagnostics.store.windows import LATE, floor
 
@@ -20,7 +20,7 @@ PAUSE = timedelta(minutes=3)
 
 
 def pause_alerts(project_id: int) -> None:
-    """Let nobody look at a project for the next minutes; ask again while an import lasts."""
+    """Evaluate no rule of a project for the next minutes; ask again while an import lasts."""
     claim(project_id, floor(clock.now() + PAUSE, MINUTE))
 
 
@@ -38,11 +38,11 @@ def take_as_known(project_id: int, since: datetime) -> None:
     claim(project_id, slot)
     freeze(project_id, floor(since, MINUTE) - LATE, slot + MINUTE - LATE)
     judge_series(project_id, slot)
-    judged = looks_of(project_id, slot)
-    seen = look_at(project_id, rules_of(project_id), slot, judged, is_complete=True)
+    judged = evaluations_of(project_id, slot)
+    seen = evaluate_slices(project_id, rules_of(project_id), slot, judged, is_complete=True)
     mine = [one for one in seen if _is_of_import(one)]
     for one in mine:
-        if one.look.said is DetectorSignal.FIRES:
+        if one.result.said is DetectorSignal.FIRES:
             one.standing = held(one.at)
     save_new(mine)
     save_states(mine)
@@ -54,4 +54,4 @@ def _is_of_import(one: SliceEvaluation) -> bool:
         return True
     before = standing_of(one.row).state
     is_open = before in ON or before is AlertPhase.PENDING
-    return one.look.said is DetectorSignal.FIRES and not is_open
+    return one.result.said is DetectorSignal.FIRES and not is_open

@@ -112,7 +112,7 @@ def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
 def evaluations_of(
     slices: Iterable[IncidentSlice], until: datetime
 ) -> Mapping[int, Sequence[Evaluation]]:
-    """Return the last looks at each of these slices' states up to a time, oldest first."""
+    """Return the last evaluations of each of these slices up to a time, oldest first."""
     states = list(dict.fromkeys(one.state_id for one in slices))[:MOST_STRIPS]
     rows = (
         Evaluation.objects.filter(

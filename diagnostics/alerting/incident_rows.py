@@ -275,7 +275,7 @@ def _notified_by_rule(
 ) -> dict[str, Any]:
     """Return a kept verdict that names nothing with the sentence of what its rule found."""
     name = AlertRule.objects.values_list("name", flat=True).get(pk=first.rule.id)
-    found = found_words(first.rule.signal, first.look)
+    found = found_words(first.rule.signal, first.result)
     is_old = first.onset.date() != at.date()
     rest = f": {slice_words(first.values)}, {found}."
     sentence = Sentence(name, first.onset, rest, (NO_CAUSE,), is_old)
@@ -307,7 +307,7 @@ def _add(
 
 
 def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> IncidentSlice:
-    look = one.look
+    result = one.result
     return IncidentSlice(
         incident=incident,
         state_id=one.row.pk,
@@ -317,11 +317,11 @@ def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> Incide
         slice=dict(one.values),
         onset=one.onset,
         fired_at=at,
-        k=look.k,
-        n=look.n,
-        value=look.value,
-        bound=look.bound,
-        baseline=look.baseline,
+        k=result.k,
+        n=result.n,
+        value=result.value,
+        bound=result.bound,
+        baseline=result.baseline,
     )
 
 

@@ -30,7 +30,7 @@ from diagnostics.alerting.task_facts import risen_failures, task_of
 from diagnostics.alerting.task_text import TaskFacts, write_task
 from diagnostics.alerting.wording import (
     BECAME,
-    LOOKS,
+    EVALUATIONS,
     STATES,
     TOLD,
     end_words,
@@ -122,7 +122,7 @@ def _notification(one: Notification) -> TimelineEntry:
 HOURS = (1, 4, 8, 24, 72)
 SHOWN_SLICES = 3
 # A page stays light whatever has happened.
-MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_LOOKS = 12, 40, 20, 3
+MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_EVALUATIONS = 12, 40, 20, 3
 MOST_SHARES, MOST_FAILURES = 6, 3
 
 
@@ -201,7 +201,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     slices = list(row.slices.select_related("rule").order_by("fired_at", "pk"))
     told = list(row.notifications.select_related("channel").order_by("pk"))
     changes = list(row.transitions.select_related("by", "slice__rule").order_by("at", "pk"))
-    looks = evaluations_of(slices, row.cleared_at or now)
+    past = evaluations_of(slices, row.cleared_at or now)
     verdict = row.latest_verdict
     return {
         "section": "incidents",
@@ -216,7 +216,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "failures": risen_failures(
             row.project_id, _selection(row), began(row), row.cleared_at or now, MOST_FAILURES
         ),
-        "affected": [_affected(one, looks.get(one.state_id, ())) for one in slices[:MOST_SLICES]],
+        "affected": [_affected(one, past.get(one.state_id, ())) for one in slices[:MOST_SLICES]],
         "left_out": max(len(slices) - MOST_SLICES, 0),
         "moments": timeline_of(row, changes, told)[-MOST_MOMENTS:],
         "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
@@ -277,22 +277,18 @@ def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[
     }
 
 
-def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]:
+def _affected(one: IncidentSlice, past: Sequence[Evaluation]) -> dict[str, Any]:
     """Return a slice of an incident, with the last evaluations of it."""
-    signal, latest = one.rule.signal, looks[-1] if looks and not one.cleared_at else one
+    signal, latest = one.rule.signal, past[-1] if past and not one.cleared_at else one
     return {
         "row": one,
         "words": slice_words(one.slice),
         "found": evaluation_words(signal, latest.k, latest.n, latest.value, latest.bound),
         "query": filter_of([one.slice]),
-        "looks": [EvaluationMark(*LOOKS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in looks],
+        "looks": [EvaluationMark(*EVALUATIONS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in past],
         "table": [
-            (
-                look,
-                LOOKS[look.verdict],
-                evaluation_words(signal, look.k, look.n, look.value, look.bound),
-            )
-            for look in looks[-SHOWN_LOOKS:][::-1]
+            (x, EVALUATIONS[x.verdict], evaluation_words(signal, x.k, x.n, x.value, x.bound))
+            for x in past[-SHOWN_EVALUATIONS:][::-1]
         ],
     }
 

@@ -147,7 +147,7 @@ class SliceTotals:
 
 @dataclass(frozen=True, slots=True)
 class RuleMinute:
-    """What the looks at all slices of a rule found in one minute."""
+    """What the evaluations of all slices of a rule found in one minute."""
 
     slot: datetime
     looks: int

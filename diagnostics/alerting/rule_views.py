@@ -58,7 +58,7 @@ def _badge(rule: AlertRule, slices: SliceTotals) -> tuple[Tone, str]:
 
 @member_page
 def alert_rules(request: ConsoleRequest) -> HttpResponse:
-    """Show the rules of the project with their latest looks."""
+    """Show the rules of the project with their latest evaluations."""
     project = request.project.pk
     slices, minutes = slices_by_rule(project), minutes_by_rule(project)
     totals = totals_by_rule(project, clock.now())

@@ -1,4 +1,4 @@
-"""How slices stand, before and after a look: read as plain values, since every minute does."""
+"""Slices before and after an evaluation: read as plain values, since every minute does."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,13 +40,13 @@ class SavedState:
 
 @dataclass(slots=True)
 class SliceEvaluation:
-    """A slice of a rule at one look (`at`: seconds), before and after."""
+    """A slice of a rule at one evaluation (`at`: seconds), before and after."""
 
     rule: RuleDefinition
     values: Slice
     row: SavedState
     at: float
-    look: DetectorEvaluation = NOTHING
+    result: DetectorEvaluation = NOTHING
     standing: SliceStatus = field(default_factory=SliceStatus)
     happened: StateChange | None = None
     series: Sequence[int] = ()
@@ -57,7 +57,7 @@ class SliceEvaluation:
     @property
     def onset(self) -> datetime:
         """When it began: as its detector says, else when it fired."""
-        return time_of(self.standing.since if self.look.onset is None else self.look.onset)
+        return time_of(self.standing.since if self.result.onset is None else self.result.onset)
 
     @property
     def is_changed(self) -> bool:
@@ -69,9 +69,11 @@ class SliceEvaluation:
         )
 
     @property
-    def is_told(self) -> bool:
-        """Whether what was found is kept: a slice that goes on without calls is not told."""
-        is_idle = self.look.said is DetectorSignal.NO_DATA and self.row.state == AlertPhase.NO_DATA
+    def is_recorded(self) -> bool:
+        """Whether the evaluation is recorded: not for a slice that goes on without calls."""
+        is_idle = (
+            self.result.said is DetectorSignal.NO_DATA and self.row.state == AlertPhase.NO_DATA
+        )
         return not (is_idle and self.standing.state is AlertPhase.NO_DATA)
 
 
@@ -118,9 +120,9 @@ def save_states(slices: Iterable[SliceEvaluation]) -> None:
         change(statement("alert_states"), {"rows": json.dumps(rows)})
 
 
-def save_looks(slices: Iterable[SliceEvaluation], *, is_past: bool = False) -> None:
-    """Write what was found at slices whose rows are saved already."""
-    if rows := [_look_row(one) for one in slices]:
+def save_evaluations(slices: Iterable[SliceEvaluation], *, is_past: bool = False) -> None:
+    """Record the evaluations of slices whose rows are saved already."""
+    if rows := [_evaluation_row(one) for one in slices]:
         change(statement("alert_evaluations"), {"rows": json.dumps(rows), "is_backfilled": is_past})
 
 
@@ -145,15 +147,15 @@ def _state_row(one: SliceEvaluation) -> Mapping[str, Any]:
     }
 
 
-def _look_row(one: SliceEvaluation) -> Mapping[str, Any]:
+def _evaluation_row(one: SliceEvaluation) -> Mapping[str, Any]:
     return {
         "id": one.row.pk,
         "at": one.at,
-        "k": one.look.k,
-        "n": one.look.n,
-        "value": one.look.value,
-        "bound": one.look.bound,
+        "k": one.result.k,
+        "n": one.result.n,
+        "value": one.result.value,
+        "bound": one.result.bound,
         "rule_version": one.rule.version,
-        "verdict": one.look.said,
+        "verdict": one.result.said,
         "state_after": one.standing.state,
     }

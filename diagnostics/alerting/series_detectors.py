@@ -14,7 +14,7 @@ from django.db import models, transaction
 from django.db.models import Max
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.change_slices import feed_slices, read_fires, read_look
+from diagnostics.alerting.change_slices import feed_slices, read_evaluation, read_fires
 from diagnostics.alerting.counts import (
     MINUTE,
     MINUTES_REACH,
@@ -126,7 +126,7 @@ def _alarms_of(project_id: int) -> dict[Key, SavedState]:
     return {(0, key): row for (rule_id, key), row in kept if rule_id in mine}
 
 
-def looks_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:
+def evaluations_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:
     """Return what the detectors of series said at a minute, by the ids of series.
 
     One that was fed with later minutes says whether an alarm of it lasted then.
@@ -134,18 +134,20 @@ def looks_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:
     rows = SeriesDetector.objects.filter(project_id=project_id)
     columns = ("pk", "at", "detector_state__look", "detector_state__fires")
     return {
-        pk: _look_then(read_look(look), read_fires(fires), slot) if at > slot else read_look(look)
-        for pk, at, look, fires in rows.values_list(*columns)
+        pk: _evaluation_at(read_evaluation(result), read_fires(fires), slot)
+        if at > slot
+        else read_evaluation(result)
+        for pk, at, result, fires in rows.values_list(*columns)
     }
 
 
-def _look_then(
-    look: DetectorEvaluation, fires: Sequence[Fire], slot: datetime
+def _evaluation_at(
+    result: DetectorEvaluation, fires: Sequence[Fire], slot: datetime
 ) -> DetectorEvaluation:
     fire = _lasting(fires, slot.timestamp())
     said = DetectorSignal.FIRES if fire else DetectorSignal.CLEARS
     is_usual = any(one.is_usual for one in fires[-1:])
-    return replace(look, said=said, onset=fire.onset.at if fire else None, is_usual=is_usual)
+    return replace(result, said=said, onset=fire.onset.at if fire else None, is_usual=is_usual)
 
 
 def _lasting(fires: Sequence[Fire], at: float) -> Fire | None:
@@ -160,13 +162,13 @@ def detected_at(project_id: int, at: datetime | None = None) -> dict[SeriesKey, 
     names = [f"series__{name}" for name in SERIES]
     kept = [f"detector_state__{name}" for name in ("look", "fires", "anew_since")]
     return {
-        SeriesKey(*key): _detected(read_look(look), read_fires(fires), anew, at)
-        for *key, look, fires, anew in rows.values_list(*names, *kept)
+        SeriesKey(*key): _detected(read_evaluation(result), read_fires(fires), anew, at)
+        for *key, result, fires, anew in rows.values_list(*names, *kept)
     }
 
 
 def _detected(
-    look: DetectorEvaluation,
+    result: DetectorEvaluation,
     fires: Sequence[Fire],
     anew_since: float | None = None,
     at: datetime | None = None,
@@ -178,9 +180,9 @@ def _detected(
     if at is not None:
         then = _lasting(fires, at.timestamp())
         return DetectedState(_onset_of(then), anew_since=anew, over=over)
-    fire = fires[-1] if look.said is DetectorSignal.FIRES else None
-    counted = RunBucket(look.n, look.k)
-    return DetectedState(_onset_of(fire), counted, look.is_watched, anew, over=over)
+    fire = fires[-1] if result.said is DetectorSignal.FIRES else None
+    counted = RunBucket(result.n, result.k)
+    return DetectedState(_onset_of(fire), counted, result.is_watched, anew, over=over)
 
 
 def _onset_of(fire: Fire | None) -> SeriesOnset | None:

@@ -152,7 +152,7 @@ def slice_key(values: Slice) -> UUID:
 EMPTY = WindowCounts(0, 0)
 
 
-def look_back(seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) -> Window:
+def trailing_window(seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) -> Window:
     """Return what counts the last so many seconds, by stretches that end now.
 
     `seconds` are their lengths, shortest first; `k` and `n` what lies between one and the

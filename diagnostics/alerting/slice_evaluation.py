@@ -1,4 +1,4 @@
-"""One look at every slice of some rules: what the detectors say, and how slices stand then.
+"""One evaluation of every slice of some rules: what the detectors say, and how slices stand then.
 
 Reads counts and states, writes nothing.
 """
@@ -37,7 +37,7 @@ from diagnostics.alerting.saved_states import (
     read_kept,
     standing_of,
 )
-from diagnostics.alerting.signals import Measured, Slice, look_back, slice_key
+from diagnostics.alerting.signals import Measured, Slice, slice_key, trailing_window
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import ON, DetectorSignal, advance
 from diagnostics.analysis.detectors.results import WindowCounts
@@ -70,7 +70,7 @@ _groups_by_project: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] 
 
 
 class ProjectMinute(NamedTuple):
-    """What one look at a project goes by: its series, their counts, and how slices stood.
+    """What one evaluation of a project goes by: its series, their counts, and how slices stood.
 
     `judged` is what the detectors of series say, by their ids.
     """
@@ -84,7 +84,7 @@ class ProjectMinute(NamedTuple):
     is_complete: bool = False
 
 
-def look_at(
+def evaluate_slices(
     project_id: int,
     rules: Sequence[RuleDefinition],
     slot: datetime,
@@ -92,11 +92,11 @@ def look_at(
     *,
     is_complete: bool = False,
 ) -> list[SliceEvaluation]:
-    """Look at every slice of the rules as of the minute that begins at `slot`.
+    """Evaluate every slice of the rules as of the minute that begins at `slot`.
 
-    A change of a series is what its detector says. Slices that are seen for the first time have
-    a row that is not saved yet. Those without
-    a call lately are only seen when they are known, or all are wanted (`is_complete`).
+    A change of a series is what its detector says. Slices seen for the first time have a row
+    that is not saved yet; those without a call lately are only seen when they are known, or all
+    are wanted (`is_complete`).
     """
     known, series = read_kept(project_id), known_series(project_id)
     plain = [rule for rule in rules if not rule.is_by_version]
@@ -221,10 +221,10 @@ def _judge(one: SliceEvaluation, found: Measured, minute: ProjectMinute) -> None
     if n[0]:
         _note_data(one, minute.slot)
     if rule.is_of_series:
-        one.look = minute.judged.get(one.series[0], UNJUDGED)
+        one.result = minute.judged.get(one.series[0], UNJUDGED)
     elif rule.detector != "change":
-        window = look_back(counted.seconds, k, n)
-        one.look = judge(rule.detector, rule.limits, window, is_latency=rule.is_latency)
+        window = trailing_window(counted.seconds, k, n)
+        one.result = judge(rule.detector, rule.limits, window, is_latency=rule.is_latency)
 
 
 def _note_data(one: SliceEvaluation, slot: datetime) -> None:
@@ -241,9 +241,9 @@ def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceE
         one = _see(minute, rule, Group(values, slice_key(values), ()))
         _note_data(one, minute.slot)
         if rule.detector == "absent":
-            one.look = judge_silence(rule.limits, number)
+            one.result = judge_silence(rule.limits, number)
         else:
-            one.look = judge(rule.detector, rule.limits, _just(number))
+            one.result = judge(rule.detector, rule.limits, _just(number))
         yield one
 
 
@@ -255,5 +255,5 @@ def _just(number: int) -> Window:
 def _advance(one: SliceEvaluation, slot: datetime) -> None:
     quiet_since = one.last_data_at or one.row.since
     if (slot - quiet_since).total_seconds() >= one.rule.no_data_seconds:
-        one.look = replace(one.look, said=DetectorSignal.NO_DATA)
-    one.standing, one.happened = advance(one.at, standing_of(one.row), one.look.said, one.rule)
+        one.result = replace(one.result, said=DetectorSignal.NO_DATA)
+    one.standing, one.happened = advance(one.at, standing_of(one.row), one.result.said, one.rule)

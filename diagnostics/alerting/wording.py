@@ -32,7 +32,7 @@ STATES: Mapping[str, tuple[Tone, str]] = {
     "acknowledged": ("warn", "acknowledged"),
     "resolved": ("good", "resolved"),
 }
-LOOKS: Mapping[str, tuple[Tone, str]] = {
+EVALUATIONS: Mapping[str, tuple[Tone, str]] = {
     "quiet": ("good", "quiet"),
     "fires": ("bad", "fires"),
     "clears": ("good", "clears"),
@@ -107,13 +107,13 @@ def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) ->
     return f"{told}{low}; limit {percent(bound)}"
 
 
-def found_words(signal: str, look: DetectorEvaluation) -> str:
+def found_words(signal: str, result: DetectorEvaluation) -> str:
     """Write the share or the number that fired, beside its baseline."""
     noun = noun_of(signal)
-    told = f"{count(look.k)} of {plural(look.n, noun)}" if look.n else count(look.k)
-    if signal in RATIOS and look.n:
-        told = part_words(look.k / look.n, look.n, noun)
-    return told if look.baseline is None else f"{told} (baseline {rate_percent(look.baseline)})"
+    told = f"{count(result.k)} of {plural(result.n, noun)}" if result.n else count(result.k)
+    if signal in RATIOS and result.n:
+        told = part_words(result.k / result.n, result.n, noun)
+    return told if result.baseline is None else f"{told} (baseline {rate_percent(result.baseline)})"
 
 
 def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool) -> str:

@@ -116,7 +116,7 @@ def suspect(
     hour = floor(until - timedelta.resolution, HOUR)
     begins = [hour - reach for reach in REACHES]
     bounds = [begins[-1] - WEEK, *reversed(begins), until]
-    parts = _told([cells(begin, end) for begin, end in pairwise(bounds)])[::-1]
+    parts = _reported_whole([cells(begin, end) for begin, end in pairwise(bounds)])[::-1]
     sums, strongest = [_sums(part) for part in parts], []
     for place, begin in enumerate(begins, 1):
         strength = _strength(sum(sums[:place], Counter()), sum(sums[place:], Counter()))
@@ -178,7 +178,7 @@ def _explain(
     return PooledSuspicion(begin, evidence, posterior.answers[0], counted)
 
 
-def _told(parts: Sequence[Sequence[CountCell]]) -> list[list[CountCell]]:
+def _reported_whole(parts: Sequence[Sequence[CountCell]]) -> list[list[CountCell]]:
     """Return the cells of each part without those of sources that report failures only."""
     sources = {cell.place.source for cell in without_failure_only(_joined(parts), [])[0]}
     return [[cell for cell in part if cell.place.source in sources] for part in parts]

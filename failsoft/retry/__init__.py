@@ -1,7 +1,7 @@
 """Bounded attempts with feedback, from prompt to checked answer.
 
->>> from failsoft.retry import LadderPolicy, Valid, attempts
->>> course = attempts(LadderPolicy())
+>>> from failsoft.retry import RetryPolicy, Valid, attempts
+>>> course = attempts(RetryPolicy())
 >>> next(course).number
 1
 >>> try:
@@ -19,8 +19,8 @@ from failsoft.retry.engine import (
     Halted,
     Interrupted,
     Invalid,
-    LadderPolicy,
     PlannedAttempt,
+    RetryPolicy,
     Succeeded,
     Unanswered,
     Valid,
@@ -35,9 +35,9 @@ __all__ = [
     "Halted",
     "Interrupted",
     "Invalid",
-    "LadderPolicy",
     "PlannedAttempt",
     "RetryConfig",
+    "RetryPolicy",
     "Succeeded",
     "Unanswered",
     "Valid",

@@ -35,7 +35,7 @@ class HaltReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LadderPolicy:
+class RetryPolicy:
     """All inputs of the retry loop; times in seconds, output in tokens."""
 
     retry: RetryConfig = field(default_factory=RetryConfig)
@@ -143,7 +143,7 @@ class Interrupted:
 Ending = Succeeded | Exhausted | Unanswered | Interrupted
 
 
-def attempts(policy: LadderPolicy) -> Generator[PlannedAttempt, Result, Ending]:
+def attempts(policy: RetryPolicy) -> Generator[PlannedAttempt, Result, Ending]:
     """Yield the attempts of one retry loop in order and return its outcome."""
     total = policy.retry.max_attempts
     history: list[Result] = []
@@ -169,7 +169,7 @@ def attempts(policy: LadderPolicy) -> Generator[PlannedAttempt, Result, Ending]:
     )  # pragma: no cover - max_attempts >= 1
 
 
-def plan_attempt(policy: LadderPolicy, number: int, history: Sequence[Result]) -> PlannedAttempt:
+def plan_attempt(policy: RetryPolicy, number: int, history: Sequence[Result]) -> PlannedAttempt:
     """Return attempt `number`, given the results of the earlier attempts."""
     total = policy.retry.max_attempts
     retry = policy.retry
@@ -191,7 +191,7 @@ def plan_attempt(policy: LadderPolicy, number: int, history: Sequence[Result]) -
     )
 
 
-def _token_allowance(policy: LadderPolicy, invalid: Sequence[Feedback]) -> int:
+def _token_allowance(policy: RetryPolicy, invalid: Sequence[Feedback]) -> int:
     """Return the output limit, doubled after each answer that ran out of it, up to the ceiling."""
     cuts = sum(map(_ran_out, invalid))
     ceiling = max(policy.max_output_tokens_ceiling, policy.max_output_tokens)

@@ -1,4 +1,4 @@
--- Keep what looks found; one look a slice and minute, whoever takes it. Those of now are
+-- Keep what evaluations found; one a slice and minute, whoever takes it. Those of now are
 -- added to the day of their rule: days are kept for longer.
 -- Parameters: is_backfilled, rows (JSON).
 WITH kept AS (

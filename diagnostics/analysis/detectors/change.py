@@ -161,10 +161,10 @@ class ChangeDetector:
             while learned.pending and (is_calm or len(learned.pending) > MOST_PENDING):
                 learned.learn(learned.pending.pop(0))
         self._hour = HourCounts()
-        self._usual = usual_of(learned, past, at, self._looks_a_week(at))
+        self._usual = usual_of(learned, past, at, self._evaluations_a_week(at))
         return self._usual
 
-    def _looks_a_week(self, at: float) -> float:
+    def _evaluations_a_week(self, at: float) -> float:
         """Return how many minutes with calls all series of the project have in a week."""
         hours = max(at - self._began, 0.0) / HOUR
         by_hour = min((self._minutes + MINUTES) / (hours + 1), MINUTES)

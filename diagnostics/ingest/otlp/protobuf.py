@@ -86,10 +86,10 @@ def _unpack(kind: Any, mend: Mend, packed: bytes) -> Any:  # noqa: ANN401 - as a
     try:
         return kind.FromString(packed)
     except DecodeError:
-        return _unpack_mended(kind, mend(packed, kind.DESCRIPTOR))
+        return _unpack_repaired(kind, mend(packed, kind.DESCRIPTOR))
 
 
-def _unpack_mended(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - as above
+def _unpack_repaired(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - as above
     try:
         return kind.FromString(packed)
     except DecodeError as error:
@@ -193,14 +193,14 @@ class _Mender:
         """Return a message with U+FFFD for what is not UTF-8; raises MalformedError."""
         splitter = _Splitter(packed, self.remaining)
         try:
-            return _mended(splitter, WireField(0, 0, 0, len(packed)), kind, MAX_LEVELS)
+            return _repaired(splitter, WireField(0, 0, 0, len(packed)), kind, MAX_LEVELS)
         except TooManyError as error:
             raise MalformedError("a text is not UTF-8") from error
         finally:
             self.remaining = splitter.remaining
 
 
-def _mended(splitter: _Splitter, message: WireField, kind: Descriptor, levels: int) -> bytes:
+def _repaired(splitter: _Splitter, message: WireField, kind: Descriptor, levels: int) -> bytes:
     body, done = splitter.body, message.start
     parts = []
     for field in splitter.parts(message.start, message.end):
@@ -210,7 +210,7 @@ def _mended(splitter: _Splitter, message: WireField, kind: Descriptor, levels: i
         if known.type == FieldDescriptor.TYPE_STRING:
             value = body[field.start : field.end].decode("utf-8", "replace").encode()
         elif known.message_type is not None:
-            value = _mended(splitter, field, known.message_type, levels - 1)
+            value = _repaired(splitter, field, known.message_type, levels - 1)
         else:
             continue
         parts += [body[done : field.size_at], _varint(len(value)), value]

@@ -13,7 +13,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import record
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret
-from failsoft.retry.engine import LadderPolicy, attempts
+from failsoft.retry.engine import RetryPolicy, attempts
 from failsoft.retry.prompts import Request, build_prompt
 from tests.agents.conftest import PLAN
 from tests.console import make_attempt, make_goal
@@ -92,6 +92,6 @@ def test_s19_and_s1_45_what_is_planted_never_comes_back(project: Project) -> Non
     for number in range(PROMPTS):
         told = () if is_withheld(f"later-{number}", PatternPolicy()) else hints
         request = Request(PlannerSchema.PLAN, f"Say hello {number}", hints=told)
-        prompt = build_prompt(request, next(attempts(LadderPolicy())))
+        prompt = build_prompt(request, next(attempts(RetryPolicy())))
         assert len(prompt.told_patterns) == len(told)
         assert MARK not in prompt.system + prompt.user

@@ -14,10 +14,10 @@ from failsoft.retry.engine import (
     HaltReason,
     Interrupted,
     Invalid,
-    LadderPolicy,
     OutputMode,
     PlannedAttempt,
     Result,
+    RetryPolicy,
     Succeeded,
     Unanswered,
     Valid,
@@ -34,7 +34,7 @@ DOWN = CallFailed(CallErrorType.PROVIDER_ERROR)
 BROKE = Halted(HaltReason.BUDGET_EXHAUSTED)
 
 
-def climb(policy: LadderPolicy, *results: Result) -> tuple[list[PlannedAttempt], Ending | None]:
+def climb(policy: RetryPolicy, *results: Result) -> tuple[list[PlannedAttempt], Ending | None]:
     """The attempts that were asked for, and the ending when there is one."""
     ladder = attempts(policy)
     planned = [next(ladder)]
@@ -67,7 +67,7 @@ ENDINGS = [
 
 @pytest.mark.parametrize(("budget", "results", "ending"), ENDINGS)
 def test_how_a_ladder_ends(budget: int, results: list[Result], ending: Ending) -> None:
-    policy = LadderPolicy(RetryConfig(max_attempts=budget))
+    policy = RetryPolicy(RetryConfig(max_attempts=budget))
 
     planned, actual_ending = climb(policy, *results)
 
@@ -76,7 +76,7 @@ def test_how_a_ladder_ends(budget: int, results: list[Result], ending: Ending) -
 
 
 def test_feedback_comes_from_the_last_invalid_answer() -> None:
-    policy = LadderPolicy(RetryConfig(max_attempts=4))
+    policy = RetryPolicy(RetryConfig(max_attempts=4))
 
     planned, _ = climb(policy, BROKEN, CUT, TIMEOUT)
 
@@ -89,15 +89,13 @@ def test_feedback_comes_from_the_last_invalid_answer() -> None:
 
 
 def test_a_timeout_alone_gives_no_feedback() -> None:
-    planned, _ = climb(LadderPolicy(), TIMEOUT)
+    planned, _ = climb(RetryPolicy(), TIMEOUT)
 
     assert planned[1].feedback is None
 
 
 def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
-    policy = LadderPolicy(
-        RetryConfig(send_error_feedback=False), optional_constraints=("in rhyme",)
-    )
+    policy = RetryPolicy(RetryConfig(send_error_feedback=False), optional_constraints=("in rhyme",))
 
     (first, last), _ = climb(policy, BROKEN)
 
@@ -106,7 +104,7 @@ def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
 
 @pytest.mark.parametrize(("budget", "simplified"), [(1, [False]), (3, [False, False, True])])
 def test_the_last_of_several_attempts_is_simplified(budget: int, simplified: list[bool]) -> None:
-    policy = LadderPolicy(RetryConfig(max_attempts=budget), optional_constraints=("in rhyme",))
+    policy = RetryPolicy(RetryConfig(max_attempts=budget), optional_constraints=("in rhyme",))
 
     planned, _ = climb(policy, *[BROKEN] * (budget - 1))
 
@@ -116,7 +114,7 @@ def test_the_last_of_several_attempts_is_simplified(budget: int, simplified: lis
 
 
 def test_the_last_attempt_uses_the_providers_schema_mode() -> None:
-    policy = LadderPolicy(last_output_mode=OutputMode.SCHEMA)
+    policy = RetryPolicy(last_output_mode=OutputMode.SCHEMA)
 
     planned, _ = climb(policy, BROKEN)
 
@@ -124,7 +122,7 @@ def test_the_last_attempt_uses_the_providers_schema_mode() -> None:
 
 
 def test_a_cut_answer_is_given_twice_as_much_up_to_the_ceiling() -> None:
-    policy = LadderPolicy(
+    policy = RetryPolicy(
         RetryConfig(max_attempts=4), max_output_tokens=100, max_output_tokens_ceiling=300
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from failsoft.retry.answers import WRITTEN, Misunderstood, PlannerSchema, interpret
-from failsoft.retry.engine import Feedback, LadderPolicy, OutputMode, PlannedAttempt
+from failsoft.retry.engine import Feedback, OutputMode, PlannedAttempt, RetryPolicy
 from failsoft.retry.prompts import PROMPT_VERSION, Request, ToolOffer, build_prompt
 
 FOLDER = Path(__file__).parent / "prompts"
@@ -28,7 +28,7 @@ def make_attempt(schema: PlannerSchema, kind: str) -> PlannedAttempt:
     assert isinstance(outcome, Misunderstood)
     feedback = Feedback(BROKEN, outcome.error_type, outcome.errors)
     final = kind == "final"
-    policy = LadderPolicy()
+    policy = RetryPolicy()
     return PlannedAttempt(
         number=KINDS.index(kind) + 1,
         total=3,
