@@ -7,16 +7,17 @@ from django.db.models import Prefetch, QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import BaseModel, Field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import ManualChange, close_breaker, isolate_breaker
-from agents.goals.bodies import RefusedGoal, read_body
+from agents.goals.bodies import RefusedGoal
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
-from diagnostics.rest.bodies import InvalidBodyError
+from diagnostics.rest.bodies import read_model
 from diagnostics.rest.openapi import ProblemResource
 
 TRANSITIONS_SHOWN = 10
@@ -83,10 +84,10 @@ class BreakersView(KeyedView):
         return Response(BreakerListSerializer({"items": rows}).data)
 
 
-class ReasonSerializer(serializers.Serializer[Any]):
+class ReasonRequest(BaseModel, extra="forbid", str_strip_whitespace=True):
     """The reason for a manual change; it stays in the history."""
 
-    reason = serializers.CharField(max_length=REASON_CHARACTERS)
+    reason: str = Field(min_length=1, max_length=REASON_CHARACTERS)
 
 
 class MoveBreakerView(KeyedView):
@@ -97,7 +98,7 @@ class MoveBreakerView(KeyedView):
     @extend_schema(
         operation_id="breakers_move",
         parameters=[VERB],
-        request=ReasonSerializer,
+        request=ReasonRequest,
         responses={
             200: BreakerSerializer,
             400: ProblemResource,
@@ -110,16 +111,7 @@ class MoveBreakerView(KeyedView):
         if verb not in MOVES:
             raise Http404
         row = get_object_or_404(Breaker, project=project_of(request), pk=breaker_id)
-        change = ManualChange(key_of(request), _read_reason(read_body(request)))
+        change = ManualChange(key_of(request), read_model(request._request, ReasonRequest).reason)
         MOVES[verb](row.pk, change)
         (moved,) = with_latest(Breaker.objects.filter(pk=row.pk))
         return Response(BreakerSerializer(moved).data)
-
-
-def _read_reason(body: dict[str, Any]) -> str:
-    serializer = ReasonSerializer(data=body)
-    if serializer.is_valid() and set(body) == {"reason"}:
-        reason: str = serializer.validated_data["reason"]
-        return reason
-    message = f"expected a text of 1 to {REASON_CHARACTERS} characters, and nothing else"
-    raise InvalidBodyError([{"path": "/reason", "code": "reason", "message": message}], "reason")

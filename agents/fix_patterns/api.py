@@ -1,7 +1,6 @@
 """/api/v1/fix-patterns: the patterns learned from recoveries, and decisions about them."""
 
 from datetime import datetime
-from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -14,11 +13,11 @@ from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_pattern, known_patterns, policy_of
 from agents.fix_patterns.status import PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
-from agents.goals.bodies import RefusedGoal, read_body
+from agents.goals.bodies import RefusedGoal
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
-from diagnostics.rest.bodies import InvalidBodyError
+from diagnostics.rest.bodies import read_model
 from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Resource
 
@@ -65,6 +64,10 @@ class FixPolicyResource(Resource):
     mode: PatternMode
 
 
+class FixPolicyRequest(FixPolicyResource, extra="forbid"):
+    """A project's new policy."""
+
+
 class FixPatternListResource(FixPolicyResource):
     """All fix patterns of a project, with its policy."""
 
@@ -92,12 +95,12 @@ class FixPolicyView(KeyedView):
 
     @extend_schema(
         operation_id="fix_patterns_policy",
-        request=FixPolicyResource,
+        request=FixPolicyRequest,
         responses={200: FixPolicyResource, 422: RefusedGoal},
     )
     def put(self, request: Request) -> Response:
         """Set the policy: off, auto or approve."""
-        mode = _read_mode(read_body(request))
+        mode = read_model(request._request, FixPolicyRequest).mode
         set_mode(project_of(request).pk, mode, key_of(request))
         return Response({"mode": mode})
 
@@ -123,18 +126,3 @@ class FixDecisionView(KeyedView):
         row.refresh_from_db()
         pattern = known_pattern(row, policy_of(project.pk), clock.now())
         return Response(FixPatternResource.dump(pattern))
-
-
-def _read_mode(body: dict[str, Any]) -> PatternMode:
-    """Return the mode of a body; every other field is refused."""
-    errors = [
-        {"path": f"/{key}", "code": "unknown", "message": "there is no such field"}
-        for key in body
-        if key != "mode"
-    ]
-    if body.get("mode") not in list(PatternMode):
-        message = f"expected one of {', '.join(PatternMode)}"
-        errors.append({"path": "/mode", "code": "choice", "message": message})
-    if errors:
-        raise InvalidBodyError(errors, errors[0]["code"])
-    return PatternMode(body["mode"])

@@ -29,7 +29,7 @@ def read_body(request: Request) -> dict[str, Any]:
     """Return the JSON object of a request; 400 with line and column if it is not JSON."""
     body, _ = read_json_body(request._request, MAX_BODY_BYTES)
     if not isinstance(body, dict):
-        raise InvalidBodyError([asdict(NO_OBJECT)], NO_OBJECT.code)
+        raise InvalidBodyError([asdict(NO_OBJECT)])
     return body
 
 
@@ -40,8 +40,9 @@ def refusing() -> Iterator[None]:
         yield
     except RequestRefusedError as error:
         errors = [{**item.as_dict(), "message": redact(item.message)} for item in error.errors]
-        kind = ConflictError if errors[0]["code"] == "taken" else InvalidBodyError
-        raise kind(errors, errors[0]["code"]) from error
+        code = errors[0]["code"]
+        refusal = ConflictError(errors, code) if code == "taken" else InvalidBodyError(errors)
+        raise refusal from error
     except StateConflictError as error:
         code = type(error).__name__.removesuffix("Error")
         raise ConflictError([{"path": "", "code": code, "message": str(error)}], code) from error

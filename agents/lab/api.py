@@ -184,7 +184,7 @@ def _target(project: Project, group: FailureGroup, request: ReplayRequest) -> Pa
 
 
 def _refusal(path: str, code: str, message: str) -> InvalidBodyError:
-    return InvalidBodyError([{"path": path, "code": code, "message": message}], code)
+    return InvalidBodyError([{"path": path, "code": code, "message": message}])
 
 
 def _describe(group: FailureGroup, target: ParseTarget, replay: Replay) -> dict[str, Any]:

@@ -139,11 +139,20 @@ def read_items(body: bytes) -> Sequence[BatchItem]:
         # Fluent Bit sends lines with the content type of an array.
         return read_lines(body) if _has_lines(body) else _read_by_item(body, error)
     if isinstance(value, dict):
+        if _holds_items(value):
+            message = "Post the array itself, without an object around it."
+            raise WrongShapeError("not_a_list", message)
         return [value]
     if not isinstance(value, list):
         raise WrongShapeError("not_a_list", "The body must be an array of events, or one event.")
     _check_count(len(value))
     return value
+
+
+def _holds_items(value: dict[str, JSON]) -> bool:
+    """Whether an object is no item but has a list of some: `{"events": [...]}`."""
+    lists = [items for items in value.values() if isinstance(items, list)]
+    return "name" not in value and any(isinstance(item, dict) for items in lists for item in items)
 
 
 def _has_lines(body: bytes) -> bool:

@@ -70,14 +70,8 @@ class BodyTooLargeError(APIException):
     default_code = "too_large"
 
 
-class BodyShapeError(APIException):
-    """422: JSON, but not the expected list or object."""
-
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-
-
 class InvalidBodyError(APIException):
-    """422: the refused fields, each with a pointer."""
+    """422, always with the code `invalid`: the refused fields, each with a pointer and a code."""
 
     status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "invalid"
@@ -185,7 +179,8 @@ def refusing_body() -> Iterator[None]:
     except TooLargeError as error:
         raise BodyTooLargeError(str(error)) from error
     except WrongShapeError as error:
-        raise BodyShapeError(str(error), error.code) from error
+        problem = {"path": "", "code": error.code, "message": str(error)}
+        raise InvalidBodyError([problem]) from error
 
 
 def read_plain(request: HttpRequest) -> bytes:

@@ -1,7 +1,7 @@
 """The REST API of plan runs: submit, inspect, cancel, resolve a step, rerun."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.redaction.redactor import redact_name
+from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.filters import read_options
 from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
 from diagnostics.rest.resources import Json, Resource
@@ -133,18 +134,6 @@ class RerunRequest(_StrictModel):
     by: Name = ""
 
 
-class PlanRefusedError(APIException):
-    """422: the plan breaks the contract; nothing was stored or run."""
-
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-
-    def __init__(self, errors: list[dict[str, Any]]) -> None:
-        body = {"detail": "The plan breaks the contract.", "code": "contract_violated"}
-        super().__init__()
-        # APIException would turn the numbers in the errors into text.
-        self.detail: Any = {**body, "errors": errors}
-
-
 class RunConflictError(APIException):
     """409: the request does not fit the state of the run."""
 
@@ -178,7 +167,7 @@ class RunsView(KeyedView):
                 strict_degraded=options.strict_degraded,
             )
         except InvalidPlanError as error:
-            raise PlanRefusedError(describe_violations(text, error.violations)) from error
+            raise InvalidBodyError(describe_violations(text, error.violations)) from error
         return _accept(run)
 
 

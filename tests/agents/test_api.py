@@ -211,7 +211,8 @@ def test_a_key_of_no_or_too_many_characters_is_refused(
     answer = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": key})
 
     assert answer.status_code == 422
-    assert answer.json()["code"] == "idempotency_key"
+    assert answer.json()["code"] == "invalid"
+    assert [error["code"] for error in answer.json()["errors"]] == ["idempotency_key"]
 
 
 def test_a_taken_correlation_id_is_a_conflict(planner: Planner, api: Api) -> None:

@@ -66,7 +66,7 @@ def test_the_policy_is_set_and_checked(api: Api, project: Project) -> None:
     refused = api.put("fix-patterns/policy", {"mode": "often", "x": 1})
 
     assert refused.status_code == 422
-    assert [item["path"] for item in refused.json()["errors"]] == ["/x", "/mode"]
+    assert [item["path"] for item in refused.json()["errors"]] == ["/mode", "/x"]
 
 
 def test_decisions_and_the_policy_are_entries_of_the_audit_log(api: Api, project: Project) -> None:

@@ -102,7 +102,8 @@ class BatchView(KeyedView):
             return
         detail: Any = error.detail
         fields = detail if isinstance(detail, Mapping) else {"detail": detail}
-        code = str(fields.get("code", getattr(detail, "code", error.default_code)))
+        (first, *_) = fields.get("errors") or [fields]
+        code = str(first.get("code", getattr(detail, "code", error.default_code)))
         body: bytes = getattr(error, "body", b"")
         refusal = refuse_body(body, code, str(fields.get("detail", error.default_detail)))
         note_refusals(key, self.request.path, http_status, [refusal])

@@ -54,6 +54,17 @@ def test_no_field_of_an_event_makes_the_check_fail(changes: dict[str, JSON]) -> 
         assert all(fault["code"] and fault["message"] for fault in checked.errors)
 
 
+@pytest.mark.parametrize("body", [b'{"events": [{"name": "answered"}]}', b'{"a": 1, "b": [{}]}'])
+def test_an_object_around_a_list_of_items_is_named_as_such(body: bytes) -> None:
+    with pytest.raises(WrongShapeError, match="Post the array itself, without an object around"):
+        read_items(body)
+
+
+@pytest.mark.parametrize("body", [b'{"name": "x", "repairs": [{}]}', b'{"tags": ["a"], "b": []}'])
+def test_an_item_with_lists_stays_one_item(body: bytes) -> None:
+    assert read_items(body) == [parse_json(body)]
+
+
 def test_a_byte_order_mark_is_passed_over() -> None:
     assert read_items(b"\xef\xbb\xbf[1]") == [1]
     assert read_lines(b"\xef\xbb\xbf1\n2") == [1, 2]
