@@ -112,7 +112,7 @@ class IncidentInPeriod(ReportFigures):
 
 
 class IncidentFigures(ReportFigures):
-    """Incidents open in the period; medians in seconds, of those acknowledged or resolved."""
+    """Incidents of the period, with medians in seconds, and those that are open now."""
 
     count: int
     open: int

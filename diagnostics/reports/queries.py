@@ -107,8 +107,9 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     verdict = _verdict(scope, selection, at_end)
     degrading = _degradations(verdict)
     incidents = _incidents_of(scope)
+    dated = [row for row in incidents if row.fired_at < period.until]
     models = [
-        model.model_copy(update=_incident_fields(key, verdict, incidents))
+        model.model_copy(update=_incident_fields(key, verdict, dated))
         for key, model in _read_models(scope, selection, at_end).items()
     ]
     groups, more_groups = _read_groups(scope)
@@ -131,7 +132,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         groups=groups,
         more_groups=more_groups,
         advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
-        incidents=_incident_figures(incidents),
+        incidents=_incident_figures(incidents, dated),
         quality=_read_quality(scope),
         remarks=[BEYOND] if _is_finer(selection) else [],
     )
@@ -306,24 +307,24 @@ def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
 
 
 def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
-    """Return the project's incidents that were open in the period, newest first."""
+    """Return the project's incidents that were open in the period or are now, newest first."""
     rows = Incident.objects.filter(
-        Q(cleared_at__isnull=True) | Q(cleared_at__gte=scope.since),
+        Q(cleared_at__isnull=True) | Q(cleared_at__gte=scope.since, fired_at__lt=scope.until),
         project_id=scope.project_id,
-        fired_at__lt=scope.until,
     )
     related = rows.select_related("resolved_by").prefetch_related("slices")
     return list(related.order_by("-fired_at", "-pk")[:MOST_INCIDENTS])
 
 
-def _incident_figures(rows: Sequence[Incident]) -> IncidentFigures:
+def _incident_figures(rows: Sequence[Incident], dated: Sequence[Incident]) -> IncidentFigures:
+    """Return the figures of incidents of the period, with those that opened since."""
     noticed = [
-        (row.acknowledged_at - row.fired_at).total_seconds() for row in rows if row.acknowledged_at
+        (row.acknowledged_at - row.fired_at).total_seconds() for row in dated if row.acknowledged_at
     ]
-    cleared = [(row.cleared_at - row.fired_at).total_seconds() for row in rows if row.cleared_at]
-    causes = [row.resolution_cause for row in rows if row.resolution_cause]
+    cleared = [(row.cleared_at - row.fired_at).total_seconds() for row in dated if row.cleared_at]
+    causes = [row.resolution_cause for row in dated if row.resolution_cause]
     return IncidentFigures(
-        count=len(rows),
+        count=len(dated),
         open=len(rows) - len(cleared),
         acknowledged=len(noticed),
         acknowledge_seconds=median(noticed) if noticed else None,

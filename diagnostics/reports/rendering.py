@@ -430,9 +430,10 @@ def _incident(incident: IncidentInPeriod, document: ReportDocument) -> tuple[str
 def _incident_figures(figures: IncidentFigures | None) -> list[str]:
     if figures is None:
         return []
-    if not figures.count:
+    if not figures.count and not figures.open:
         return ["No incidents."]
-    sentences = [f"{plural(figures.count, 'incident')}, {count(figures.open)} open."]
+    dated = plural(figures.count, "incident")
+    sentences = [f"{dated} in the period, {count(figures.open)} open when this report was made."]
     if figures.acknowledge_seconds is not None:
         sentences.append(
             f"{count(figures.acknowledged)} acknowledged, "

@@ -273,7 +273,9 @@ def test_incidents_that_nobody_saw_to_are_counted_only() -> None:
         count=1, open=1, acknowledged=0, acknowledge_seconds=None,
         clear_seconds=None, judged=0, false_alarms=0, url="/",
     )  # fmt: skip
-    assert write_letter(make_document(incidents=found)).incident_figures == ["1 incident, 1 open."]
+    assert write_letter(make_document(incidents=found)).incident_figures == [
+        "1 incident in the period, 1 open when this report was made."
+    ]
 
 
 def test_without_a_source_nothing_is_said_of_denominators() -> None:

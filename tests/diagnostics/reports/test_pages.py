@@ -15,6 +15,7 @@ from diagnostics.reports.archive import archive_last_days
 from diagnostics.reports.links import LinkAction, action_url, read_link
 from diagnostics.reports.models import Subscription
 from tests.console import Role, make_member
+from tests.diagnostics.alerting.notifications.building import make_incident
 from tests.diagnostics.reports.conftest import make_subscription
 
 pytestmark = pytest.mark.django_db
@@ -276,3 +277,14 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
     assert read_link(LinkAction.UNSUBSCRIBE, token, now) == mine
     Subscription.objects.filter(pk=mine.pk).update(token="v" * 22)
     assert client.post(good).status_code == 404
+
+
+def test_the_preview_says_what_is_open_now_though_it_fired_after_the_period(
+    signed_in: Client, project: Project
+) -> None:
+    make_incident(project, "young")
+    signed_in.post("/reports/new/", FORM)
+    page = signed_in.get(f"/reports/subscriptions/{Subscription.objects.get().pk}/preview/")
+    text = page.content.decode()
+    assert "anthropic/young · " in text
+    assert "0 incidents in the period, 1 open when this report was made." in text
