@@ -282,10 +282,10 @@ class Configuration(BaseSettings):
 
     @model_validator(mode="after")
     def _server_brings_its_keys(self) -> "Configuration":
-        if self.database_url:
-            for name in ("secret_key", "working_key", "broker_url"):
-                if not _plain(getattr(self, name)):
-                    raise ValueError(f"{env_name(name)} is required with DATABASE_URL")
+        needed = ("secret_key", "working_key", "broker_url") if self.database_url else ()
+        missing = [env_name(name) for name in needed if not _plain(getattr(self, name))]
+        if missing:
+            raise ValueError(f"DATABASE_URL also needs {', '.join(missing)}")
         return self
 
     def by_variable(self, *, without: Set[str]) -> dict[str, Any]:

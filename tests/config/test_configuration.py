@@ -80,7 +80,15 @@ def test_the_message_never_repeats_the_value(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("missing", ["FAILSOFT_SECRET_KEY", "FAILSOFT_WORKING_KEY", "BROKER_URL"])
 def test_a_server_without_its_keys_is_refused(server: pytest.MonkeyPatch, missing: str) -> None:
     server.delenv(missing)
-    with pytest.raises(ConfigurationError, match=f"{missing} is required"):
+    with pytest.raises(ConfigurationError, match=f"DATABASE_URL also needs {missing}$"):
+        load_configuration()
+
+
+def test_every_missing_key_of_a_server_is_named_at_once(server: pytest.MonkeyPatch) -> None:
+    for name in ("FAILSOFT_SECRET_KEY", "FAILSOFT_WORKING_KEY", "BROKER_URL"):
+        server.delenv(name)
+    names = "FAILSOFT_SECRET_KEY, FAILSOFT_WORKING_KEY, BROKER_URL"
+    with pytest.raises(ConfigurationError, match=f"DATABASE_URL also needs {names}$"):
         load_configuration()
 
 
