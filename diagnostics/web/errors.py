@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import is_valid_path
 
 from diagnostics.rest.faults import DATABASE_FAULTS, RETRY_SECONDS, StorageUnavailableError
 from diagnostics.web.addressing import AddressMismatch, foreign_origin
@@ -53,9 +54,12 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404, the same for what is unknown and for what is somebody else's."""
+    path = f"/{'/'.join(filter(None, request.path_info.split('/')))}"
     # No browser sends a key, wherever the address is wrong.
-    if request.path_info.startswith(FOR_PROGRAMS) or _has_key(request):
-        detail = "There is nothing at this address; /api/docs/ lists what there is."
+    if path.startswith(FOR_PROGRAMS) or _has_key(request):
+        is_near = path != request.path_info and is_valid_path(path)
+        hint = f"did you mean {path}?" if is_near else "/api/docs/ lists what there is."
+        detail = f"There is nothing at this address; {hint}"
         return JsonResponse({"detail": detail, "code": "not_found"}, status=404)
     return _page(request, "404.html", 404, exception)
 

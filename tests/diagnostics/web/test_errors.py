@@ -119,3 +119,15 @@ def test_address_that_the_api_does_not_have_is_404_as_json(client: Client) -> No
     answer = client.get("/api/v1/nothing")
     assert answer.status_code == 404
     assert answer.json()["code"] == "not_found"
+    assert answer.json()["detail"].endswith("/api/docs/ lists what there is.")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/api/v1/events/", "/api//v1/events", "/v1/traces/"])
+def test_an_address_with_a_slash_too_many_is_answered_with_the_right_one(
+    client: Client, path: str
+) -> None:
+    answer = client.post(path, {}, content_type="application/json")
+    right = path.replace("//", "/").rstrip("/")
+    detail = f"There is nothing at this address; did you mean {right}?"
+    assert (answer.status_code, answer.json()["detail"]) == (404, detail)
