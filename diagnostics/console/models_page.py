@@ -75,6 +75,8 @@ def models(request: ConsoleRequest) -> HttpResponse:
     if is_calm and (found := incidents_in(request.project.pk, selection, now, now)):
         # A model without a baseline week may have an open incident all the same.
         context = {**context, "incident": found[0], "headline": headline_of(found[0])[0]}
+        named = {one.slice.get("model") for one in found[0].slices.all()}
+        context["is_absent"] = named.isdisjoint(row.model for row in context["matrix"].rows)
     context = {**context, "heads": sort.heads(labels, request.GET)}
     frame = filter_frame(
         request, selection, applies=ROLLUP_FIELDS, covers=covered_by(selection, now), kept=("sort",)

@@ -213,7 +213,7 @@ def summarise_matrix(matrix: Matrix, span: str = "") -> MatrixSummary:
         )
     missing = len(matrix.rows) - len(comparable)
     beside = _too_few(missing, "model") if missing else ""
-    sentence = f"All {plural(len(comparable), 'model')} within baseline."
+    sentence = f"{'' if missing else 'All '}{plural(len(comparable), 'model')} within baseline."
     if len(comparable) == 1:
         sentence = "The model is within its baseline."
     return MatrixSummary("good", sentence, beside)

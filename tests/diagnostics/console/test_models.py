@@ -89,6 +89,18 @@ def test_a_model_with_an_open_incident_is_named_without_a_baseline_week(
     assert "31 % of 412 runs" in headline
     assert "Not enough data" not in headline
     assert "Incident #" in html
+    assert "Not in the table" not in html
+
+
+def test_an_incident_of_a_model_without_calls_in_the_range_is_told_apart_from_the_table(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 400, 0, at - timedelta(days=2))
+    post_runs(project, 60, 0, at)
+    make_incident(project, "gone")
+    assert "no calls in 24 h. In the table: The model is within its baseline." in page(
+        client, "/models/"
+    )
 
 
 def test_an_empty_project_is_told_how_to_fill_the_page(client: Client) -> None:
