@@ -29,6 +29,8 @@ from failsoft import VERSION
 
 register = template.Library()
 
+# Words of Hebrew, Arabic and their neighbours, without the punctuation after them.
+RIGHT_TO_LEFT = re.compile(r"[^\s,:;]*[\u0590-\u08ff\ufb1d-\ufefc][^\s,:;]*")
 LATER_CAPITAL = re.compile(r"(?<=\w )[A-Z](?=[a-z])")
 OPEN_BANNER = "Local mode: MFA is off. Set FAILSOFT_REQUIRE_MFA=true to require it."
 
@@ -72,10 +74,16 @@ def zone() -> str:
     return timezone.get_current_timezone_name()
 
 
+@register.filter
+def isolated(text: str) -> str:
+    """Keep names that are written right to left from drawing figures to their left."""
+    return RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", text)
+
+
 @register.simple_tag
 def reason(parts: Iterable[str | datetime]) -> SafeString:
     """Write words with times between them, as a verdict gives its reason."""
-    written = ((p if isinstance(p, str) else moment(p, "lately"),) for p in parts)
+    written = ((isolated(p) if isinstance(p, str) else moment(p, "lately"),) for p in parts)
     return format_html_join("", "{}", written)
 
 

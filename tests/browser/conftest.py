@@ -127,9 +127,7 @@ def open_reader(browser: Browser, live_server: LiveServer, person: User) -> Iter
     def open_one(width: int = 1440, **options: Any) -> Reader:
         context = browser.new_context(
             viewport={"width": width, "height": 900},
-            timezone_id="Europe/Oslo",
-            locale="en-GB",
-            **options,
+            **{"timezone_id": "Europe/Oslo", "locale": "en-GB", **options},
         )
         contexts.append(context)
         context.set_default_timeout(10_000)
