@@ -34,8 +34,9 @@ QUEUES = ("plan", "steps", "notify", "report", "fold")
 
 # The periodic tasks of the scheduler, with their intervals in seconds.
 BEAT = (
-    ("diagnostics.tasks.relay_outbox", 1.0),
-    ("diagnostics.tasks.beat_heartbeat", 2.0),
+    # A commit wakes the relay: this sends what was delayed, or waited for a broker that was down.
+    ("diagnostics.tasks.relay_outbox", 2.0),
+    ("diagnostics.tasks.beat_heartbeat", 5.0),
     ("diagnostics.tasks.fold_deltas", 2.0),
     # A minute is evaluated once; a shorter interval only makes it earlier.
     ("diagnostics.tasks.evaluate_alerts", 10.0),
@@ -45,7 +46,7 @@ BEAT = (
     ("diagnostics.tasks.deliver_due", 5.0),
     ("diagnostics.tasks.deliver_again", 20.0),
     ("plans.tasks.request_discovery", 30.0),
-    ("diagnostics.tasks.advance_rescrubs", 5.0),
+    ("diagnostics.tasks.advance_rescrubs", 15.0),
     ("diagnostics.tasks.report_due", 15.0),
     ("diagnostics.tasks.settle_span_verdicts", 30.0),
     ("diagnostics.tasks.settle_span_runs", 10.0),

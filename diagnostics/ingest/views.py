@@ -59,7 +59,7 @@ SOURCES_SHOWN = 50
 KEYS_SHOWN = 50
 SCHEMAS_SHOWN = 50
 NODES_SHOWN = 50
-# Beat writes both heartbeats every two seconds.
+# Beat writes both heartbeats every five seconds.
 STALE = timedelta(seconds=30)
 OLD_QUEUE = timedelta(seconds=60)
 DAY = timedelta(days=1)
