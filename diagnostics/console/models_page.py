@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpResponse
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.alerting.incident_records import incidents_in
@@ -139,12 +139,9 @@ def _figures(matrix: Matrix, spent: Mapping[Any, RetrySpend]) -> Mapping[str, Fi
     }
 
 
-def failures_url(selection: Selection, **values: str | None) -> str | None:
+def failures_url(selection: Selection, **values: str | None) -> str:
     """Return the address of the failures of a selection, narrowed further."""
-    try:
-        return f"{reverse('failures')}?{selection.query_for(**values)}"
-    except NoReverseMatch:
-        return None
+    return f"{reverse('failures')}?{selection.query_for(**values)}"
 
 
 def _line(row: MatrixRow, selection: Selection, spent: Mapping[Any, RetrySpend]) -> ModelRow:

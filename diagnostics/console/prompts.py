@@ -131,7 +131,7 @@ class VersionRow:
     total: Excess | None
     cells: Sequence[tuple[Excess | None, str | None, str | None]]
     new: Sequence[tuple[FailureGroup, str]]
-    failures_url: str | None
+    failures_url: str
 
 
 @dataclass(frozen=True, slots=True)
