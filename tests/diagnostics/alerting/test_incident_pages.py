@@ -390,7 +390,7 @@ def test_colours_follow_the_state_and_the_severity_is_a_word(
         Incident.objects.filter(pk=incident.pk).update(state=state)
         page = client.get(f"/incidents/{incident.pk}/").content.decode()
         assert f'<section class="verdict is-{tone}"' in page
-        assert '<span class="tag">warning</span>' in page
+        assert '<span class="tag warning">warning</span>' in page
         assert f'class="cause is-{tone}"' in client.get("/").content.decode()
     happen(incident, "cleared")
     assert 'class="verdict is-good"' in client.get(f"/incidents/{incident.pk}/").content.decode()
