@@ -7,8 +7,8 @@ from bench.query_costs import Answer
 from diagnostics.alerting.statuses import verdict_within
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import groups_of
-from diagnostics.queries.events import events_of, matching, page_of, scan, series_rows
-from diagnostics.queries.trends import kinds, trends
+from diagnostics.queries.events import counts_by_series, events_of, matching, page_of, scan
+from diagnostics.queries.trends import trends
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.models import Event
@@ -34,15 +34,14 @@ def _boards(project: int, now: datetime) -> Mapping[str, Answer]:
     day, month = now - DAY, now - 30 * DAY
     prompt = [Term("prompt_version", "v4")]
     return {
-        "board of 1 hour": lambda: series_rows(project, align(now - HOUR, now, now)),
-        "board of 24 hours": lambda: series_rows(project, align(day, now, now)),
-        "board of 7 days": lambda: series_rows(project, align(now - 7 * DAY, now, now)),
-        "board of 30 days": lambda: series_rows(project, align(month, now, now)),
-        "board of 90 days": lambda: series_rows(project, align(now - 90 * DAY, now, now)),
-        "board of 24 hours, one prompt version": lambda: series_rows(
+        "board of 1 hour": lambda: counts_by_series(project, align(now - HOUR, now, now)),
+        "board of 24 hours": lambda: counts_by_series(project, align(day, now, now)),
+        "board of 7 days": lambda: counts_by_series(project, align(now - 7 * DAY, now, now)),
+        "board of 30 days": lambda: counts_by_series(project, align(month, now, now)),
+        "board of 90 days": lambda: counts_by_series(project, align(now - 90 * DAY, now, now)),
+        "board of 24 hours, one prompt version": lambda: counts_by_series(
             project, align(day, now, now, Grain.HOUR), prompt
         ),
-        "kinds of 24 hours": lambda: kinds(project, align(day, now, now)),
         "curves of 24 hours, by 15 minutes": lambda: trends(project, day, now, 96),
         "curves of 7 days, by hour": lambda: trends(project, now - 7 * DAY, now, 84),
     }

@@ -32,7 +32,7 @@ from diagnostics.analysis.status import (
 )
 from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.call_counts import counts_runs
-from diagnostics.queries.events import BASELINE_SPAN, series_rows, window_for, window_of
+from diagnostics.queries.events import BASELINE_SPAN, counts_by_series, window_for, window_of
 from diagnostics.queries.kept_answers import CachedResult, ResultCache
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.queries.trends import RUNS, Counting, recent_trends
@@ -359,7 +359,7 @@ def counts_between(
     project_id: int, selection: Selection, now: datetime, series: Sequence[int] | None
 ) -> dict[SeriesKey, RunCounts]:
     window, terms = window_of(selection, now), selection.rollup_terms
-    return {row.key: row.counts for row in series_rows(project_id, window, terms, series)}
+    return counts_by_series(project_id, window, terms, series)
 
 
 def curves_between(

@@ -14,9 +14,9 @@ from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
-from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series
+from diagnostics.analysis.series import RunCounts, SeriesKey
 from diagnostics.queries.call_counts import FAILED, TRIED, first_attempts
-from diagnostics.queries.sums import Question, Row, sum_rollups
+from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.query_language import Term
@@ -46,35 +46,22 @@ Timed = TypeVar("Timed", Event, EventPayload)
 NO_ID = UUID(int=0)
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesRow:
-    """One series in a window: (environment, node, provider, model), counts and rates."""
-
-    environment: str | None
-    node: str
-    provider: str | None
-    model: str | None
-    counts: RunCounts
-    rates: Rates
-
-    @property
-    def key(self) -> SeriesKey:
-        return SeriesKey(self.environment, self.node, self.provider, self.model)
-
-
-def series_rows(
+def counts_by_series(
     project_id: int,
     window: TimeWindow,
     terms: Sequence[Term] = (),
     series: Sequence[int] | None = None,
-) -> list[SeriesRow]:
-    """Return every series that ended a run in the window, or was called.
+) -> dict[SeriesKey, RunCounts]:
+    """Return the counts of every series that ended a run in the window, or was called.
 
     A term of None matches null.
     """
     question = Question(window, SERIES, COUNTED, terms, series=series)
-    rows = (_read_series(row) for row in sum_rollups(project_id, question))
-    return [row for row in rows if row.counts.runs or row.counts.calls or row.counts.cancelled]
+    found = {
+        SeriesKey(environment, node or "", provider, model): read_counts(counted)
+        for environment, node, provider, model, *counted in sum_rollups(project_id, question)
+    }
+    return {key: one for key, one in found.items() if one.runs or one.calls or one.cancelled}
 
 
 def window_of(selection: Selection, now: datetime) -> TimeWindow:
@@ -150,12 +137,6 @@ def _matching_rows(model: type[Timed], rows: Sequence[Event | EventPayload]) -> 
         occurred_at__range=(min(times), max(times)),
     )
     return {row.event_id: row for row in rows_found}
-
-
-def _read_series(row: Row) -> SeriesRow:
-    environment, node, provider, model, *counted = row
-    counts = read_counts(counted)
-    return SeriesRow(environment, node or "", provider, model, counts, rate_series(counts))
 
 
 def read_counts(counted: Sequence[int]) -> RunCounts:

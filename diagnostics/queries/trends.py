@@ -1,6 +1,6 @@
-"""Queries of the Now page beside the series: curves, kinds and latest ends."""
+"""Queries of the Now page beside the series: curves and latest ends."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,11 +14,8 @@ from diagnostics.selection.conditions import Days, narrow
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
-from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES, VERSION
-from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, TimeWindow, align_to
-
-# Kinds with different names in events and rollups.
-NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error")}
+from diagnostics.store.rollups import SERIES, VERSION
+from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, align_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +78,6 @@ def recent_trends(
         now,
         lambda _: trends(project_id, since, until, buckets, terms, counting, series),
     ).answer
-
-
-def kinds(
-    project_id: int, window: TimeWindow, terms: Sequence[Term] = ()
-) -> Mapping[SeriesKey, Counter[str]]:
-    counters: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
-    question = Question(window, SERIES, FAILURE_KINDS, terms)
-    for row in sum_rollups(project_id, question):
-        counts = zip(FAILURE_KINDS, row[len(SERIES) :], strict=True)
-        key = SeriesKey(*row[: len(SERIES)])
-        for kind, count in counts:
-            if count:
-                counters[key][NAMES.get(kind, kind)] += count
-    return counters
 
 
 def _grain_of(since: datetime, width: timedelta) -> Grain:

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from diagnostics.accounts.models import Project
+from diagnostics.analysis.series import rate_series
 from diagnostics.ingest.recording import record
-from diagnostics.queries.events import events_of, page_of, payloads_of, series_rows
+from diagnostics.queries.events import counts_by_series, events_of, page_of, payloads_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import align
@@ -39,35 +40,34 @@ def test_a_series_counts_runs_by_how_they_ended(project: Project) -> None:
         degraded(),
         degraded(),
     )
-    (row,) = series_rows(project.pk, WINDOW)
-    assert (row.provider, row.model, row.node) == ("fake", "fake-1", "next_step")
-    counts = row.counts
+    [(key, counts)] = counts_by_series(project.pk, WINDOW).items()
+    assert (key.provider, key.model, key.node) == ("fake", "fake-1", "next_step")
     assert (counts.runs, counts.degraded) == (9, 2)
     assert (counts.first_pass, counts.repaired) == (6, 1)
     assert (counts.retry_tokens, counts.retry_milliseconds) == (170, 1000)
-    assert row.rates.repair_success_rate == pytest.approx(1 / 3)
+    assert rate_series(counts).repair_success_rate == pytest.approx(1 / 3)
 
 
 def test_null_is_a_value_of_a_series_and_of_a_filter(project: Project) -> None:
     post(project, succeeded(provider=None, model=None), succeeded())
-    assert len(series_rows(project.pk, WINDOW)) == 2
-    (row,) = series_rows(project.pk, WINDOW, [Term("provider", None)])
-    assert row.provider is None
-    (row,) = series_rows(project.pk, WINDOW, [Term("provider", "fake")])
-    assert row.provider == "fake"
-    assert series_rows(project.pk, WINDOW, [Term("node", "plan")]) == []
+    assert len(counts_by_series(project.pk, WINDOW)) == 2
+    (key,) = counts_by_series(project.pk, WINDOW, [Term("provider", None)])
+    assert key.provider is None
+    (key,) = counts_by_series(project.pk, WINDOW, [Term("provider", "fake")])
+    assert key.provider == "fake"
+    assert counts_by_series(project.pk, WINDOW, [Term("node", "plan")]) == {}
 
 
 def test_a_series_that_ended_no_run_in_the_window_is_not_counted(project: Project) -> None:
     post(project, *[succeeded(model="called") for _ in range(3)])
     post(project, succeeded(model="quiet", occurred_at=(SINCE - BEFORE).isoformat()))
-    assert [row.model for row in series_rows(project.pk, WINDOW)] == ["called"]
+    assert [key.model for key in counts_by_series(project.pk, WINDOW)] == ["called"]
 
 
 def test_another_project_is_never_counted(project: Project) -> None:
     other = Project.objects.create(slug="o", name="O")
     post(other, succeeded())
-    assert series_rows(project.pk, WINDOW) == []
+    assert counts_by_series(project.pk, WINDOW) == {}
     assert list(events_of(project.pk)) == []
 
 

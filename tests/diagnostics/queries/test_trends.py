@@ -1,4 +1,4 @@
-"""Curves and kinds read rollups and what is not folded yet, and mean the same either way."""
+"""Curves read rollups and what is not folded yet, and mean the same either way."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,9 +9,9 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.recording import record
-from diagnostics.queries.events import series_rows
+from diagnostics.queries.events import counts_by_series
 from diagnostics.queries.sums import Question, Slots, sum_rollups
-from diagnostics.queries.trends import kinds, trends
+from diagnostics.queries.trends import trends
 from diagnostics.selection.query_language import Term
 from diagnostics.store import aggregation
 from diagnostics.store.windows import Grain, align, align_to
@@ -63,23 +63,6 @@ def test_a_curve_tells_runs_and_degraded_by_bucket(
     assert (curve[-1].runs, curve[-1].degraded) == (2, 1)
 
 
-def test_kinds_are_told_in_the_words_of_events(
-    project: Project, now: datetime, settle: Any
-) -> None:
-    at = now.isoformat()
-    post(
-        project,
-        wire_event(occurred_at=at, parse_error_type="truncated"),
-        wire_event(occurred_at=at, parse_error_type="something"),
-        succeeded(occurred_at=at, name="graph.next_step.provider_error"),
-        succeeded(occurred_at=at, name="graph.next_step.unknown_tool", tool="x"),
-        degraded(occurred_at=at),
-    )
-    settle()
-    found = kinds(project.pk, align(now - HOUR, now, now))[KEY]
-    assert found == {"truncated": 1, "other": 1, "provider_error": 1, "unknown_tool": 1}
-
-
 def test_terms_narrow_series_and_versions_alike(
     project: Project, now: datetime, settle: Any
 ) -> None:
@@ -93,8 +76,8 @@ def test_terms_narrow_series_and_versions_alike(
     settle()
 
     def models(*terms: Term) -> set[str | None]:
-        rows = series_rows(project.pk, align(now - 6 * HOUR, now, now, Grain.HOUR), terms)
-        return {row.model for row in rows}
+        window = align(now - 6 * HOUR, now, now, Grain.HOUR)
+        return {key.model for key in counts_by_series(project.pk, window, terms)}
 
     assert models() == {"Claude-Haiku", "gpt", None}
     assert models(Term("model", "haiku", is_exact=False)) == {"Claude-Haiku"}
