@@ -51,7 +51,7 @@ class FixPatternResource(Resource):
     needed: int = Field(description="successes that make it a hint")
     last_success_at: datetime
     expires_at: datetime
-    told: FirstPassShareResource
+    told: FirstPassShareResource = Field(validation_alias="given")
     withheld: FirstPassShareResource
     decision: str | None
     decided_by: str
