@@ -44,7 +44,6 @@ from diagnostics.alerting.rule_editor import (
 from diagnostics.alerting.rule_views import alert_rule_delete, alert_rule_switch, alert_rules
 from diagnostics.alerting.silence_api import SilencesView, SilenceView
 from diagnostics.alerting.silence_views import silence_create, silence_end, silences
-from diagnostics.alerting.threshold_views import alert_threshold_new
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_csv, compare_page
 from diagnostics.console.exports import export
@@ -115,7 +114,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/", RedirectView.as_view(pattern_name="alert_rules")),
     path("alerts/rules/", alert_rules, name="alert_rules"),
     path("alerts/rules/new/", alert_rule_new, name="alert_rule_new"),
-    path("alerts/thresholds/new/", alert_threshold_new, name="alert_threshold_new"),
     path("alerts/rules/new/test/", alert_rule_new_test, name="alert_rule_new_test"),
     path("alerts/rules/<int:number>/", alert_rule, name="alert_rule"),
     path("alerts/rules/<int:number>/test/", alert_rule_test, name="alert_rule_test"),

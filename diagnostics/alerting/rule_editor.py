@@ -1,7 +1,7 @@
 """Making and changing an alert rule, and when it would have fired."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
@@ -33,6 +33,7 @@ from diagnostics.web.access import (
     ConsoleRequest,
     member_form,
     member_page,
+    own_page,
     require_administrator,
     user_of,
 )
@@ -78,7 +79,7 @@ def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
         is_asked = form.is_valid() and "save" in request.POST
         is_asked = is_asked and bool(form.scope or COVERS_ALL in request.POST)
         if is_asked and not _is_noisy(request, form, row) and _save(request, form, row):
-            return redirect("alert_rules")
+            return redirect(own_page(request, request.GET.get("next", ""), reverse("alert_rules")))
     return _show(request, form, row)
 
 
@@ -176,22 +177,9 @@ def _show_found(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
 
 def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:
     """Say when the rule of the form would have fired; nothing while the form is wrong."""
-    given = _given(form, row)
-    return {} if given is None else try_rule(request, form, given)
-
-
-class FaultsForm(Protocol):
-    @property
-    def is_bound(self) -> bool:
-        """Whether somebody filled it in."""
-
-    def add_faults(self, faults: dict[str, str]) -> None:
-        """Put the faults of a rule to its boxes."""
-
-
-def try_rule(request: ConsoleRequest, form: FaultsForm, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what `rules/_found.html` shows: when a rule would have fired."""
-    now = clock.now()
+    given, now = _given(form, row), clock.now()
+    if given is None:
+        return {}
     try:
         found = back_test(request.project.pk, given, now)
     except RuleError as error:

@@ -63,12 +63,6 @@ def _is_percent(signal: str, box: str) -> bool:
     return box == "limit" and signal in RATIOS
 
 
-def limit_box() -> forms.NumberInput:
-    """Return the box of a limit; its bounds in the browser are those of the chosen signal."""
-    most = {one: _bounds(one, "threshold", "limit")[1] for one in Signal}
-    return forms.NumberInput(attrs={"min": 0, "data-most": json.dumps(most)})
-
-
 def _minutes(label: str, usual: int | None = None) -> forms.FloatField:
     # As bounded as over the API, and in fractions: what was stored there can be saved here.
     return forms.FloatField(label=label, min_value=0, initial=usual, required=False)
@@ -95,7 +89,15 @@ class RuleForm(ScopeForm):
         label="Limit (%; latency: ms)",
         help_text="Empty: 5 % of calls, 60 % for repair success, 30,000 ms.",
         required=False,
-        widget=limit_box(),
+        # Its bounds in the browser are those of the chosen signal.
+        widget=forms.NumberInput(
+            attrs={
+                "min": 0,
+                "data-most": json.dumps(
+                    {one: _bounds(one, "threshold", "limit")[1] for one in Signal}
+                ),
+            }
+        ),
     )
     count = _figure("Count (retry cost: US$)", "Empty: 3 degraded runs, 1 of anything else.")
     minutes = _figure("Window (min)", least=1)
@@ -211,11 +213,6 @@ def initial_of(row: AlertRule) -> dict[str, Any]:
 def shown_limit(signal: str, kept: float) -> str:
     """Return a limit in the unit of its box."""
     return f"{kept * PERCENT if _is_percent(signal, 'limit') else kept:.10g}"
-
-
-def kept_limit(signal: str, shown: float) -> float:
-    """Return the limit that a box means."""
-    return _kept(signal, "limit", shown)
 
 
 def check_figure(form: forms.Form, detector: str, box: str) -> None:

@@ -1,12 +1,13 @@
 """The rules of a model as template tags: a page needs no view that knows of rules."""
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
 
 from django import template
 from django.template import Context
 
 from diagnostics.alerting.rule_thresholds import WatchedModels, WatchingRule
-from diagnostics.alerting.threshold_views import ThresholdForm
+from diagnostics.web.model_links import model_url
 
 register = template.Library()
 READ = "watched_models"
@@ -14,14 +15,10 @@ READ = "watched_models"
 
 @register.inclusion_tag("models/_thresholds.html", takes_context=True)
 def thresholds(context: Context, provider: str | None, model: str | None) -> Mapping[str, object]:
-    """Show the rules that watch a model, and a form to set a threshold."""
-    return {
-        "provider_name": provider,
-        "model_name": model,
-        "rules": _rules_of(context, provider, model),
-        "form": ThresholdForm(context["project"].pk),
-        "may_administer": context.get("may_administer"),
-    }
+    """Show the rules that watch a model, and the way to a new one."""
+    page = f"{model_url(provider, model)}#thresholds"
+    query = urlencode({"provider": provider or "-", "model": model or "-", "next": page})
+    return {"rules": _rules_of(context, provider, model), "query": query}
 
 
 @register.inclusion_tag("models/_row_thresholds.html", takes_context=True)

@@ -59,7 +59,6 @@ ACTS = {302, 405}
 # names; where documents were; built with the static files.
 NOT_OPENED = (
     "readyz",
-    "alerts/thresholds/new/",
     "help/docs/<slug:name>/",
     "packages/<str:name>",
     "acknowledge/<str:token>/",

@@ -26,7 +26,7 @@ CONSOLE: dict[str, tuple[str, ...]] = {
     "admin": (
         "alert_channel_delete", "alert_channel_new", "alert_channel_rotate",
         "alert_channel_switch", "alert_channel_test", "alert_channel", "alert_rule",
-        "alert_rule_delete", "alert_rule_new", "alert_rule_switch", "alert_threshold_new",
+        "alert_rule_delete", "alert_rule_new", "alert_rule_switch",
         "allow_tool",
         "fix_policy", "redact_again", "redaction", "switch_rule",
         "add_model", "add_provider", "change_member", "change_model", "change_provider",
