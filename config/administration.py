@@ -9,6 +9,7 @@ from allauth.socialaccount.models import SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, User
 from django.db.models import Field
 from django.http import HttpRequest
 
@@ -46,6 +47,9 @@ def prepare_administration() -> None:
         admin.site.register(model, read_only(model))
     if not admin.site.is_registered(LogEntry):
         admin.site.register(LogEntry, read_only(LogEntry))
+    for model in (Group, User):  # as one list: the icons of two have labels where none may be
+        type(admin.site._registry[model]).filter_horizontal = ()
+    type(admin.site._registry[User]).readonly_fields = ("last_login", "date_joined")
     rest = {*register_rest(), *OTHERS, LogEntry}
     # Django's plural of "status" is "statuss".
     for model in admin.site._registry:

@@ -147,7 +147,7 @@ def projects_of(request: HttpRequest) -> QuerySet[Project]:
 class EventAdmin(ReadOnlyAdmin):
     """Events of one project at a time, newest first, read by index."""
 
-    list_display = ("event_id", "occurred_at", "kind", "environment", "provider", "model", "run")
+    list_display = ("occurred_at", "kind", "environment", "provider", "model", "run")
     list_filter = (
         "project",
         KindFilter,
@@ -158,10 +158,14 @@ class EventAdmin(ReadOnlyAdmin):
     ordering = ("-occurred_at", "-event_id")
     sortable_by = ()
     search_fields = ("event_id", "correlation_id")
-    search_help_text = f"Event id or correlation id; counted up to {MOST_COUNTED:,}"
     paginator = CappedPaginator
     show_full_result_count = False
     list_per_page = 50
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:  # noqa: ANN401
+        """Say under the title what the search takes and how far it counts."""
+        said = f"Search by event id or correlation id; counted up to {MOST_COUNTED:,}"
+        return super().changelist_view(request, {"subtitle": said})
 
     @admin.display(description="run")
     def run(self, event: StoredEvent) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from django.http import Http404, HttpResponse
-from django.urls import NoReverseMatch, reverse
 
 from agents.breakers.models import Breaker
 from agents.breakers.views import by_state, newest_transitions
@@ -46,7 +45,6 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
         "served": served,
         "breakers": by_state(Breaker.objects.filter(**of_model)),
         "transitions": newest_transitions(MOST_TRANSITIONS, **of_model),
-        "compare_url": _compare_url(selection.query_for(provider=provider, model=name)),
         "nodes": sorted(set(NODES.values())),
         "section": "models",
     }
@@ -65,10 +63,3 @@ def _choices(project: Project) -> Mapping[str, Sequence[str | None]]:
     """Return what the filters offer; provider and model are said by the address."""
     known = known_values(project.pk)
     return {**known, "provider": (), "model": ()}
-
-
-def _compare_url(query: str) -> str | None:
-    try:
-        return f"{reverse('compare')}?{query}&with=period"
-    except NoReverseMatch:
-        return None

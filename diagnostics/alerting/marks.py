@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from urllib.parse import urlencode
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
@@ -48,7 +48,7 @@ def _incidents(
     rows = begun.order_by("-onset").prefetch_related("slices")
     for incident in rows[:MOST_MARKS]:
         if is_kept(incident, terms):
-            url = _page("incident", number=incident.pk)
+            url = reverse("incident", args=[incident.pk])
             yield Mark(incident.onset, "incident", incident.title, url)
 
 
@@ -65,15 +65,4 @@ def _label(deploy: Deploy) -> str:
 
 def _address(deploy: Deploy) -> str | None:
     field = VERSION_OF_KIND.get(deploy.kind)
-    if field is None:
-        return None
-    return _page("now", urlencode({field: deploy.version}))
-
-
-def _page(name: str, query: str = "", **place: object) -> str | None:
-    """Return the address of a page, None where there is none (yet)."""
-    try:
-        address = reverse(name, kwargs=place or None)
-    except NoReverseMatch:
-        return None
-    return f"{address}?{query}" if query else address
+    return field and f"{reverse('now')}?{urlencode({field: deploy.version})}"

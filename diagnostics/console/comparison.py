@@ -13,7 +13,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, plural, points, shorten
 from diagnostics.ingest.deploys import reported_deploys
 from diagnostics.ingest.models import Deploy
-from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_filter
+from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_words
 from diagnostics.queries.events import window_for, window_of
 from diagnostics.queries.matrix import Excess, excess
 from diagnostics.queries.sums import Question, sum_rollups
@@ -112,7 +112,7 @@ def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
     differences = []
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = a.side_of(kind), b.side_of(kind)
-        differences.append(difference_of(kind_filter(kind), noun, *sides, kind=kind))
+        differences.append(difference_of(kind_words(kind), noun, *sides, kind=kind))
     differences = [replace(one, among=len(differences)) for one in differences]
     differences.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
     return differences[:MOST_KINDS]
@@ -137,6 +137,8 @@ def _conclusion(
     ]
     between = f"95 % interval {points(shown.low)} to {points(shown.high)}"
     what = "degrades" if shown is degraded else "fails"
+    if a.startswith("all "):
+        a, what = a.capitalize(), what.removesuffix("s")
     if not shown.is_clear:
         sentence = f"No clear difference: {a} {what} {shares[0]}, {b} {shares[1]}."
         return "quiet", sentence, f"{points(shown.difference)}, {between}."

@@ -32,6 +32,7 @@ from diagnostics.queries.call_counts import (
     cost_of,
     count_calls,
     kind_filter,
+    kind_words,
     latency_percentile,
     tallies_of,
 )
@@ -266,7 +267,7 @@ def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Ri
     """Return the kinds of failure, those that rose most first."""
     rows = [
         _rise(
-            kind_filter(kind),
+            kind_words(kind),
             excess_of_kind(kind, now, before),
             failures_url(selection, kind=kind_filter(kind)),
         )

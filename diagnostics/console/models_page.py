@@ -36,8 +36,6 @@ from diagnostics.web.sorting import ColumnSort
 MOST_ROWS = 20
 """Models on one page."""
 HEADS = {"model": "Model", "calls": "Calls", "degraded": "Runs degraded", "failed": "All kinds"}
-BREAK = "_\u200b"
-"""Where the name of a kind may go on in the next line."""
 BY_EXCESS = ColumnSort()
 NO_SPEND = RetrySpend(0)
 Figure = Callable[[MatrixRow], Any]
@@ -69,7 +67,7 @@ def models(request: ConsoleRequest) -> HttpResponse:
     sort = ColumnSort.read(request.GET)
     context = models_context(request.project.pk, selection, now, place, sort)
     columns: Sequence[Column] = context["matrix"].columns
-    kinds = {kind_column(one): one.label.replace("_", BREAK) for one in columns}
+    kinds = {kind_column(one): one.label for one in columns}
     labels = {**HEADS, **kinds, "tokens": "Retry tokens"}
     is_calm = context["line"].row is None
     if is_calm and (found := incidents_in(request.project.pk, selection, now, now)):

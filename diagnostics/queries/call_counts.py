@@ -201,6 +201,11 @@ def kind_filter(kind: str) -> str:
     return names.get(kind, kind.removeprefix("call_"))
 
 
+def kind_words(kind: str) -> str:
+    """Return a kind of the rollups as a table names it."""
+    return kind_filter(kind).replace("_", " ")
+
+
 def latency_percentile(counts: Sequence[int], share: float) -> float | None:
     """Estimate a percentile (share of 0 to 1) in milliseconds from counts by bucket.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, Z_95, is_enough, newcombe_interval, z_of
 from diagnostics.figures import percent, plural, points, shorten
-from diagnostics.queries.call_counts import CallCounts, Side, add_counts, kind_filter
+from diagnostics.queries.call_counts import CallCounts, Side, add_counts, kind_words
 from diagnostics.web.charts.marks import Tone
 
 ModelKey = tuple[str | None, str | None]
@@ -165,7 +165,7 @@ def _columns(now: CallCounts, before: CallCounts) -> list[Column]:
 
     kinds = sorted(now.by_kind, key=lambda kind: (-beyond(kind), kind))
     shown = kinds if len(kinds) <= MOST_KINDS + 1 else kinds[:MOST_KINDS]
-    columns = [Column(kind, kind_filter(kind), excess_of_kind(kind, now, before)) for kind in shown]
+    columns = [Column(kind, kind_words(kind), excess_of_kind(kind, now, before)) for kind in shown]
     if len(shown) < len(kinds):
         columns.append(Column("", OTHERS, _others(shown, now, before)))
     return columns
