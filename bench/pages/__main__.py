@@ -4,14 +4,15 @@
 
 Fills a server of its own by COPY, adds the demo's goals, runs and incidents, starts the
 web server as `make run` does and asks for each page over HTTP, and for those with filters
-in other ranges and narrowed, too: milliseconds to the first byte, bytes, nodes, requests a
-page loads with; queries are counted in this process. Budgets at 100,000 events: 100 ms
-(150 at 10 million), 60 KB, 1,500 nodes, 4 requests. With `--keep` the folder is filled
-once and asked again the next time, while its events are recent.
+in other ranges and narrowed, too: milliseconds to the first byte and of CPU (web server and
+PostgreSQL), bytes, nodes, requests a page loads with; queries are counted in this process.
+Budgets at 100,000 events: 100 ms (150 at 10 million), 60 KB, 1,500 nodes, 4 requests. With
+`--keep` the folder is filled once and asked again the next time, while its events are recent.
 """
 
 import argparse
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from django.test.utils import CaptureQueriesContext
 from agents.demo.loading import load
 from bench.database import say
 from bench.filling.loading import fill
+from bench.idle import usage_of
 from bench.pages.asked import QUERIES
 from bench.pages.looking import Look, look_at
 from bench.pages.serving import serving
@@ -50,14 +52,17 @@ def main() -> None:
     fill = filling_of(asked.events)
     with serving(fill, asked.folder, is_kept=asked.keep) as served:
         headers = {"Cookie": "=".join(served.cookie)}
-        say(f"{'page':56}{'p50 ms':>8}{'p95 ms':>8}{'KB':>7}{'nodes':>7}{'queries':>8}")
+        columns = f"{'p50 ms':>8}{'p95 ms':>8}{'CPU ms':>8}{'KB':>7}{'nodes':>7}{'queries':>8}"
+        say(f"{'page':56}{columns}")
         pages = console_pages(served.client, served.project)
         for path in [*pages, *QUERIES]:
             if asked.page not in (None, path.partition("?")[0]):
                 continue
             queries = _queries(served.client, path)
+            before = _cpu_seconds()
             look = look_at(served.port, path, headers, asked.rounds)
-            say(_line(path, look, queries, most_ms))
+            cpu_ms = 1000 * (_cpu_seconds() - before) / (asked.rounds + 1)
+            say(_line(path, look, cpu_ms, queries, most_ms))
 
 
 def filling_of(events: int) -> Callable[[Project, str], None]:
@@ -77,7 +82,13 @@ def _queries(client: Client, path: str) -> int:
     return len(seen)
 
 
-def _line(path: str, look: Look, queries: int, most_ms: int) -> str:
+def _cpu_seconds() -> float:
+    """Return what the web server and PostgreSQL have taken, on a busy machine too."""
+    own = os.getpid()
+    return sum(usage.cpu for pid, usage in usage_of(own).items() if pid != own)
+
+
+def _line(path: str, look: Look, cpu_ms: float, queries: int, most_ms: int) -> str:
     over = [
         name
         for name, is_over in (
@@ -91,8 +102,8 @@ def _line(path: str, look: Look, queries: int, most_ms: int) -> str:
     ]
     told = f"  over: {', '.join(over)}" if over else ""
     return (
-        f"{path[:55]:56}{look.p50_ms:8.1f}{look.p95_ms:8.1f}{look.size / 1024:7.1f}"
-        f"{look.nodes:7}{queries:8}{told}"
+        f"{path[:55]:56}{look.p50_ms:8.1f}{look.p95_ms:8.1f}{cpu_ms:8.0f}"
+        f"{look.size / 1024:7.1f}{look.nodes:7}{queries:8}{told}"
     )
 
 
