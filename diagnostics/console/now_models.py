@@ -84,7 +84,8 @@ class NowRow:
     """What the range counted of runs and of calls."""
     runs_before: RunBucket
     calls_before: RunBucket
-    buckets: Sequence[RunBucket]
+    trends: Sequence[Sequence[RunBucket]]
+    """The curves of its series; they are added up where they are drawn."""
     axis: StatusAxis
     usage: TokenUsage
     price: TokenPrice | None
@@ -166,7 +167,7 @@ class NowRow:
     @property
     def bars(self) -> Sequence[RunBucket]:
         """The curve as it is drawn."""
-        return merged(self.buckets, _together(len(self.buckets)))
+        return merged(_sum_trends(self.trends), _together(self.axis.count))
 
     @property
     def hot_from(self) -> int | None:
@@ -215,7 +216,7 @@ def read_rows(
             both=counts.get(status.key, RunCounts()),
             runs_before=status.before.runs,
             calls_before=status.before.calls,
-            buckets=curves.get(status.key, nothing),
+            trends=[curves.get(status.key, nothing)],
             axis=axis,
             usage=usage.get(status.key, NO_USAGE),
             price=price_on(prices.get((status.key.provider, status.key.model), ()), now.date()),
@@ -255,7 +256,7 @@ def _add_up(series: Sequence[NowRow]) -> NowRow:
         both=_sum_counts([one.both for one in told]),
         runs_before=_sum_buckets([one.runs_before for one in told]),
         calls_before=_sum_buckets([one.calls_before for one in told]),
-        buckets=_sum_trends([one.buckets for one in told if one.unit == first.unit]),
+        trends=[one.trends[0] for one in told if one.unit == first.unit],
         axis=first.axis,
         usage=reduce(TokenUsage.plus, (one.usage for one in series)),
         price=first.price,
@@ -286,9 +287,9 @@ def _place(row: NowRow) -> tuple[int, float]:
     """By state, then by excess; where runs are too few to tell, the latest activity first."""
     if row.state not in {SeriesState.LOW_VOLUME, SeriesState.NO_DATA}:
         return ORDER[row.state], -row.excess
-    active = [at for at, bucket in enumerate(row.buckets) if bucket.runs]
+    active = [at for trend in row.trends for at, bucket in enumerate(trend) if bucket.runs]
     # As it is drawn: neighbours that share a bar are equally late.
-    return ORDER[row.state], -(max(active, default=0) // _together(len(row.buckets)))
+    return ORDER[row.state], -(max(active, default=0) // _together(row.axis.count))
 
 
 Figure = float | Decimal | None
