@@ -52,10 +52,11 @@ SAMPLES: dict[str, Sample] = {
     "group_id": newest("diagnostics.FailureGroup"),
     "provider": newest("diagnostics.Series", "provider", provider__isnull=False),
     "name": newest("diagnostics.Series", "model", provider__isnull=False),
-    # Signed, for one use, and tried where they are made.
     "token": lambda project: None,
 }
 """What a parameter is given, by its name."""
+ONE_USE = {"token"}
+"""Signed, for one use, and tried where they are made."""
 BY_ROUTE: dict[str, Sample] = {
     "incidents/": newest("diagnostics.Incident"),
     "alerts/rules/": newest("diagnostics.AlertRule"),
@@ -77,16 +78,30 @@ def console_pages(client: Client, project: Project) -> list[str]:
     return [path for path in _paths(client, project) if _is_page(client, path)]
 
 
+def unasked(client: Client, project: Project) -> set[str]:
+    """Give the routes of pages whose rows the project has none of, so that nobody asks them."""
+    return {
+        address.route
+        for address in _addresses(client)
+        if not {*address.names} & ONE_USE
+        and None in [_sample(address, name, project) for name in address.names]
+    }
+
+
 def _paths(client: Client, project: Project) -> Iterator[str]:
+    for address in _addresses(client):
+        values = {name: _sample(address, name, project) for name in address.names}
+        if None not in values.values():
+            yield address.path(**{name: str(found) for name, found in values.items()})
+
+
+def _addresses(client: Client) -> Iterator[Address]:
     for address in all_addresses():
         if address.route.startswith(NOT_PAGES):
             continue
         # Without a parameter, the page itself is asked.
-        if address.names and _only_acts(client, address):
-            continue
-        values = {name: _sample(address, name, project) for name in address.names}
-        if None not in values.values():
-            yield address.path(**{name: str(found) for name, found in values.items()})
+        if not address.names or not _only_acts(client, address):
+            yield address
 
 
 def _only_acts(client: Client, address: Address) -> bool:
