@@ -72,7 +72,8 @@ def _read(pid: int) -> Usage | None:
 
 def _name(words: list[str]) -> str:
     """Return a name of a few words: the module or program, and what it is there for."""
-    known = [word for word in words if word and not word.startswith(("-", "/tmp"))]  # noqa: S108
+    kept = (word for word in words if word and not word.startswith(("-", "/tmp")))  # noqa: S108
+    known = [*kept] or ["ending"]
     return " ".join([Path(known[0]).name, *known[1:6]])[:60]
 
 

@@ -18,6 +18,7 @@ from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun, RunOutcome
+from failsoft.events import CallErrorType, EventKind, ParseErrorType
 
 COLUMNS = (
     *("environment", "provider", "model", "source", "release"),
@@ -27,6 +28,7 @@ COLUMNS = (
 FIELDS = (*COLUMNS, "node", "kind", "outcome", "attempt")
 """The fields that the row of a run can filter by."""
 OUTCOMES = {**{outcome.value: outcome for outcome in RunOutcome}, "repaired": RunOutcome.RECOVERED}
+KINDS = frozenset((*EventKind, *ParseErrorType, *CallErrorType))
 SEARCHED = ("correlation_id", "provider", "model", "source")
 # The kinds in the index of failures.
 HAS_FAILED = ~Q(kinds=[])
@@ -134,6 +136,9 @@ def _condition(term: Term, days: Days) -> Q:
             return Q(attempts__gte=int(number))
         case "kind", "succeeded":
             return Q(ok_first__gt=0) | Q(recovered__gt=0) | Q(unchecked__gt=0)
+        case "kind", value if value not in KINDS:
+            # Known without reading every failed run.
+            return Q(pk__in=())
         case "kind", value:
             return HAS_FAILED & Q(kinds__contains=[value])
         case "outcome", RunOutcome.DEGRADED:

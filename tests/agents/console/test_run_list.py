@@ -89,6 +89,8 @@ def test_p11_goals_and_runs_of_external_agents_are_one_list(read: Read) -> None:
         ({"schema": "s-1"}, {"bot/1"}),
         ({"kind": "truncated"}, {"bot/1"}),
         ({"kind": "refusal"}, set()),
+        ({"kind": "nothing"}, set()),
+        ({"q": "-kind:nothing"}, {"bot/1", "mine"}),
         ({"source": "bot"}, {"bot/1"}),
         ({"outcome": "degraded"}, {"bot/1"}),
         ({"outcome": "ok_first"}, {"mine"}),
