@@ -31,7 +31,7 @@ from diagnostics.alerting.counts import MINUTE, freeze, read_counts
 from diagnostics.alerting.evaluator import evaluate
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
-from diagnostics.alerting.series_detectors import evaluations_of, judge_series
+from diagnostics.alerting.series_detectors import judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.analysis.detectors.thresholds import LONG_WINDOWS
 from diagnostics.store.models import Series
@@ -119,7 +119,7 @@ def main() -> int:
 
             def look() -> object:
                 judge_series(project.pk, slot)
-                return evaluate_slices(project.pk, rules, slot, evaluations_of(project.pk, slot))  # noqa: B023
+                return evaluate_slices(project.pk, rules, slot, results_of(project.pk, slot))  # noqa: B023
 
             floor_ms, look_ms = timed(rounds, query, look)
             say(

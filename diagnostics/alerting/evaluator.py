@@ -20,7 +20,7 @@ from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_evaluations, save_new, save_states
-from diagnostics.alerting.series_detectors import evaluations_of, judge_series
+from diagnostics.alerting.series_detectors import judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import StateChange
 from diagnostics.alerting.statuses import STATUSES, ProjectStatus, store_statuses
@@ -103,7 +103,7 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
         return False
     _keep_minutes(project_id, slot)
     judge_series(project_id, slot)
-    seen = evaluate_slices(project_id, rules_of(project_id), slot, evaluations_of(project_id, slot))
+    seen = evaluate_slices(project_id, rules_of(project_id), slot, results_of(project_id, slot))
     save_new(seen)
     save_states(one for one in seen if one.is_changed)
     save_evaluations(one for one in seen if one.is_recorded)

@@ -10,7 +10,7 @@ from diagnostics.alerting.evaluator import claim
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import SliceEvaluation, save_new, save_states, standing_of
-from diagnostics.alerting.series_detectors import evaluations_of, judge_series
+from diagnostics.alerting.series_detectors import judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import ON, AlertPhase, DetectorSignal, held
 from diagnostics.store.windows import LATE, floor
@@ -38,7 +38,7 @@ def take_as_known(project_id: int, since: datetime) -> None:
     claim(project_id, slot)
     freeze(project_id, floor(since, MINUTE) - LATE, slot + MINUTE - LATE)
     judge_series(project_id, slot)
-    judged = evaluations_of(project_id, slot)
+    judged = results_of(project_id, slot)
     seen = evaluate_slices(project_id, rules_of(project_id), slot, judged, is_complete=True)
     mine = [one for one in seen if _is_of_import(one)]
     for one in mine:

@@ -126,7 +126,7 @@ def _alarms_of(project_id: int) -> dict[Key, SavedState]:
     return {(0, key): row for (rule_id, key), row in kept if rule_id in mine}
 
 
-def evaluations_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:
+def results_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:
     """Return what the detectors of series said at a minute, by the ids of series.
 
     One that was fed with later minutes says whether an alarm of it lasted then.
