@@ -1,9 +1,8 @@
 """Prompt versions against each other: when each was in use, how it went, what is new."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 
@@ -12,26 +11,8 @@ from diagnostics.queries.matrix import Excess, excess_of_rate
 
 ROLLED_OUT = 0.25
 ModelKey = tuple[str | None, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class VersionUse:
-    """Calls of one version by one model."""
-
-    source: str | None
-    version: str | None
-    model: ModelKey
-    counts: CallCounts
-
-
-@dataclass(frozen=True, slots=True)
-class VersionSlot:
-    """How many calls one version had in one slot of time."""
-
-    source: str | None
-    version: str | None
-    slot: int
-    calls: int
+VersionKey = tuple[str | None, str | None]
+"""Source and prompt version."""
 
 
 @dataclass
@@ -72,24 +53,18 @@ class PromptVersion:
 
 
 def versions_of(
-    used: Iterable[VersionUse], placed: Iterable[VersionSlot]
+    used: Mapping[VersionKey, Mapping[ModelKey, CallCounts]],
+    placed: Mapping[VersionKey, Mapping[int, int]],
 ) -> dict[str | None, list[PromptVersion]]:
     """Return the versions of each source, oldest first, each with the one before it.
 
-    A version without a call in any slot is left out.
+    `used` has the calls of every model, `placed` their number in every slot. A version without
+    a call in any slot is left out.
     """
-    slots: dict[tuple[str | None, str | None], dict[int, int]]
-    slots = defaultdict(lambda: defaultdict(int))
-    models: dict[tuple[str | None, str | None], dict[ModelKey, CallCounts]]
-    models = defaultdict(dict)
-    for place in placed:
-        slots[place.source, place.version][place.slot] += place.calls
-    for one in used:
-        models[one.source, one.version][one.model] = one.counts
     by_name: dict[str | None, list[PromptVersion]] = defaultdict(list)
-    for (source, name), by_slot in slots.items():
-        mine = models.get((source, name), {})
-        by_name[source].append(PromptVersion(source, name, dict(by_slot), mine))
+    for (source, name), by_slot in placed.items():
+        models = used.get((source, name), {})
+        by_name[source].append(PromptVersion(source, name, by_slot, models))
     for versions in by_name.values():
         _set_begins(versions)
         versions.sort(key=lambda one: (one.began, one.last_slot, one.name or ""))
@@ -109,29 +84,3 @@ def _set_begins(versions: list[PromptVersion]) -> None:
             slot for slot, calls in version.slots.items() if calls >= ROLLED_OUT * totals[slot]
         ]
         version.began = min(often, default=version.first_slot)
-
-
-@dataclass(frozen=True, slots=True)
-class FirstFailure:
-    """When a failure group was first seen with a version, in the window."""
-
-    group: int
-    source: str | None
-    version: str | None
-    first: datetime
-
-
-def introduced_by(
-    seen: Iterable[FirstFailure], first_seen: Mapping[int, datetime], hour: timedelta
-) -> dict[tuple[str | None, str | None], list[int]]:
-    """Put each group down to the version it was first seen with, if that lies in the window."""
-    earliest: dict[int, FirstFailure] = {}
-    for one in seen:
-        known = earliest.get(one.group)
-        if known is None or one.first < known.first:
-            earliest[one.group] = one
-    found: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
-    for group, one in earliest.items():
-        if first_seen[group] >= one.first and first_seen[group] < one.first + hour:
-            found[one.source, one.version].append(group)
-    return found

@@ -1,6 +1,6 @@
 """The prompts page: versions over time, models across, and what each brought."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,18 +11,10 @@ from django.http import HttpResponse
 from diagnostics import clock
 from diagnostics.alerting.marks import marks_between
 from diagnostics.console.models_page import failures_url
-from diagnostics.console.prompt_versions import (
-    FirstFailure,
-    ModelKey,
-    PromptVersion,
-    VersionSlot,
-    VersionUse,
-    introduced_by,
-    versions_of,
-)
+from diagnostics.console.prompt_versions import ModelKey, PromptVersion, VersionKey, versions_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.wording import title_of
-from diagnostics.queries.call_counts import CALLS, count_calls
+from diagnostics.queries.call_counts import CALLS, CallCounts, count_calls
 from diagnostics.queries.matrix import Excess
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
@@ -37,7 +29,6 @@ from diagnostics.web.charts.scales import share_of
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
-HOUR = WIDTHS[Grain.HOUR]
 VERSIONS = ("source", "prompt_version")
 MOST_BY_HOUR = timedelta(days=15)
 """Longer ones are read by the day (UTC)."""
@@ -67,32 +58,34 @@ def axis_of(since: datetime, until: datetime, most_slots: int) -> VersionAxis:
     return VersionAxis(whole.since, whole.until, widths * each, counted)
 
 
-def used_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[VersionUse]:
+def used_versions(
+    project_id: int, axis: VersionAxis, terms: Sequence[Term]
+) -> Mapping[VersionKey, Mapping[ModelKey, CallCounts]]:
     """Return the calls of every prompt version by every model."""
     question = Question(axis.window, (*VERSIONS, "provider", "model"), CALLS, terms)
-    versions = []
+    versions: dict[VersionKey, dict[ModelKey, CallCounts]] = defaultdict(dict)
     for source, version, provider, model, *sums in sum_rollups(project_id, question):
         counts = count_calls(dict(zip(CALLS, sums, strict=True)))
         if counts.calls:
-            versions.append(VersionUse(source, version, (provider, model), counts))
+            versions[source, version][provider, model] = counts
     return versions
 
 
-def placed_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[VersionSlot]:
+def placed_versions(
+    project_id: int, axis: VersionAxis, terms: Sequence[Term]
+) -> Mapping[VersionKey, Mapping[int, int]]:
     """Return the calls of every prompt version in every slot; models are added up."""
     slots = Slots(axis.since, axis.width, axis.count)
     question = Question(axis.window, VERSIONS, ("attempts", "runs"), terms, slots)
-    return [
+    placed: dict[VersionKey, dict[int, int]] = defaultdict(dict)
+    for source, version, slot, attempts, runs in sum_rollups(project_id, question):
         # As `count_calls` has it: where no call was told, runs stand for them.
-        VersionSlot(source, version, slot, attempts or runs)
-        for source, version, slot, attempts, runs in sum_rollups(project_id, question)
-        if attempts or runs
-    ]
+        if calls := attempts or runs:
+            placed[source, version][slot] = calls
+    return placed
 
 
-def new_failures(
-    project_id: int, axis: VersionAxis
-) -> Mapping[tuple[str | None, str | None], list[FailureGroup]]:
+def new_failures(project_id: int, axis: VersionAxis) -> Mapping[VersionKey, list[FailureGroup]]:
     """Return the failure groups that were first seen with a version, by source and version."""
     params: dict[str, int | datetime] = {
         "project": project_id,
@@ -100,11 +93,11 @@ def new_failures(
         "until": axis.window.until,
     }
     rows = fetch(statement("groups_by_version"), params)
-    first_seen = {row[0]: row[4] for row in rows}
-    by_version = introduced_by((FirstFailure(*row[:4]) for row in rows), first_seen, HOUR)
-    wanted = [group for groups in by_version.values() for group in groups]
-    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(wanted)
-    return {key: [groups[pk] for pk in ids if pk in groups] for key, ids in by_version.items()}
+    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk([row[0] for row in rows])
+    found: dict[VersionKey, list[FailureGroup]] = defaultdict(list)
+    for group_id, source, version in rows:
+        found[source, version].append(groups[group_id])
+    return found
 
 
 RANGE = "30d"
@@ -213,7 +206,7 @@ def _section(
     most: int,
     axis: VersionAxis,
     marks: Sequence[Mark],
-    new: Mapping[tuple[str | None, str | None], list[FailureGroup]],
+    new: Mapping[VersionKey, list[FailureGroup]],
     models: Sequence[ModelKey],
     selection: Selection,
 ) -> Section:
@@ -236,7 +229,7 @@ def _line(
     axis: VersionAxis,
     totals: Sequence[int],
     ticks: Sequence[float],
-    new: Mapping[tuple[str | None, str | None], list[FailureGroup]],
+    new: Mapping[VersionKey, list[FailureGroup]],
     models: Sequence[ModelKey],
     selection: Selection,
 ) -> VersionRow:

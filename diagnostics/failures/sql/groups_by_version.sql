@@ -1,7 +1,6 @@
--- With which prompt versions each failure group was seen in its first hour, of groups that
--- began in a window. Parameters: project, since, until.
-SELECT
-    seen.group_id, version.source, version.prompt_version, seen.bucket, failure.first_seen
+-- With which prompt version each failure group was seen in its first hour, of groups that began
+-- in a window. Parameters: project, since, until.
+SELECT DISTINCT ON (seen.group_id) seen.group_id, version.source, version.prompt_version
 FROM diagnostics_failuregroup AS failure
 JOIN diagnostics_group_hour AS seen
     ON seen.project_id = failure.project_id
@@ -13,5 +12,4 @@ WHERE failure.project_id = %(project)s
     AND failure.first_seen < %(until)s
     AND seen.bucket >= %(since)s
     AND seen.bucket < %(until)s
-GROUP BY
-    seen.group_id, version.source, version.prompt_version, seen.bucket, failure.first_seen
+ORDER BY seen.group_id, version.id

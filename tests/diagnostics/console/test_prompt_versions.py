@@ -1,21 +1,12 @@
 """Prompt versions in order, each against the one before it."""
 
-from datetime import UTC, datetime, timedelta
+from collections import defaultdict
 
-from diagnostics.console.prompt_versions import (
-    FirstFailure,
-    PromptVersion,
-    VersionSlot,
-    VersionUse,
-    introduced_by,
-    versions_of,
-)
+from diagnostics.console.prompt_versions import PromptVersion, VersionKey, versions_of
 from diagnostics.queries.call_counts import CallCounts
 from diagnostics.web.charts.bars import lane
 
 HAIKU, GPT = ("anthropic", "haiku"), ("openai", "gpt")
-AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 
 
 def in_order(*told: tuple[str, int, int, int]) -> list[PromptVersion]:
@@ -24,10 +15,11 @@ def in_order(*told: tuple[str, int, int, int]) -> list[PromptVersion]:
     for name, _, calls, failed in told:
         used[name][0] += calls
         used[name][1] += failed
-    placed = [VersionSlot("bot", name, slot, calls) for name, slot, calls, _ in told]
+    placed: dict[VersionKey, dict[int, int]] = defaultdict(dict)
+    for name, slot, calls, _ in told:
+        placed["bot", name][slot] = calls
     [versions] = versions_of(
-        [VersionUse("bot", name, HAIKU, CallCounts(n, bad)) for name, (n, bad) in used.items()],
-        placed,
+        {("bot", name): {HAIKU: CallCounts(n, bad)} for name, (n, bad) in used.items()}, placed
     ).values()
     return versions
 
@@ -55,21 +47,10 @@ def test_a_version_is_held_against_the_one_before() -> None:
 def test_sources_have_versions_of_their_own() -> None:
     calls = {"bot": 10, "ops": 5}
     found = versions_of(
-        [VersionUse(source, "v1", HAIKU, CallCounts(n)) for source, n in calls.items()],
-        [VersionSlot(source, "v1", 0, n) for source, n in calls.items()],
+        {(source, "v1"): {HAIKU: CallCounts(n)} for source, n in calls.items()},
+        {(source, "v1"): {0: n} for source, n in calls.items()},
     )
     assert {source: len(versions) for source, versions in found.items()} == {"bot": 1, "ops": 1}
-
-
-def test_a_failure_is_put_down_to_the_version_it_was_first_seen_with() -> None:
-    seen = [FirstFailure(1, "bot", "v2", AT), FirstFailure(1, "bot", "v1", AT + 2 * HOUR)]
-    first = {1: AT + timedelta(minutes=5)}
-    assert introduced_by(seen, first, HOUR) == {("bot", "v2"): [1]}
-
-
-def test_a_failure_that_was_there_before_the_window_is_nobodys() -> None:
-    seen = [FirstFailure(1, "bot", "v2", AT)]
-    assert introduced_by(seen, {1: AT - HOUR}, HOUR) == {}
 
 
 def test_lanes_are_as_high_as_the_share_of_the_calls() -> None:
