@@ -35,7 +35,7 @@ from diagnostics.alerting.incident_resources import (
     describe_whole_incident,
 )
 from diagnostics.alerting.severity import Severity
-from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
+from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import (
@@ -157,10 +157,9 @@ class ResolveView(ActionView):
     def post(self, request: Request, incident_id: int) -> Response:
         """End an incident with its cause, or tell the cause of one that has ended."""
         incident = find(request, incident_id)
-        given = read_fields(request._request, {"cause": str, "text": str})
-        cause = given.get("cause", Incident.Cause.OTHER)
+        given = read_model(request._request, ResolveIncident)
         try:
-            resolve(incident, None, cause, given.get("text", ""), key_of(request))
+            resolve(incident, None, given.cause, given.text, key_of(request))
         except IncidentError as error:
             raise InvalidBodyError([fault("/cause", str(error))]) from error
         return self.answer(request, incident_id)
@@ -178,7 +177,7 @@ class CommentView(ActionView):
     def post(self, request: Request, incident_id: int) -> Response:
         """Add a comment to the timeline; it is redacted first."""
         incident = find(request, incident_id)
-        text = read_fields(request._request, {"text": str}).get("text", "")
+        text = read_model(request._request, CommentIncident).text
         if not comment(incident, None, text, key_of(request)):
             raise InvalidBodyError([fault("/text", "a text")])
         return self.answer(request, incident_id)

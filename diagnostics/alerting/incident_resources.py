@@ -85,14 +85,14 @@ class WholeIncidentResource(IncidentResource):
     timeline: list[IncidentEntry]
 
 
-class ResolveIncident(BaseModel):
+class ResolveIncident(BaseModel, extra="forbid"):
     """Why it is over."""
 
     cause: Annotated[str, Field(description=", ".join(IncidentCause))] = IncidentCause.OTHER
     text: str = ""
 
 
-class CommentIncident(BaseModel):
+class CommentIncident(BaseModel, extra="forbid"):
     """A comment."""
 
     text: str
