@@ -61,14 +61,22 @@ KINDS = (
     Kind("8 minutes an hour, 3 to 30 %", 60, 0.03, 0.3, 8, 12, busy_minutes=8),
     Kind("a few hours old, 3 to 25 %", 60, 0.03, 0.25, 0.15, 12),
     Kind("within an hour, 3 to 30 %", 60, 0.03, 0.3, 8, 12, ramp=60),
-)
-HELD_OUT = (
     Kind("bad weekends, 2 to 10 %", 120, 0.02, 0.1, 9, 24, has_rhythm=True, weekend=1.8),
     Kind("by day only, 3 to 25 %", 60, 0.03, 0.25, 8, 36, busy_hours=10),
     Kind("restless quarters, 4 to 25 %", 120, 0.04, 0.25, 6, 24, restless=0.5, noise_minutes=15),
     Kind("failures in a row, 3 to 15 %", 90, 0.03, 0.15, 7, 24, repeated=0.4),
     Kind("3 to 12, then to 40 %", 60, 0.03, 0.12, 6, 24, later=0.4),
     Kind("30 a minute, an hour old, 1 to 6 %", 1_800, 0.01, 0.06, 0.04, 4),
+)
+HELD_OUT = (
+    Kind("12 an hour, 2 to 60 %", 12, 0.02, 0.6, 10, 24),
+    Kind("restless days, 4 to 25 %", 90, 0.04, 0.25, 9, 24, restless=0.5, noise_minutes=360),
+    Kind("five hours a day, 3 to 30 %", 60, 0.03, 0.3, 7, 36, busy_hours=5),
+    Kind("3 to 40, then to 15 %", 60, 0.03, 0.4, 6, 24, later=0.15),
+    Kind("within 20 minutes, 2 to 20 %", 240, 0.02, 0.2, 5, 12, ramp=20),
+    Kind("3 minutes an hour, 5 to 40 %", 100, 0.05, 0.4, 6, 24, busy_minutes=3),
+    Kind("in a row, two days old, 6 to 30 %", 150, 0.06, 0.3, 2, 12, has_rhythm=True, repeated=0.3),
+    Kind("40 a minute, 0.5 to 3 %", 2_400, 0.005, 0.03, 3, 8),
 )
 
 
