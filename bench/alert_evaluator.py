@@ -6,7 +6,7 @@ written beforehand, by one COPY: the evaluator reads none that is to come. Event
 folding and notifications are left out; the database need not wait for its disk.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import merge
 from math import exp
@@ -174,27 +174,12 @@ def print_evaluator(shapes: Sequence[str], rates: Sequence[int], seed: int) -> i
     return 0 if all(one.is_same for one in cells) else 1
 
 
-def print_simulated(shapes: Sequence[str], rates: Sequence[int], seeds: Iterable[int]) -> None:
-    """Print what the simulator alone finds in such projects, of many seeds."""
-    say(f"the simulator on {SERIES_OF_A_PROJECT} series, {TROUBLES} of them worse for a while")
-    say(HEAD)
-    for shape in shapes:
-        for rate in rates:
-            projects = [scenarios(shape, rate, seed) for seed in seeds]
-            found = [(simulate([list(one.calls()) for one in told]), told) for told in projects]
-            sorts = [sort_alarms(*one) for one in found]
-            minutes = sum(told[0].minutes for told in projects)
-            say(_row(shape, rate, minutes, sum(len(alarms) for alarms, _ in found), sorts))
-            say(weekly(sum(len(one.false) for one in sorts), minutes))
-
-
 HEAD = f"{'shape':16}{'calls/h':>8}{'days':>7}{'fired':>7}{'false':>7}{'late':>6}{'missed':>8}"
 
 
-def _row(shape: str, rate: int, minutes: int, fired: int, sorts: Sequence[SortedAlarms]) -> str:
-    false, late = sum(len(one.false) for one in sorts), sum(len(one.late) for one in sorts)
-    missed = sum(one.missed for one in sorts)
-    return f"{shape:16}{rate:8d}{minutes / DAY:7.1f}{fired:7d}{false:7d}{late:6d}{missed:8d}"
+def _row(shape: str, rate: int, minutes: int, fired: int, sorts: SortedAlarms) -> str:
+    counts = f"{len(sorts.false):7d}{len(sorts.late):6d}{sorts.missed:8d}"
+    return f"{shape:16}{rate:8d}{minutes / DAY:7.1f}{fired:7d}{counts}"
 
 
 def weekly(false: int, minutes: int) -> str:
@@ -224,7 +209,7 @@ def _print_cell(shape: str, rate: int, seed: int) -> Cell:
     incidents = Incident.objects.filter(project=project).count()
     same = sum(one in alarms for one in simulated)
     say(
-        f"{_row(shape, rate, length, len(alarms), [sorts])}"
+        f"{_row(shape, rate, length, len(alarms), sorts)}"
         f"{cleared:9d}{incidents:11d}{same:4d}/{len(simulated)}{seconds:9.0f}"
     )
     for name, some in (("false", sorts.false), ("late", sorts.late)):

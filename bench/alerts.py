@@ -8,8 +8,7 @@
 3. Stories of one trouble, and of a rate that flaps.
 4. With `--only onsets`: how often the interval of an onset holds the rise, by kind of traffic.
 5. With `--only evaluator`: the real evaluator on a throw-away PostgreSQL, minute by minute,
-   and whether it fires and clears in the minutes in which the simulator does. With `--only
-   weeks` the simulator alone on such projects, one for each seed.
+   and whether it fires and clears in the minutes in which the simulator does.
 """
 
 import argparse
@@ -20,7 +19,7 @@ from functools import partial
 from heapq import merge
 from statistics import median
 
-from bench.alert_evaluator import print_evaluator, print_simulated, weekly
+from bench.alert_evaluator import print_evaluator, weekly
 from bench.alert_onsets import HELD_OUT, KINDS, print_onsets
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
@@ -181,9 +180,7 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rates", nargs="*", type=int, default=RATES)
     parser.add_argument("--shapes", nargs="*", default=SHAPES)
-    parser.add_argument(
-        "--only", choices=["false", "delays", "stories", "onsets", "evaluator", "weeks"]
-    )
+    parser.add_argument("--only", choices=["false", "delays", "stories", "onsets", "evaluator"])
     parser.add_argument("--held-out", action="store_true", help="onsets of the kinds run once")
     options = parser.parse_args()
     first = options.first_seed
@@ -193,8 +190,6 @@ def main() -> int:
         print_false_fires(options.shapes, rates, projects, options.days, first)
     if options.only in (None, "delays"):
         print_delays(rates, seeds)
-    if options.only == "weeks":
-        print_simulated(options.shapes, rates, seeds)
     if options.only == "onsets":
         print_onsets(HELD_OUT if options.held_out else KINDS, seeds)
     if options.only == "evaluator":
