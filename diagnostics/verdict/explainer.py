@@ -213,24 +213,20 @@ def explain(counted: CellCounts) -> list[tuple[Explanation, Posterior]]:
     and what explains most in all is kept.
     """
     posterior = posterior_of(counted)
-    searches = [
-        _search(counted, answer, posterior)
-        for answer in posterior.answers[:MOST_BEGINNINGS]
-        if answer.gain >= posterior.answers[0].gain / 3
-    ]
-    if not searches:
-        return []
-    _, found = max(searches, key=lambda search: search[0])
-    return _refit(counted, found) if len(found) > 1 else found
+    best = posterior.answers[:MOST_BEGINNINGS]
+    begun = (answer for answer in best if answer.gain >= best[0].gain / 3)
+    searches = (_search(counted, answer, posterior) for answer in begun)
+    distinct = {frozenset(answer.cells for answer, _ in found): found for found in searches}
+    fitted = (_refit(counted, one) if len(one) > 1 else one for one in distinct.values())
+    return max(fitted, key=lambda found: _weight(counted, found), default=[])
 
 
 def _search(
     counted: CellCounts, first: Explanation, posterior: Posterior
-) -> tuple[float, list[tuple[Explanation, Posterior]]]:
-    """Return a cause and what further ones explain, with the log weight of all together."""
+) -> list[tuple[Explanation, Posterior]]:
+    """Return a cause and what further ones explain."""
     found = [(first, posterior)]
     taken = [excess_of_answer(counted, first)]
-    weight = first.weight
     while len(found) < MOST_CAUSES:
         posterior = posterior_of(counted, taken)
         others = [answer for answer, _ in found]
@@ -239,8 +235,18 @@ def _search(
             break
         found.append((answer, posterior))
         taken.append(excess_of_answer(counted, answer, taken))
-        weight += answer.weight - NOTHING_MORE
-    return weight, found
+    return found
+
+
+def _weight(counted: CellCounts, found: Sequence[tuple[Explanation, Posterior]]) -> float:
+    """Return the log weight of causes together, each beside those before it."""
+    weight, taken = 0.0, list[AddedFailures]()
+    for answer, _ in found:
+        subset, table = answer.subsets[0], _Table(counted, answer.kinds, taken)
+        weight += table.gain(subset.cells) * TEMPER - NOTHING_MORE
+        weight += subset.log_prior + mark_prior(subset, answer.kinds)
+        taken.append(excess_of_answer(counted, answer, taken))
+    return weight
 
 
 def _first_beside(
@@ -273,7 +279,7 @@ def _shows_beside(
     for other in others:
         is_shared = not parts.isdisjoint(other.subsets[0].parts)
         is_pair = len(parts) > 1 and len(other.subsets[0].parts) > 1
-        if is_shared and (is_pair or other.cells <= answer.cells):
+        if is_shared and (is_pair or (other.cells <= answer.cells and kinds & {*other.kinds})):
             return False
     cells = answer.cells.difference(
         *(other.cells for other in others if not kinds.isdisjoint(other.kinds))
@@ -297,10 +303,8 @@ def _refit(
         if best is not None:
             answers[index] = best
             refitted.append((best, posterior))
-    kept: dict[frozenset[int], tuple[Explanation, Posterior]] = {}
-    for answer, posterior in refitted:
-        kept.setdefault(answer.cells, (answer, posterior))
-    return list(kept.values()) or [found[0]]
+    kept = {one[0].cells: one for one in reversed(refitted)}
+    return list(kept.values())[::-1] or [found[0]]
 
 
 def excess_of_answer(

@@ -65,6 +65,37 @@ def test_what_differs_inside_a_cause_is_no_further_cause() -> None:
     ]
 
 
+def test_one_cause_is_not_taken_apart_into_two_that_explain_it_no_better() -> None:
+    """A retired model: some of its calls were cut off before they were refused."""
+    before = [
+        CountCell(place, 1_000, {"call_other": 2, "truncated": 4, "not_json": 3})
+        for place in PLACES
+    ]
+    cells = [CountCell(place, 20, refused(place)) for place in PLACES]
+    assert [(one.cause, one.value) for one in find_causes(cells, before)] == [
+        (Cause.MODEL, "acme/one")
+    ]
+
+
+def refused(place: Dimensions) -> dict[str, int]:
+    if place.model != "one":
+        return {}
+    return {"call_other": 17, "truncated": 3 if place.source == "bot" else 0}
+
+
+def test_a_part_of_a_cause_that_fails_in_another_way_is_a_cause_beside_it() -> None:
+    before = [CountCell(place, 1_000, {"truncated": 10, "call_timeout": 5}) for place in PLACES]
+    cells = []
+    for place in PLACES:
+        is_new = place.source == "crm"
+        failures = {"truncated": 12 * is_new, "call_timeout": 10 * (is_new and place[0] == "zeta")}
+        cells.append(CountCell(place._replace(release="r2") if is_new else place, 30, failures))
+    assert [(one.cause, one.value) for one in find_causes(cells, before)] == [
+        (Cause.RELEASE, "crm r2"),
+        (Cause.PAIR, "crm r2 with zeta/three"),
+    ]
+
+
 def test_of_too_many_cells_the_cause_is_still_found() -> None:
     places = [
         place._replace(release=f"r{release}", credential=f"k{key}")
