@@ -187,11 +187,12 @@ def _over_budget(path: str, reader: Reader, answers: list[Response]) -> list[str
     page = reader.open(path)
     page.wait_for_load_state("networkidle")
     nodes = page.evaluate("document.querySelectorAll('*').length")
-    # What a page fetches after it is there holds it up neither.
+    # What a page fetches after it is there holds it up neither, nor does a mail in its frame.
     loaded = [
         answer
         for answer in answers
         if answer.request.resource_type in {"document", "stylesheet", "script"}
+        and answer.frame == page.main_frame
         and not 300 <= answer.status < 400
     ]
     # Compressed, as they are served.
