@@ -17,7 +17,7 @@ from agents.llm.provider import CompletionRequest
 from agents.llm.scripted import ScriptedProvider
 from bench.model import Planner
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.engine import RetryPolicy
+from failsoft.retry.policy import RetryPolicy
 from failsoft.retry.prompts import Request, build_prompt
 
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}]}'

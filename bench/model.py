@@ -34,15 +34,13 @@ from failsoft.retry.engine import (
     Ending,
     Feedback,
     Invalid,
-    OutputMode,
     PlannedAttempt,
     Result,
-    RetryPolicy,
     Succeeded,
     Valid,
     attempts,
 )
-from failsoft.retry.policy import RetryConfig
+from failsoft.retry.policy import OutputMode, RetryConfig, RetryPolicy
 from failsoft.retry.prompts import Request, ToolOffer, build_prompt, tools_for
 from plans.tools import builtin  # noqa: F401
 from plans.tools.call_check import call_check

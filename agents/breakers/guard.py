@@ -14,7 +14,8 @@ from agents.breakers.models import DENY
 from agents.breakers.store import BreakerScope, acquire, renew, report
 from agents.llm.transport import Reply
 from failsoft.retry.breaker import Admission, Allowed, BreakerKind, CallVerdict, Denied, Ticket
-from failsoft.retry.engine import Ending, Exhausted, RetryPolicy, Succeeded
+from failsoft.retry.engine import Ending, Exhausted, Succeeded
+from failsoft.retry.policy import RetryPolicy
 
 
 @dataclass(slots=True)

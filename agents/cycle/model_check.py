@@ -29,7 +29,8 @@ from failsoft.events import CallErrorType
 from failsoft.json_values import clean_text
 from failsoft.parsing.makers import CUT, FinishClass, ending_of
 from failsoft.retry.answer_schemas import closed_object
-from failsoft.retry.engine import OutputMode, PlannedAttempt
+from failsoft.retry.engine import PlannedAttempt
+from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import Prompt, fenced
 from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckerOutput
 from plans.runs import working_store

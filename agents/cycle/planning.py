@@ -53,13 +53,12 @@ from failsoft.retry.engine import (
     Halted,
     HaltReason,
     Invalid,
-    OutputMode,
     PlannedAttempt,
     Result,
-    RetryPolicy,
     Valid,
     attempts,
 )
+from failsoft.retry.policy import OutputMode, RetryPolicy
 from failsoft.retry.prompts import Prompt, Request, build_prompt, tools_for
 from plans.tools.call_check import call_check
 from plans.tools.registry import nearest_tool

@@ -9,8 +9,7 @@ from agents.llm.models import LanguageModel
 from diagnostics import clock
 from failsoft.actions.entries import TOOLSETS
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.engine import OutputMode, RetryPolicy
-from failsoft.retry.policy import RetryConfig
+from failsoft.retry.policy import OutputMode, RetryConfig, RetryPolicy
 from failsoft.retry.prompts import Request, ToolOffer
 from plans.tools.definition import PYTHON
 from plans.tools.registry import offered_tools

@@ -12,7 +12,7 @@ from agents.llm.streams import read_address, read_pieces, whole_or_cut
 from agents.llm.transport import translate_fault
 from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
 # Anthropic's stop reasons as the finish reasons of the product.

@@ -12,7 +12,7 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.outbox import enqueue
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.policy import OutputMode
 
 TASK = "agents.tasks.try_model"
 QUEUE = "plan"

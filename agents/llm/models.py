@@ -9,7 +9,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, known, unique
 from diagnostics.store.choices import choices_of
 from diagnostics.web.charts.marks import Tone
-from failsoft.retry import engine
+from failsoft.retry import policy
 
 
 class Provider(models.Model):
@@ -56,7 +56,7 @@ class Provider(models.Model):
 class LanguageModel(models.Model):
     """A model of a provider, with the settings of its calls."""
 
-    OutputMode = engine.OutputMode
+    OutputMode = policy.OutputMode
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="language_models")
     provider = models.ForeignKey(Provider, models.CASCADE, related_name="language_models")
@@ -88,7 +88,7 @@ class LanguageModel(models.Model):
             known(
                 "agents_language_model_output_modes_known",
                 "output_mode last_output_mode",
-                engine.OutputMode,
+                policy.OutputMode,
             ),
         ]
 

@@ -15,7 +15,7 @@ from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, whole_or_cut
 from agents.llm.transport import translate_fault
 from failsoft.actions.streaming import assemble_openai
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
 PATH = "/chat/completions"

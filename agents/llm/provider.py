@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from failsoft.events import CallErrorType
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
 

@@ -20,13 +20,12 @@ from failsoft.retry.engine import (
     Interrupted,
     Invalid,
     PlannedAttempt,
-    RetryPolicy,
     Succeeded,
     Unanswered,
     Valid,
     attempts,
 )
-from failsoft.retry.policy import RetryConfig
+from failsoft.retry.policy import RetryConfig, RetryPolicy
 
 __all__ = [
     "CallFailed",

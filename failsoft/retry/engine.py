@@ -9,22 +9,13 @@
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
 from failsoft.retry.mistakes import ONLY_REASONING
-from failsoft.retry.policy import RetryConfig
-
-
-class OutputMode(StrEnum):
-    """The output mode that is requested from the provider."""
-
-    TEXT = "text"
-    JSON = "json"
-    SCHEMA = "schema"
-    TOOLS = "tools"
+from failsoft.retry.policy import OutputMode, RetryPolicy
 
 
 class HaltReason(StrEnum):
@@ -32,20 +23,6 @@ class HaltReason(StrEnum):
 
     BUDGET_EXHAUSTED = "budget_exhausted"
     CANCELLED = "cancelled"
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """All inputs of the retry loop; times in seconds, output in tokens."""
-
-    retry: RetryConfig = field(default_factory=RetryConfig)
-    output_mode: OutputMode = OutputMode.TEXT
-    last_output_mode: OutputMode = OutputMode.TEXT
-    max_output_tokens: int = 1024
-    max_output_tokens_ceiling: int = 4096
-    temperature: float = 0.2
-    timeout_seconds: int = 60
-    optional_constraints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """The retry policy of a planner."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
@@ -65,3 +67,26 @@ class RetryConfig(BaseModel):
                 merged = {key: item for key, item in merged.items() if key not in ATTEMPT_NAMES}
             merged.update(layer)
         return cls.model_validate(merged)
+
+
+class OutputMode(StrEnum):
+    """The output mode that is requested from the provider."""
+
+    TEXT = "text"
+    JSON = "json"
+    SCHEMA = "schema"
+    TOOLS = "tools"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """All inputs of the retry loop; times in seconds, output in tokens."""
+
+    retry: RetryConfig = field(default_factory=RetryConfig)
+    output_mode: OutputMode = OutputMode.TEXT
+    last_output_mode: OutputMode = OutputMode.TEXT
+    max_output_tokens: int = 1024
+    max_output_tokens_ceiling: int = 4096
+    temperature: float = 0.2
+    timeout_seconds: int = 60
+    optional_constraints: tuple[str, ...] = ()

@@ -8,8 +8,9 @@ from typing import Any
 
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.engine import Feedback, OutputMode, PlannedAttempt
+from failsoft.retry.engine import Feedback, PlannedAttempt
 from failsoft.retry.mistakes import mistakes_in
+from failsoft.retry.policy import OutputMode
 
 _TICKS = re.compile(r"`+")
 # Those that JSON leaves as they are.

@@ -9,7 +9,7 @@ import pytest
 from agents.llm.scripted import ScriptedProvider
 from failsoft.actions import decode_tool_calls
 from failsoft.actions.entries import ENTRIES
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.policy import OutputMode
 from tests.agents.llm.test_providers import (
     Wire,
     anthropic_at,

@@ -10,7 +10,7 @@ from agents.goals.models import ActionBatch, Goal
 from agents.goals.records import goal_record
 from agents.goals.submission import enqueue_goal
 from failsoft.actions.results import ALL_FAILED
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.policy import OutputMode
 from tests.agents.actions.test_applying import make_entry
 from tests.agents.conftest import Api, Planner, Record, events_named, work_off
 from tests.failsoft.actions.calls import call, complete, create, update

@@ -13,7 +13,8 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import record
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret
-from failsoft.retry.engine import RetryPolicy, attempts
+from failsoft.retry.engine import attempts
+from failsoft.retry.policy import RetryPolicy
 from failsoft.retry.prompts import Request, build_prompt
 from tests.agents.conftest import PLAN
 from tests.console import make_attempt, make_goal

@@ -26,7 +26,7 @@ from agents.llm.registry import ProviderCredentialError, open_provider, read_cre
 from agents.llm.scripted import ScriptedProvider, open_script
 from agents.llm.transport import call
 from diagnostics.redaction.redactor import redact
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.policy import OutputMode
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 

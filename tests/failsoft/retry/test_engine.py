@@ -14,16 +14,14 @@ from failsoft.retry.engine import (
     HaltReason,
     Interrupted,
     Invalid,
-    OutputMode,
     PlannedAttempt,
     Result,
-    RetryPolicy,
     Succeeded,
     Unanswered,
     Valid,
     attempts,
 )
-from failsoft.retry.policy import RetryConfig
+from failsoft.retry.policy import OutputMode, RetryConfig, RetryPolicy
 
 ERRORS = (ValidationErrorItem(path="/kind", code="missing", message="needed"),)
 BROKEN = Invalid(Feedback("broken", ParseErrorType.NOT_JSON, ERRORS))

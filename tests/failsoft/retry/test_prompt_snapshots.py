@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from failsoft.retry.answers import WRITTEN, Misunderstood, PlannerSchema, interpret
-from failsoft.retry.engine import Feedback, OutputMode, PlannedAttempt, RetryPolicy
+from failsoft.retry.engine import Feedback, PlannedAttempt
+from failsoft.retry.policy import OutputMode, RetryPolicy
 from failsoft.retry.prompts import PROMPT_VERSION, Request, ToolOffer, build_prompt
 
 FOLDER = Path(__file__).parent / "prompts"

@@ -4,7 +4,8 @@ import pytest
 
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.engine import Feedback, OutputMode, PlannedAttempt
+from failsoft.retry.engine import Feedback, PlannedAttempt
+from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import (
     MAX_BROKEN_CHARACTERS,
     Request,
