@@ -78,7 +78,7 @@ BY_CAUSE: Mapping[str, CauseAdvice] = {
         "source",
     ),
     Cause.PAIR: CauseAdvice(
-        "Separate the two for a few runs: call this model without the other part.",
+        "Call one without the other for a few runs. For a provider, check key and quota.",
         "Only calls that have both fail more",
         "Whatever has one of them has the other; no other calls to compare with",
     ),

@@ -326,7 +326,7 @@ def describe_calm(
 def describe_unsure(calls: int) -> Sentence:
     """Return the sentence for too few calls or failures."""
     note = "The rate is slightly above baseline, within chance."
-    reason = f"{plural(calls, 'call')} seen." if calls < LEAST_CALLS else note
+    reason = f"{plural(calls, 'call')} evaluated." if calls < LEAST_CALLS else note
     return replace(UNSURE, reason=(reason,))
 
 

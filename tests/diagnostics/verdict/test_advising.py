@@ -85,7 +85,7 @@ def test_each_kind_of_event_has_advice_of_its_own() -> None:
         ("unknown_tool", Cause.VALIDATOR, ("Check what changed in the val", "Name the")),
         # Calls without an answer were never validated.
         ("call_timeout", Cause.VALIDATOR, ("Check the provider",)),
-        ("schema_invalid", Cause.PAIR, ("Separate the two", "Show a valid")),
+        ("schema_invalid", Cause.PAIR, ("Call one without", "Show a valid")),
         ("schema_invalid", Cause.MIXED, ("Show a valid",)),
         ("", Cause.NOT_ENOUGH_DATA, ("Post an event",)),
     ],

@@ -125,7 +125,7 @@ def test_causes_and_kinds_are_told_in_words(finding: Finding, said: str) -> None
 
 
 def test_little_is_told_apart_from_little_that_fails() -> None:
-    assert describe_unsure(3).text == "Not enough data. 3 calls seen."
+    assert describe_unsure(3).text == "Not enough data. 3 calls evaluated."
     assert "within chance" in describe_unsure(300).text
 
 
