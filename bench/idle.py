@@ -28,10 +28,11 @@ MIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds of a process and of its ended children, and MiB in memory."""
+    """CPU seconds of a process, with its ended children and without, and MiB in memory."""
 
     name: str
     cpu: float
+    own_cpu: float
     memory: float
 
 
@@ -63,10 +64,10 @@ def _is_below(pid: int, root: int, parents: dict[int, int]) -> bool:
 def _read(pid: int) -> Usage | None:
     folder = Path(f"/proc/{pid}")
     with suppress(OSError):
-        ticks = sum(int(number) for number in _fields(folder / "stat")[11:15])
+        ticks = [int(number) / TICKS for number in _fields(folder / "stat")[11:15]]
         pss = (folder / "smaps_rollup").read_text().partition("\nPss:")[2].split()[0]
         words = (folder / "cmdline").read_text().split("\0")
-        return Usage(_name(words), ticks / TICKS, int(pss) / MIB)
+        return Usage(_name(words), sum(ticks), sum(ticks[:2]), int(pss) / MIB)
     return None
 
 

@@ -14,6 +14,7 @@ SECONDS = 60
 class Look:
     """What one page cost: milliseconds to the first byte, bytes, nodes, CSS and scripts."""
 
+    first_ms: float
     p50_ms: float
     p95_ms: float
     size: int
@@ -38,7 +39,7 @@ class _Counting(HTMLParser):
 def look_at(port: int, path: str, headers: Mapping[str, str], rounds: int) -> Look:
     """Ask for a page once to warm it and then `rounds` times over one connection."""
     connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
-    taken, body, status = [], b"", 0
+    taken, body, status, first_ms = [], b"", 0, 0.0
     for number in range(rounds + 1):
         began = time.perf_counter()
         connection.request("GET", path, headers=dict(headers))
@@ -47,11 +48,14 @@ def look_at(port: int, path: str, headers: Mapping[str, str], rounds: int) -> Lo
         body, status = answer.read(), answer.status
         if number:
             taken.append(1000 * first)
+        else:
+            first_ms = 1000 * first
     connection.close()
     counting = _Counting()
     counting.feed(body.decode("utf-8", "replace"))
     taken.sort()
     return Look(
+        first_ms,
         taken[len(taken) // 2],
         taken[ceil(0.95 * len(taken)) - 1],
         len(body),
