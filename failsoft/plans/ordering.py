@@ -1,7 +1,7 @@
 """The order of steps: Kahn's algorithm on index arrays, with cycles, without recursion."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _Graph = Sequence[Sequence[int]]
@@ -57,10 +57,6 @@ class Frontier:
                 self._awaited[dependent] = open_count - 1
                 if open_count == 1:
                     heapq.heappush(self._ready, dependent)
-
-    def awaited(self, indices: Iterable[int]) -> dict[int, int]:
-        """Return the number of open dependencies of each of these steps."""
-        return {index: self._awaited[index] for index in indices}
 
 
 def _kahn(dependencies: _Graph) -> list[int]:

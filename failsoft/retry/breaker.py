@@ -61,21 +61,6 @@ class CallVerdict(StrEnum):
     NOTHING = "nothing"
 
 
-EDGES = frozenset(
-    {
-        (BreakerState.CLOSED, BreakerState.OPEN),
-        (BreakerState.OPEN, BreakerState.HALF_OPEN),
-        (BreakerState.HALF_OPEN, BreakerState.OPEN),
-        (BreakerState.HALF_OPEN, BreakerState.CLOSED),
-        (BreakerState.CLOSED, BreakerState.ISOLATED),
-        (BreakerState.OPEN, BreakerState.ISOLATED),
-        (BreakerState.HALF_OPEN, BreakerState.ISOLATED),
-        (BreakerState.OPEN, BreakerState.CLOSED),
-        (BreakerState.ISOLATED, BreakerState.CLOSED),
-    }
-)
-
-
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
     """The limits of a breaker.

@@ -35,16 +35,9 @@ from agents.breakers.store import (
 )
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from failsoft.retry.breaker import (
-    EDGES,
-    Allowed,
-    BreakerKind,
-    BreakerState,
-    CallVerdict,
-    Denied,
-    Ticket,
-)
+from failsoft.retry.breaker import Allowed, BreakerKind, BreakerState, CallVerdict, Denied, Ticket
 from tests.agents.conftest import let_time_pass
+from tests.failsoft.retry.test_breaker import EDGES
 
 GOOD, BAD, NOTHING = CallVerdict.GOOD, CallVerdict.BAD, CallVerdict.NOTHING
 PROCESSES = 32

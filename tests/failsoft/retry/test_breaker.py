@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from failsoft.retry.breaker import (
-    EDGES,
     Allowed,
     BreakerKind,
     BreakerPolicy,
@@ -27,6 +26,19 @@ from failsoft.retry.breaker import (
     settle,
 )
 
+EDGES = frozenset(
+    {
+        (BreakerState.CLOSED, BreakerState.OPEN),
+        (BreakerState.OPEN, BreakerState.HALF_OPEN),
+        (BreakerState.HALF_OPEN, BreakerState.OPEN),
+        (BreakerState.HALF_OPEN, BreakerState.CLOSED),
+        (BreakerState.CLOSED, BreakerState.ISOLATED),
+        (BreakerState.OPEN, BreakerState.ISOLATED),
+        (BreakerState.HALF_OPEN, BreakerState.ISOLATED),
+        (BreakerState.OPEN, BreakerState.CLOSED),
+        (BreakerState.ISOLATED, BreakerState.CLOSED),
+    }
+)
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 POLICY = BreakerPolicy()
 GOOD, BAD, NOTHING = CallVerdict.GOOD, CallVerdict.BAD, CallVerdict.NOTHING
