@@ -231,13 +231,18 @@ def test_on_a_slow_line_the_last_filter_wins_and_the_page_says_that_it_loads(
     journey = Journey("a filter on a slow line", reader.open("/models/"))
     page = journey.page
     held: list[Route] = []
-    page.route(re.compile(r"/models/\?.*range="), held.append)
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(re.compile(r"/models/\?.*range="), hold)
     journey.click(page.get_by_role("link", name="30 d"))
     expect(page.locator("#busy")).to_be_visible()
     # What was there stays readable, and can be clicked.
     expect(page.get_by_role("table").first).to_be_visible()
     journey.click(page.get_by_role("link", name="7 d"))
-    page.wait_for_timeout(100)
+    while len(held) < 2:
+        page.wait_for_timeout(50)
     for route in reversed(held):
         # The page took the first one back.
         with suppress(Error):
