@@ -28,19 +28,26 @@ def _words_of(spelling: str) -> str:
 
 
 PREFIXES: tuple[str, ...] = tuple(_TABLE["models"]["prefixes"])
+APIS = frozenset(_TABLE["apis"])
 PROVIDERS: Mapping[str, str] = {
     _words_of(spelling): name
     for name, others in _TABLE["providers"].items()
     for spelling in (name, *others)
 }
-"""The conventions' name of each known spelling."""
+
+
+def plain(kind: NameKind, spelling: str) -> str:
+    """Return a spelling without blanks around it, and without the API of a provider."""
+    name = spelling.strip()
+    provider, _, api = name.rpartition(".")
+    return provider if provider and kind is NameKind.PROVIDER and api.casefold() in APIS else name
 
 
 def key_of(kind: NameKind, spelling: str) -> str:
     """Return what all spellings of one name have in common; empty if the spelling is blank."""
-    folded = spelling.strip().casefold()
+    folded = plain(kind, spelling).casefold()
     if kind is NameKind.PROVIDER:
-        return PROVIDERS.get(_words_of(spelling), folded)
+        return PROVIDERS.get(_words_of(folded), folded)
     prefix = next(filter(folded.startswith, PREFIXES), "")
     return folded.removeprefix(prefix) or folded
 

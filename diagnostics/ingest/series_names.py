@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from diagnostics.ingest.models import SeriesName
-from diagnostics.ingest.names import NameKind, key_of
+from diagnostics.ingest.names import NameKind, key_of, plain
 from failsoft.events import name_served
 
 KEPT_SECONDS = 300.0
@@ -68,7 +68,7 @@ def _find_names(project_id: int, spellings: set[Spelling]) -> Names:
     keys = {(kind, name): key_of(kind, name) for (kind, _), name in written.items()}
     known = _known_names(project_id, {*keys.values(), *written.values()})
     new = {
-        (kind, keys[kind, name]): name.strip()
+        (kind, keys[kind, name]): plain(kind, name)
         for (kind, _), name in sorted(written.items())
         if keys[kind, name] and not known.keys() & {(kind, name), (kind, keys[kind, name])}
     }

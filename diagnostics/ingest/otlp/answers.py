@@ -24,6 +24,7 @@ REFUSAL = "refusal"
 MAX_PRINTED = 100_000
 # A reply as Python prints it: a dictionary, or an object of OpenAI's SDK.
 PRINTED_REPLY = re.compile(r"\{'(?=.*'role': 'assistant')", re.DOTALL)
+PRINTED_REFUSAL = "content=[ResponseOutputRefusal("
 PRINTED_OBJECT = re.compile(r"Response[A-Z]\w+\(\w+=.*\)", re.DOTALL)
 
 
@@ -215,7 +216,7 @@ def _of_parts(parts: Iterable[object]) -> Answer:
 def _printed(text: str) -> Answer | None:
     """Read a reply that an instrumentation printed; None for a text of the model."""
     if PRINTED_OBJECT.fullmatch(text) is not None:
-        return NO_ANSWER
+        return Answer(is_refusal=PRINTED_REFUSAL in text)
     if len(text) > MAX_PRINTED or PRINTED_REPLY.match(text) is None:
         return None
     with suppress(ValueError, SyntaxError, RecursionError, MemoryError):

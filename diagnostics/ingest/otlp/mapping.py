@@ -297,7 +297,8 @@ def draft_log(record: LogRecord) -> list[Draft]:
     answer = genai.answer_of_event(name, attributes, record.body)
     if kind is None and not answer.is_known:
         return []
-    call = read_call(_with_body(record), scope=record.scope)
+    body = record.body if isinstance(record.body, dict) else {}
+    call = read_call({**body, **attributes}, scope=record.scope)
     fields = _fields(call, attributes, record.resource, record.trace_id)
     fields["occurred_at"] = moment_of(record.at_ns)
     reason = fields.get("finish_reason") or answer.finish_reason
@@ -321,7 +322,8 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
     wire = dict(draft.fields)
     kind = draft.kind or _find_kind(draft, verdict)
     if kind is EventKind.PARSE_INVALID:
-        wire.setdefault("raw_output_preview", draft.answer.text or _calls_text(draft.answer))
+        text, calls = draft.answer[:2]
+        wire.setdefault("raw_output_preview", text or (calls[0].arguments if calls else text))
         if verdict is not None and verdict.error_type is not None:
             wire["parse_error_type"] = verdict.error_type
             wire["validation_errors"] = verdict.errors
@@ -373,11 +375,6 @@ def _find_kind(draft: Draft, verdict: SchemaVerdict | None) -> EventKind:
     if not draft.is_error:
         return EventKind.SUCCEEDED
     return EventKind.PARSE_INVALID if draft.error.parse_error else EventKind.PROVIDER_ERROR
-
-
-def _calls_text(answer: Answer) -> str | None:
-    """Return the invalid arguments, else those of the first call."""
-    return answer.calls[0].arguments if answer.calls else answer.text
 
 
 def _fields(
@@ -455,11 +452,6 @@ def _draft_beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str
     kept_fields = {name: value for name, value in fields.items() if name not in dropped}
     slot = f"{kind} {fields.get('tool', '')}".rstrip()
     return Draft(trace_id, span_id, slot, kind, kept_fields)
-
-
-def _with_body(record: LogRecord) -> AttributeMap:
-    body = record.body if isinstance(record.body, dict) else {}
-    return {**body, **record.attributes}
 
 
 def _check_ids(trace_id: str, span_id: str) -> None:

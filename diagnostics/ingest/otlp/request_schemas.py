@@ -113,11 +113,8 @@ def _listed_tools(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
             name = attributes.get(f"{prefix}.{index}.name")
             if name is None:
                 break
-            keys = ("parameters", "input_schema")
-            schema = next(
-                (attributes[k] for key in keys if (k := f"{prefix}.{index}.{key}") in attributes),
-                None,
-            )
+            keys = (f"{prefix}.{index}.{key}" for key in ("parameters", "input_schema"))
+            schema = next((attributes[key] for key in keys if key in attributes), None)
             yield {"name": name, "parameters": schema}
 
 

@@ -17,6 +17,12 @@ ONE_NAME = [
     (PROVIDER, ["aws.bedrock", "aws_bedrock", "Bedrock", "AWS"]),
     (PROVIDER, ["xai", "x_ai", "x-ai"]),
     (PROVIDER, ["mistralai", "mistral_ai", "Mistral"]),
+    # As the AI SDK of Vercel writes them: `<provider>.<api>`.
+    (PROVIDER, ["openai", "openai.chat", "openai.responses", "OpenAI.completion"]),
+    (PROVIDER, ["anthropic", "anthropic.messages"]),
+    (PROVIDER, ["azure", "azure.chat", "azure-openai.responses"]),
+    (PROVIDER, ["google.vertex.chat", "vertex_ai"]),
+    (PROVIDER, ["my-gateway.chat", "my-gateway"]),
     (PROVIDER, ["My-Gateway", "my-gateway ", " my-gateway"]),
     (MODEL, ["gpt-4o", "GPT-4o", " GPT-4o ", "gpt-4o\n"]),
     (MODEL, ["models/gemini-2.5-pro", "gemini-2.5-pro", "publishers/google/models/Gemini-2.5-Pro"]),
@@ -28,6 +34,9 @@ OTHER_NAMES = [
     (MODEL, ["openai/gpt-4o", "gpt-4o", "models/"]),
     (PROVIDER, ["google", "gcp.gen_ai", "gcp.gemini", "gcp.vertex_ai"]),
     (PROVIDER, ["azure.ai.openai", "azure.ai.inference", "openai"]),
+    (PROVIDER, ["chat", "responses", ".chat", "openai.files", "openai"]),
+    # A model may be named so.
+    (MODEL, ["gpt-4o.chat", "gpt-4o"]),
     # Separators are alike only in the names of the table.
     (PROVIDER, ["gw-1.2", "gw-12", "gw_1_2"]),
 ]

@@ -75,6 +75,24 @@ def test_two_spellings_of_a_new_name_in_one_batch_are_one_series(
     assert series_of(project) == [("openai", "gpt-4o")]
 
 
+def test_a_new_provider_is_named_without_the_api_that_was_called(
+    project: Project, store: Store
+) -> None:
+    store(project, call("openai.responses", "gpt-4o"), call("My-Gateway.chat", "m"))
+    store(project, call("openai.chat", "gpt-4o"), call("openai", "gpt-4o"))
+    assert series_of(project) == [("My-Gateway", "m"), ("openai", "gpt-4o")]
+
+
+def test_a_provider_that_was_named_with_its_api_keeps_that_name(
+    project: Project, store: Store
+) -> None:
+    SeriesName.objects.create(
+        project=project, kind="provider", key="openai.chat", name="openai.chat"
+    )
+    store(project, call("openai.chat", "gpt-4o"))
+    assert series_of(project) == [("openai.chat", "gpt-4o")]
+
+
 def test_a_blank_name_is_unknown(project: Project, store: Store) -> None:
     store(project, call(" ", "gpt-4o"))
     assert series_of(project) == [(None, "gpt-4o")]
