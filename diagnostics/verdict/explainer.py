@@ -154,8 +154,15 @@ class CellCounts:
             others += [rate.shifted(far * deviation) for far, _ in NOISE]
             expected = rate.log_likelihood(failed, cell.attempts)
             row = [one.log_likelihood(failed, cell.attempts) - expected for one in others]
+            if not self._speaks(cell.place):
+                row = [0.0] * len(row)
             self._ratios[index, kinds, rate] = row
         return row
+
+    def _speaks(self, place: Dimensions) -> bool:
+        """Whether calls are evidence: a new sender of a new model is, once its detector fired."""
+        has_fired = self.fired is None or place.series in self.fired
+        return has_fired or self.baseline.compares(place)
 
     @property
     def alarm(self) -> float:

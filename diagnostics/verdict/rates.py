@@ -67,7 +67,7 @@ class CellBaseline:
         """Return the baseline of a stretch."""
         baseline = cls()
         for cell in before:
-            for level in _levels(cell.place):
+            for level in (*_levels(cell.place), *_senders(cell.place)):
                 baseline._calls[level] += cell.attempts
                 baseline._failures[level].update(cell.failures)
         return baseline
@@ -75,6 +75,11 @@ class CellBaseline:
     def calls(self, place: Dimensions) -> int:
         """Return how many calls of a cell there were."""
         return self._calls.get(_levels(place)[-1], 0)
+
+    def compares(self, place: Dimensions) -> bool:
+        """Whether there were calls of the same model, source or node; or none at all."""
+        levels = (_levels(place)[1], *_senders(place))
+        return not self._calls or any(self._calls.get(level) for level in levels)
 
     def rate(self, place: Dimensions, kinds: Sequence[str]) -> Rate:
         """Return the rate of some kinds of failure, each level shrunk towards its parent."""
@@ -101,6 +106,10 @@ class CellBaseline:
 def _levels(place: Dimensions) -> tuple[object, ...]:
     model = place.provider, place.model
     return None, model, (model, place.source), (place.series, place.source), place
+
+
+def _senders(place: Dimensions) -> tuple[object, ...]:
+    return ("source", place.source), ("node", place.node)
 
 
 def noise_of_hours(rows: Iterable[Sequence[tuple[int, int]]]) -> float:

@@ -56,6 +56,15 @@ def test_one_silent_model_beside_a_good_one_of_its_provider_is_the_model() -> No
     assert told(cells, HAIKU, sonnet, GPT) == (Cause.MODEL, "anthropic/haiku")
 
 
+@pytest.mark.parametrize("calls", [1, 3, 10])
+def test_first_calls_of_a_new_sender_make_no_trouble_of_a_model_everybodys(calls: int) -> None:
+    new = GPT._replace(provider="mistral", model="small", source="trial", node="try")
+    cells = [cell(HAIKU, 72, schema_invalid=30), cell(GPT, 30), cell(new, calls, not_json=calls)]
+    fired = [HAIKU.series]
+    causes = find_causes(cells, quiet(HAIKU, GPT), UNTIMED, fired=fired)
+    assert [(one.cause, one.value) for one in causes] == [(Cause.MODEL, "anthropic/haiku")]
+
+
 def test_one_model_under_two_prompts_is_the_model() -> None:
     cells = [cell(HAIKU, 200, truncated=60), cell(OLDER, 200, truncated=50)]
     cells += [cell(GPT, 300, schema_invalid=3)]
