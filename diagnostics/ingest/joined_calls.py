@@ -347,7 +347,7 @@ def _with_keys(place: CallPlace, draft: Draft) -> CallPlace:
     source, model = draft.fields.get("source"), draft.fields.get("model")
     failure = _failure_key(source, model, draft.error.kind) if is_failure and model else None
     response = key_of(place.response_id) if place.response_id is not None else None
-    return replace(place, scope=key_of(place.scope), response_id=response, failure=failure)
+    return place._replace(scope=key_of(place.scope), response_id=response, failure=failure)
 
 
 def key_of(text: str) -> str:

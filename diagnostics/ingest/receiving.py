@@ -27,7 +27,7 @@ from diagnostics.ingest.joined_calls import (
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp.attributes import count, short
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation, evaluations_of
-from diagnostics.ingest.otlp.failsoft_attributes import ATTEMPT, count_unknown, is_own
+from diagnostics.ingest.otlp.failsoft_attributes import ATTEMPT, PREFIX, count_unknown
 from diagnostics.ingest.otlp.mapping import (
     ANSWER,
     CALL,
@@ -344,7 +344,7 @@ def _describe_refusal(place: int, reason: str, item: Span | LogRecord | None) ->
         "trace_id": item.trace_id,
         "span_id": item.span_id,
         "name": item.name,
-        **{name: value for name, value in item.attributes.items() if is_own(name)},
+        **{name: value for name, value in item.attributes.items() if name.startswith(PREFIX)},
     }
     text = json.dumps(details, ensure_ascii=False)[:SEEN_BYTES]
     source = short(item.resource, "service.name")
@@ -403,7 +403,7 @@ def _join_calls(
     joined = join_calls(project_id, name_models(project_id, [item.draft for item in drafted]))
     receipt.joined += joined.repeated
     return [
-        replace(item, draft=joined.drafts[index])
+        _DraftedItem(item.place, item.item, joined.drafts[index])
         for index, item in enumerate(drafted)
         if index in joined.drafts
     ]

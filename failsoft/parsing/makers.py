@@ -6,6 +6,7 @@ The rows are in `makers.toml`; a new maker or language is a new row.
 import re
 import tomllib
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ _ENDINGS = {
 }
 
 
+@lru_cache(maxsize=1000)
 def ending_of(reason: str | None) -> FinishClass | None:
     """Return the class of a finish reason of any maker; None without a reason."""
     if reason is None or not reason.strip():

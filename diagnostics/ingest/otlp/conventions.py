@@ -83,6 +83,8 @@ def read_call(
     used = (convention for convention in CONVENTIONS if convention.is_used(marked, scope))
     call = reduce(ModelCall.completed_by, (_read(convention, facts, events) for convention in used))
     mode = call.output_mode or ("json" if demands_json(attributes) else None)
+    if call.model is not None and call.output_mode == mode:
+        return call
     return replace(call, model=call.model or call.served_model, output_mode=mode)
 
 

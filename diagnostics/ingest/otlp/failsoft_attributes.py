@@ -61,14 +61,10 @@ def reported_kind(attributes: AttributeMap) -> EventKind | None:
     return EventKind(kind) if kind in frozenset(EventKind) else None
 
 
-def is_own(name: str) -> bool:
-    return name.startswith(PREFIX)
-
-
 def count_unknown(attributes: AttributeMap) -> int:
     """Count unknown keys that begin with `failsoft.`."""
-    return sum(is_own(key) and key not in KNOWN for key in attributes)
+    return sum(key not in KNOWN for key in _own_attributes(attributes))
 
 
 def _own_attributes(attributes: AttributeMap) -> dict[str, Any]:
-    return {key: value for key, value in attributes.items() if is_own(key)}
+    return {key: value for key, value in attributes.items() if key.startswith(PREFIX)}

@@ -174,7 +174,7 @@ class JsonMessage:
 
     def WhichOneof(self, _group: str) -> str | None:  # noqa: N802 - protobuf's name
         """Return the name of the field of an AnyValue that is set."""
-        return next((VALUES[name] for name in self._json if name in VALUES), None)
+        return next(filter(None, map(VALUES.get, self._json)), None)
 
 
 def _object(value: object, at: Place) -> JsonMessage:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -69,8 +69,7 @@ class NoEventError(ValueError):
     """A span or log record is refused; the text names the attribute at fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPlace:
+class CallPlace(NamedTuple):
     """Where and when a call was made, and which instrumentation reported it.
 
     `agent_call` is the agent call that it belongs to, if reported.
