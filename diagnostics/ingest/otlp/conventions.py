@@ -30,7 +30,6 @@ from diagnostics.ingest.otlp.telemetry import SpanEvent
 
 CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "others"))
 CALL_ENDS = tuple(OPERATIONS["call_ends"])
-APIS = frozenset(OPERATIONS["apis"])
 ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)
@@ -138,7 +137,7 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
     }
     return ModelCall(
         node=slug(first("node", short)),
-        provider=first("provider", _provider),
+        provider=first("provider", _name),
         model=requested or named,
         finish_reason=first("finish_reason", _reason) or (answer and answer.finish_reason),
         output_mode=OUTPUT_MODES.get(first("output_mode", short) or ""),
@@ -158,12 +157,6 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
 def _name(attributes: AttributeMap, key: str) -> str | None:
     """Return a name; MLflow writes all values as JSON."""
     return (short(attributes, key) or "").strip('"') or None
-
-
-def _provider(attributes: AttributeMap, key: str) -> str | None:
-    """Return the name of a provider, without the API that the Vercel AI SDK puts behind it."""
-    provider, _, api = (name := _name(attributes, key) or "").rpartition(".")
-    return (provider if provider and api.lower() in APIS else name) or None
 
 
 def _reason(attributes: AttributeMap, key: str) -> str | None:

@@ -207,24 +207,6 @@ def test_vercels_facts_are_read() -> None:
     assert event.unchecked is None
 
 
-@pytest.mark.parametrize(
-    ("written", "provider"),
-    [
-        ("openai.chat", "openai"),
-        ("azure-openai.responses", "azure-openai"),
-        ("google.vertex.chat", "google.vertex"),
-        ("my-gateway.completion", "my-gateway"),
-        ("google.generative-ai", "google.generative-ai"),
-        ("azure.ai.openai", "azure.ai.openai"),
-        ("chat", "chat"),
-    ],
-)
-@pytest.mark.parametrize("key", ["ai.model.provider", "gen_ai.system", "gen_ai.provider.name"])
-def test_a_provider_is_named_without_its_api(written: str, provider: str, key: str) -> None:
-    attributes = {**VERCEL, "ai.model.provider": written, key: written}
-    assert event_of(attributes).provider == provider
-
-
 def test_langsmiths_and_mlflows_facts_are_read() -> None:
     event = event_of(
         {
