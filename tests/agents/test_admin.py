@@ -90,9 +90,8 @@ def test_what_the_console_changes_is_read_only_here(
     )
     assert "openai" in admin.get(f"/admin/agents/{page}/").content.decode()
     assert admin.get(f"/admin/agents/{page}/add/").status_code == 403
-    [row] = {"provider": Provider, "languagemodel": LanguageModel, "breaker": Breaker}[
-        page
-    ].objects.all()
+    rows = {"provider": Provider, "languagemodel": LanguageModel, "breaker": Breaker}
+    [row] = rows[page]._default_manager.all()
     address = f"/admin/agents/{page}/{row.pk}/change/"
     assert admin.get(address).status_code == 200
     assert admin.post(address, {"enabled": "", "state": "open"}).status_code == 403
