@@ -1,5 +1,6 @@
 """Identifiers with a timestamp: UUID version 7, without reading a clock or random source."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from uuid import UUID
@@ -35,11 +36,14 @@ def event_id(
 ) -> UUID:
     """Return the id of an event of the planner; the same attempt always has the same id."""
     parts = (project_id, correlation_id, node, cycle, "" if attempt is None else attempt, name)
-    digest = sha256()
-    for part in parts:
-        encoded = str(part).encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(4, "big") + encoded)
-    return uuid7(occurred_at, digest.digest())
+    return derived_id(occurred_at, parts)
+
+
+def derived_id(at: datetime, parts: Iterable[object]) -> UUID:
+    """Return the UUIDv7 of the moment `at` (aware) that always stands for these parts."""
+    texts = [str(part).encode("utf-8", "surrogatepass") for part in parts]
+    hashed = b"".join(len(text).to_bytes(4, "big") + text for text in texts)
+    return uuid7(at, sha256(hashed).digest())
 
 
 def time_of(identifier: UUID) -> datetime:

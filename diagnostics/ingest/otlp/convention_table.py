@@ -1,7 +1,7 @@
 """The table of conventions: where each has the facts of a model call (`conventions.toml`)."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ class Convention:
     scopes: tuple[str, ...]
     keys: Mapping[str, tuple[Key, ...]]
 
-    def is_used(self, attributes: Iterable[str], scope: str) -> bool:
+    def is_used(self, attributes: Sequence[str], scope: str) -> bool:
         """Whether a span may have facts of this convention."""
         return (
             not self.marks
             or (bool(self.scopes) and scope.startswith(self.scopes))
-            or any(key.startswith(self.marks) for key in attributes)
+            or (bool(attributes) and any(key.startswith(self.marks) for key in attributes))
         )
 
 

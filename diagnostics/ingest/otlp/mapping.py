@@ -12,7 +12,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -49,7 +48,7 @@ from failsoft.events import (
     UncheckedReason,
     event_name,
 )
-from failsoft.identifiers import EPOCH, uuid7
+from failsoft.identifiers import EPOCH, derived_id
 from failsoft.parsing.calls import call_markup
 from failsoft.parsing.makers import CUT, FinishClass, ending_of
 
@@ -356,11 +355,7 @@ def event_id(draft: Draft, project_id: int) -> UUID:
             str(draft.fields.get(name, ""))
             for name in ("correlation_id", "node", "cycle", "attempt", "occurred_at")
         )
-    digest = sha256()
-    for part in identity:
-        encoded = str(part).encode()
-        digest.update(len(encoded).to_bytes(4, "big") + encoded)
-    return uuid7(draft.fields["occurred_at"], digest.digest())
+    return derived_id(draft.fields["occurred_at"], identity)
 
 
 def _find_kind(draft: Draft, verdict: SchemaVerdict | None) -> EventKind:
