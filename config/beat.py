@@ -1,8 +1,19 @@
-"""The scheduler of beat: it goes on when its machine's clock is set back, and waits idly."""
+"""Beat: it knows tasks by their names, goes on when a clock is set back, and waits idly."""
 
 from typing import Any
 
+from celery.apps.beat import Beat
 from celery.beat import PersistentScheduler
+from django.conf import settings
+from django.utils.log import configure_logging
+
+
+class LeanBeat(Beat):
+    """Celery's beat without the code of the tasks, which is half of its memory."""
+
+    def init_loader(self) -> None:
+        configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+        self.app.finalize()  # type: ignore[union-attr] # always has one
 
 
 class SteadyScheduler(PersistentScheduler):

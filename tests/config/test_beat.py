@@ -1,5 +1,7 @@
 """Beat goes on when the clock of its machine is set back, and waits idly for what is due."""
 
+import subprocess
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -56,3 +58,20 @@ def test_it_sleeps_until_a_task_is_due(scheduler: Noting) -> None:
         time.sleep(max(scheduler.tick(), 0))
     assert len(scheduler.sent) >= 2
     assert ticks < 5 * len(scheduler.sent)
+
+
+NAMED = """
+import sys
+from config.celery import app
+app.Beat(quiet=True).init_loader()
+print({"agents.tasks", "diagnostics.models", "diagnostics.tasks", "plans.tasks"} & set(sys.modules))
+"""
+
+
+def test_beat_knows_tasks_by_name_and_loads_none_of_their_code() -> None:
+    command = [sys.executable, "-c", NAMED]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
+    app.loader.import_default_modules()
+    for entry in app.conf.beat_schedule.values():
+        assert entry["task"] in app.tasks
