@@ -96,7 +96,9 @@ def new_failures(project_id: int, axis: VersionAxis) -> Mapping[VersionKey, list
     groups = FailureGroup.objects.filter(project_id=project_id).in_bulk([row[0] for row in rows])
     found: dict[VersionKey, list[FailureGroup]] = defaultdict(list)
     for group_id, source, version in rows:
-        found[source, version].append(groups[group_id])
+        # One that was deleted since is left out.
+        if group_id in groups:
+            found[source, version].append(groups[group_id])
     return found
 
 
