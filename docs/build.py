@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -109,9 +110,21 @@ def build(target: Path) -> int:
             return app.statuscode
         move_inline(made)
         (made / ".buildinfo").unlink()
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(made, target, copy_function=shutil.copyfile)
+        put(made, target)
     return 0
+
+
+def put(made: Path, target: Path) -> None:
+    """Move a copy into place: a server or another build may read the folder meanwhile."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as name:
+        copied, old = Path(name, "new"), Path(name, "old")
+        shutil.copytree(made, copied, copy_function=shutil.copyfile)
+        with (target.parent / ".lock").open("w") as lock:
+            flock(lock, LOCK_EX)
+            if target.exists():
+                target.rename(old)
+            copied.rename(target)
 
 
 if __name__ == "__main__":
