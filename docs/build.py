@@ -120,11 +120,14 @@ def put(made: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as name:
         copied, old = Path(name, "new"), Path(name, "old")
         shutil.copytree(made, copied, copy_function=shutil.copyfile)
-        with (target.parent / ".lock").open("w") as lock:
-            flock(lock, LOCK_EX)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            flock(folder, LOCK_EX)
             if target.exists():
                 target.rename(old)
             copied.rename(target)
+        finally:
+            os.close(folder)
 
 
 if __name__ == "__main__":
