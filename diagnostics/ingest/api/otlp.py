@@ -140,7 +140,8 @@ class OtlpView(KeyedView):
         """Return every refusal as a Status in the encoding of the request."""
         answer = super().handle_exception(exc)
         code = answer.status_code
-        key, message = self.request.auth, _detail_of(answer.data)
+        # Not `auth`: it would query the database again, which may be down.
+        key, message = vars(self.request).get("_auth"), _detail_of(answer.data)
         if isinstance(key, ApiKey) and code in KEPT_STATUSES:
             note_items(key, {("", "rejected"): 1})
             refusal = Refusal(REFUSED_CODE, "", message, "", 0)

@@ -16,6 +16,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from diagnostics import clock
+from diagnostics.accounts import authentication
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import forget_all
 from diagnostics.accounts.models import Project
@@ -468,6 +469,19 @@ def test_a_database_that_is_away_asks_to_come_again(
         raise OperationalError("gone")
 
     monkeypatch.setattr(otlp, "receive_spans", fail)
+    answer = post(traces(span()))
+    assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+    assert status_of(answer)[0] == 14
+
+
+def test_a_database_that_is_away_when_the_key_is_looked_up_asks_to_come_again(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> None:
+        raise OperationalError("gone")
+
+    forget_all()
+    monkeypatch.setattr(authentication, "_read", fail)
     answer = post(traces(span()))
     assert (answer.status_code, answer["Retry-After"]) == (503, "2")
     assert status_of(answer)[0] == 14
