@@ -62,9 +62,12 @@ def request_rescrub(project_id: int, by: int | None) -> bool:
 
 
 def advance_all() -> int:
-    """Work on running requests; return how many batches were done."""
-    done = 0
-    for identity in Rescrub.objects.filter(status="running").values_list("pk", flat=True):
+    """Work on running requests, the longest idle first; return how many batches were done."""
+    done, running = 0, Rescrub.objects.filter(status="running").order_by("moved_at", "pk")
+    for identity in running.values_list("pk", flat=True):
+        if done >= BATCHES_A_TASK:
+            # A start without a batch would count as a failure.
+            break
         started = Rescrub.objects.filter(pk=identity, starts__lt=MOST_STARTS)
         if not started.update(starts=F("starts") + 1):
             failed = Rescrub.objects.filter(pk=identity, status="running")

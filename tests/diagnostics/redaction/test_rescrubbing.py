@@ -82,6 +82,23 @@ def test_a_request_that_never_moves_fails_and_says_so(project: Project) -> None:
     assert Rescrub.objects.get().status == "failed"
 
 
+def test_requests_that_share_the_batches_of_a_task_all_end(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rescrub, "BATCH_ROWS", 1)
+    monkeypatch.setattr(rescrub, "BATCHES_A_TASK", 2)
+    other = Project.objects.create(slug="p2", name="P2")
+    for each in (project, other):
+        record(
+            each.pk,
+            [make_event(correlation_id=f"c{n}", raw_output_preview=TICKET) for n in range(8)],
+        )
+        assert request_rescrub(each.pk, None)
+    while Rescrub.objects.filter(status="running").exists():
+        advance_all()
+    assert {request.status for request in Rescrub.objects.all()} == {"done"}
+
+
 def test_registered_texts_have_the_columns_they_name(project: Project) -> None:
     for source in rescrub._sources:
         names = {field.name for field in source.model._meta.get_fields()}
