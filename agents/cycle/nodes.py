@@ -142,20 +142,25 @@ def _apply(walk: Walk) -> None:
 ANSWER_BYTES = 8 * 1024
 
 
+@transaction.atomic
 def respond(walk: Walk) -> None:
     """End the goal, or let it wait; one transaction, fenced by the claim."""
     goal = walk.goal
+    if walk.state.status is Status.WAITING_USER:
+        # Locks the row: from here on a cancellation finds a goal that waits.
+        walk.claim.renew()
+        if walk.claim.is_cancelled():
+            walk.cancel()
     outcome = outcome_of(walk)
     answer = walk.decision.get("answer") or None
     shown_answer = redact(clean_text(answer), ANSWER_BYTES) if answer else None
     message = compose(walk.state, outcome, goal.correlation_id, shown_answer)
     columns = walk.state.model_dump(mode="json", exclude={"cycle"})
-    with transaction.atomic():
-        if walk.state.status.is_terminal:
-            columns |= {"outcome": outcome, "ended_at": clock.now()}
-            working_store.expire(goal)
-        walk.claim.release(starts=0, **columns, user_text=message.text, help=list(message.help))
-        record_end(walk)
+    if walk.state.status.is_terminal:
+        columns |= {"outcome": outcome, "ended_at": clock.now()}
+        working_store.expire(goal)
+    walk.claim.release(starts=0, **columns, user_text=message.text, help=list(message.help))
+    record_end(walk)
 
 
 def check(walk: Walk) -> None:

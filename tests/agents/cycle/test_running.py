@@ -97,6 +97,24 @@ def test_a_goal_cancelled_between_calls_makes_no_further_call(planner: Planner) 
     assert events_named(record, "degraded") == []
 
 
+def test_a_goal_cancelled_during_the_call_that_asks_the_user_does_not_wait(
+    planner: Planner,
+) -> None:
+    planner.will_say(ASK)
+    goal = planner.submit()
+    complete = planner.script.complete
+
+    def cancelling(request: object) -> object:
+        cancel_goal(goal)
+        return complete(request)  # type: ignore[arg-type] # passed on
+
+    planner.script.complete = cancelling  # type: ignore[method-assign, assignment] # the seam is one method
+    record = planner.finish(goal)
+
+    assert (record["status"], record["outcome"]) == ("cancelled", "cancelled")
+    assert record["next_user_question"] is None
+
+
 def test_a_goal_cancelled_while_its_plan_runs_ends_with_the_run(planner: Planner) -> None:
     planner.will_say(PLAN)
     goal = planner.submit(mode="plan")
