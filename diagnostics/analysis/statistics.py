@@ -9,6 +9,8 @@ from statistics import NormalDist
 Z_95 = 1.959964
 LEAST_TRIALS = 20
 """Below this, no rate is compared: there is not enough data."""
+LEAST_FAILURES = 5
+"""Below this, more than elsewhere or before is told as chance."""
 
 
 def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[float, float]:

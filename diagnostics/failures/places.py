@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from diagnostics.analysis.statistics import LEAST_FAILURES
 from diagnostics.figures import percent
 
 MOST_ROWS = 5
 LEAST_LIFT = 1.5
-LEAST_FAILURES = 5
 
 
 class FailurePlace(NamedTuple):

@@ -12,7 +12,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from diagnostics.analysis.statistics import LEAST_TRIALS, Z_95, is_enough, newcombe_interval, z_of
+from diagnostics.analysis.statistics import (
+    LEAST_FAILURES,
+    LEAST_TRIALS,
+    Z_95,
+    is_enough,
+    newcombe_interval,
+    z_of,
+)
 from diagnostics.figures import percent, plural, points, shorten
 from diagnostics.queries.call_counts import CallCounts, Side, add_counts, kind_words
 from diagnostics.web.charts.marks import Tone
@@ -20,7 +27,6 @@ from diagnostics.web.charts.marks import Tone
 ModelKey = tuple[str | None, str | None]
 STEPS = (0.02, 0.05, 0.15)
 MOST_KINDS = 9
-LEAST_FAILURES = 5
 OTHERS = "others"
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import sqrt
 
+from diagnostics.analysis.statistics import LEAST_FAILURES
 from diagnostics.figures import percent, plural
 from diagnostics.store.windows import RunBucket
 
@@ -66,10 +67,16 @@ def _skyline(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
     return ground + _strokes([0 if one == STUB else one for one in tall], begin, pitch, height)
 
 
-def columns(counts: Sequence[int], hours: float, pitch: int = 5, height: int = 26) -> Bars:
-    """Draw a column a stretch; the second half of the time is hot when it has more."""
-    top, middle = max(counts, default=0), len(counts) // 2
-    begun = middle if sum(counts[middle:]) > sum(counts[:middle]) else len(counts)
+def columns(
+    counts: Sequence[int],
+    hours: float,
+    usual: float | None = None,
+    pitch: int = 5,
+    height: int = 26,
+) -> Bars:
+    """Draw a column a stretch, hot from where there are more than usual, if that is known."""
+    top = max(counts, default=0)
+    begun = len(counts) if usual is None else _rise_of(counts, usual)
     tall = [max(round(count / top * (height - 2)), 2) if count else 0 for count in counts]
     return Bars(
         width=max(len(counts) * pitch, 1),
@@ -79,6 +86,19 @@ def columns(counts: Sequence[int], hours: float, pitch: int = 5, height: int = 2
         text=_describe_columns(counts, hours),
         is_grounded=True,
     )
+
+
+def _rise_of(counts: Sequence[int], usual: float) -> int:
+    """Return the stretch from which more failed than usual; behind the last if that is noise.
+
+    Noise is anything within three standard deviations, or fewer than five failures. The begin
+    is where the sum of what exceeds the usual is lowest, as in a CUSUM.
+    """
+    total = sum(counts)
+    if total < LEAST_FAILURES or total - usual < 3 * sqrt(max(usual, 1.0)):
+        return len(counts)
+    excess = list(accumulate((one - usual / len(counts) for one in counts), initial=0.0))
+    return max(range(len(excess)), key=lambda place: (-excess[place], place))
 
 
 def _describe_columns(counts: Sequence[int], hours: float) -> str:

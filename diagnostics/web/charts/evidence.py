@@ -6,12 +6,12 @@ the baseline of the chart.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
-from diagnostics.analysis.detectors.change import ChangeDetector, Fire
+from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.detectors.replay import KNOWN_CALLS, SERIES_OF_A_PROJECT
 from diagnostics.web.charts.scales import Scale
-from diagnostics.web.charts.series import WIDTH, SeriesChart
+from diagnostics.web.charts.series import WIDTH, SeriesChart, x_of
 
 HEIGHT = 48
 TOP = 2.0
@@ -29,13 +29,14 @@ class EvidenceStep:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceStrip:
-    """A strip of 1000 by 48 units below a chart, and the same as rows and words."""
+    """A strip of 1000 by 48 units below a chart, and the same as rows and words.
+
+    The onset is that of the chart: an alarm weighs every minute of each series apart.
+    """
 
     line: str
     alarm_y: float
     onset_x: float | None
-    onset: datetime | None
-    fired_at: datetime | None
     steps: Sequence[EvidenceStep]
     text: str
     height: int = HEIGHT
@@ -45,25 +46,22 @@ def draw_evidence(chart: SeriesChart) -> EvidenceStrip | None:
     """Lay out the strip of a chart; None where nothing is known of what is usual."""
     if chart.baseline is None or not chart.slots:
         return None
-    levels, fire = _levels(chart, chart.baseline[0])
-    onset = datetime.fromtimestamp(fire.onset.at, UTC) if fire else None
-    first = (onset - chart.since) // chart.width if onset else len(levels)
+    levels, onset = _levels(chart, chart.baseline[0]), chart.onset
+    first = (onset.at - chart.since) // chart.width if onset else len(levels)
     steps = [
         EvidenceStep(chart.since + place * chart.width, level) for place, level in enumerate(levels)
     ]
     return EvidenceStrip(
         line=_line(levels),
         alarm_y=AXIS.position(1.0),
-        onset_x=None if onset is None else round(first / len(levels) * WIDTH, 1),
-        onset=onset,
-        fired_at=datetime.fromtimestamp(fire.at, UTC) if fire else None,
-        steps=steps[first:],
-        text=_words(levels[-1], onset),
+        onset_x=x_of(chart, onset.at) if onset else None,
+        steps=steps[max(first, 0) :],
+        text=f"Evidence of degradation: {levels[-1]:.0%} of the alarm",
     )
 
 
-def _levels(chart: SeriesChart, usual: float) -> tuple[list[float], Fire | None]:
-    """Return the evidence at the end of each slot, over the alarm, and the alarm that lasts."""
+def _levels(chart: SeriesChart, usual: float) -> list[float]:
+    """Return the evidence at the end of each slot, over the alarm."""
     detector, levels = ChangeDetector(SERIES_OF_A_PROJECT), []
     detector.learned.failed, detector.learned.calls = usual * KNOWN_CALLS, KNOWN_CALLS
     seconds = chart.width.total_seconds()
@@ -71,7 +69,7 @@ def _levels(chart: SeriesChart, usual: float) -> tuple[list[float], Fire | None]
         begin = chart.since.timestamp() + place * seconds
         detector.feed(begin, slot.runs, slot.degraded, seconds)
         levels.append(round(min(max(detector.evidence / detector.alarm, 0.0), TOP), 3))
-    return levels, detector.fire
+    return levels
 
 
 def _line(levels: Sequence[float]) -> str:
@@ -79,9 +77,3 @@ def _line(levels: Sequence[float]) -> str:
     wide = WIDTH / len(levels)
     places = (f"{n * wide:.1f} {AXIS.position(level)}" for n, level in enumerate(levels, start=1))
     return f"M0 {AXIS.position(0.0)}L" + "L".join(places)
-
-
-def _words(now: float, onset: datetime | None) -> str:
-    if onset is None:
-        return f"Evidence of degradation: {now:.0%} of the alarm"
-    return f"Evidence of degradation: above the alarm, since {onset:%Y-%m-%d %H:%M} UTC"

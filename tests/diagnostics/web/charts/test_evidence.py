@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from diagnostics.store.windows import RunBucket
 from diagnostics.web.charts.evidence import HEIGHT, draw_evidence
-from diagnostics.web.charts.series import SeriesChart
+from diagnostics.web.charts.series import SeriesChart, Since
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 HALF_HOUR = timedelta(minutes=30)
@@ -12,26 +12,28 @@ GOOD, BAD, NONE = RunBucket(20, 1), RunBucket(20, 8), RunBucket(0, 0)
 USUAL = (0.04, 0.03, 0.05)
 
 
-def chart(*slots: RunBucket, usual: tuple[float, float, float] | None = USUAL) -> SeriesChart:
-    return SeriesChart("calls", "Failed", SINCE, HALF_HOUR, slots, baseline=usual)
+ONSET = Since(SINCE + 20 * HALF_HOUR, SINCE + 19 * HALF_HOUR, SINCE + 21 * HALF_HOUR)
 
 
-def test_the_evidence_crosses_the_alarm_after_the_onset() -> None:
-    drawn = draw_evidence(chart(*[GOOD, RunBucket(20, 0)] * 10, *[BAD] * 6))
+def chart(
+    *slots: RunBucket, usual: tuple[float, float, float] | None = USUAL, onset: Since | None = None
+) -> SeriesChart:
+    return SeriesChart("calls", "Failed", SINCE, HALF_HOUR, slots, baseline=usual, onset=onset)
+
+
+def test_the_evidence_crosses_the_alarm_after_the_onset_of_the_chart() -> None:
+    drawn = draw_evidence(chart(*[GOOD, RunBucket(20, 0)] * 10, *[BAD] * 6, onset=ONSET))
     assert drawn is not None
-    assert drawn.onset is not None
-    assert abs(drawn.onset - SINCE - 20 * HALF_HOUR) <= HALF_HOUR
-    assert drawn.fired_at is not None
-    assert drawn.onset < drawn.fired_at <= SINCE + 25 * HALF_HOUR
-    assert drawn.steps[-1].level >= 1.0
-    assert f"above the alarm, since {drawn.onset:%Y-%m-%d %H:%M} UTC" in drawn.text
+    assert drawn.onset_x == round(20 / 26 * 1000, 1)
+    assert [step.level >= 1.0 for step in drawn.steps[::5]] == [False, True]
+    assert len(drawn.steps) == 6
     assert 0 < drawn.alarm_y < HEIGHT
 
 
-def test_a_quiet_series_has_no_onset() -> None:
+def test_a_chart_without_an_onset_has_none_in_its_strip() -> None:
     drawn = draw_evidence(chart(*[RunBucket(20, 0)] * 20))
     assert drawn is not None
-    assert (drawn.onset, drawn.fired_at, drawn.steps) == (None, None, [])
+    assert (drawn.onset_x, drawn.steps) == (None, [])
     assert "0% of the alarm" in drawn.text
 
 
