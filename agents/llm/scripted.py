@@ -49,7 +49,7 @@ class ScriptedReply(BaseModel):
     served_model: str | None = None
     upstream: str | None = None
     system_fingerprint: str | None = None
-    tool_calls: list[Any] = []
+    tool_calls: tuple[Any, ...] = ()
     delay_seconds: float = 0
     repeat: bool = False
 
@@ -58,17 +58,7 @@ class ScriptedReply(BaseModel):
         time.sleep(self.delay_seconds)
         if self.error is not None:
             raise ERRORS[self.error](f"scripted {self.error}")
-        return Completion(
-            self.text,
-            self.finish_reason,
-            self.input_tokens,
-            self.output_tokens,
-            tuple(self.tool_calls),
-            self.reasoning_tokens,
-            self.served_model,
-            self.upstream,
-            self.system_fingerprint,
-        )
+        return Completion(**self.model_dump(exclude={"error", "delay_seconds", "repeat"}))
 
 
 class ScriptedProvider:

@@ -207,7 +207,16 @@ def _charts(
 
     def chart(name: str, title: str, unit: str, write: Write, *lines: Line) -> LineDrawing:
         drawn = LineChart(
-            name, title, slots.since, slots.width, lines, unit, write, now, marks, query
+            name=name,
+            title=title,
+            since=slots.since,
+            width=slots.width,
+            marks=marks,
+            query=query,
+            as_of=now,
+            lines=lines,
+            unit=unit,
+            write=write,
         )
         return draw_lines(drawn, get_current_timezone())
 

@@ -6,16 +6,16 @@ so is the last one until it is over.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from itertools import groupby
 from math import floor, log10
 
-from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import Scale, Tick
 from diagnostics.web.charts.series import (
-    MOST_MARKS,
     WIDTH,
     Flag,
+    OverTime,
+    flags_of,
     is_open,
     number_flags,
     unfinished_box,
@@ -35,29 +35,17 @@ class Line:
     figures: Sequence[float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class LineChart:
-    """What is drawn: lines in slots of `width`, the first at `since`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineChart(OverTime):
+    """Lines; `write` writes a figure, `unit` names it for the zoomed chart (ms, tokens, usd)."""
 
-    `write` writes a figure, `unit` names it for the zoomed chart (ms, tokens, usd), `query`
-    is the page's query string without times. Slots that end after `as_of` are not over yet.
-    """
-
-    name: str
-    title: str
-    since: datetime
-    width: timedelta
     lines: Sequence[Line]
     unit: str
     write: Callable[[float | None], str]
-    as_of: datetime
-    marks: Sequence[Mark] = ()
-    query: str = ""
 
     @property
-    def until(self) -> datetime:
-        """The end of the last slot."""
-        return self.since + len(self.lines[0].figures) * self.width
+    def count(self) -> int:
+        return len(self.lines[0].figures)
 
     @property
     def labels(self) -> str:
@@ -87,8 +75,7 @@ class LineDrawing:
 def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
     """Lay out a chart, its times in a zone."""
     y = figure_axis(chart)
-    marks = [mark for mark in chart.marks if chart.since <= mark.at < chart.until][-MOST_MARKS:]
-    flags = [Flag(x_of(chart, mark.at), n, mark) for n, mark in enumerate(marks, start=1)]
+    flags, _ = flags_of(chart)
     return LineDrawing(
         chart=chart,
         paths=[_path(chart, line, y) for line in chart.lines],
@@ -147,7 +134,7 @@ def _runs(chart: LineChart, line: Line, y: Scale) -> Iterator[list[str]]:
 
 
 def _rows(chart: LineChart) -> Iterator[tuple[datetime, list[str]]]:
-    for place in range(len(chart.lines[0].figures)):
+    for place in range(chart.count):
         cells = [chart.write(line.figures[place]) for line in chart.lines]
         yield chart.since + place * chart.width, cells
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby
 from operator import itemgetter
-from typing import Protocol
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.figures import percent, plural
@@ -82,55 +81,52 @@ class Since:
     high: datetime
 
 
-class OverTime(Protocol):
-    """What is drawn over time, whatever it shows."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverTime:
+    """What is drawn over time, whatever it shows: slots of `width`, the first at `since`.
 
-    @property
-    def since(self) -> datetime:
-        """The begin of the first slot."""
-
-    @property
-    def until(self) -> datetime:
-        """The end of the last slot."""
-
-    @property
-    def width(self) -> timedelta:
-        """The length of a slot."""
-
-    @property
-    def as_of(self) -> datetime | None:
-        """The moment of the counts: slots that end later are not over."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesChart:
-    """What is drawn: failures of trials in slots of `width`, the first at `since`.
-
-    `noun` is what a trial is called, `baseline` its usual share as (share, low, high),
-    `query` the page's query string without times: a zoomed range is added to it. `page`
-    is the address that it leads to, the page of the chart unless given. Slots that end after
-    `as_of`, the moment of the counts, are not over yet.
+    `query` is the page's query string without times: a zoomed range is added to it. Slots that
+    end after `as_of`, the moment of the counts, are not over yet.
     """
 
     name: str
     title: str
     since: datetime
     width: timedelta
+    marks: Sequence[Mark] = ()
+    query: str = ""
+    as_of: datetime | None = None
+
+    @property
+    def count(self) -> int:
+        """Slots."""
+        raise NotImplementedError
+
+    @property
+    def until(self) -> datetime:
+        """The end of the last slot."""
+        return self.since + self.count * self.width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesChart(OverTime):
+    """Failures of trials.
+
+    `noun` is what a trial is called, `baseline` its usual share as (share, low, high), `page`
+    the address that a zoomed range leads to, the page of the chart unless given.
+    """
+
     slots: Sequence[RunBucket]
     noun: str = "call"
     failing: str = "failed"
     baseline: tuple[float, float, float] | None = None
     onset: Since | None = None
-    marks: Sequence[Mark] = ()
-    query: str = ""
     page: str = ""
     height: int = HEIGHT
-    as_of: datetime | None = None
 
     @property
-    def until(self) -> datetime:
-        """The end of the last slot."""
-        return self.since + len(self.slots) * self.width
+    def count(self) -> int:
+        return len(self.slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +198,7 @@ def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
     points = [_point(chart, index) for index in range(len(chart.slots))]
     y = share_axis(chart, points)
     runs = list(_runs(chart, points))
-    marks = [m for m in chart.marks if chart.since <= m.at < chart.until]
-    shown = marks[-MOST_MARKS:]
-    flags = [Flag(x_of(chart, m.at), n, m) for n, m in enumerate(shown, start=1)]
+    flags, unshown = flags_of(chart)
     usual, onset = chart.baseline, chart.onset
     return Drawing(
         chart=chart,
@@ -220,10 +214,18 @@ def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
         onset_box=_box(x_of(chart, onset.low), x_of(chart, onset.high)) if onset else None,
         flags=flags,
         numbers=list(number_flags(flags)),
-        unshown_marks=len(marks) - len(shown),
+        unshown_marks=unshown,
         unfinished=unfinished_box(chart),
         text=describe_series(chart, points),
     )
+
+
+def flags_of(chart: OverTime) -> tuple[list[Flag], int]:
+    """Return the latest marks within a chart, numbered from the left, and how many are left out."""
+    marks = [mark for mark in chart.marks if chart.since <= mark.at < chart.until]
+    shown = enumerate(marks[-MOST_MARKS:], start=1)
+    flags = [Flag(x_of(chart, mark.at), number, mark) for number, mark in shown]
+    return flags, len(marks) - len(flags)
 
 
 def share_axis(chart: SeriesChart, points: Sequence[Point]) -> Scale:

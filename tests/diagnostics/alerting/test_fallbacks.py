@@ -163,6 +163,6 @@ def test_first_attempts_are_those_that_were_sent_to_the_model(
 def test_the_card_of_an_incident_has_failed_calls_beside_runs(
     beside: dict[str, Any] | None, words: str
 ) -> None:
-    chart = SeriesChart("calls", "", AT, HOUR, [], "run")
+    chart = SeriesChart(name="calls", title="", since=AT, width=HOUR, slots=[], noun="run")
     incident = Incident(verdict={"beside": beside})
     assert CauseCard(incident, (), (), AT, chart, is_silenced=False).calls == words

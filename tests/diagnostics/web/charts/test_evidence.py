@@ -18,7 +18,15 @@ ONSET = Since(SINCE + 20 * HALF_HOUR, SINCE + 19 * HALF_HOUR, SINCE + 21 * HALF_
 def chart(
     *slots: RunBucket, usual: tuple[float, float, float] | None = USUAL, onset: Since | None = None
 ) -> SeriesChart:
-    return SeriesChart("calls", "Failed", SINCE, HALF_HOUR, slots, baseline=usual, onset=onset)
+    return SeriesChart(
+        name="calls",
+        title="Failed",
+        since=SINCE,
+        width=HALF_HOUR,
+        slots=slots,
+        baseline=usual,
+        onset=onset,
+    )
 
 
 def test_the_evidence_crosses_the_alarm_after_the_onset_of_the_chart() -> None:

@@ -16,7 +16,16 @@ def chart_of(*lines: tuple[float | None, ...]) -> LineChart:
 
     named = [Line(f"p{n}", figures) for n, figures in enumerate(lines)]
     as_of = SINCE + timedelta(days=1)
-    return LineChart("latency", "Latency", SINCE, timedelta(hours=1), named, "ms", write, as_of)
+    return LineChart(
+        name="latency",
+        title="Latency",
+        since=SINCE,
+        width=timedelta(hours=1),
+        as_of=as_of,
+        lines=named,
+        unit="ms",
+        write=write,
+    )
 
 
 def test_a_line_ends_before_a_gap_and_a_single_slot_is_a_dot() -> None:
