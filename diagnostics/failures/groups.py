@@ -63,11 +63,6 @@ class FreshGroup:
     """Failures in equal slots of the window, oldest first."""
 
     @property
-    def usual(self) -> int:
-        """Failures that the baseline expects in the window."""
-        return self.seen - self.risen
-
-    @property
     def is_regressed(self) -> bool:
         """Whether it came back in the window after it was resolved, of `newest_groups`."""
         return bool(getattr(self.group, "came_back", False))

@@ -67,16 +67,9 @@ def _skyline(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
     return ground + _strokes([0 if one == STUB else one for one in tall], begin, pitch, height)
 
 
-def columns(
-    counts: Sequence[int],
-    hours: float,
-    usual: float | None = None,
-    pitch: int = 5,
-    height: int = 26,
-) -> Bars:
-    """Draw a column a stretch, hot from where there are more than usual, if that is known."""
-    top = max(counts, default=0)
-    begun = len(counts) if usual is None else _rise_of(counts, usual)
+def columns(counts: Sequence[int], hours: float, risen: int = 0) -> Bars:
+    """Draw a column a stretch, hot from where failures rose; `risen` are more than usual."""
+    top, begun, pitch, height = max(counts, default=0), _rise_of(counts, risen), 5, 26
     tall = [max(round(count / top * (height - 2)), 2) if count else 0 for count in counts]
     return Bars(
         width=max(len(counts) * pitch, 1),
@@ -88,14 +81,14 @@ def columns(
     )
 
 
-def _rise_of(counts: Sequence[int], usual: float) -> int:
-    """Return the stretch from which more failed than usual; behind the last if that is noise.
+def _rise_of(counts: Sequence[int], risen: int) -> int:
+    """Return the stretch from which so many more failed; behind the last if that is noise.
 
     Noise is anything within three standard deviations, or fewer than five failures. The begin
     is where the sum of what exceeds the usual is lowest, as in a CUSUM.
     """
-    total = sum(counts)
-    if total < LEAST_FAILURES or total - usual < 3 * sqrt(max(usual, 1.0)):
+    usual = sum(counts) - risen
+    if sum(counts) < LEAST_FAILURES or risen < 3 * sqrt(max(usual, 1)):
         return len(counts)
     excess = list(accumulate((one - usual / len(counts) for one in counts), initial=0.0))
     return max(range(len(excess)), key=lambda place: (-excess[place], place))
