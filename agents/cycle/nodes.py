@@ -52,20 +52,17 @@ def act(walk: Walk) -> None:
 
 def _follow_check(walk: Walk, row: CompletionCheck, evaluation: dict[str, Any]) -> None:
     next_move = _turn_after(walk.goal, row)
-    explained = (
-        {**evaluation, "reason": next_move.code, "message": next_move.reason}
-        if next_move.code
-        else evaluation
-    )
+    if next_move.code:
+        evaluation = {**evaluation, "reason": next_move.code, "message": next_move.reason}
     match next_move.move:
         case Move.FINISH | Move.END:
-            walk.move(**_COMPLETE, execution_eval=explained)
+            walk.move(**_COMPLETE, execution_eval=evaluation)
         case Move.AGAIN:
-            _begin_cycle(walk, explained)
+            _begin_cycle(walk, evaluation)
         case Move.FAIL if next_move.code == "max_iterations_reached":
-            _end_unfinished(walk, explained)
+            _end_unfinished(walk, evaluation)
         case Move.FAIL:
-            walk.state = walk.state.unfinished(explained)
+            walk.state = walk.state.unfinished(evaluation)
 
 
 def _end_unfinished(walk: Walk, evaluation: dict[str, Any]) -> None:

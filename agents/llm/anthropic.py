@@ -8,7 +8,7 @@ from typing import Any
 import anthropic
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
-from agents.llm.streams import read_address, read_pieces, whole_or_cut
+from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
 from agents.llm.transport import translate_fault
 from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
@@ -35,14 +35,18 @@ class AnthropicProvider:
     def complete(self, request: CompletionRequest) -> Completion:
         """Call once; every error of the SDK becomes a ProviderError."""
         try:
-            if request.streaming:
-                return self._stream(request)
-            answer = self._client.messages.create(**_parameters(request))
-            return _read(answer, native=bool(request.tools))
+            return self._stream(request) if request.streaming else self._ask(request)
         except anthropic.AnthropicError as error:
             raise translate_fault(anthropic, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the response is not a message") from error
+
+    def _ask(self, request: CompletionRequest) -> Completion:
+        deadline = time.monotonic() + request.timeout_seconds
+        opened = self._client.messages.with_streaming_response.create(**_parameters(request))
+        with opened as answer:
+            read_whole(answer.http_response, deadline)
+            return _read(answer.parse(), native=bool(request.tools))
 
     def _stream(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds

@@ -12,7 +12,7 @@ import httpx2
 import openai
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
-from agents.llm.streams import read_address, read_pieces, whole_or_cut
+from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
 from agents.llm.transport import translate_fault
 from failsoft.actions.streaming import assemble_openai
 from failsoft.retry.policy import OutputMode
@@ -53,20 +53,23 @@ class OpenAIProvider:
             raise RefusedCallError("the response is not a chat completion") from error
 
     def _ask(self, request: CompletionRequest) -> Completion:
-        response = self._client.post(
-            PATH,
-            body=self._body(request),
-            cast_to=httpx2.Response,
-            options={"timeout": request.timeout_seconds},
-        )
+        deadline = time.monotonic() + request.timeout_seconds
+        response = self._open(request).response
+        read_whole(response, deadline)
         answer: Any = read_upstream(response.headers) | response.json()
         choice = answer["choices"][0]
         return _complete(choice["message"], choice, answer, request)
 
     def _stream(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds
-        options = {"stream": True, "stream_options": {"include_usage": True}}
-        stream = self._client.post(
+        stream = self._open(request, stream=True, stream_options={"include_usage": True})
+        pieces = read_pieces(stream, openai, deadline)
+        chunks = [read_upstream(stream.response.headers), *pieces.items]
+        return whole_or_cut(_assemble(chunks, request), pieces)
+
+    def _open(self, request: CompletionRequest, **options: object) -> openai.Stream[object]:
+        """Call, and return the answer with its body unread."""
+        return self._client.post(
             PATH,
             body=self._body(request) | options,
             cast_to=object,
@@ -74,9 +77,6 @@ class OpenAIProvider:
             stream=True,
             stream_cls=openai.Stream[object],
         )
-        pieces = read_pieces(stream, openai, deadline)
-        chunks = [read_upstream(stream.response.headers), *pieces.items]
-        return whole_or_cut(_assemble(chunks, request), pieces)
 
     def _body(self, request: CompletionRequest) -> dict[str, Any]:
         return _parameters(request) | {self._token_limit: request.max_output_tokens}

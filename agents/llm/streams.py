@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -28,6 +28,7 @@ from failsoft.parsing.makers import STREAM_CUT
 
 # Far above what the parser reads: a limit for a server that never ends.
 MAX_PIECES = 200_000
+TOO_LATE = "no whole answer in time"
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ def read_pieces(stream: Any, sdk: ModuleType, deadline: float) -> Pieces:  # noq
     CallTimeoutError at the deadline, UnavailableError for an error in the stream.
     """
     pieces = Pieces()
-    with _shut_at(stream, deadline) as alarm:
+    with _limited(stream.response, deadline):
         try:
             for item in stream:
                 pieces.items.append(_as_json(item))
@@ -52,14 +53,18 @@ def read_pieces(stream: Any, sdk: ModuleType, deadline: float) -> Pieces:  # noq
                     pieces.is_broken = True
                     break
         except (httpx2.TimeoutException, sdk.APITimeoutError) as error:
-            raise CallTimeoutError("no whole answer in time") from error
+            raise CallTimeoutError(TOO_LATE) from error
         except (httpx2.TransportError, sdk.APIConnectionError):
             pieces.is_broken = True
         except sdk.APIError as error:
             raise ProviderUnavailableError("the stream ended in an error") from error
-    if alarm.is_set():
-        raise CallTimeoutError("no whole answer in time")
     return pieces
+
+
+def read_whole(response: httpx2.Response, deadline: float) -> None:
+    """Read the body of an answer that is no stream; errors as of `read_pieces`."""
+    with _limited(response, deadline):
+        response.read()
 
 
 def whole_or_cut(completion: Completion, pieces: Pieces) -> Completion:
@@ -79,26 +84,30 @@ def _as_json(item: Any) -> dict[str, Any]:  # noqa: ANN401 - a model of an SDK, 
 
 
 @contextmanager
-def _shut_at(stream: Any, deadline: float) -> Iterator[threading.Event]:  # noqa: ANN401 - either SDK's
-    """Shut the stream's connection at the deadline, and set the event."""
+def _limited(response: httpx2.Response, deadline: float) -> Iterator[None]:
+    """Shut the connection of a response at the deadline, and raise CallTimeoutError."""
     timed_out = threading.Event()
 
     def shut() -> None:
         timed_out.set()
-        connection = stream.response.extensions["network_stream"].get_extra_info("socket")
-        try:
+        connection = response.extensions["network_stream"].get_extra_info("socket")
+        with suppress(OSError):  # The answer has ended by itself.
             connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # The stream has ended by itself.
 
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), shut)
     timer.daemon = True
     timer.start()
     try:
-        yield timed_out
+        yield
+    except httpx2.RequestError as error:
+        if not (timed_out.is_set() or isinstance(error, httpx2.TimeoutException)):
+            raise ProviderUnavailableError("the answer broke off") from error
+        timed_out.set()
     finally:
         timer.cancel()
-        stream.close()
+        response.close()
+    if timed_out.is_set():
+        raise CallTimeoutError(TOO_LATE)
 
 
 def read_address(base_url: str) -> str | None:

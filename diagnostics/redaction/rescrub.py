@@ -68,10 +68,9 @@ def advance_all() -> int:
         if done >= BATCHES_A_TASK:
             # A start without a batch would count as a failure.
             break
-        started = Rescrub.objects.filter(pk=identity, starts__lt=MOST_STARTS)
-        if not started.update(starts=F("starts") + 1):
-            failed = Rescrub.objects.filter(pk=identity, status="running")
-            failed.update(status=Rescrub.Status.FAILED, finished_at=clock.now())
+        request = Rescrub.objects.filter(pk=identity, status="running")
+        if not request.filter(starts__lt=MOST_STARTS).update(starts=F("starts") + 1):
+            request.update(status=Rescrub.Status.FAILED, finished_at=clock.now())
             continue
         forget_rules()
         while done < BATCHES_A_TASK and advance(identity):
@@ -153,18 +152,13 @@ def _cursor_value(value: object) -> object:
 
 def changes_of(row: models.Model, source: StoredTexts, redact: Redact) -> dict[str, Any]:
     """Return the fields of a row that are redacted otherwise now."""
-    changes: dict[str, Any] = {}
-    for name in source.texts:
-        text = getattr(row, name)
-        masked = _fit(row, name, redact(text, None).text) if text else text
-        if masked != text:
-            changes[name] = masked
-    for name in source.documents:
-        value = getattr(row, name)
-        masked = mask_document(value, redact)
-        if masked != value:
-            changes[name] = masked
-    return changes
+    masked: dict[str, Any] = {
+        name: _fit(row, name, redact(text, None).text)
+        for name in source.texts
+        if (text := getattr(row, name))
+    }
+    masked |= {name: mask_document(getattr(row, name), redact) for name in source.documents}
+    return {name: value for name, value in masked.items() if value != getattr(row, name)}
 
 
 def _fit(row: models.Model, name: str, masked: str) -> str:

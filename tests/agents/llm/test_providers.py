@@ -39,7 +39,7 @@ class Wire:
         self.headers: dict[str, str] = {}
         self.body: Any = {}
         self.hang = threading.Event()
-        self.is_hanging = False
+        self.is_hanging = self.is_trickling = False
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
@@ -66,6 +66,11 @@ class Wire:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
+                if wire.is_trickling:
+                    # Blanks before the answer, as proxies send them to keep a connection.
+                    while not wire.hang.wait(0.05):
+                        self.wfile.write(b" ")
+                    return
                 self.wfile.write(body)
 
             def log_message(self, *args: object) -> None:
@@ -255,6 +260,14 @@ def test_faults_are_told_by_kind(
 @pytest.mark.parametrize("opened", [openai_at, anthropic_at])
 def test_an_answer_that_never_comes_is_a_timeout(wire: Wire, opened: Any) -> None:
     wire.is_hanging = True
+
+    with pytest.raises(CallTimeoutError):
+        opened(wire).complete(ask(timeout_seconds=0.2))
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+def test_an_answer_that_comes_byte_by_byte_is_a_timeout_too(wire: Wire, opened: Any) -> None:
+    wire.is_trickling, wire.body = True, b" " * 100
 
     with pytest.raises(CallTimeoutError):
         opened(wire).complete(ask(timeout_seconds=0.2))
