@@ -139,11 +139,12 @@ def attempts(policy: RetryPolicy) -> Generator[PlannedAttempt, Result, Ending]:
                 return Unanswered(number, error_type)
             case Invalid(feedback) if number == total:
                 return Exhausted(number, feedback)
-            case _:
+            case Invalid() | CallFailed():
                 history.append(result)
-    raise AssertionError(
-        "a ladder has at least one attempt"
-    )  # pragma: no cover - max_attempts >= 1
+            case _:
+                kinds = "Valid, Invalid, CallFailed or Halted"
+                raise TypeError(f"send {kinds}, not {type(result).__name__}")
+    raise AssertionError("no attempt")  # pragma: no cover - max_attempts >= 1
 
 
 def plan_attempt(policy: RetryPolicy, number: int, history: Sequence[Result]) -> PlannedAttempt:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
+from failsoft.parsing import recover
 from failsoft.retry.engine import (
     CallFailed,
     Ending,
@@ -127,3 +128,9 @@ def test_a_cut_answer_is_given_twice_as_much_up_to_the_ceiling() -> None:
     planned, _ = climb(policy, CUT, CUT, BROKEN)
 
     assert [attempt.max_output_tokens for attempt in planned] == [100, 200, 300, 300]
+
+
+@pytest.mark.parametrize("result", [recover("no JSON"), {"kind": "finish"}, None])
+def test_what_is_no_result_of_an_attempt_is_refused_by_its_type(result: object) -> None:
+    with pytest.raises(TypeError, match=f"Invalid.* not {type(result).__name__}"):
+        climb(RetryPolicy(), result)  # type: ignore[arg-type] # what a caller may send
