@@ -58,9 +58,13 @@ class AnswerAttempts:
         """Whether none of them was good, and the last one was not cancelled."""
         return not self.calls[-1].is_final
 
+    def may_go_on(self, at: datetime) -> bool:
+        """Whether a call that begins at this time or later can be the next attempt."""
+        return self.is_degraded and at <= self.calls[-1].ended_at + LONGEST_WAIT
+
     def is_followed_by(self, call: TimedCall) -> bool:
-        """Whether a later call can be the next attempt."""
-        return self.is_degraded and _is_after(call, self.calls[-1])
+        """Whether a later call is the next attempt."""
+        return _is_after(call, self.calls[-1])
 
 
 Agents = Mapping[AgentKey, AgentTime]
@@ -80,13 +84,16 @@ def group_attempts(calls: Iterable[TimedCall], agents: Agents) -> Iterator[Answe
 
 
 def _attempts_of(calls: Sequence[TimedCall]) -> list[AnswerAttempts]:
-    answers: list[AnswerAttempts] = []
+    answers, waiting = list[AnswerAttempts](), list[AnswerAttempts]()
     for call in calls:
-        before = [attempts for attempts in answers if attempts.is_followed_by(call)]
+        # Calls come by their start: what this one is too late for, every later one is.
+        waiting = [attempts for attempts in waiting if attempts.may_go_on(call.started_at)]
+        before = [attempts for attempts in waiting if attempts.is_followed_by(call)]
         if before:
             before[0].calls.append(call)
         else:
             answers.append(AnswerAttempts(call.cycle + len(answers), [call]))
+            waiting.append(answers[-1])
     return answers
 
 

@@ -6,7 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from diagnostics.ingest.attempt_rules import AgentKey, AgentTime, TimedCall, group_attempts
+from diagnostics.ingest.attempt_rules import (
+    AgentKey,
+    AgentTime,
+    AnswerAttempts,
+    TimedCall,
+    group_attempts,
+)
 from tests.diagnostics.builders import AT
 
 Shape = tuple[int, list[int], bool]
@@ -77,6 +83,23 @@ def shape(*calls: TimedCall, agents: dict[AgentKey, AgentTime] | None = None) ->
 def test_calls_are_attempts_at_answers(calls: list[TimedCall], expected: list[Shape]) -> None:
     for order in permutations(calls):
         assert shape(*order) == expected
+
+
+def test_a_call_is_compared_only_with_attempts_that_it_may_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[TimedCall] = []
+
+    def compare(attempts: AnswerAttempts, later: TimedCall) -> bool:
+        compared.append(later)
+        return False
+
+    monkeypatch.setattr(AnswerAttempts, "is_followed_by", compare)
+    good = [call(number, number, number + 1, is_good=True) for number in range(100)]
+    bad = [call(number, 700 * number, 700 * number + 1) for number in range(1, 100)]
+    assert len(shape(*good)) == 100
+    assert len(shape(*bad)) == 99
+    assert compared == []
 
 
 def test_attempts_are_counted_within_one_agent_call() -> None:
