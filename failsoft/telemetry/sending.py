@@ -285,7 +285,7 @@ class OtelSending:
         self._spans = RunSpans(batch)
         provider.add_span_processor(self._spans)
         self._tracer = provider.get_tracer("failsoft", VERSION)
-        _shut_down_at_exit(self._spans, exporter)
+        _shut_down_at_exit(self._spans)
 
     def begin(self, node: str | None, attributes: Mapping[str, str]) -> HeldRun:
         """Begin a run; inside another one it is a part of it."""
@@ -311,7 +311,7 @@ class OtelSending:
         exporter = MaskedLogs(OTLPLogExporter(**self._exporting("logs")), self._preparing)
         processor = RunLogs(exporter)
         provider.add_log_record_processor(processor)
-        _shut_down_at_exit(processor, exporter)
+        _shut_down_at_exit(processor)
 
     def _exporting(self, signal: str) -> dict[str, Any]:
         """Return the address, key and compression; everything else is OpenTelemetry's own."""
@@ -335,25 +335,29 @@ def send(setup: Setup) -> OtelSending:
     return OtelSending(setup, provider)
 
 
-def _shut_down_at_exit(processor: Any, exporter: Any) -> None:  # noqa: ANN401 - of spans or log records
-    """Send at exit what is left; a server that is away does not keep the process.
+def _shut_down_at_exit(processor: Any) -> None:  # noqa: ANN401 - of spans or log records
+    """Send at exit what is left, for as long as a server may keep the process.
 
     The thread is there from the beginning: since Python 3.12 none can be started at exit.
     """
     ending, ended = threading.Event(), threading.Event()
 
-    def give_up() -> None:
-        ending.wait()
-        if not ended.wait(EXIT_SECONDS):
-            exporter.shutdown()
-
     def shut_down() -> None:
-        ending.set()
+        ending.wait()
         processor.shutdown()
         ended.set()
 
-    threading.Thread(target=give_up, name="failsoft-exit", daemon=True).start()
-    atexit.register(shut_down)
+    def start() -> None:
+        threading.Thread(target=shut_down, name="failsoft-exit", daemon=True).start()
+
+    def end() -> None:
+        ending.set()
+        ended.wait(EXIT_SECONDS)
+
+    start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=start)
+    atexit.register(end)
 
 
 def _without_prompts(attributes: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`failsoft.init` in processes of their own: what it sets up, enables, says and never does."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -128,6 +129,14 @@ assert trace.get_tracer_provider() is own
 def test_a_server_that_is_away_keeps_no_process() -> None:
     begun = time.monotonic()
     run('failsoft.init("http://127.0.0.1:9", "k")' + CALL)
+    assert time.monotonic() - begun < 30
+
+
+def test_a_server_that_takes_connections_and_never_answers_keeps_no_process() -> None:
+    nodes = 'for node in "abcd":\n    with failsoft.run(node=node, schema={"type": "object"}): pass'
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        begun = time.monotonic()
+        run(f'failsoft.init("http://127.0.0.1:{silent.getsockname()[1]}", "k")\n{nodes}')
     assert time.monotonic() - begun < 30
 
 
