@@ -27,6 +27,8 @@ from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
 from diagnostics.store.outbox import enqueue
 from diagnostics.store.queue_marks import drained_until
+from plans.checks.workspaces import remove_workspace, workspace_of
+from plans.models.check import CompletionCheck
 from plans.models.run import Run, WorkingItem
 
 BATCH = 200
@@ -54,6 +56,7 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     """
     condition = _condition(project, correlation_id)
     _refuse_at_work(condition)
+    CompletionCheck.objects.filter(condition).delete()
     goals, runs = Goal.objects.filter(condition), Run.objects.filter(condition)
     counted = _delete(project, goals, "goal"), _delete(project, runs, "run")
     if correlation_id is None:
@@ -84,6 +87,8 @@ def _delete(project: Project, rows: QuerySet[Any], kind: str) -> int:
     while ids := list(rows.values_list("pk", flat=True)[:BATCH]):
         owners = [f"{kind}:{pk}" for pk in ids]
         WorkingItem.objects.filter(project=project, owner__in=owners).delete()
+        for pk in ids if kind == "goal" else ():
+            remove_workspace(workspace_of(project.pk, str(pk)))
         rows.model.objects.filter(pk__in=ids).delete()
         total += len(ids)
     return total

@@ -3,6 +3,8 @@
 import sys
 from contextlib import nullcontext
 from io import StringIO
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,7 +16,10 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import record
 from diagnostics.store.models import Event
+from plans.checks.workspaces import clear_decision_file, workspace_of
+from plans.models.check import CompletionCheck
 from plans.models.run import Run, WorkingItem
+from tests.console import make_goal
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +55,29 @@ def test_one_reference_goes_and_the_others_stay(
     assert not WorkingItem.objects.exists()
     assert Event.objects.exists()
     assert purge(capsys, "--correlation-id", reference).startswith("Deleted: 0 events")
+
+
+def test_what_its_checks_wrote_goes_with_a_goal(
+    capsys: pytest.CaptureFixture[str], settings: Any, tmp_path: Path
+) -> None:
+    settings.FAILSOFT_WORKSPACE_DIR = tmp_path
+    project = Project.objects.create(slug="p", name="P")
+    goals = [make_goal(project, name, status="failed") for name in ("gone", "kept")]
+    for goal in goals:
+        clear_decision_file(workspace_of(project.pk, str(goal.pk)), "decision.json")
+        CompletionCheck.objects.create(
+            project=project,
+            owner=f"goal:{goal.pk}",
+            correlation_id=goal.correlation_id,
+            check_id=str(uuid4()),
+            kind="command",
+            cycle=1,
+            iteration=1,
+            preview="what it printed",
+        )
+    purge(capsys, "--correlation-id", "gone")
+    assert CompletionCheck.objects.get().correlation_id == "kept"
+    assert [path.name for path in (tmp_path / str(project.pk)).iterdir()] == [str(goals[1].pk)]
 
 
 class Terminal(StringIO):
