@@ -54,7 +54,8 @@ class Stall:
 def count_waiting(app: Celery, queues: Sequence[str]) -> int:
     """Return the number of messages in queues; 0 when the broker is unavailable."""
     try:
-        with app.connection_for_read() as broker:
+        # A publisher's connection has timeouts: a broker may take connections and never answer.
+        with app.connection_for_write() as broker:
             return sum(_count(broker, name) for name in queues)
     except Exception as error:  # noqa: BLE001 - an error is no stall
         logger.debug("queues_not_counted", error=type(error).__name__)

@@ -1,7 +1,9 @@
 """A worker that takes no messages any more ends, and is started anew (C5)."""
 
 import signal
+import socket
 import threading
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from celery import Celery
 
 from config import worker_watchdog
-from config.celery import app, has_process
+from config.celery import Failsoft, app, has_process
 from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 
 
@@ -91,6 +93,19 @@ def test_a_broker_that_is_away_is_no_stall() -> None:
     app = Celery("away", broker="redis+socket:///nonexistent/broker")
     app.conf.broker_connection_timeout = 1
     assert count_waiting(app, ["plan"]) == 0
+
+
+@pytest.mark.slow
+def test_c5_a_broker_that_never_answers_does_not_hold_up_the_watchdog() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        app = Failsoft("silent", broker=f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        counted: Future[int] = Future()
+
+        def count() -> None:
+            counted.set_result(count_waiting(app, ["plan"]))
+
+        threading.Thread(target=count, daemon=True).start()
+        assert counted.result(timeout=30) == 0
 
 
 def test_a_worker_reports_itself_alive_unless_messages_wait_in_vain(
