@@ -160,9 +160,11 @@ def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
     now = clock.now()
     # Who has it is not sent it again, and who has refused it is asked again.
     receipts = dict.fromkeys(accepted(row.receipts), ACCEPTED)
+    # A digest that was not tried yet collects; its channel may have another one that does.
+    tries = int(row.reason == Notification.Reason.DIGEST)
     with transaction.atomic():
         rows.update(
-            state=State.QUEUED, tries=0, next_attempt_at=now, seen_at=now, receipts=receipts
+            state=State.QUEUED, tries=tries, next_attempt_at=now, seen_at=now, receipts=receipts
         )
         note(request.project.pk, request.user, "notification.again", f"#{number}")
     messages.info(request, "Queued again.")

@@ -169,8 +169,8 @@ def end_silence(row: Silence, by: User | None, actor: Actor = None) -> bool:
     now = clock.now()
     if row.ends_at <= now:
         return False
-    row.ends_at = max(now, row.starts_at)
-    row.save(update_fields=["ends_at"])
+    row.starts_at, row.ends_at = min(row.starts_at, now), now
+    row.save(update_fields=["starts_at", "ends_at"])
     note(row.project_id, actor or by, "silence.ended", row.filter or "everything")
     return True
 

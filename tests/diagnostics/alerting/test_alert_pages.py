@@ -21,7 +21,12 @@ from diagnostics.store import aggregation
 from diagnostics.store.windows import floor
 from tests.console import make_member, post_runs
 from tests.diagnostics.alert_calls import count_calls
-from tests.diagnostics.alerting.notifications.building import make_channel, make_incident, make_rule
+from tests.diagnostics.alerting.notifications.building import (
+    happen,
+    make_channel,
+    make_incident,
+    make_rule,
+)
 
 pytestmark = pytest.mark.django_db
 Role = Membership.Role
@@ -333,6 +338,19 @@ def test_a_channel_is_made_tested_switched_and_deleted(project: Project, client:
     assert actions == ["channel.created", "channel.tested", "channel.disabled", "channel.deleted"]
 
 
+def test_a_digest_is_sent_again_while_the_next_one_collects(
+    project: Project, client: Client
+) -> None:
+    make_channel(project, digest_above=0)
+    happen(make_incident(project))
+    digest = Notification.objects.get(reason="digest")
+    Notification.objects.filter(pk=digest.pk).update(state="failed", tries=6)
+    (later,) = happen(make_incident(project, "other"))
+    client.post(f"/alerts/notifications/{digest.pk}/again/")
+    queued = Notification.objects.filter(reason="digest", state="queued")
+    assert {row.pk for row in queued} == {digest.pk, later.digest_id}
+
+
 def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
     project: Project, client: Client
 ) -> None:
@@ -396,6 +414,8 @@ def test_planned_work_is_a_silence_that_begins_later(project: Project, client: C
     wrong = client.post("/alerts/silences/new/", {**plan, "starts_at": "tonight"})
     assert "Not a valid time." in wrong.content.decode()
     assert Silence.objects.count() == 1
+    client.post(f"/alerts/silences/{silence.pk}/end/")
+    assert "scheduled" not in client.get("/alerts/silences/").content.decode()
 
 
 def test_who_may_do_what(project: Project, client: Client) -> None:
