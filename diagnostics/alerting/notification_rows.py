@@ -80,11 +80,14 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
 
 
 def channels_of(incident: Incident) -> list[Channel]:
-    """Return the channels of an incident: those its rules name, else all of the project."""
-    routings = incident.slices.values_list("rule__routing", flat=True)
-    named = {number for routing in routings for number in routing}
-    to_all = not named or any(not routing for routing in routings)
-    return project_channels(incident.project_id, None if to_all else named)
+    """Return the channels of an incident: those its rules name, else all of the project.
+
+    A channel that was deleted is not named any more.
+    """
+    rows = Channel.objects.filter(project_id=incident.project_id)
+    kept = set(rows.values_list("pk", flat=True))
+    routings = [kept & set(one) for one in incident.slices.values_list("rule__routing", flat=True)]
+    return project_channels(incident.project_id, set().union(*routings) if all(routings) else None)
 
 
 def project_channels(project_id: int, ids: Collection[int] | None = None) -> list[Channel]:

@@ -94,13 +94,17 @@ def send_canaries() -> int:
     day = Q(reason=Reason.CANARY, created_at__gt=now - CANARY_EVERY)
     recent = Notification.objects.filter(day).values("channel")
     wanting = Channel.objects.filter(has_canary=True, enabled=True)
-    due = list(wanting.exclude(pk__in=recent).select_related("project"))
-    for channel in due:
+    due, queued = wanting.exclude(pk__in=recent), 0
+    for channel in due.select_related("project"):
         note = "No alert: this channel receives one test message a day."
         facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
         with transaction.atomic():
-            queue_alone(channel, facts)
-    return len(due)
+            # Two workers do it once: who waits for the other looks again.
+            list(wanting.select_for_update().filter(pk=channel.pk))
+            if due.filter(pk=channel.pk).exists():
+                queue_alone(channel, facts)
+                queued += 1
+    return queued
 
 
 def _remind(incident: Incident, heard: Mapping[int, RemindedIncident], now: datetime) -> int:
@@ -155,8 +159,7 @@ def _is_due(
     *,
     was_silenced: bool,
 ) -> bool:
-    quiet = quiet_hours(channel)
-    if quiet is not None and quiet.cover(now):
+    if _is_resting(channel, now):
         return False
     is_unheard = was_silenced and case.told_at is None and not case.rounds
     return is_unheard or is_due_again(case, _every(channel, rules), now)
@@ -189,7 +192,14 @@ def _further(
         return []
     rows = incident.notifications.filter(reason=Reason.ESCALATED)
     already = set(rows.values_list("channel_id", flat=True))
-    return project_channels(incident.project_id, set(wanted) - already)
+    further = project_channels(incident.project_id, wanted - already)
+    # It goes on when quiet hours are over: it is written once.
+    return [channel for channel in further if not _is_resting(channel, now)]
+
+
+def _is_resting(channel: Channel, now: datetime) -> bool:
+    quiet = quiet_hours(channel)
+    return quiet is not None and quiet.cover(now)
 
 
 def _case(

@@ -1,8 +1,13 @@
 """Who is told of what: routing, silences, quiet hours, digests, reminders, escalation."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime, time, timedelta
+from threading import Barrier
+from typing import Any
 
 import pytest
+from django.db import connection
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -50,6 +55,14 @@ def test_a_channel_of_another_project_is_never_told(project: Project) -> None:
     theirs = make_channel(other)
     rule = make_rule(project, routing=[theirs.pk])
     assert happen(make_incident(project, rule=rule)) == []
+
+
+def test_a_rule_whose_channel_was_deleted_tells_all_again(project: Project) -> None:
+    left, gone = make_channel(project), make_channel(project)
+    rule = make_rule(project, routing=[gone.pk])
+    gone.delete()
+    (row,) = happen(make_incident(project, rule=rule))
+    assert row.channel == left
 
 
 def test_what_is_silenced_is_kept_back_with_its_reason_and_so_is_its_recovery(
@@ -108,6 +121,21 @@ def test_what_quiet_hours_held_back_is_told_when_they_end(
     deliver_all()
     assert [one["type"] for one in hook[0].bodies()] == ["incident.reminder"]
     assert channel.notifications.filter(state="sent").count() == 1
+
+
+def test_an_escalation_waits_for_the_end_of_quiet_hours(project: Project) -> None:
+    now = clock.now()
+    begin, end = (now - HOUR).time(), (now + HOUR).time()
+    boss = make_channel(project, quiet_from=time(begin.hour), quiet_to=time(end.hour, 59))
+    rule = make_rule(
+        project, routing=[make_channel(project).pk], escalate_seconds=900, escalation=[boss.pk]
+    )
+    happen(make_incident(project, rule=rule))
+    travel(16 * MINUTE)
+    assert remind_all() == 0
+    travel(4 * HOUR)
+    assert [remind_all(), remind_all()] == [1, 0]
+    assert reasons(channel=boss, state="queued") == ["escalated"]
 
 
 @pytest.mark.slow
@@ -223,6 +251,25 @@ def test_a_canary_goes_once_a_day_to_channels_that_want_it(
     assert [one["type"] for one in hook[0].bodies()] == ["canary"]
     travel(25 * HOUR)
     assert send_canaries() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_send_a_canary_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_channel(project, has_canary=True)
+    both_look = Barrier(2)
+
+    def write_facts(**fields: Any) -> Facts:
+        both_look.wait(30)
+        return Facts(**fields)
+
+    def send() -> int:
+        with closing(connection):
+            return send_canaries()
+
+    monkeypatch.setattr(reminders, "Facts", write_facts)
+    with ThreadPoolExecutor(2) as workers:
+        assert sum(workers.map(lambda _: send(), range(2))) == 1
+    assert reasons() == ["canary"]
 
 
 def test_a_test_is_tried_once_and_its_answer_kept(project: Project, hook: tuple[Hook, str]) -> None:
