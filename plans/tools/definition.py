@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from queue import Empty, SimpleQueue
@@ -210,15 +210,24 @@ class Tool:
         """Check the arguments, wait for a slot if calls are limited, and run the tool.
 
         Raises ToolArgumentsError, ToolTimeoutError, ToolRefusedError with the reason
-        `tool_busy`, or the exception of the tool.
+        `tool_busy` or `unknown_outcome`, or the exception of the tool.
         """
         checked = self.arguments.check(args)
+        try:
+            with self._holding_slot(context):
+                return self._run(checked, context)
+        except ToolTimeoutError as error:
+            if self.idempotent or not self.side_effects:
+                raise
+            # Its function goes on, and may still have its effect.
+            text = f"{error}, and its effect is unknown."
+            raise ToolRefusedError("unknown_outcome", text) from None
+
+    def _holding_slot(self, context: CallContext) -> AbstractContextManager[None]:
         if self.max_concurrent is None:
-            return self._run(checked, context)
-        limited_as = self.limited_as or self.name
+            return nullcontext()
         seconds = self.ready_seconds + (self.timeout_seconds or 0.0)
-        with holding_slot(limited_as, self.max_concurrent, seconds, context):
-            return self._run(checked, context)
+        return holding_slot(self.limited_as or self.name, self.max_concurrent, seconds, context)
 
     def _run(self, checked: object, context: CallContext) -> object:
         if self.timeout_seconds is None or self.bounds_itself:

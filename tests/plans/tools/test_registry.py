@@ -1,12 +1,18 @@
 """The registry: only what is registered can be called, only with arguments that fit."""
 
+import threading
 import time
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from failsoft.plans.execution import ToolArgumentsError, ToolNotFoundError, ToolTimeoutError
+from failsoft.plans.execution import (
+    ToolArgumentsError,
+    ToolNotFoundError,
+    ToolRefusedError,
+    ToolTimeoutError,
+)
 from plans.tools import registry
 from plans.tools.registry import call_tool, nearest_tool, offered_tools, tool
 
@@ -57,6 +63,23 @@ def test_a_tool_that_takes_too_long_is_given_up() -> None:
     with pytest.raises(ToolTimeoutError, match=r"0\.05 s"):
         call_tool("hang", {"number": 1})
     assert time.monotonic() - started < 2
+
+
+def test_a_call_that_must_not_be_repeated_has_an_unknown_outcome_when_its_time_is_over() -> None:
+    over = threading.Event()
+    order = tool(
+        "order",
+        CountArgs,
+        description="",
+        side_effects=True,
+        idempotent=False,
+        timeout_seconds=0.05,
+    )
+    order(lambda args: over.wait(5))
+    with pytest.raises(ToolRefusedError, match=r"0\.05 s, and its effect is unknown") as refused:
+        call_tool("order", {"number": 1})
+    over.set()
+    assert refused.value.reason == "unknown_outcome"
 
 
 def test_what_a_tool_with_a_limit_returns_or_raises_arrives() -> None:
