@@ -33,11 +33,11 @@ from diagnostics.analysis.status import (
 from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.call_counts import counts_runs
 from diagnostics.queries.events import BASELINE_SPAN, counts_by_series, window_for, window_of
-from diagnostics.queries.kept_answers import CachedResult, ResultCache
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.queries.trends import RUNS, Counting, recent_trends
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection, keeps_all
+from diagnostics.store.kept_answers import CachedResult, ResultCache
 from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to
 from diagnostics.verdict.cells import COUNTED, LOCAL, count_calls

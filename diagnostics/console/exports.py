@@ -19,6 +19,7 @@ from diagnostics.console.api import SeriesView
 from diagnostics.failures.api import FailuresView
 from diagnostics.ingest.api.events import EventsView
 from diagnostics.rest.exporting import BYTE_ORDER_MARK
+from diagnostics.store.kept_answers import hurried
 from diagnostics.web.access import ConsoleRequest, member_page
 
 LISTS: dict[str, type[APIView]] = {
@@ -59,11 +60,14 @@ def stream_list(
     params = request.GET.copy()
     params["format"] = ending
     request.GET = params  # type: ignore[assignment] # a QueryDict that was not frozen
-    answer: HttpResponseBase = listed.as_view(
+    view = listed.as_view(
         authentication_classes=(MemberAuthentication,),
         permission_classes=(),
         content_negotiation_class=FormOfAddress,
-    )(request)
+    )
+    # A file cannot be completed afterwards, as a page is.
+    with hurried(None):
+        answer: HttpResponseBase = view(request)
     if answer.status_code == 200:
         day = clock.now().astimezone(UTC).strftime("%Y-%m-%d")
         named = f'attachment; filename="failsoft-{name}-{day}.{ending}"'

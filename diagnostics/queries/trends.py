@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from diagnostics import clock
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.queries.events import BASELINE_COUNTED
-from diagnostics.queries.kept_answers import ResultCache
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.conditions import Days, narrow
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
+from diagnostics.store.kept_answers import ResultCache
 from diagnostics.store.models import Event
 from diagnostics.store.rollups import SERIES, VERSION
 from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, align_to

@@ -1,7 +1,7 @@
 """Who may see what: a console view is given the project its reader has chosen."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from diagnostics.accounts.models import Membership, Project
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import read_selection
+from diagnostics.store.kept_answers import AnswerPendingError, hurried
 from failsoft.redaction.secret_names import is_secret_name
 
 SET = "SELECT set_config('statement_timeout', %s, false)"
@@ -94,9 +95,13 @@ def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
         request.project = chosen_project(request, memberships)
         if request.method not in READING:
             return view(request, *args, **kwargs)
+        # A reload shows nothing until the first byte; htmx leaves the old page while it waits.
+        pace = nullcontext() if request.htmx else hurried()
         try:
-            with limited_statements(STATEMENT_SECONDS):
+            with limited_statements(STATEMENT_SECONDS), pace:
                 return view(request, *args, **kwargs)
+        except AnswerPendingError:
+            return _instead(request, "console/pending.html", "Judging")
         except OperationalError as error:
             if was_stopped(error):
                 return _ask_for_less(request)
@@ -128,19 +133,20 @@ def _ask_for_less(request: ConsoleRequest) -> HttpResponse:
         for name, span in RANGES.items()
         if span < selection.span
     ]
-    context = {
-        **frame_of(request),
-        "page": "console/narrow.html",
-        "page_title": "Query timed out",
-        "seconds": STATEMENT_SECONDS,
-        "selection": selection,
-        "shorter": shorter,
-        "chips": selection.chips(),
-    }
-    response = render(request, "page.html", context, status=503)
-    response["Cache-Control"] = "private, no-store"
+    shown = {"seconds": STATEMENT_SECONDS, "shorter": shorter, "chips": selection.chips()}
+    response = _instead(request, "console/narrow.html", "Query timed out", 503, **shown)
     response["HX-Retarget"] = "#page"
     response["HX-Reselect"] = "#page"
+    return response
+
+
+def _instead(
+    request: ConsoleRequest, page: str, title: str, status: int = 200, **shown: object
+) -> HttpResponse:
+    """Answer with another page than the one that was asked for."""
+    context = {**frame_of(request), "page": page, "page_title": title, **shown}
+    response = render(request, "page.html", context, status=status)
+    response["Cache-Control"] = "private, no-store"
     patch_vary_headers(response, ("HX-Request", "Cookie"))
     return response
 

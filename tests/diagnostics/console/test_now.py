@@ -17,12 +17,14 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.alerting import statuses
 from diagnostics.alerting.incident_models import IncidentSlice
 from diagnostics.alerting.statuses import store_statuses
 from diagnostics.ingest.key_counts import note_items
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
+from diagnostics.store.kept_answers import ResultCache
 from diagnostics.verdict.ratings import VerdictMark
 from failsoft.events import PostedEvent
 from tests.console import Role, make_member, post_runs, recently
@@ -562,3 +564,29 @@ def test_events_that_come_too_late_for_alerts_are_named_where_no_alert_fired(
     key = issue_key(project, "k", [Scope.INGEST]).row
     note_items(key, {("", "late"): 1_200})
     assert "1,200 items of the last hour arrived more than 15 minutes late" in page(client)
+
+
+def test_a_page_does_not_wait_for_its_verdict_but_loads_it_afterwards(
+    client: Client, project: Project, at: datetime, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident(project, at)
+    settings.FAILSOFT_VERDICT_SECONDS = 10
+    monkeypatch.setattr(statuses, "_sets", ResultCache(beside=lambda _: None))
+    first = page(client, "?prompt_version=v1")
+    assert "Judging these calls" in first
+    assert 'hx-get="/?prompt_version=v1" hx-trigger="load"' in first
+    assert "models-heading" not in first
+    loaded = page(client, "?prompt_version=v1", HX_Request="true")
+    assert "models-heading" in loaded
+    assert "Judging these calls" not in loaded
+    assert "models-heading" in page(client, "?prompt_version=v1")
+
+
+def test_a_file_waits_for_the_statuses_that_it_lists(
+    client: Client, project: Project, at: datetime, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident(project, at)
+    settings.FAILSOFT_VERDICT_SECONDS = 10
+    monkeypatch.setattr(statuses, "_sets", ResultCache(beside=lambda _: None))
+    rows = b"".join(client.get("/export/series.csv"))
+    assert b"fake-2" in rows

@@ -3,19 +3,23 @@
 1. A result younger than FAILSOFT_VERDICT_SECONDS is returned as it is.
 2. An older one, up to LONGEST times as old, is returned too and refreshed in the background,
    so that regular readers never wait.
-3. Otherwise the caller waits; concurrent callers wait for the same computation.
+3. Otherwise the caller waits; concurrent callers wait for the same computation. Within
+   `hurried`, for a moment: then AnswerPendingError, and the computation goes on beside.
 
 Each process has its own cache. A result comes with the time of its computation, which pages
 show.
 """
 
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
-from threading import Lock
+from threading import Event, Lock
 from typing import Generic, NamedTuple, TypeVar
 
 import structlog
@@ -28,7 +32,26 @@ T = TypeVar("T")
 LONGEST = 6
 """How many times older than allowed a result may be while it is refreshed."""
 MOST_KEPT = 256
+HURRY_SECONDS = 0.05
 log = structlog.get_logger(__name__)
+_hurry: ContextVar[float | None] = ContextVar("hurry", default=None)
+
+
+class AnswerPendingError(Exception):
+    """the result is being computed, and the caller does not wait for it"""
+
+
+@contextmanager
+def hurried(seconds: float | None = HURRY_SECONDS) -> Iterator[None]:
+    """Wait for results no longer than so many seconds in all (None: as long as they take).
+
+    Raises AnswerPendingError.
+    """
+    before = _hurry.set(None if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _hurry.reset(before)
 
 
 class CachedResult(NamedTuple, Generic[T]):
@@ -61,7 +84,7 @@ def _with_own_connection(work: Callable[[], None]) -> None:
 class ResultCache(Generic[T]):
     beside: Callable[[Callable[[], None]], None] = run_beside
     _kept: OrderedDict[Hashable, CachedResult[T]] = field(default_factory=OrderedDict)
-    _renewing: set[Hashable] = field(default_factory=set)
+    _renewing: dict[Hashable, Event] = field(default_factory=dict)
     _locks: dict[Hashable, Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -80,6 +103,15 @@ class ResultCache(Generic[T]):
     def _await(
         self, key: Hashable, now: datetime, make: Callable[[datetime], T], seconds: timedelta
     ) -> CachedResult[T]:
+        if (deadline := _hurry.get()) is not None:
+            is_made = self._renew(key, make).wait(max(deadline - time.monotonic(), 0))
+            if not is_made or key not in self._kept:
+                raise AnswerPendingError
+        return self._make_once(key, now, make, seconds)
+
+    def _make_once(
+        self, key: Hashable, now: datetime, make: Callable[[datetime], T], seconds: timedelta
+    ) -> CachedResult[T]:
         with self._lock:
             own_lock = self._locks.setdefault(key, Lock())
         with own_lock:
@@ -90,21 +122,23 @@ class ResultCache(Generic[T]):
             self._locks.pop(key, None)
         return cached
 
-    def _renew(self, key: Hashable, make: Callable[[datetime], T]) -> None:
+    def _renew(self, key: Hashable, make: Callable[[datetime], T]) -> Event:
         with self._lock:
             if key in self._renewing:
-                return
-            self._renewing.add(key)
-        self.beside(lambda: self._refresh(key, make))
+                return self._renewing[key]
+            ended = self._renewing[key] = Event()
+        self.beside(lambda: self._refresh(key, make, ended))
+        return ended
 
-    def _refresh(self, key: Hashable, make: Callable[[datetime], T]) -> None:
+    def _refresh(self, key: Hashable, make: Callable[[datetime], T], ended: Event) -> None:
         try:
-            now = clock.now()
-            self._keep(key, CachedResult(now, make(now)))
+            seconds = timedelta(seconds=settings.FAILSOFT_VERDICT_SECONDS)
+            self._make_once(key, clock.now(), make, seconds)
         except Exception:
             log.exception("answer_not_renewed")
         finally:
-            self._renewing.discard(key)
+            self._renewing.pop(key, None)
+            ended.set()
 
     def _keep(self, key: Hashable, cached: CachedResult[T]) -> CachedResult[T]:
         with self._lock:
