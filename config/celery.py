@@ -54,6 +54,7 @@ BEAT = (
     ("plans.tasks.purge_working_store", 600.0),
     ("diagnostics.tasks.price_models", 600.0),
     ("diagnostics.tasks.maintain_partitions", 3600.0),
+    ("diagnostics.tasks.index_words", 3600.0),
 )
 
 # Marker tasks go through these queues to show that workers consume them. The heartbeat

@@ -20,6 +20,7 @@ from diagnostics.redaction.rescrub import advance_all
 from diagnostics.reports.archive import purge_old
 from diagnostics.reports.sending import send_waiting
 from diagnostics.reports.subscriptions import due
+from diagnostics.store import retention
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Heartbeat, pool_heartbeat, queue_heartbeat, worker_heartbeat
 from diagnostics.store.outbox import purge_sent, relay_all
@@ -47,6 +48,7 @@ settle_span_runs = shared_task(name="diagnostics.tasks.settle_span_runs")(settle
 deliver_due = shared_task(name="diagnostics.tasks.deliver_due")(deliver_all)
 advance_rescrubs = shared_task(name="diagnostics.tasks.advance_rescrubs")(advance_all)
 mark_queue = shared_task(name="diagnostics.tasks.mark_queue")(send_mark)
+index_words = shared_task(name="diagnostics.tasks.index_words")(retention.index_words)
 price_models = shared_task(name="diagnostics.tasks.price_models")(look_up_prices)
 
 

@@ -218,8 +218,8 @@ def _source(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, An
     events, values = _single_events(project_id, question, selection)
     text = statement("group_seen_by_event").replace("<<events>>", events)
     # The details are joined anyway, so words are searched there.
-    conditions = write_words(words, "event", "payload")
-    return text.replace("<<searched>>", conditions), {**values, **word_params(words)}
+    parts = [text.replace("<<searched>>", one) for one in write_words(words, "event", "payload")]
+    return "\nUNION ALL\n".join(parts), {**values, **word_params(words)}
 
 
 def write_condition(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, Any]]:

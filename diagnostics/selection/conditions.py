@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from django.db import connection
 from django.db.models import Exists, Func, Model, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.db.models.lookups import IContains
@@ -13,13 +14,13 @@ from diagnostics.selection.fields import OUTCOMES
 from diagnostics.selection.query_language import Term, Word
 from diagnostics.selection.selection import Selection, fault_of
 from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.retention import DETAIL_TEXTS, SEARCHED, text_of_event
 from diagnostics.store.rollups import SERIES, VERSION
 from diagnostics.store.sql import execute
 from failsoft.events import split_name
 
 ERROR_KEYS = {"pointer": "path", "code": "code"}
 KIND_COLUMNS = ("kind", "parse_error_type", "call_error_type")
-SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
 SEARCHED_DETAIL = ("raw_output_preview", "tool", "original_error_type", "errors_text")
 NOTHING = Q(pk__in=[])
 M = TypeVar("M", bound=Model)
@@ -201,31 +202,41 @@ def _write_term(column: str, place: int, term: Term) -> str:
     return f"strpos(lower({column}), %(term_{place})s) > 0"
 
 
-TEXTS = {"errors_text": "validation_errors::text"}
-"""The expressions that search a non-text column of the details as text."""
-FOUND = "strpos(upper({text}), upper(%(word_{place})s)) > 0"
+HAS_WORD = "upper({text}) LIKE upper(%(word_{place})s)"
 
 
-def write_words(words: Iterable[Word], event: str, details: str) -> str:
-    """Write `AND ...` for each word; they are the parameters `word_<place>`.
+def write_words(words: Sequence[Word], event: str, details: str) -> Sequence[str]:
+    """Write `AND ...` for words, as conditions of which a failure meets one if it has them.
 
-    `event` and `details` name the joined tables. The searched columns are those of
-    `diagnostics.selection.conditions` for single events.
+    `event` and `details` name the joined tables; the words are the parameters `word_<place>`.
+    The first word is in the details, or else in the event: each has an index, while an OR of
+    both would read every failure.
     """
-    columns = ", ".join(f"{event}.{name}" for name in SEARCHED)
-    texts = [f"concat_ws(E'\\x1f', {columns})"]
-    texts += [f"{details}.{TEXTS.get(name, name)}" for name in SEARCHED_DETAIL]
-    return " ".join(f"AND {_write_word(texts, place, word)}" for place, word in enumerate(words))
+    own = text_of_event(f"{event}.")
+    inside: list[str] = []
+    beside: list[str] = []
+    for place in range(len(words)):
+        parts = [HAS_WORD.format(text=f"{details}.{text}", place=place) for text in DETAIL_TEXTS]
+        inside.append(f"({' OR '.join(parts)})")
+        beside.append(HAS_WORD.format(text=own, place=place))
+    first = next((place for place, word in enumerate(words) if not word.is_negated), None)
+    others = "".join(
+        f" AND coalesce({inside[place]} OR {beside[place]}, false) = {not word.is_negated}"
+        for place, word in enumerate(words)
+        if place != first
+    )
+    if first is None:
+        return [others]
+    return [
+        f"AND {inside[first]}{others}",
+        f"AND {beside[first]} AND NOT coalesce({inside[first]}, false){others}",
+    ]
 
 
 def word_params(words: Iterable[Word]) -> Mapping[str, str]:
-    """Return the parameters that `write_words` names."""
-    return {f"word_{place}": word.text for place, word in enumerate(words)}
-
-
-def _write_word(texts: Iterable[str], place: int, word: Word) -> str:
-    condition = " OR ".join(FOUND.format(text=text, place=place) for text in texts)
-    return f"NOT coalesce({condition}, false)" if word.is_negated else f"({condition})"
+    """Return the parameters that `write_words` names: patterns."""
+    escape = connection.ops.prep_for_like_query
+    return {f"word_{place}": f"%{escape(word.text)}%" for place, word in enumerate(words)}
 
 
 MOST_VALUES = 24

@@ -1,4 +1,4 @@
-"""Retention periods, and the size of tables.
+"""Retention periods, indexes of words, and the size of tables.
 
 Old days and months are dropped as partitions. Rows in a default partition, with implausible
 times, are deleted. There is one setting per installation and table.
@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import QuerySet
 from psycopg import sql
 
@@ -60,6 +60,7 @@ def delete_before(table: str, column: str, before: datetime, batch: int) -> int:
 
 
 BATCH = 20_000
+DAY = timedelta(days=1)
 MONTH = timedelta(days=365.25 / 12)
 GROWING = ("diagnostics_event", "diagnostics_event_payload")
 
@@ -104,6 +105,85 @@ def drop_old() -> list[str]:
         dropped += [name for name in names if _drop(name)]
         delete_before(f"{table.name}_default", table.column, before, BATCH)
     return dropped
+
+
+SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
+
+
+def text_of_event(of: str = "") -> str:
+    """Return the searched columns of an event, or of the table `of`, as one text of SQL."""
+    return " || E'\\x1f' || ".join(f"coalesce({of}{name}, '')" for name in SEARCHED)
+
+
+_WORDS = "upper({}) gin_trgm_ops"
+DETAIL_TEXTS = ("raw_output_preview", "tool", "original_error_type", "validation_errors::text")
+# What a search for words reads of failures, by table: as columns of an index.
+WORDS = {
+    "diagnostics_event_payload": f"({', '.join(map(_WORDS.format, DETAIL_TEXTS))})",
+    "diagnostics_event": f"({_WORDS.format(text_of_event())}) WHERE kind <> 'succeeded'",
+}
+TRIGRAMS = "CREATE EXTENSION IF NOT EXISTS pg_trgm"
+WORD_DAYS = 8
+"""Words are searched in at most 7 days, which the last of them may have begun."""
+MOST_INDEXED = 2**30
+"""Bytes of a day: about a million failures."""
+INDEXED = """
+SELECT index.relname, pg_index.indisvalid
+FROM pg_index JOIN pg_class AS index ON index.oid = pg_index.indexrelid
+WHERE index.relname LIKE '%%\\_words' AND index.relnamespace = current_schema::regnamespace
+"""
+
+
+def index_words() -> list[str]:
+    """Index the words of the last full days, and drop older indexes; return the new ones.
+
+    Of days that are over, since an index of trigrams costs more than storing a failure; as many
+    as the time allows. Without the extension pg_trgm, and of larger days than a task has time
+    for, a search reads the rows.
+    """
+    if not _has_trigrams():
+        return []
+    now, end = clock.now(), monotonic() + MOST_SECONDS
+    wanted = {
+        f"{name}_words": (name, columns)
+        for table in TABLES
+        if (columns := WORDS.get(table.name))
+        for name, until in _partitions(table)
+        if now - WORD_DAYS * DAY < until <= now
+    }
+    known = dict(fetch(INDEXED, []))
+    built: list[str] = []
+    with connection.cursor() as cursor:
+        for name, is_valid in known.items():
+            if name not in wanted or not is_valid:
+                cursor.execute(_write("DROP INDEX CONCURRENTLY IF EXISTS {}", name))
+        # The newest first, which most searches read.
+        for name in sorted(wanted, reverse=True):
+            if known.get(name) or monotonic() >= end:
+                continue
+            leaf, columns = wanted[name]
+            if fetch("SELECT pg_relation_size(%s::regclass)", [leaf])[0][0] > MOST_INDEXED:
+                continue
+            text = f"CREATE INDEX CONCURRENTLY {{}} ON {{}} USING gin {columns}"
+            cursor.execute(_write(text, name, leaf))
+            # The planner knows how rare a word is from the index's own statistics.
+            cursor.execute(_write("ANALYZE {}", leaf))
+            built.append(name)
+    return built
+
+
+def _has_trigrams() -> bool:
+    """Whether the extension is there, or this role can create it."""
+    try:
+        with transaction.atomic():
+            change(TRIGRAMS)
+    except DatabaseError:
+        return False
+    return True
+
+
+def _write(text: str, *names: str) -> sql.Composed:
+    return sql.SQL(text).format(*map(sql.Identifier, names))
 
 
 def storage_sizes() -> Sequence[StorageSize]:

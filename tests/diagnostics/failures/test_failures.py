@@ -6,15 +6,22 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.failures import states as groups
+from diagnostics.failures.counts import read_question
+from diagnostics.failures.groups import groups_of
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.api.outcomes import PostedOutcome, record_outcomes
 from diagnostics.ingest.recording import record
+from diagnostics.selection.selection import read_selection
 from diagnostics.store import aggregation
+from diagnostics.store.partitions import ensure_partitions
+from diagnostics.store.retention import index_words
 from failsoft.events import PostedEvent as WireEvent
 from tests.console import Role, make_member, recently
 from tests.diagnostics.builders import succeeded, wire_event
@@ -138,6 +145,46 @@ def test_words_are_looked_for_in_a_failure_and_its_details(
     html = page(client, f"?{urlencode({'q': asked})}")
     assert ('class="rate">' in html) == bool(found)
     assert (f'class="rate">{found}<' in html) == bool(found)
+
+
+ASKED = (
+    *("weather", "WEATHER", "city", "60%", "wea%er", "w_ather", r"back\slash", "Überlauf", "r-2"),
+    *("weather -wind", "-weather", "weather city", "fetch", "Timeout", "60% -60%", "w"),
+)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_words_are_found_with_an_index_as_they_are_without(project: Project) -> None:
+    ensure_partitions()
+    at = clock.now() - timedelta(days=2)
+    said = [{"path": "/city", "message": "no WEATHER there"}]
+    post(
+        project,
+        failed(at, "truncated", raw_output_preview="the weather: wind", source="reader"),
+        failed(at, "refusal", validation_errors=said),
+        failed(at, "other", source="weather-agent", correlation_id="r-22"),
+        failed(at, "not_json", raw_output_preview=r"sure at 60% with a back\slash, ÜBERLAUF"),
+        failed(at, "schema_invalid", tool="fetch_weather", original_error_type="TimeoutError"),
+    )
+
+    def answers() -> list[list[tuple[int, int]]]:
+        now = clock.now()
+        selections = (read_selection({"range": "7d", "q": asked}) for asked in ASKED)
+        found = (groups_of(project.pk, read_question(one, now)[0], 50)[0] for one in selections)
+        return [sorted((row.group.pk, row.seen) for row in rows) for rows in found]
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+        try:
+            plain = answers()
+            built = index_words()
+            assert built
+            assert answers() == plain
+        finally:
+            cursor.execute("RESET enable_seqscan")
+            for name in built:
+                cursor.execute(f"DROP INDEX {name}")
+    assert [len(rows) for rows in plain] == [4, 4, 1, 1, 0, 0, 1, 1, 1, 3, 1, 1, 1, 1, 0, 5]
 
 
 def test_states_are_tabs_with_their_counts(client: Client, project: Project, at: datetime) -> None:

@@ -1,10 +1,11 @@
 """What is old is dropped whole, table by table; counts per day and running totals stay."""
 
+from collections.abc import Iterator
 from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
 from config.checks import check_retention
@@ -12,10 +13,10 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import record
 from diagnostics.metrics import read_counts
-from diagnostics.store import aggregation
+from diagnostics.store import aggregation, retention
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.partitions import ensure_partitions
-from diagnostics.store.retention import drop_old, storage_sizes
+from diagnostics.store.retention import drop_old, index_words, storage_sizes
 from failsoft.events import PostedEvent as WireEvent
 from tests.diagnostics.builders import wire_event
 
@@ -118,3 +119,90 @@ def test_a_retention_that_contradicts_itself_is_refused(settings: Any) -> None:
     assert found.id == "config.E005"
     settings.FAILSOFT_KEEP_EVENT_DAYS = settings.FAILSOFT_KEEP_PAYLOAD_DAYS = 5
     assert check_retention(None)
+
+
+def word_indexes() -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(retention.INDEXED, [])
+        return {name for name, is_valid in cursor.fetchall() if is_valid}
+
+
+def day_of(ago: int, table: str = "diagnostics_event") -> str:
+    """Give the partition of a day before today."""
+    return f"{table}_d{clock.now().astimezone(UTC) - timedelta(days=ago):%Y%m%d}"
+
+
+def names_of(*days: int) -> set[str]:
+    """Give the indexes of days before today."""
+    tables = ("diagnostics_event", "diagnostics_event_payload")
+    return {f"{day_of(ago, table)}_words" for table in tables for ago in days}
+
+
+@pytest.fixture
+def _no_word_indexes() -> Iterator[None]:
+    """Leave none behind: this database is not rolled back."""
+    yield
+    with connection.cursor() as cursor:
+        for name in word_indexes():
+            cursor.execute(f"DROP INDEX {name}")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_no_word_indexes")
+def test_words_of_days_that_are_over_are_indexed_for_as_long_as_they_are_searched() -> None:
+    ensure_partitions()
+    assert set(index_words()) == word_indexes() == names_of(*range(1, 9))
+    assert index_words() == []
+    with connection.cursor() as cursor:
+        cursor.execute("SET failsoft.clock_shift = '1 day'")
+        try:
+            ensure_partitions()
+            assert set(index_words()) == names_of(1)
+            assert word_indexes() == names_of(*range(1, 9))
+        finally:
+            cursor.execute("RESET failsoft.clock_shift")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_no_word_indexes")
+def test_an_index_that_was_not_completed_is_made_again() -> None:
+    ensure_partitions()
+    index_words()
+    (broken, *_) = names_of(3)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [broken]
+        )
+    assert broken not in word_indexes()
+    assert index_words() == [broken]
+    assert broken in word_indexes()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_no_word_indexes")
+def test_words_are_indexed_day_by_day_where_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_partitions()
+    times = iter(range(100))
+    monkeypatch.setattr(retention, "monotonic", lambda: next(times))
+    monkeypatch.setattr(retention, "MOST_SECONDS", 2.5)
+    built = index_words()
+    assert len(built) == 2
+    assert set(built) < names_of(1, 2)
+
+
+def test_a_day_that_is_too_large_to_be_indexed_in_time_is_left_out(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post(project, 2)
+    monkeypatch.setattr(retention, "MOST_INDEXED", 0)
+    monkeypatch.setattr(retention, "_write", lambda text, *names: pytest.fail(f"{text} {names}"))
+    monkeypatch.setattr(retention, "WORDS", {"diagnostics_event": "(node)"})
+    monkeypatch.setattr(retention, "_partitions", lambda _: [(day_of(2), clock.now())])
+    assert index_words() == []
+
+
+def test_without_the_extension_no_words_are_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "TRIGRAMS", "CREATE EXTENSION no_such_extension")
+    with transaction.atomic():
+        assert index_words() == []
+    assert word_indexes() == set()
