@@ -20,7 +20,7 @@ from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_evaluations, save_new, save_states
-from diagnostics.alerting.series_detectors import judge_series, results_of
+from diagnostics.alerting.series_detectors import SeriesDetector, judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import StateChange
 from diagnostics.alerting.statuses import STATUSES, ProjectStatus, store_statuses
@@ -29,7 +29,7 @@ from diagnostics.store.models import EVALUATOR, Heartbeat, Series
 from diagnostics.store.retention import delete_before
 from diagnostics.store.sql import change
 from diagnostics.store.turns import TurnPart, all_turns_until, give_turns
-from diagnostics.store.windows import LATE, floor
+from diagnostics.store.windows import AHEAD, LATE, floor
 from diagnostics.verdict.ratings import JUDGED_SPAN
 from diagnostics.verdict.wording import since_of
 
@@ -54,6 +54,9 @@ def evaluate(now: datetime | None = None) -> int:
 
 
 def _aggregate(project_id: int, now: datetime) -> int:
+    # What was evaluated before the clock was set back: nothing would be until it is there again.
+    AlertSlot.objects.filter(project_id=project_id, slot__gt=now + AHEAD).delete()
+    SeriesDetector.objects.filter(project_id=project_id, at__gt=now + AHEAD).delete()
     fold_project(project_id)
     return 0
 

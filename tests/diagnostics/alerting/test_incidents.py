@@ -10,7 +10,7 @@ from django.test import Client
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
-from diagnostics.alerting.evaluator import evaluate_project
+from diagnostics.alerting.evaluator import evaluate, evaluate_project
 from diagnostics.alerting.incident_actions import (
     IncidentError,
     acknowledge,
@@ -33,6 +33,7 @@ from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
 from diagnostics.store.windows import floor
 from diagnostics.verdict.wording import sentence_of
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
+from tests.diagnostics.alerting.notifications.building import travel
 
 pytestmark = pytest.mark.django_db
 
@@ -151,6 +152,18 @@ def test_a_silence_hides_notifications_and_nothing_else(
     assert transition.incident.state == "open"
     assert end_silence(row, person)
     assert not end_silence(row, person)
+
+
+def test_alerts_go_on_after_the_clock_was_set_back(project: Project) -> None:
+    count_degraded(project.pk)
+    now = clock.now()
+    degrade(project, now, 1)
+    travel(timedelta(hours=2))
+    assert evaluate() == 1
+    travel(timedelta(hours=-2))
+    degrade(project, now, 3, model="fake-2")
+    assert evaluate() > 0
+    assert Incident.objects.get().title.endswith("fake-2")
 
 
 def test_a_silence_covers_what_it_names_only(project: Project, person: User, now: datetime) -> None:
