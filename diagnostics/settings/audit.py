@@ -71,7 +71,7 @@ def _selected(request: ConsoleRequest) -> tuple[int, QuerySet[AuditEntry]]:
     chain = INSTALLATION if wants_all else request.project.pk
     rows = AuditEntry.objects.filter(chain=chain).order_by("-number")
     for name in ("actor", "action"):
-        if value := request.GET.get(name, ""):
+        if value := request.GET.get(name, "").replace("\0", ""):
             rows = rows.filter(**{name: value})
     return chain, rows
 

@@ -5,10 +5,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
-from django.utils import timezone
 
 from diagnostics import clock
 from diagnostics.accounts.profiles import is_zone
+from diagnostics.selection.ranges import read_moment
 
 
 class LocalTimeField(forms.CharField):
@@ -30,5 +30,4 @@ def read_local_time(text: str, zone: str) -> datetime:
     """Return a local time of a zone; empty is now. ValueError for anything else."""
     if not text:
         return clock.now()
-    local = datetime.fromisoformat(text)
-    return timezone.make_aware(local, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))
+    return read_moment(text, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))

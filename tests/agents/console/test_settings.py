@@ -414,6 +414,7 @@ def test_the_audit_log_is_filtered_paged_and_exported(admin: Client, project: Pr
     assert len(page.context["lines"]) == 50
     assert page.context["check"][0] == "good"
     assert admin.get("/settings/audit/?before=\N{SUPERSCRIPT TWO}").status_code == 200
+    assert admin.get("/settings/audit/?actor=%00").status_code == 200
     rest = admin.get(f"/settings/audit/?before={page.context['older']}")
     assert len(rest.context["lines"]) == 10
     only = admin.get("/settings/audit/?action=planning.stopped")
