@@ -58,10 +58,15 @@ def main() -> int:
     parser.add_argument("--misses", action="store_true", help="name every miss")
     parser.add_argument("--families", action="store_true", help="counts of drawn families")
     parser.add_argument("--held-out", action="store_true", help="the families run once")
+    parser.add_argument("--two-causes", action="store_true", help="families with two causes")
     options = parser.parse_args()
     if options.families:
         figures = run_families(
-            options.seed, options.each, held_out=options.held_out, misses=options.misses
+            options.seed,
+            options.each,
+            held_out=options.held_out,
+            two=options.two_causes,
+            misses=options.misses,
         )
         sys.stdout.writelines(f"{line}\n" for line in figures)
         return 0

@@ -61,4 +61,6 @@ def timing_of(story: Drawn) -> Timing:
         ReportedDeploy(ONSET + timedelta(hours=hours), dimension, value)
         for hours, dimension, value in story.deploys
     ]
-    return Timing(ONSET - half, ONSET + half, list(first.values()), deploys)
+    later = [ONSET + timedelta(hours=hours) for hours in story.begins]
+    others = [(at - half, at + half) for at in later]
+    return Timing(ONSET - half, ONSET + half, list(first.values()), deploys, others)

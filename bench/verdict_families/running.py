@@ -2,24 +2,36 @@
 
 from collections.abc import Iterator
 
+from bench.verdict_families import two_causes
 from bench.verdict_families.families import SIZES, make_stories
 from bench.verdict_families.halves import DEVELOPMENT, HELD_OUT
 from bench.verdict_families.measures import Result, judge, report
+from bench.verdict_families.two_causes import make_pairs_of_causes
+from bench.verdict_families.worlds import Drawn
 
 HEALTHY_EACH = 50
 
 
-def run_families(seed: int, each: int, *, held_out: bool, misses: bool) -> Iterator[str]:
+def run_families(seed: int, each: int, *, held_out: bool, two: bool, misses: bool) -> Iterator[str]:
     """Yield what came of each story that is not right, if asked for, and the figures."""
     results: list[Result] = []
+    for story in _stories_of_two(seed, each, held_out) if two else _stories(seed, each, held_out):
+        result = judge(story)
+        results.append(result)
+        if misses and result.outcome != "right":
+            yield _miss(result)
+    yield from report(results)
+
+
+def _stories(seed: int, each: int, held_out: bool) -> Iterator[Drawn]:
     for name in HELD_OUT if held_out else DEVELOPMENT:
         count = HEALTHY_EACH if SIZES[name].get("healthy") else each
-        for story in make_stories([name], count, seed):
-            result = judge(story)
-            results.append(result)
-            if misses and result.outcome != "right":
-                yield _miss(result)
-    yield from report(results)
+        yield from make_stories([name], count, seed)
+
+
+def _stories_of_two(seed: int, each: int, held_out: bool) -> Iterator[Drawn]:
+    for name in two_causes.HELD_OUT if held_out else two_causes.DEVELOPED:
+        yield from make_pairs_of_causes(name, each, seed)
 
 
 def _miss(result: Result) -> str:

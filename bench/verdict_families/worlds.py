@@ -22,6 +22,13 @@ class Stream:
     per_hour: float
     rate: float
     kinds: Mapping[str, float]
+    usual: float | None = None
+    """The rate without any cause, if one has raised it."""
+
+    @property
+    def own_rate(self) -> float:
+        """Return the rate without any cause."""
+        return self.rate if self.usual is None else self.usual
 
     def get(self, dimension: str) -> str:
         return dict(self.values).get(dimension, "")
@@ -66,6 +73,8 @@ class Drawn:
     """For each cause the cells that it touches."""
     abstain: bool
     """Whether nothing more can be known than that something got worse."""
+    begins: tuple[float, ...] = ()
+    """Hours from the onset to those of later causes."""
 
     @property
     def models(self) -> int:
@@ -87,10 +96,24 @@ class World:
     first_seen: dict[tuple[str, str], float] = field(default_factory=dict)
     deploys: list[tuple[float, str, str]] = field(default_factory=list)
     truths: list[Answers] = field(default_factory=list)
-    hit: list[frozenset[Values]] = field(default_factory=list)
+    hit: list[Callable[[Stream], bool]] = field(default_factory=list)
     abstain: bool = False
     late: float = 0.0
     """Share of the stretch after the onset that counts as before."""
+    earlier: list[tuple[float, list[Stream]]] = field(default_factory=list)
+    """What is called after the onset until a later cause begins, by the share until then."""
+
+    def begin_at(self, share: float) -> None:
+        """Let what changes from now on change later in the stretch after the onset."""
+        if share:
+            self.earlier.append((share, list(self.after)))
+
+    @property
+    def phases(self) -> list[tuple[float, float, list[Stream]]]:
+        """Return what is called after the onset: from and to which share of the stretch."""
+        ends = [*self.earlier, (1.0, self.after)]
+        begins = [0.0, *(share for share, _ in self.earlier)]
+        return [(begin, end, some) for begin, (end, some) in zip(begins, ends, strict=True)]
 
     def change(self, where: Callable[[Stream], bool], how: Callable[[Stream], Stream]) -> None:
         """Change streams after the onset."""
@@ -103,22 +126,31 @@ class World:
         to: float,
         answers: Iterable[tuple[str, str]],
     ) -> None:
-        """Let streams fail more often with a kind, up to about a rate; differing inside."""
+        """Let streams fail more often with a kind, up to about a rate; differing inside.
+
+        What another cause makes fail does not fail twice.
+        """
         chosen = [stream for stream in self.after if where(stream)]
-        base = sum(s.rate * s.per_hour for s in chosen) / sum(s.per_hour for s in chosen)
+        base = sum(s.own_rate * s.per_hour for s in chosen) / sum(s.per_hour for s in chosen)
         delta = _logit(max(to, base + 0.08)) - _logit(base)
+        is_silent = kind.startswith("call_")
 
         def worse(stream: Stream) -> Stream:
-            shift = delta + self.random.gauss(0, self.tau)
-            rate = min(0.98, _expit(_logit(stream.rate) + max(shift, 0.4)))
-            added = rate - stream.rate
-            kinds = {name: share * stream.rate / rate for name, share in stream.kinds.items()}
-            kinds[kind] = kinds.get(kind, 0) + added / rate
-            return replace(stream, rate=rate, kinds=kinds)
+            shift, own = delta + self.random.gauss(0, self.tau), stream.own_rate
+            hit = (min(0.98, _expit(_logit(own) + max(shift, 0.4))) - own) / (1 - own)
+            rate = stream.rate + (1 - stream.rate) * hit
+            # Only what was answered can be a bad answer.
+            kinds = {
+                name: share * stream.rate * ((1 - hit) if is_silent and name[:5] != "call_" else 1)
+                for name, share in stream.kinds.items()
+            }
+            kinds[kind] = kinds.get(kind, 0) + rate - sum(kinds.values())
+            kinds = {name: share / rate for name, share in kinds.items()}
+            return replace(stream, rate=rate, kinds=kinds, usual=own)
 
         self.change(where, worse)
         self.truths.append(frozenset(answers))
-        self.hit.append(frozenset(stream.values for stream in chosen))
+        self.hit.append(where)
 
     def add_new(self, dimension: str, value: str, *, first: float = 0.0, told: bool) -> None:
         """Note that a value is new, and perhaps reported as a deploy."""
@@ -130,13 +162,14 @@ class World:
         noise = Noise(self.random, self.noise)
         late = self.late * self.hours_after
         before, slots = _count(self.random, self.before, self.hours_before, noise)
-        after, _ = _count(self.random, self.after, self.hours_after - late, noise)
+        after: dict[Values, Counts] = {}
+        for begin, end, streams in self.phases:
+            hours = max((end - begin) * self.hours_after - late, 0.0)
+            _add(after, _count(self.random, streams, hours, noise)[0])
+        called = [stream for _, _, streams in self.phases for stream in streams]
         if late:
             leaked, _ = _count(self.random, self.after, late, noise)
-            for values, counts in leaked.items():
-                old = before.setdefault(values, Counts())
-                old.calls += counts.calls
-                old.kinds += counts.kinds
+            _add(before, leaked)
         return Drawn(
             family,
             seed,
@@ -148,9 +181,17 @@ class World:
             self.first_seen,
             tuple(self.deploys),
             tuple(self.truths),
-            tuple(self.hit),
+            tuple(frozenset(s.values for s in called if where(s)) for where in self.hit),
             self.abstain,
+            tuple(share * self.hours_after for share, _ in self.earlier),
         )
+
+
+def _add(counts: dict[Values, Counts], more: Mapping[Values, Counts]) -> None:
+    for values, added in more.items():
+        known = counts.setdefault(values, Counts())
+        known.calls += added.calls
+        known.kinds += added.kinds
 
 
 @dataclass(slots=True)
