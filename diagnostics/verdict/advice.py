@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from diagnostics.figures import count, percent, plural, shorten
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import CALL_ERRORS
-from diagnostics.verdict.cause import Cause, ExcessShare, Finding
+from diagnostics.verdict.cause import CAUSES, Cause, CauseWords, ExcessShare, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.evidence import Evidence, RisenPlace
+from diagnostics.verdict.knowledge import SINGLE
 
 LONGEST_PLACE = 80
 MOST_REASONING = 0.5
@@ -23,96 +24,11 @@ class Advice:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class CauseAdvice:
-    """The advice for a cause, its evidence, and the evidence without comparable calls."""
-
-    text: str
-    evidence: str
-    uncompared: str
-    dimension: str = ""
-    """The dimension that holds its share of the excess."""
-
-
-ROUTING: Mapping[str, CauseAdvice] = {
-    Cause.PROVIDER_OUTAGE: CauseAdvice(
-        "Route plans to another provider until calls are answered again.",
-        "All models of this provider are affected",
-        "",
-        "provider",
-    ),
-    Cause.MODEL: CauseAdvice(
-        "Route plans to another model until this one recovers.",
-        "Only calls to this model are above baseline",
-        "",
-        "model",
-    ),
-}
 COMPARE = Advice(
     "Replay samples in the lab with another model, and with the former prompt, to compare.",
     "No other calls to compare with: this may be the model or a change of ours.",
 )
-BY_CAUSE: Mapping[str, CauseAdvice] = {
-    Cause.PROMPT: CauseAdvice(
-        "Restore the previous prompt version, or correct this one.",
-        "Only calls with the new version fail more",
-        "It began with the new version; no calls with another one to compare with",
-        "prompt_version",
-    ),
-    Cause.SCHEMA: CauseAdvice(
-        "Restore the previous schema version, or describe the change in the prompt.",
-        "Only answers to the new version fail more",
-        "It began with the new version; no answers to another one to compare with",
-        "schema",
-    ),
-    Cause.RELEASE: CauseAdvice(
-        "Roll the release back, or check what it changed.",
-        "Only calls of this release fail more",
-        "It began with the release; no calls of another one to compare with",
-        "release",
-    ),
-    Cause.SOURCE: CauseAdvice(
-        "Check what changed in this source: settings, inputs, a deploy that was not reported.",
-        "Only calls from this source fail more",
-        "No version of it is new, and no calls from another source to compare with",
-        "source",
-    ),
-    Cause.PAIR: CauseAdvice(
-        "Call one without the other for a few runs. For a provider, check key and quota.",
-        "Only calls that have both fail more",
-        "Whatever has one of them has the other; no other calls to compare with",
-    ),
-    Cause.SERVED: CauseAdvice(
-        "Pin the model at the gateway, or ask for it without a fallback.",
-        "Only calls that are answered by another model or host fail more",
-        "It began when another model or host answered; no other calls to compare with",
-    ),
-    Cause.ENVIRONMENT: CauseAdvice(
-        "Check what changed in this environment: network, proxy, settings, credentials.",
-        "Only calls from this environment fail more",
-        "Calls to all providers are affected, and no calls of another environment to compare with",
-    ),
-    Cause.REGION: CauseAdvice(
-        "Send the calls of this region to another one, or check what changed there.",
-        "Only calls of this region fail more",
-        "No calls of another region to compare with",
-    ),
-    Cause.UPSTREAM: CauseAdvice(
-        "Exclude this upstream at the router, or pin another one.",
-        "Only calls that it answers fail more",
-        "No calls answered by another upstream to compare with",
-    ),
-    Cause.CREDENTIAL: CauseAdvice(
-        "Check whether this key was revoked or rotated, or has used up its quota.",
-        "Only calls with this credential fail more",
-        "No calls with another credential to compare with",
-    ),
-    Cause.VALIDATOR: CauseAdvice(
-        "Check what changed in the validation of answers and in the registered tools.",
-        "The failures are of one kind, whatever the model",
-        "No version is new, and no calls of another model to compare with",
-    ),
-}
+
 CHANGES = frozenset({Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.PAIR})
 """Causes that are a change on our side."""
 
@@ -216,39 +132,27 @@ def advise(
     """
     by_kind = _by_kind(kind, cause, evidence)
     is_silent = kind in CALL_ERRORS
-    if cause == Cause.PROVIDER_OUTAGE:
-        if not is_silent or not is_compared:
-            return [by_kind]
-        route = _by_cause(ROUTING[cause], part, is_compared=True)
-        return [by_kind, route] if kind == LIMITED else [route, by_kind]
-    if cause == Cause.MODEL:
-        other = _by_cause(ROUTING[cause], part, is_compared=True) if is_compared else COMPARE
-        return [by_kind, other]
-    if cause is None or cause not in BY_CAUSE or (cause == Cause.VALIDATOR and is_silent):
+    words = CAUSES.get(Cause(cause)) if cause else None
+    if words is None or (cause == Cause.VALIDATOR and is_silent):
         return [by_kind]
-    return [_by_cause(BY_CAUSE[cause], part, is_compared=is_compared), by_kind]
+    if cause == Cause.PROVIDER_OUTAGE and not (is_silent and is_compared):
+        return [by_kind]
+    if cause == Cause.MODEL and not is_compared:
+        return [by_kind, COMPARE]
+    by_cause = _by_cause(words, part, is_compared=is_compared)
+    is_second = cause == Cause.MODEL or (cause == Cause.PROVIDER_OUTAGE and kind == LIMITED)
+    return [by_kind, by_cause] if is_second else [by_cause, by_kind]
 
 
 def part_of(finding: Finding) -> ExcessShare | None:
     """Return the share of the excess that the cause has; None if it has none."""
-    if finding.cause is None:
-        return None
-    advised = {**ROUTING, **BY_CAUSE}.get(finding.cause)
-    return next(
-        (
-            share
-            for share in finding.shares
-            if advised
-            and share.dimension == advised.dimension
-            and (share.value == finding.value or finding.value.endswith(f"/{share.value}"))
-        ),
-        None,
-    )
+    mine = (one for one in finding.shares if SINGLE[one.dimension] is finding.cause)
+    return next((one for one in mine if f"/{finding.value}".endswith(f"/{one.value}")), None)
 
 
-def _by_cause(advice: CauseAdvice, part: ExcessShare | None, *, is_compared: bool) -> Advice:
+def _by_cause(words: CauseWords, part: ExcessShare | None, *, is_compared: bool) -> Advice:
     if not is_compared:
-        return Advice(advice.text, f"{advice.uncompared}.")
+        return Advice(words.advice, f"{words.uncompared}.")
     # A share above 1 means that others fail less than before.
     figures = (
         f": {percent(min(part.share, 1.0), 0)} of the failures above baseline,"
@@ -256,7 +160,7 @@ def _by_cause(advice: CauseAdvice, part: ExcessShare | None, *, is_compared: boo
         if part
         else ""
     )
-    return Advice(advice.text, f"{advice.evidence}{figures}.")
+    return Advice(words.advice, f"{words.evidence}{figures}.")
 
 
 def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:

@@ -1,6 +1,6 @@
 """The cause of a degradation, and what is said of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -31,6 +31,8 @@ class Cause(StrEnum):
 
 VERSIONS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 """Causes that are a version of ours."""
+OURS = (*VERSIONS, Cause.SOURCE, Cause.VALIDATOR, Cause.ENVIRONMENT, Cause.CREDENTIAL)
+"""Causes that are not on the side of the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +82,120 @@ class Finding:
     """The posterior probability of the cause."""
     place: str = ""
     """In words, the environment or node that the cause is limited to."""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseWords:
+    """What is said of a cause: its noun, its sentence, and the advice with its evidence."""
+
+    noun: str
+    sentence: str
+    advice: str
+    evidence: str
+    uncompared: str = ""
+    """The evidence without comparable calls."""
+    looks: str = ""
+    """The beginning of its sentence; empty for "Looks like" and the noun."""
+
+
+VERSION_SENTENCE = "{words} {value}: {models} affected."
+PLACE_SENTENCE = "{words} {value}: its calls fail more, at {models}."
+CAUSES: Mapping[Cause, CauseWords] = {
+    Cause.PROVIDER_OUTAGE: CauseWords(
+        "the provider",
+        "{words}{place}{not_us}.",
+        "Route plans to another provider until calls are answered again.",
+        "All models of this provider are affected",
+        looks="Looks like an outage of the provider",
+    ),
+    Cause.MODEL: CauseWords(
+        "the model",
+        "{words}{place}{not_us}{versions}.",
+        "Route plans to another model until this one recovers.",
+        "Only calls to this model are above baseline",
+        looks="Looks like the model or provider",
+    ),
+    Cause.PROMPT: CauseWords(
+        "our prompt",
+        VERSION_SENTENCE,
+        "Restore the previous prompt version, or correct this one.",
+        "Only calls with the new version fail more",
+        "It began with the new version; no calls with another one to compare with",
+    ),
+    Cause.SCHEMA: CauseWords(
+        "our schema",
+        VERSION_SENTENCE,
+        "Restore the previous schema version, or describe the change in the prompt.",
+        "Only answers to the new version fail more",
+        "It began with the new version; no answers to another one to compare with",
+    ),
+    Cause.RELEASE: CauseWords(
+        "our release",
+        VERSION_SENTENCE,
+        "Roll the release back, or check what it changed.",
+        "Only calls of this release fail more",
+        "It began with the release; no calls of another one to compare with",
+    ),
+    Cause.SOURCE: CauseWords(
+        "the source",
+        "{words} {value} fail more, at {models}; no new version began with it.",
+        "Check what changed in this source: settings, inputs, a deploy that was not reported.",
+        "Only calls from this source fail more",
+        "No version of it is new, and no calls from another source to compare with",
+        looks="Looks like us: calls of",
+    ),
+    Cause.PAIR: CauseWords(
+        "the pair",
+        "{words} {value}.",
+        "Call one without the other for a few runs. For a provider, check key and quota.",
+        "Only calls that have both fail more",
+        "Whatever has one of them has the other; no other calls to compare with",
+        looks="Only together they fail more:",
+    ),
+    Cause.SERVED: CauseWords(
+        "the answering model",
+        "{words} calls answered by {value} fail more.",
+        "Pin the model at the gateway, or ask for it without a fallback.",
+        "Only calls that are answered by another model or host fail more",
+        "It began when another model or host answered; no other calls to compare with",
+        looks="Looks like what answers, not the model that was asked for:",
+    ),
+    Cause.VALIDATOR: CauseWords(
+        "our validator",
+        "{words}{node}: {hit} fail more.",
+        "Check what changed in the validation of answers and in the registered tools.",
+        "The failures are of one kind, whatever the model",
+        "No version is new, and no calls of another model to compare with",
+        looks="Looks like our validator or its tools",
+    ),
+    Cause.ENVIRONMENT: CauseWords(
+        "the environment",
+        PLACE_SENTENCE,
+        "Check what changed in this environment: network, proxy, settings, credentials.",
+        "Only calls from this environment fail more",
+        "Calls to all providers are affected, and no calls of another environment to compare with",
+        looks="Looks like our environment or its network",
+    ),
+    Cause.REGION: CauseWords(
+        "the region",
+        PLACE_SENTENCE,
+        "Send the calls of this region to another one, or check what changed there.",
+        "Only calls of this region fail more",
+        "No calls of another region to compare with",
+    ),
+    Cause.UPSTREAM: CauseWords(
+        "the upstream",
+        "{words} {value}: calls that it answers fail more, at {models}.",
+        "Exclude this upstream at the router, or pin another one.",
+        "Only calls that it answers fail more",
+        "No calls answered by another upstream to compare with",
+    ),
+    Cause.CREDENTIAL: CauseWords(
+        "the credential",
+        PLACE_SENTENCE,
+        "Check whether this key was revoked or rotated, or has used up its quota.",
+        "Only calls with this credential fail more",
+        "No calls with another credential to compare with",
+    ),
+}
+"""What is said of each cause that can be named."""

@@ -33,8 +33,6 @@ class SeriesCurve:
 
 
 Curves = Mapping[SeriesKey, SeriesCurve]
-
-
 SLOT = timedelta(minutes=10)
 HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]

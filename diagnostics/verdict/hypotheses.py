@@ -94,8 +94,6 @@ class Timing:
 
 
 UNTIMED = Timing()
-
-
 Part = tuple[str, str]
 """A dimension and one of its values."""
 

@@ -44,8 +44,6 @@ class VerdictMark(models.Model):
 
 SAME = timedelta(hours=2)
 """The onset of one degradation moves a little as more calls are counted."""
-
-
 JUDGED_SPAN = timedelta(days=90)
 """How far back rated verdicts and alarms are counted."""
 

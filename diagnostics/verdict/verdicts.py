@@ -113,20 +113,16 @@ def _range_of(selection: Selection, now: datetime) -> VerdictRange:
 
 
 def _calm_outcome(diagnosis: Diagnosis) -> Verdict:
-    sentence = describe_calm(diagnosis.models, diagnosis.calls, diagnosis.over)
     if diagnosis.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return _unsure_verdict(diagnosis.finding, diagnosis.calls)
-    return Verdict("ok", sentence, diagnosis.finding)
-
-
-def _unsure_verdict(finding: Finding, calls: int) -> Verdict:
-    return Verdict("not_enough_data", describe_unsure(calls), finding)
+        return Verdict("not_enough_data", describe_unsure(diagnosis.calls), diagnosis.finding)
+    told = describe_calm(diagnosis.models, diagnosis.calls, diagnosis.over)
+    return Verdict("ok", told, diagnosis.finding)
 
 
 def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
     finding, since = diagnosis.finding, diagnosis.since or now
     if not diagnosis.touched:
-        return _unsure_verdict(finding, diagnosis.calls)
+        return Verdict("not_enough_data", describe_unsure(diagnosis.calls), finding)
     common = _common(diagnosis.touched)
     rate = _rate(diagnosis.hit, diagnosis.before)
     evidence = evidence_of(project_id, common, since, now, finding.top_kind)

@@ -13,7 +13,7 @@ from diagnostics.analysis.trend import RisingShare
 from diagnostics.figures import plural, rate_percent
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.moments import write_moment
-from diagnostics.verdict.cause import LEAST_CALLS, VERSIONS, Cause, Finding
+from diagnostics.verdict.cause import CAUSES, LEAST_CALLS, OURS, Cause, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.web.charts.marks import Tone
 
@@ -26,32 +26,6 @@ Moment = Annotated[
     BeforeValidator(lambda kept: kept["at"] if isinstance(kept, Mapping) else kept),
     PlainSerializer(lambda at: {"at": at.isoformat()}, when_used="json"),
 ]
-ALTERNATIVES: Mapping[Cause, str] = {
-    Cause.PROVIDER_OUTAGE: "the provider",
-    Cause.MODEL: "the model",
-    Cause.PROMPT: "our prompt",
-    Cause.SCHEMA: "our schema",
-    Cause.RELEASE: "our release",
-    Cause.SOURCE: "the source",
-    Cause.PAIR: "the pair",
-    Cause.SERVED: "the answering model",
-    Cause.VALIDATOR: "our validator",
-    Cause.ENVIRONMENT: "the environment",
-    Cause.REGION: "the region",
-    Cause.UPSTREAM: "the upstream",
-    Cause.CREDENTIAL: "the credential",
-}
-"""How each of two causes is called that cannot be told apart."""
-CAUSE_WORDS: Mapping[Cause, str] = {
-    **{cause: f"Looks like {words}" for cause, words in ALTERNATIVES.items()},
-    Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider",
-    Cause.MODEL: "Looks like the model or provider",
-    Cause.SOURCE: "Looks like us: calls of",
-    Cause.PAIR: "Only together they fail more:",
-    Cause.SERVED: "Looks like what answers, not the model that was asked for:",
-    Cause.VALIDATOR: "Looks like our validator or its tools",
-    Cause.ENVIRONMENT: "Looks like our environment or its network",
-}
 MOSTLY: Mapping[str, str] = {
     "not_json": "not JSON",
     "schema_invalid": "breaking the schema",
@@ -70,9 +44,6 @@ OBSERVED: Mapping[ObservedKind, str] = {
     ObservedKind.UPSTREAM: "The upstream",
     ObservedKind.FINGERPRINT: "The system fingerprint",
 }
-OURS = (*VERSIONS, Cause.SOURCE, Cause.VALIDATOR, Cause.ENVIRONMENT, Cause.CREDENTIAL)
-"""Causes that are not on the side of the provider."""
-
 SERIES_TONES: dict[SeriesState, Tone] = {
     SeriesState.DEGRADING: "bad",
     SeriesState.WATCH: "warn",
@@ -349,7 +320,7 @@ UNCLEAR = "The calls so far do not tell the cause."
 
 def _alternative(cause: Cause, value: str) -> str:
     node = "at the node " if cause is Cause.VALIDATOR and value else ""
-    return f"{ALTERNATIVES[cause]} {node}{value}".rstrip()
+    return f"{CAUSES[cause].noun} {node}{value}".rstrip()
 
 
 def _mixed_words(finding: Finding) -> str:
@@ -362,18 +333,6 @@ def _mixed_words(finding: Finding) -> str:
     return f"{told} Calls of one without the other would tell."
 
 
-PLACES = (Cause.ENVIRONMENT, Cause.REGION, Cause.CREDENTIAL)
-REASONS: Mapping[Cause, str] = {
-    Cause.PROVIDER_OUTAGE: "{words}{place}{not_us}.",
-    Cause.MODEL: "{words}{place}{not_us}{versions}.",
-    **dict.fromkeys(VERSIONS, "{words} {value}: {models} affected."),
-    Cause.SOURCE: "{words} {value} fail more, at {models}; no new version began with it.",
-    Cause.PAIR: "{words} {value}.",
-    Cause.SERVED: "{words} calls answered by {value} fail more.",
-    Cause.VALIDATOR: "{words}{node}: {hit} fail more.",
-    **dict.fromkeys(PLACES, "{words} {value}: its calls fail more, at {models}."),
-    Cause.UPSTREAM: "{words} {value}: calls that it answers fail more, at {models}.",
-}
 LIMIT = "Looks like a limit of the provider: it refuses our calls (429)."
 OUTAGE_UNCOMPARED = (
     "Calls to {value} end without an answer; no other provider is called to compare with: it may"
@@ -387,13 +346,14 @@ def cause_words(finding: Finding) -> str:
     cause, value = finding.cause, finding.value
     if cause is Cause.MIXED:
         return _mixed_words(finding)
-    if cause is None or cause not in CAUSE_WORDS:
+    if cause is None or cause not in CAUSES:
         return NO_CAUSE
+    words = CAUSES[cause]
     called = plural(max(finding.called_models, finding.models), "model")
     hit = f"{finding.models} of {called}"
     affected = plural(finding.prompts, "prompt version")
-    return _template_of(finding).format(
-        words=CAUSE_WORDS[cause],
+    return _template_of(finding, words.sentence).format(
+        words=words.looks or f"Looks like {words.noun}",
         value=f"{value}{finding.place}",
         place=finding.place,
         not_us=", not us" if finding.is_theirs else "",
@@ -404,7 +364,7 @@ def cause_words(finding: Finding) -> str:
     )
 
 
-def _template_of(finding: Finding) -> str:
+def _template_of(finding: Finding, usual: str) -> str:
     match finding.cause:
         case Cause.PROVIDER_OUTAGE if finding.top_kind == LIMITED:
             return LIMIT
@@ -412,6 +372,4 @@ def _template_of(finding: Finding) -> str:
             return OUTAGE_UNCOMPARED
         case Cause.ENVIRONMENT if not finding.value:
             return EVERYWHERE
-        case None:
-            return NO_CAUSE
-    return REASONS[finding.cause]
+    return usual
