@@ -1,7 +1,7 @@
 """Counts of calls with the same dimensions, and their baseline."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add, sub
 from typing import NamedTuple
@@ -72,6 +72,22 @@ class CountCell:
     def failed(self) -> int:
         """All failing calls."""
         return sum(self.failures.values())
+
+    def of_kinds(self, kinds: Collection[str]) -> tuple[int, int]:
+        """Return failures of some kinds, and the calls that could fail so.
+
+        Only a call that was answered can have a bad answer: in an outage few are left.
+        """
+        failed = sum(self.failures.get(kind, 0) for kind in kinds)
+        calls = self.attempts - unanswered(self.failures, kinds)
+        return min(failed, calls), calls
+
+
+def unanswered(failures: Mapping[str, int], kinds: Collection[str]) -> int:
+    """Return the calls without an answer, if some kinds are all of answers; else 0."""
+    if not TRANSPORT.isdisjoint(kinds):
+        return 0
+    return sum(failures.get(kind, 0) for kind in TRANSPORT)
 
 
 def without_failure_only(

@@ -149,11 +149,11 @@ class CellCounts:
         row = self._ratios.get((index, kinds, rate))
         if row is None:
             cell, deviation = self.cells[index], sqrt(self.noise)
-            failed = min(sum(cell.failures.get(kind, 0) for kind in kinds), cell.attempts)
+            failed, calls = cell.of_kinds(kinds)
             others = [rate.raised(share, DIFFERING) for share in HIT_SHARES]
             others += [rate.shifted(far * deviation) for far, _ in NOISE]
-            expected = rate.log_likelihood(failed, cell.attempts)
-            row = [one.log_likelihood(failed, cell.attempts) - expected for one in others]
+            expected = rate.log_likelihood(failed, calls)
+            row = [one.log_likelihood(failed, calls) - expected for one in others]
             if not self._speaks(cell.place):
                 row = [0.0] * len(row)
             self._ratios[index, kinds, rate] = row
@@ -188,14 +188,14 @@ def _bounded(
     cells: list[CountCell], before: list[CountCell]
 ) -> tuple[list[CountCell], list[CountCell]]:
     """Return one cell of each place; of too many without the dimensions that tell least."""
-    merged = [cell for _, cell in add_counts(cells) if cell.attempts]
+    merged = [cell for cell in add_counts(cells) if cell.attempts]
     for forget in FORGOTTEN:
         if len(merged) <= MOST_CELLS:
             break
         merged, before = (
             [replace(cell, place=forget(cell.place)) for cell in part] for part in (merged, before)
         )
-        merged = [cell for _, cell in add_counts(merged)]
+        merged = list(add_counts(merged))
     return merged, before
 
 
@@ -262,17 +262,18 @@ def _first_beside(
     others: Sequence[Explanation],
     taken: Sequence[AddedFailures],
 ) -> Explanation | None:
-    """Return the most probable answer that shows beside others, if any is likely enough."""
-    likely = (one for one in posterior.answers if one.weight >= _least_weight(counted, one, others))
-    return next((one for one in likely if _shows_beside(counted, one, others, taken)), None)
+    """Return the most probable answer that shows beside others, if any is likely enough.
 
-
-def _least_weight(counted: CellCounts, answer: Explanation, others: Sequence[Explanation]) -> float:
-    """Return how sure a further cause must be: as an alarm, unless a detector fired for it."""
-    cells = answer.cells.difference(*(other.cells for other in others))
-    fired = counted.fired
-    has_fired = fired is None or any(counted.cells[index].place.series in fired for index in cells)
-    return NOTHING_MORE if has_fired else counted.alarm
+    It must be as sure as an alarm, unless a detector fired for it.
+    """
+    known, fired = frozenset[int]().union(*(other.cells for other in others)), counted.fired
+    for answer in posterior.answers:
+        cells = (counted.cells[index] for index in answer.cells - known)
+        has_fired = fired is None or any(cell.place.series in fired for cell in cells)
+        is_likely = answer.weight >= (NOTHING_MORE if has_fired else counted.alarm)
+        if is_likely and _shows_beside(counted, answer, others, taken):
+            return answer
+    return None
 
 
 def _shows_beside(
@@ -281,16 +282,22 @@ def _shows_beside(
     others: Sequence[Explanation],
     taken: Sequence[AddedFailures],
 ) -> bool:
-    """Whether a cause shows where others with its kinds are not: effects may differ inside."""
-    kinds, parts = set(answer.kinds), set(answer.subsets[0].parts)
+    """Whether a cause shows where others with its kinds are not: effects may differ inside.
+
+    Causes of one kind that are together a single subset are that one, with differing effects.
+    """
+    parts, shared = set(answer.subsets[0].parts), frozenset[int]()
     for other in others:
-        is_shared = not parts.isdisjoint(other.subsets[0].parts)
-        is_pair = len(parts) > 1 and len(other.subsets[0].parts) > 1
-        if is_shared and (is_pair or (other.cells <= answer.cells and kinds & {*other.kinds})):
+        are_pairs = len(parts) > 1 and len(other.subsets[0].parts) > 1
+        if are_pairs and not parts.isdisjoint(other.subsets[0].parts):
             return False
-    cells = answer.cells.difference(
-        *(other.cells for other in others if not kinds.isdisjoint(other.kinds))
-    )
+        if not set(answer.kinds).isdisjoint(other.kinds):
+            shared |= other.cells
+            if other.cells <= answer.cells:
+                return False
+    if shared and any(shared | answer.cells == single.cells for single in counted.singles):
+        return False
+    cells = answer.cells - shared
     return bool(cells) and _Table(counted, answer.kinds, taken).gain(cells) * TEMPER >= ANOTHER
 
 
@@ -319,14 +326,15 @@ def excess_of_answer(
 ) -> AddedFailures:
     """Return what an answer adds to the rates of its cells."""
     cells = [(index, counted.cells[index]) for index in answer.cells]
-    calls = sum(cell.attempts for _, cell in cells)
     added = {}
     for kind in answer.kinds:
-        failed = sum(cell.failures.get(kind, 0) for _, cell in cells)
-        expected = sum(
-            cell.attempts * counted.rate(index, (kind,), taken).mean for index, cell in cells
-        )
-        added[kind] = max((failed - expected) / calls, 0.0)
+        failed, calls, expected = 0, 0, 0.0
+        for index, cell in cells:
+            count, left = cell.of_kinds((kind,))
+            failed += count
+            calls += left
+            expected += left * counted.rate(index, (kind,), taken).mean
+        added[kind] = max((failed - expected) / max(calls, 1), 0.0)
     table = _Table(counted, answer.kinds, taken)
     return AddedFailures(answer.cells, added, table.best_share(answer.cells))
 
@@ -346,7 +354,7 @@ def risen_kinds(cells: Collection[int], counted: CellCounts, part: float) -> tup
 
 
 def wellness(
-    counted: CellCounts, kinds: tuple[str, ...], share: float, cells: Iterable[CountCell]
+    counted: CellCounts, kinds: tuple[str, ...], share: float, cells: Sequence[CountCell]
 ) -> float:
     """Return how much likelier (log) calls are as expected than with a share of them hit."""
     calls, failed, expected = count_kinds(counted, kinds, cells)
@@ -354,20 +362,26 @@ def wellness(
         return 0.0
     rate = Rate(expected / calls, COMPARED + counted.noise)
     hit = rate.raised(share, COMPARED)
-    return rate.log_likelihood(failed, calls) - hit.log_likelihood(failed, calls)
+    # What fails in another way is not well.
+    well = failed + sum(cell.attempts - cell.failed for cell in cells)
+    return rate.log_likelihood(failed, well) - hit.log_likelihood(failed, well)
 
 
 def count_kinds(
     counted: CellCounts, kinds: tuple[str, ...], cells: Iterable[CountCell]
 ) -> tuple[int, int, float]:
-    """Return calls, failures of some kinds, and how many of these were to be expected."""
+    """Return calls, failures of some kinds, and how many of these were to be expected.
+
+    The calls are those that could fail so.
+    """
     calls = failed = 0
     expected = 0.0
     for cell in cells:
-        calls += cell.attempts
-        failed += sum(cell.failures.get(kind, 0) for kind in kinds)
-        expected += cell.attempts * counted.baseline.rate(cell.place, kinds).mean
-    return calls, min(failed, calls), expected
+        count, left = cell.of_kinds(kinds)
+        calls += left
+        failed += count
+        expected += left * counted.baseline.rate(cell.place, kinds).mean
+    return calls, failed, expected
 
 
 @dataclass(slots=True)

@@ -70,10 +70,15 @@ def find_causes(
 
 def judge_counted(counted: CellCounts, timing: Timing) -> list[tuple[Finding, Posterior]]:
     """Return each cause as it is named, or as mixed, with the posterior beside the others."""
-    return [
-        (_finding(answer, posterior, counted, timing), posterior)
-        for answer, posterior in explain(counted)
-    ]
+    found = explain(counted)
+    findings = []
+    for answer, posterior in found:
+        finding = _finding(answer, posterior, counted, timing)
+        # Its calls may fail in the way of another cause, too.
+        theirs = {kind for other, _ in found for kind in other.kinds} - {*answer.kinds}
+        risen = tuple(kind for kind in finding.risen if kind not in theirs) or answer.kinds
+        findings.append((replace(finding, risen=risen, top_kind=risen[0]), posterior))
+    return findings
 
 
 def _finding(

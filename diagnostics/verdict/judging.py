@@ -29,15 +29,13 @@ from diagnostics.verdict.curves import (
 )
 from diagnostics.verdict.findings import find_causes, is_shifted
 from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy, Timing
-from diagnostics.verdict.pooled import is_called_no_more, suspect
+from diagnostics.verdict.pooled import is_called_no_more, onset_of_kinds, suspect
 from diagnostics.verdict.rates import CellBaseline
 
 WEEK = timedelta(days=7)
 LATELY = tuple(timedelta(hours=hours) for hours in (1, 2, 3))
 AROUND = timedelta(hours=6)
 """How far from the onset a version may start: at first it may have few calls."""
-
-
 HOUR, DAY = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY]
 
 
@@ -145,7 +143,8 @@ def judge(
             return [_calm_diagnosis(curves, over)]
         findings = [_unexplained(cells, onsets)]
     diagnoses = [
-        _diagnose(counts, finding, onset, onsets, (cells, before), curves) for finding in findings
+        _diagnose(counts, finding, onsets, (cells, before), curves, several=len(findings) > 1)
+        for finding in findings
     ]
     return sorted(diagnoses, key=lambda diagnosis: -diagnosis.finding.excess)
 
@@ -184,14 +183,21 @@ def _around_onset(
 def _diagnose(
     counts: VerdictCounts,
     finding: Finding,
-    onset: SeriesOnset,
     onsets: Onsets,
     around: tuple[Sequence[CountCell], Sequence[CountCell]],
     curves: Curves,
+    *,
+    several: bool,
 ) -> Diagnosis:
     cells, before = around
     touched = _series_hit(cells, before, finding)
-    since = _since(counts, finding, _sharpest(onsets, touched), onsets)
+    known = _sharpest(onsets, touched)
+    if several and touched <= curves.keys():
+        # The series may have degraded by another cause before.
+        baseline, kinds = CellBaseline.of(before), finding.risen[:1]
+        healthy = min(one.low for one in onsets.values())
+        known = onset_of_kinds(kinds, touched, baseline, curves, counts.stretch, healthy)
+    since = _since(counts, finding, known, onsets)
     diagnosis = Diagnosis(
         finding,
         since=since.at,

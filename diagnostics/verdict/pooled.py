@@ -6,7 +6,7 @@ worse. What is as sure as an alarm is suspected, unless its latest calls are wel
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
@@ -27,6 +27,7 @@ from diagnostics.verdict.explainer import (
     posterior_of,
     wellness,
 )
+from diagnostics.verdict.rates import CellBaseline
 
 HOUR, WEEK = WIDTHS[Grain.HOUR], timedelta(days=7)
 REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
@@ -42,7 +43,6 @@ HIGHEST_PART = 0.95
 """The largest share of a source's calls that a version is assumed to have."""
 USUAL_ERROR, LEAST_NOISE = 0.3, 0.02
 """The standard error of the logarithm of a usual rate, and the squared variation of an hour."""
-
 SURE = 1 - 1e-12
 """The highest probability of anything."""
 
@@ -82,27 +82,36 @@ class PooledSuspicion:
         is_well = wellness(self.counted, kinds, share, mine) >= OVER
         return is_well or is_called_no_more(touches, hit, latest)
 
-    def onset(self, curves: Curves, stretch: Stretch) -> SeriesOnset:
-        """Return since when its kinds of failure are more frequent in its series."""
-        kinds, touched = self.answer.kinds, self.touched() & curves.keys()
-        rates = {
-            series: self.counted.baseline.rate(Dimensions(**series._asdict()), kinds).mean
-            for series in touched
-        }
-        stretches, usual = list[CountedStretch](), list[float]()
-        for slot in range(stretch.count):
-            called = {series: curves[series].calls[slot] for series in touched}
-            if not (calls := sum(called.values())):
-                continue
-            rows = (curves[series].failed.get(kind) for series in touched for kind in kinds)
-            failed = min(sum(row[slot] for row in rows if row), calls)
-            begin, end = stretch.begin(slot), min(stretch.end(slot), stretch.window.until)
-            seconds = (end - begin).total_seconds()
-            stretches.append(CountedStretch(begin.timestamp(), seconds, calls, failed))
-            usual.append(sum(rates[series] * count for series, count in called.items()) / calls)
-        noise = max(noise_before(curves, stretch, self.begin), LEAST_NOISE)
-        found = find_onset(stretches, Background(usual, USUAL_ERROR, 0.0, [(noise, 0.0)]))
-        return SeriesOnset(*(datetime.fromtimestamp(at, UTC) for at in found))
+
+def onset_of_kinds(
+    kinds: Sequence[str],
+    touched: Collection[SeriesKey],
+    baseline: CellBaseline,
+    curves: Curves,
+    stretch: Stretch,
+    healthy: datetime,
+) -> SeriesOnset:
+    """Return since when some kinds of failure are more frequent in some series.
+
+    Until `healthy` nothing was worse.
+    """
+    rates = {
+        series: baseline.rate(Dimensions(**series._asdict()), kinds).mean for series in touched
+    }
+    stretches, usual = list[CountedStretch](), list[float]()
+    for slot in range(stretch.count):
+        called = {series: curves[series].calls[slot] for series in touched}
+        if not (calls := sum(called.values())):
+            continue
+        rows = (curves[series].failed.get(kind) for series in touched for kind in kinds)
+        failed = min(sum(row[slot] for row in rows if row), calls)
+        begin, end = stretch.begin(slot), min(stretch.end(slot), stretch.window.until)
+        seconds = (end - begin).total_seconds()
+        stretches.append(CountedStretch(begin.timestamp(), seconds, calls, failed))
+        usual.append(sum(rates[series] * count for series, count in called.items()) / calls)
+    noise = max(noise_before(curves, stretch, healthy), LEAST_NOISE)
+    found = find_onset(stretches, Background(usual, USUAL_ERROR, 0.0, [(noise, 0.0)]))
+    return SeriesOnset(*(datetime.fromtimestamp(at, UTC) for at in found))
 
 
 def suspect(
@@ -132,7 +141,8 @@ def suspect(
     best = max(known, key=lambda one: one.evidence, default=None)
     if best is None or best.evidence < best.counted.alarm:
         return {}
-    onset = best.onset(curves, stretch)
+    touched, kinds = best.touched() & curves.keys(), best.answer.kinds
+    onset = onset_of_kinds(kinds, touched, best.counted.baseline, curves, stretch, best.begin)
     latest = list[CountCell]()
     for begin, part in zip(begins, parts, strict=False):
         latest += part
@@ -140,7 +150,7 @@ def suspect(
             break
         if best.is_over(cells(floor(onset.at, HOUR), begin), latest):
             return {}
-    return dict.fromkeys(best.touched() & curves.keys(), onset)
+    return dict.fromkeys(touched, onset)
 
 
 def is_called_no_more(

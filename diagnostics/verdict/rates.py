@@ -11,7 +11,7 @@ from math import exp, lgamma, log
 from typing import NamedTuple
 
 from diagnostics.store.rollups import FAILURE_KINDS
-from diagnostics.verdict.cells import CountCell, Dimensions
+from diagnostics.verdict.cells import CountCell, Dimensions, unanswered
 
 LEAST_RATE, HIGHEST_RATE = 0.001, 0.97
 """No kind of failure is impossible, and no rate is certain."""
@@ -99,8 +99,10 @@ class CellBaseline:
 
     def _count(self, level: object, kinds: Sequence[str]) -> tuple[int, int]:
         failures = self._failures.get(level)
-        failed = sum(failures[kind] for kind in kinds) if failures else 0
-        return failed, self._calls.get(level, 0)
+        if not failures:
+            return 0, self._calls.get(level, 0)
+        failed = sum(failures[kind] for kind in kinds)
+        return failed, self._calls[level] - unanswered(failures, kinds)
 
 
 def _levels(place: Dimensions) -> tuple[object, ...]:
@@ -134,14 +136,10 @@ def log_sum(terms: Iterable[float]) -> float:
     return largest + log(sum(exp(value - largest) for value in values))
 
 
-def add_counts(cells: Iterable[CountCell]) -> Iterator[tuple[Dimensions, CountCell]]:
-    """Yield one cell of each place."""
-    calls, runs, degraded = Counter[Dimensions](), Counter[Dimensions](), Counter[Dimensions]()
-    failures: dict[Dimensions, Counter[str]] = defaultdict(Counter)
+def add_counts(cells: Iterable[CountCell]) -> Iterator[CountCell]:
+    """Yield the calls and failures of each place in one cell."""
+    calls, failures = Counter[Dimensions](), defaultdict[Dimensions, Counter[str]](Counter)
     for cell in cells:
         calls[cell.place] += cell.attempts
-        runs[cell.place] += cell.runs
-        degraded[cell.place] += cell.degraded
         failures[cell.place].update(cell.failures)
-    for place, count in calls.items():
-        yield place, CountCell(place, count, failures[place], runs[place], degraded[place])
+    return (CountCell(place, count, failures[place]) for place, count in calls.items())

@@ -79,3 +79,20 @@ def test_a_model_that_mostly_the_release_calls_is_compared_with_its_other_calls(
 
     rarely = [*places(("anthropic", "claude")), *places(("groq", "llama"), ("openai", "gpt"))[:2]]
     assert told(rarely, fails) == [("model", "anthropic/claude"), ("release", "crm 2")]
+
+
+def test_a_cause_that_began_later_in_the_same_series_has_its_own_onset() -> None:
+    later = NOW - timedelta(hours=1, minutes=30)
+
+    def fails(place: Dimensions, at: datetime, round_: int) -> str | None:
+        if at >= later and place.provider == "groq" and round_ % 8:
+            return "call_provider_error"
+        return "schema_invalid" if at >= WORSE and place.source == "etl" and round_ % 2 else None
+
+    runs = list(played(places(("groq", "llama"), ("openai", "gpt"), ("openai", "mini")), fails))
+    day = VerdictRange(NOW - timedelta(days=1), NOW, NOW)
+    found = judge_range(day, partial(DrawnCounts, runs, []), detect(runs))
+    since = {one.finding.top_kind: one.since for one in found}
+    assert since.keys() == {"schema_invalid", "call_provider_error"}
+    for kind, at in (("schema_invalid", WORSE), ("call_provider_error", later)):
+        assert abs((since[kind] or NOW) - at) < timedelta(minutes=25)

@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable
 from itertools import product
 
+from bench.verdict_families.measures import judge
+from bench.verdict_families.two_causes import make_two
 from bench.verdict_families.worlds import binomial
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.cells import CountCell, Dimensions
@@ -93,6 +95,30 @@ def test_a_part_of_a_cause_that_fails_in_another_way_is_a_cause_beside_it() -> N
     assert [(one.cause, one.value) for one in find_causes(cells, before)] == [
         (Cause.RELEASE, "crm r2"),
         (Cause.PAIR, "crm r2 with zeta/three"),
+    ]
+
+
+def test_parts_of_an_outage_that_are_hit_differently_are_no_causes_beside_it() -> None:
+    """Beside a new prompt, one model of the provider fails much more than the others."""
+    story = make_two("outage_and_prompt", 1, 2).draw("outage_and_prompt", 2)
+    assert judge(story).outcome == "right"
+
+
+def test_calls_without_an_answer_say_nothing_of_bad_answers() -> None:
+    """In the outage nearly no call is answered; those that are break the schema as elsewhere."""
+    before = [CountCell(place, 2_000, {"schema_invalid": 20}) for place in PLACES]
+    cells = []
+    for place in PLACES:
+        silent = 38 if place.provider == "acme" else 0
+        is_new = place.source == "crm"
+        bad = (40 - silent) // 2 if is_new else 0
+        failures = {"call_provider_error": silent, "schema_invalid": bad}
+        used = place._replace(prompt_version="crm-v2") if is_new else place
+        cells.append(CountCell(used, 40, failures))
+    found = find_causes(cells, before)
+    assert [(one.cause, one.value, one.top_kind) for one in found] == [
+        (Cause.PROVIDER_OUTAGE, "acme", "call_provider_error"),
+        (Cause.PROMPT, "crm-v2", "schema_invalid"),
     ]
 
 
