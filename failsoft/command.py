@@ -163,7 +163,11 @@ def _verify(options: argparse.Namespace) -> int:
     write = _write_json if options.json else _write_github if options.github else _write_text
     write(checked)
     if options.junit:
-        _junit(checked).write(options.junit, encoding="utf-8", xml_declaration=True)
+        try:
+            _junit(checked).write(options.junit, encoding="utf-8", xml_declaration=True)
+        except OSError as error:
+            sys.stderr.write(f"--junit {options.junit}: {error.strerror}\n")
+            return 2
     return 1 if any(file.faults for file in checked) else 0
 
 

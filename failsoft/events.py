@@ -153,6 +153,7 @@ def name_served(model: str | None, served_model: str | None, upstream: str | Non
 WORDS: Mapping[str, LiteralString] = {
     "extra_forbidden": "unknown field",
     "timezone_aware": "an RFC 3339 time with offset is required",
+    "model_type": "expected an object",
 }
 
 
@@ -306,7 +307,7 @@ class PostedEvent(_Part):
         except ValueError as error:
             kinds = ", ".join(EventKind)
             raise PydanticCustomError(
-                "event_name", f"graph.<node>.<kind>, kind one of {kinds}"
+                "event_name", f"graph.<node>.<kind>, node of a-z, 0-9, _ and -, kind one of {kinds}"
             ) from error
         return value
 

@@ -126,6 +126,8 @@ def recover(
     With `schema`, a pydantic model, the value is an instance of it, validated as JSON; an answer
     that breaks the schema is refused, with an error and its place for each field.
     """
+    if not (schema is None or hasattr(schema, "model_validate_json")):
+        raise TypeError(f"schema: expected a pydantic model, got {schema!r:.60}")
     answer = _recover(text or "", finish_reason)
     if schema is None or isinstance(answer, RefusedAnswer):
         return answer

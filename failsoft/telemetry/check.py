@@ -10,7 +10,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from failsoft.telemetry.connection import NoServerError, ServerAddress, ServerReply, connection_of
+from failsoft.telemetry.connection import (
+    KEYS,
+    NoServerError,
+    ServerAddress,
+    ServerReply,
+    connection_of,
+)
 
 NODE = "failsoft_check"
 # The first one cannot be read, the second one can.
@@ -69,6 +75,8 @@ def check(url: str | None = None, key: str | None = None) -> Checked:
         server = connection_of(url, key)
     except ValueError as error:
         return Checked("no_address", str(error))
+    if not server.key:
+        return Checked("no_key", f"no key: set {KEYS[0]}", server.url)
     run = f"check-{uuid4().hex[:12]}"
     try:
         _send(server, run)

@@ -41,7 +41,7 @@ class ServerReply:
         """What the server says of a refusal."""
         body = self.body if isinstance(self.body, Mapping) else {}
         errors = body.get("errors") or [{}]
-        return str(errors[0].get("message") or body.get("detail") or f"HTTP {self.status}")
+        return str(body.get("detail") or errors[0].get("message") or f"HTTP {self.status}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,16 +200,18 @@ class Preparing:
             body = {"json_schema": self._schemas[node]}
             try:
                 answer = self._connection.request("PUT", f"/api/v1/schemas/{node}", body)
-                reason = "" if answer.status == 200 else answer.detail
+                reason = "" if answer.status == 200 else f"is not registered: {answer.detail}"
                 is_over = answer.status < 500
+                if ignored := _unknown_keywords(answer.body):
+                    reason = f"has keywords that check nothing: {ignored}"
             except NoServerError as error:
-                reason, is_over = str(error), False
+                reason, is_over = f"is not registered: {error}", False
             if is_over or tries <= 1:
                 self._waiting.pop(node, None)
             else:
                 self._waiting[node] = tries - 1
             if reason:
-                LOG.warning("failsoft: the schema of %s is not registered: %s", node, reason)
+                LOG.warning("failsoft: the schema of %s %s", node, reason)
 
     def mask(self, value: Any) -> Any:  # noqa: ANN401 - any value of telemetry
         """Return a value without secrets."""
@@ -358,6 +360,12 @@ def _shut_down_at_exit(processor: Any) -> None:  # noqa: ANN401 - of spans or lo
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=start)
     atexit.register(end)
+
+
+def _unknown_keywords(body: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return the keywords that the server ignores, without those that pydantic writes."""
+    ignored = body.get("ignored", ()) if isinstance(body, Mapping) else ()
+    return ", ".join(at for at in ignored if not at.endswith(("/format", "/discriminator")))
 
 
 def _without_prompts(attributes: Mapping[str, Any] | None) -> dict[str, Any]:

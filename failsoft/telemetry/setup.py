@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from failsoft.redaction import Redactor
-from failsoft.telemetry.connection import ServerAddress, connection_of
+from failsoft.telemetry.connection import KEYS, ServerAddress, connection_of
 from failsoft.telemetry.runs import LOG, harmless, is_sending, send_with
 
 TABLE: Mapping[str, Any] = tomllib.loads(
@@ -51,6 +51,8 @@ SDKS = tuple(_row({"name": name, **row}) for name, row in TABLE["sdks"].items())
 
 def enable(wanted: bool | Collection[str]) -> Enabled:
     """Enable what is installed, or what is named of it."""
+    if isinstance(wanted, str):
+        wanted = (wanted,)
     if wanted is False:
         return Enabled([], [], needs_logs=False)
     known = {
@@ -72,7 +74,7 @@ def enable(wanted: bool | Collection[str]) -> Enabled:
     done = {*switched, *(sdk for sdk, name in first.items() if name in started)}
     return Enabled(
         [*(sdk.name for sdk in switched), *started],
-        list(_advice(present, done)),
+        [*_advice(present, done), *_strangers(wanted, {*listed, *known})],
         any(sdk.logs for sdk in done),
     )
 
@@ -117,6 +119,12 @@ def _advice(present: Iterable[Sdk], done: Collection[Sdk]) -> Iterator[str]:
             yield f"calls of {sdk.name} are not sent: pip install {sdk.by[0]}"
 
 
+def _strangers(wanted: bool | Collection[str], packages: Collection[str]) -> Iterator[str]:
+    named = () if isinstance(wanted, bool) else wanted
+    for name in sorted({*named} - {sdk.name for sdk in SDKS} - {*packages}):
+        yield f"instrument names {name}, which is neither a known SDK nor installed"
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What `init` was told."""
@@ -139,7 +147,7 @@ def init(
     """Send the calls of this process to a server; return whether they will be.
 
     `url` and `key` are also read from FAILSOFT_URL and FAILSOFT_API_KEY. `instrument` names the
-    packages whose calls are told; by default, all that are installed. Never raises; the log
+    packages whose calls are sent; by default, all that are installed. Never raises; the log
     `failsoft` says what is enabled and what is missing.
     """
     if is_sending() or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
@@ -171,6 +179,8 @@ def init(
         return is_sending()
     enabled = ", ".join(names) or "nothing is instrumented"
     LOG.info("failsoft: sending to %s: %s", setup.connection.url, enabled)
+    if not setup.connection.key:
+        advice = [f"no key: set {KEYS[0]}", *advice]
     for sentence in advice:
         LOG.warning("failsoft: %s", sentence)
     return True

@@ -94,6 +94,14 @@ def test_a_report_has_a_case_for_each_file(
     assert "line 2, column 53" in (failure.text or "")
 
 
+def test_a_report_that_cannot_be_written_is_one_line(
+    good: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = str(tmp_path / "none" / "report.xml")
+    assert main(["verify", "--junit", report, good]) == 2
+    assert capsys.readouterr().err == f"--junit {report}: No such file or directory\n"
+
+
 def test_a_secret_in_a_document_is_not_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

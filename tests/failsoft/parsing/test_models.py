@@ -103,3 +103,9 @@ def test_a_finish_reason_counts_with_a_schema() -> None:
 def test_valid_json_with_escapes_that_are_rarely_meant_has_places_too(note: str) -> None:
     text = f'{{"on": "soon", "remark": "{note}", "items": [{{"name": "tea", "price": 1}}]}}'
     assert places(recover(text, schema=Receipt)) == [("/on", "date_from_datetime_parsing", 1, 8)]
+
+
+@pytest.mark.parametrize("text", ["no", '{"a": 1}'])
+def test_a_schema_that_is_no_model_is_named_whatever_the_answer(text: str) -> None:
+    with pytest.raises(TypeError, match="expected a pydantic model"):
+        recover(text, schema={"type": "object"})  # type: ignore[call-overload]

@@ -32,12 +32,13 @@ class Sent:
 
 @dataclass(slots=True)
 class Server:
-    """What arrived, in order; `refusal` answers schemas."""
+    """What arrived, in order; `refusal` or `registered` answers schemas."""
 
     url: str
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
     keys: set[str | None] = field(default_factory=set)
     refusal: dict[str, Any] | None = None
+    registered: dict[str, Any] = field(default_factory=dict)
 
     @property
     def paths(self) -> list[str]:
@@ -84,7 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
         server.requests.append((self.command, self.path, body))
         server.keys.add(self.headers["Authorization"])
         refusal = server.refusal if self.command == "PUT" else None
-        answer = json.dumps(refusal or {}).encode()
+        is_put = self.command == "PUT"
+        answer = json.dumps(refusal or (server.registered if is_put else {})).encode()
         self.send_response(422 if refusal else 200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()

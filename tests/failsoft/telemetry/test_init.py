@@ -94,6 +94,16 @@ def test_without_an_address_nothing_is_sent_and_nothing_raised() -> None:
     assert logged == "WARNING failsoft: nothing is sent: no address: set FAILSOFT_URL"
 
 
+def test_without_a_key_it_says_which_variable_to_set(server: Server) -> None:
+    _, logged = run(f"failsoft.init({server.url!r})")
+    assert "WARNING failsoft: no key: set FAILSOFT_API_KEY" in logged
+
+
+def test_a_misspelt_instrumentation_is_named(server: Server) -> None:
+    _, logged = run(f"failsoft.init({server.url!r}, 'fs_key', instrument=['opnai', 'openai'])")
+    assert "WARNING failsoft: instrument names opnai, which is neither" in logged
+
+
 def test_a_switched_off_opentelemetry_stays_off(server: Server) -> None:
     printed, _ = run(f'print(failsoft.init("{server.url}"))' + CALL, OTEL_SDK_DISABLED="true")
     assert (printed, server.requests) == ("False", [])

@@ -256,14 +256,30 @@ def test_a_schema_without_a_node_names_it_and_a_list_has_a_schema_too(
 def test_a_refused_schema_is_logged_and_the_spans_are_sent(
     provider: TracerProvider, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.refusal = {"errors": [{"message": "no circular references"}]}
+    server.refusal = {
+        "detail": "/json_schema/$ref: no circular references",
+        "errors": [{"path": "/json_schema/$ref", "message": "no circular references"}],
+    }
     for _ in range(2):
         with failsoft.run(node="trip", schema=Trip):
             call(provider, "call")
         provider.force_flush()
     assert server.paths == ["/api/v1/schemas/trip", "/v1/traces", "/v1/traces"]
     assert caplog.messages == [
-        "failsoft: the schema of trip is not registered: no circular references"
+        "failsoft: the schema of trip is not registered: /json_schema/$ref: no circular references"
+    ]
+
+
+def test_misspelt_keywords_of_a_schema_are_logged_but_none_of_pydantics(
+    provider: TracerProvider, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.registered = {"version": "1", "ignored": ["/requird", "/properties/at/format"]}
+    for _ in range(2):
+        with failsoft.run(node="trip", schema={"type": "object", "requird": ["city"]}):
+            call(provider, "call")
+        provider.force_flush()
+    assert caplog.messages == [
+        "failsoft: the schema of trip has keywords that check nothing: /requird"
     ]
 
 
