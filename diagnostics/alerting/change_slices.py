@@ -16,7 +16,7 @@ from diagnostics.alerting.states import ON, DetectorSignal
 from diagnostics.analysis.detectors.change import STATE_FORM, ChangeDetector, Fire
 from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.replay import note_fire
-from diagnostics.analysis.detectors.usual import Known, Learned, ProjectPast, past_of
+from diagnostics.analysis.detectors.usual import Learned, ProjectPast, past_of
 
 LEARNED_WITH = ("form", "opened", "fire")
 """Of a detector's state: other whenever it has learned anything."""
@@ -83,10 +83,7 @@ def _past(rows: Iterable[SavedState], rule_id: int) -> Callable[[], ProjectPast]
 
     @cache
     def past() -> ProjectPast:
-        return past_of(
-            Known.read(row.detector_state["watch"], Learned.read(row.memory["learned"]))
-            for row in mine
-        )
+        return past_of(Learned.read(row.memory["learned"]) for row in mine)
 
     return past if mine else None
 

@@ -20,7 +20,6 @@ from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.rhythm import DAY, HOUR
 from diagnostics.analysis.detectors.usual import (
     HourCounts,
-    Known,
     Learned,
     ProjectPast,
     Usual,
@@ -31,7 +30,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 
 MINUTE = 60.0
 MINUTES, WEEK_HOURS = 60, 168
-STATE_FORM = 7
+STATE_FORM = 6
 """What a state is written as; a detector with another one begins with its past."""
 RESTLESS, MOST_PENDING = 2.5, 24
 """The evidence above which hours are not learned, for so many hours at most."""
@@ -98,11 +97,6 @@ class ChangeDetector:
         return self._fire(at, usual) if self.evidence >= usual.alarm else None
 
     @property
-    def known(self) -> Known:
-        """What it tells the other series of the project."""
-        return Known(self.learned, self._usual, self._hour)
-
-    @property
     def evidence(self) -> float:
         """What speaks for a worsening; of an alarm, as it fired."""
         return self._suspicion.evidence
@@ -158,17 +152,16 @@ class ChangeDetector:
 
     def _open(self, at: float) -> Usual:
         """End the hour, learn what nothing speaks against, and say what to expect of the next."""
-        learned, past, hour, own = self.learned, self._past(), self._hour, self.known.lately
+        learned, past, hour = self.learned, self._past(), self._hour
         self._began = self._began or at
         if self.fire is None:
             if self._usual is not None and hour.calls:
-                learned.lately = self._usual.lately(hour, learned)
                 learned.pending.append(self._usual.end(hour, learned))
             is_calm = self.evidence < RESTLESS
             while learned.pending and (is_calm or len(learned.pending) > MOST_PENDING):
                 learned.learn(learned.pending.pop(0))
         self._hour = HourCounts()
-        self._usual = usual_of(learned, past, at, self._evaluations_a_week(at), own)
+        self._usual = usual_of(learned, past, at, self._evaluations_a_week(at))
         return self._usual
 
     def _evaluations_a_week(self, at: float) -> float:
@@ -256,7 +249,9 @@ class ChangeDetector:
     ) -> Self:
         """Go on where a detector was left, from its state and what it had learned."""
         detector = cls(series, past)
-        detector.learned, detector._usual, detector._hour = Known.read(state, learned)
+        detector.learned = learned
+        detector._usual = state["usual"] and Usual(*state["usual"])
+        detector._hour = HourCounts(*state["hour"])
         detector._suspicion = Suspicion(*state["suspicion"])
         detector._stretches = [CountedStretch(*one) for one in state["stretches"]]
         detector._began, detector._minutes = state["began"], state["minutes"]

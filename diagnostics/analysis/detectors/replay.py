@@ -89,7 +89,7 @@ class ProjectDetectors:
         """Return what the series have in common, as it was when this moment began."""
         if self._past_at < self._at:
             self._past_at = self._at
-            self._past = past_of(one.known for one in self._detectors)
+            self._past = past_of(one.learned for one in self._detectors)
         return self._past
 
     def feed(

@@ -28,10 +28,8 @@ from diagnostics.analysis.detectors.noise import (
 from diagnostics.analysis.detectors.onset import Background, CountedStretch
 from diagnostics.analysis.detectors.rhythm import (
     HOUR,
-    NOTHING_LATELY,
     PLACES,
     UNSEEN_PLACES,
-    Lately,
     PlaceCounts,
     place_of,
     rhythm_at,
@@ -66,7 +64,6 @@ class ProjectPast(NamedTuple):
     places: PlaceCounts = UNSEEN_PLACES
     noise: Noise = NO_NOISE
     company: Company = ALONE
-    lately: Lately = NOTHING_LATELY
 
 
 @dataclass(slots=True)
@@ -83,18 +80,12 @@ class Learned:
     noise: Noise = NO_NOISE
     company: Company = ALONE
     pending: list[EndedHour] = field(default_factory=list)
-    lately: Lately = NOTHING_LATELY
 
     @property
     def level(self) -> float:
         """The usual share of failures by place, all hours alike."""
         failed, calls = sum(self.failed_by_place), sum(self.calls_by_place)
         return (PRIOR[0] + failed) / (sum(PRIOR) + calls)
-
-    @property
-    def pending_calls(self) -> float:
-        """Calls that are not learned yet, weighed alike."""
-        return sum(one.calls * one.rhythm for one in self.pending)
 
     @property
     def places(self) -> PlaceCounts:
@@ -125,8 +116,21 @@ class Learned:
     def read(cls, kept: Mapping[str, Any]) -> Self:
         """Read what `asdict` wrote."""
         pending = [EndedHour(*one)._replace(company=Company(*one[-1])) for one in kept["pending"]]
-        company, lately = Company(*kept["company"]), Lately(*kept["lately"])
-        return cls(**{**kept, "company": company, "pending": pending, "lately": lately})
+        return cls(**{**kept, "company": Company(*kept["company"]), "pending": pending})
+
+
+def past_of(series: Iterable[Learned]) -> ProjectPast:
+    """Return what the series of a project have in common."""
+    places, noise, company = ProjectPast()
+    failed, expected = places.failed, places.expected
+    for one in series:
+        if one.calls:
+            mine = one.places
+            failed = list(map(add, failed, mine.failed))
+            expected = list(map(add, expected, mine.expected))
+            noise = list(map(add, noise, one.noise))
+            company = company.plus(one.company)
+    return ProjectPast(PlaceCounts(failed, expected), noise, company)
 
 
 class HourCounts(NamedTuple):
@@ -145,15 +149,13 @@ class HourCounts(NamedTuple):
 class Usual(NamedTuple):
     """What is expected of an hour.
 
-    `of_late` is how many times as much fails as by hour of day. `rate` believes what is suspected,
-    `before` does not; `strengths` and `weights` are those of the noise, of the beta distributions
-    and as log shares; a call counts for a `share` of an independent one; `alarm` is the evidence
-    that fires.
+    `rate` believes what is suspected, `before` does not; `strengths` and `weights` are those of
+    the noise, of the beta distributions and as log shares; a call counts for a `share` of an
+    independent one; `alarm` is the evidence that fires.
     """
 
     hour: int
     rhythm: float
-    of_late: float
     rate: float
     before: float
     strengths: Sequence[float]
@@ -178,10 +180,6 @@ class Usual(NamedTuple):
             add_to_quarter(hour.quarters, at, calls, failed),
         )
 
-    def lately(self, hour: HourCounts, learned: Learned) -> Lately:
-        """Return failures and calls of late, those of the hour among them."""
-        return learned.lately.plus(self.hour, hour.failed, hour.calls * self.rhythm)
-
     def end(self, hour: HourCounts, learned: Learned) -> EndedHour:
         """Return the hour as it ended; nothing of noise while the level was not known."""
         failed = learned.failed + sum(one.failed for one in learned.pending)
@@ -190,64 +188,20 @@ class Usual(NamedTuple):
         return EndedHour(self.hour, hour.calls, hour.failed, self.rhythm, noise, company)
 
 
-class Known(NamedTuple):
-    """What is known of a series: what it has learned, and the hour that runs."""
-
-    learned: Learned
-    usual: Usual | None = None
-    hour: HourCounts = HourCounts()
-
-    @classmethod
-    def read(cls, state: Mapping[str, Any], learned: Learned) -> Self:
-        """Read it from the state of a detector."""
-        usual = state["usual"] and Usual(*state["usual"])
-        return cls(learned, usual, HourCounts(*state["hour"]))
-
-    @property
-    def lately(self) -> Lately:
-        """What it tells of all series of late."""
-        learned, usual, hour = self
-        rhythm = usual.rhythm if usual else 1.0
-        failed = learned.failed + hour.failed + sum(one.failed for one in learned.pending)
-        calls = learned.calls + hour.calls * rhythm + learned.pending_calls
-        lately = usual.lately(hour, learned) if usual and hour.calls else learned.lately
-        return lately.at_level(failed / calls if calls else 0.0)
-
-
-def past_of(series: Iterable[Known]) -> ProjectPast:
-    """Return what the series of a project have in common."""
-    places, noise, company, lately = ProjectPast()
-    failed, expected = places.failed, places.expected
-    for one in series:
-        lately = lately.plus(*one.lately)
-        learned = one.learned
-        if learned.calls:
-            mine = learned.places
-            failed = list(map(add, failed, mine.failed))
-            expected = list(map(add, expected, mine.expected))
-            noise = list(map(add, noise, learned.noise))
-            company = company.plus(learned.company)
-    return ProjectPast(PlaceCounts(failed, expected), noise, company, lately)
-
-
-def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float, own: Lately) -> Usual:
-    """Return what is expected of the hour of a time; an alarm may be false in so many looks.
-
-    `own` is what of the project's past is the series' own.
-    """
-    of_late = past.lately.without(own, int(at // HOUR))
+def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float) -> Usual:
+    """Return what is expected of the hour of a time; an alarm may be false in so many looks."""
     rhythm = rhythm_at(place_of(at), learned.places, past.places)
     pending = sum(one.failed for one in learned.pending)
+    pending_calls = sum(one.calls * one.rhythm for one in learned.pending)
     failed, calls = PRIOR[0] + learned.failed, sum(PRIOR) + learned.calls
     unknown = 1 / (failed + pending) + rhythm.variance
-    unsure = [rhythm.own if spread else 0.0 for spread in SPREADS]
+    own = [rhythm.own if spread else 0.0 for spread in SPREADS]
     return Usual(
         int(at // HOUR),
         rhythm.factor,
-        of_late,
-        _within((failed + pending) / (calls + learned.pending_calls) * rhythm.factor * of_late),
-        _within(failed / calls * rhythm.factor * of_late),
-        [min(1 / (unknown + sum(pair)), MOST_KNOWN) for pair in zip(SPREADS, unsure, strict=True)],
+        _within((failed + pending) / (calls + pending_calls) * rhythm.factor),
+        _within(failed / calls * rhythm.factor),
+        [min(1 / (unknown + sum(pair)), MOST_KNOWN) for pair in zip(SPREADS, own, strict=True)],
         weigh_noise(learned.noise, past.noise, [one.noise for one in learned.pending]),
         1 / learned.company.size(past.company),
         log(max(looks, 1.0)),
@@ -262,20 +216,13 @@ def background_of(
     rhythms = [rhythm_at(place, places, past.places) for place in range(PLACES)]
     failed, calls = PRIOR[0] + learned.failed, sum(PRIOR) + learned.calls
     now = rhythms[place_of(usual.hour * HOUR)]
-    until = (learned.pending[0].hour if learned.pending else usual.hour) * HOUR
     return Background(
         [
-            _within(
-                failed
-                / calls
-                * fmean(rhythms[place].factor for place in _places_of(one))
-                # What was learned is as usual by itself.
-                * (usual.of_late if one.end > until else 1.0)
-            )
+            _within(failed / calls * fmean(rhythms[place].factor for place in _places_of(one)))
             for one in stretches
         ],
         failed**-0.5,
-        until,
+        (learned.pending[0].hour if learned.pending else usual.hour) * HOUR,
         [
             (spread + now.variance + now.own, share)
             for spread, share in zip(SPREADS, usual.weights, strict=True)
