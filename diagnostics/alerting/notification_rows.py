@@ -87,7 +87,9 @@ def channels_of(incident: Incident) -> list[Channel]:
     rows = Channel.objects.filter(project_id=incident.project_id)
     kept = set(rows.values_list("pk", flat=True))
     routings = [kept & set(one) for one in incident.slices.values_list("rule__routing", flat=True)]
-    return project_channels(incident.project_id, set().union(*routings) if all(routings) else None)
+    # Without a slice its rule was deleted while it was open.
+    named = set().union(*routings) if all(routings) else set()
+    return project_channels(incident.project_id, named or None)
 
 
 def project_channels(project_id: int, ids: Collection[int] | None = None) -> list[Channel]:

@@ -192,7 +192,7 @@ def _diagnose(
     cells, before = around
     touched = _series_hit(cells, before, finding)
     known = _sharpest(onsets, touched)
-    if several and touched <= curves.keys():
+    if several and touched and touched <= curves.keys():
         # The series may have degraded by another cause before.
         baseline, kinds = CellBaseline.of(before), finding.risen[:1]
         healthy = min(one.low for one in onsets.values())

@@ -65,6 +65,14 @@ def test_a_rule_whose_channel_was_deleted_tells_all_again(project: Project) -> N
     assert row.channel == left
 
 
+def test_an_incident_whose_rule_was_deleted_tells_all(project: Project) -> None:
+    channel, rule = make_channel(project), make_rule(project)
+    incident = make_incident(project, rule=rule)
+    rule.delete()
+    (row,) = happen(incident)
+    assert row.channel == channel
+
+
 def test_what_is_silenced_is_kept_back_with_its_reason_and_so_is_its_recovery(
     project: Project,
 ) -> None:
