@@ -16,6 +16,7 @@ from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_rows import (
+    SILENCED,
     Notice,
     channels_of,
     project_channels,
@@ -34,44 +35,33 @@ LONGEST = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class RemindedIncident:
-    """An incident that goes on: when it fired, who has it, what a channel has heard.
+class ChannelHistory:
+    """When a channel was notified of an open incident last, and what of it was held back.
 
-    `told_at` is the latest notification of any kind; `missed_at` one that quiet hours
-    held back; `rounds` counts those sent again.
+    `last_at` is the latest notification of any kind, `told_at` the latest that was not held
+    back, `missed_at` the latest that quiet hours or a silence did; `rounds` counts reminders.
     """
 
-    fired_at: datetime
-    acknowledged: bool
-    told_at: datetime | None
+    last_at: datetime | None = None
+    told_at: datetime | None = None
     missed_at: datetime | None = None
     rounds: int = 0
 
 
-def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime) -> bool:
-    """Whether a channel is notified again.
+def is_due_again(heard: ChannelHistory, every: timedelta | None, now: datetime) -> bool:
+    """Whether a channel is notified again of what nobody has acknowledged.
 
-    Never once somebody has acknowledged. What was missed in quiet hours is told when they
-    are over; apart from that every so often, where the channel wants it.
+    What was missed in quiet hours or under a silence is told when they are over; apart from
+    that every so often, where the channel wants it.
     """
-    if case.acknowledged or now - case.fired_at > LONGEST:
-        return False
-    if case.missed_at and (case.told_at is None or case.told_at < case.missed_at):
-        return True
-    return bool(every and case.told_at and now - case.told_at >= every)
-
-
-def is_to_escalate(case: RemindedIncident, after: timedelta | None, now: datetime) -> bool:
-    """Whether the next channel is notified, since nobody has acknowledged."""
-    if case.acknowledged or after is None:
-        return False
-    return after <= now - case.fired_at <= LONGEST
+    if heard.last_at is None or heard.missed_at == heard.last_at:
+        return heard.last_at is not None
+    return bool(every and heard.told_at and now - heard.last_at >= every)
 
 
 State = Notification.State
 CANARY_EVERY = timedelta(hours=24)
-QUIET = Q(state=State.SUPPRESSED, why__startswith=QUIET_HOURS)
-HEARD = Q(state__in=[State.QUEUED, State.SENT, State.FAILED, State.DIGESTED])
+MISSED = Q(state=State.SUPPRESSED) & (Q(why__startswith=QUIET_HOURS) | Q(why=SILENCED))
 
 
 def remind_all() -> int:
@@ -81,7 +71,7 @@ def remind_all() -> int:
         state=Incident.State.OPEN, is_backfilled=False, fired_at__gt=now - LONGEST
     )
     open_ones = list(rows.select_related("project").order_by("pk"))
-    heard = _heard(open_ones)
+    heard = _histories(open_ones)
     return sum(
         try_work("reminders", one.project_id, partial(_remind, one, heard[one.pk], now), SECONDS)
         for one in open_ones
@@ -107,18 +97,19 @@ def send_canaries() -> int:
     return queued
 
 
-def _remind(incident: Incident, heard: Mapping[int, RemindedIncident], now: datetime) -> int:
+def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: datetime) -> int:
     """Tell one incident again, in a transaction that holds it: two beats do it once."""
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
     if fired is None or is_incident_silenced(incident, now):
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)
-    cases = [(channel, heard.get(channel.pk) or _case(incident)) for channel in channels]
     again = [
-        (channel, case)
-        for channel, case in cases
-        if _is_due(channel, case, rules, now, was_silenced=fired.is_silenced)
+        channel
+        for channel in channels
+        if (history := heard.get(channel.pk))
+        and is_due_again(history, _every(channel, rules), now)
+        and not _is_resting(channel, now)
     ]
     further = _further(incident, channels, rules, now)
     if not again and not further:
@@ -130,8 +121,8 @@ def _remind(incident: Incident, heard: Mapping[int, RemindedIncident], now: date
         if not held.exists():
             return 0
         written = sum(
-            len(_notify(incident, fired, Reason.REMINDER, [channel], now, case.rounds + 1))
-            for channel, case in again
+            len(_notify(incident, fired, Reason.REMINDER, [one], now, heard[one.pk].rounds + 1))
+            for one in again
         )
         return written + len(_notify(incident, fired, Reason.ESCALATED, further, now, 0))
 
@@ -151,20 +142,6 @@ def _notify(
     return write_rows(notice, channels)
 
 
-def _is_due(
-    channel: Channel,
-    case: RemindedIncident,
-    rules: Iterable[AlertRule],
-    now: datetime,
-    *,
-    was_silenced: bool,
-) -> bool:
-    if _is_resting(channel, now):
-        return False
-    is_unheard = was_silenced and case.told_at is None and not case.rounds
-    return is_unheard or is_due_again(case, _every(channel, rules), now)
-
-
 def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
     """Return how often: what a rule says wins over the channel."""
     intervals = [rule.renotify_seconds for rule in rules if rule.renotify_seconds]
@@ -178,15 +155,13 @@ def _further(
     incident: Incident, channels: Iterable[Channel], rules: Iterable[AlertRule], now: datetime
 ) -> list[Channel]:
     """Return the channels that it goes on to and that have not been told so yet."""
-    case = _case(incident)
-    wanted: set[int] = set()
+    wanted, seconds = set[int](), (now - incident.fired_at).total_seconds()
     for rule in rules:
-        after = rule.escalate_seconds
-        if after and is_to_escalate(case, timedelta(seconds=after), now):
+        if rule.escalate_seconds and seconds >= rule.escalate_seconds:
             wanted.update(rule.escalation)
     for channel in channels:
         minutes, then = channel.escalate_after_minutes, channel.escalate_to_id
-        if minutes and then and is_to_escalate(case, timedelta(minutes=minutes), now):
+        if minutes and then and seconds >= minutes * 60:
             wanted.add(then)
     if not wanted:
         return []
@@ -202,30 +177,20 @@ def _is_resting(channel: Channel, now: datetime) -> bool:
     return quiet is not None and quiet.cover(now)
 
 
-def _case(
-    incident: Incident,
-    told_at: datetime | None = None,
-    missed_at: datetime | None = None,
-    rounds: int = 0,
-) -> RemindedIncident:
-    is_acknowledged = incident.acknowledged_at is not None
-    return RemindedIncident(incident.fired_at, is_acknowledged, told_at, missed_at, rounds)
-
-
-def _heard(incidents: Iterable[Incident]) -> Mapping[int, Mapping[int, RemindedIncident]]:
+def _histories(incidents: Iterable[Incident]) -> Mapping[int, Mapping[int, ChannelHistory]]:
     """Read what every channel has heard of every one of these, in one statement."""
-    by_id: dict[int | None, Incident] = {one.pk: one for one in incidents}
     rows = (
-        Notification.objects.filter(incident__in=list(by_id))
+        Notification.objects.filter(incident__in=incidents)
         .values_list("incident_id", "channel_id")
         .annotate(
-            told=Max("created_at", filter=HEARD),
-            missed=Max("created_at", filter=QUIET),
+            last=Max("created_at"),
+            told=Max("created_at", filter=~Q(state=State.SUPPRESSED)),
+            missed=Max("created_at", filter=MISSED),
             rounds=Count("pk", filter=Q(reason=Reason.REMINDER)),
         )
         .order_by()
     )
-    heard: dict[int, dict[int, RemindedIncident]] = defaultdict(dict)
+    heard: dict[int, dict[int, ChannelHistory]] = defaultdict(dict)
     for incident, channel, *history in rows:
-        heard[by_id[incident].pk][channel] = _case(by_id[incident], *history)
+        heard[incident][channel] = ChannelHistory(*history)
     return heard

@@ -7,7 +7,7 @@ import pytest
 
 from diagnostics.alerting.delivery import PAUSES, next_pause
 from diagnostics.alerting.notification_wording import APART, COLLECT, digest_due, summarise
-from diagnostics.alerting.reminders import LONGEST, RemindedIncident, is_due_again, is_to_escalate
+from diagnostics.alerting.reminders import ChannelHistory, is_due_again
 from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -119,57 +119,28 @@ def test_tries_are_1_5_15_60_minutes_and_6_hours_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "every", "due"),
+    ("heard", "every", "due"),
     [
-        pytest.param(RemindedIncident(NOON, False, NOON), HOUR, False, id="just told"),
+        pytest.param(ChannelHistory(NOON, NOON), HOUR, False, id="just told"),
+        pytest.param(ChannelHistory(NOON - HOUR, NOON - HOUR), HOUR, True, id="an hour ago"),
+        pytest.param(ChannelHistory(NOON - HOUR, NOON - HOUR), None, False, id="not wanted"),
         pytest.param(
-            RemindedIncident(NOON - HOUR, False, NOON - HOUR), HOUR, True, id="an hour ago"
+            ChannelHistory(NOON - HOUR, None, NOON - HOUR), None, True, id="missed at night"
+        ),
+        pytest.param(ChannelHistory(NOON, NOON, NOON - HOUR), None, False, id="told since"),
+        pytest.param(
+            ChannelHistory(NOON, None, NOON - HOUR), None, False, id="held back otherwise since"
         ),
         pytest.param(
-            RemindedIncident(NOON - HOUR, False, NOON - HOUR), None, False, id="not wanted"
+            ChannelHistory(NOON, NOON - 2 * HOUR), HOUR, False, id="just held back otherwise"
         ),
-        pytest.param(
-            RemindedIncident(NOON - HOUR, True, NOON - HOUR), HOUR, False, id="somebody is at it"
-        ),
-        pytest.param(
-            RemindedIncident(NOON - HOUR, False, None, NOON - HOUR),
-            None,
-            True,
-            id="missed at night",
-        ),
-        pytest.param(
-            RemindedIncident(NOON - HOUR, False, NOON, NOON - HOUR), None, False, id="told since"
-        ),
-        pytest.param(
-            RemindedIncident(NOON - LONGEST - HOUR, False, NOON - HOUR),
-            HOUR,
-            False,
-            id="open for a week",
-        ),
-        pytest.param(
-            RemindedIncident(NOON - HOUR, False, None), HOUR, False, id="never its business"
-        ),
+        pytest.param(ChannelHistory(), HOUR, False, id="never its business"),
     ],
 )
 def test_when_a_channel_is_told_again(
-    case: RemindedIncident, every: timedelta | None, due: bool
+    heard: ChannelHistory, every: timedelta | None, due: bool
 ) -> None:
-    assert is_due_again(case, every, NOON) is due
-
-
-@pytest.mark.parametrize(
-    ("case", "after", "now"),
-    [
-        pytest.param(RemindedIncident(NOON - HOUR, False, None), HOUR, True, id="due"),
-        pytest.param(RemindedIncident(NOON - HOUR, True, None), HOUR, False, id="acknowledged"),
-        pytest.param(RemindedIncident(NOON, False, None), HOUR, False, id="too early"),
-        pytest.param(RemindedIncident(NOON - HOUR, False, None), None, False, id="not wanted"),
-    ],
-)
-def test_when_it_goes_on_to_others(
-    case: RemindedIncident, after: timedelta | None, now: bool
-) -> None:
-    assert is_to_escalate(case, after, NOON) is now
+    assert is_due_again(heard, every, NOON) is due
 
 
 def test_a_digest_collects_and_keeps_its_distance() -> None:

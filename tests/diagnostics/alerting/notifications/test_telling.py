@@ -220,6 +220,27 @@ def test_what_fired_under_a_silence_and_is_over_when_it_ends_is_not_told(project
     assert remind_all() == 0
 
 
+def test_what_got_worse_under_a_silence_is_told_when_the_silence_ends(project: Project) -> None:
+    make_channel(project, min_severity="critical")
+    incident = make_incident(project)
+    happen(incident)
+    silence(project.pk, None, clock.now() + HOUR, text="model=claude-haiku")
+    incident.severity = "critical"
+    incident.save()
+    happen(incident, "worsened", silenced=True)
+    travel(61 * MINUTE)
+    assert [remind_all(), remind_all()] == [1, 0]
+
+
+def test_a_channel_that_wants_less_now_has_one_row_a_reminder(project: Project) -> None:
+    channel = make_channel(project, renotify_minutes=30)
+    happen(make_incident(project))
+    channel.min_severity = "critical"
+    channel.save()
+    travel(30 * MINUTE)
+    assert [remind_all(), remind_all()] == [1, 0]
+
+
 def test_what_nobody_acknowledges_goes_on_once(project: Project) -> None:
     boss = make_channel(project, name="boss", min_severity="critical")
     make_channel(project, escalate_to=boss, escalate_after_minutes=15)
