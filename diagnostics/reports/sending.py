@@ -4,16 +4,18 @@ The record is exactly once, the mail at least once: a sender that is killed betw
 acceptance and its own update sends again, with the same Message-ID.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from smtplib import SMTPException, SMTPRecipientsRefused
+from time import monotonic
 from zoneinfo import ZoneInfo
 
 import structlog
 from django.core.mail import get_connection
 from django.db import transaction
-from django.db.models import F, Q, Window
+from django.db.models import F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from diagnostics import clock
@@ -33,6 +35,8 @@ logger = structlog.get_logger(__name__)
 
 BATCH = 200
 MOST_BATCHES = 25
+# A mail server that hangs costs 20 seconds a mail: no other is begun after so long.
+MOST_SECONDS = 240.0
 # More than the clocks of machines differ.
 LEASE = timedelta(minutes=15)
 # A report of ten million events takes a few seconds.
@@ -84,12 +88,15 @@ class Rendered:
 
 
 def send_waiting() -> int:
-    """Send due mails, the oldest of each project first; return how many the server accepted."""
-    sent, rendered = 0, Rendered()
+    """Send due mails, the oldest of each project first; return how many the server accepted.
+
+    What it has no time for is sent by the next call.
+    """
+    sent, rendered, end = 0, Rendered(), monotonic() + MOST_SECONDS
     for _ in range(MOST_BATCHES):
         claimed = claim(clock.now())
-        sent += send_copies(prepare(claimed, rendered))
-        if len(claimed) < BATCH:
+        sent += send_copies(prepare(claimed, rendered, end))
+        if len(claimed) < BATCH or monotonic() >= end:
             break
     return sent
 
@@ -107,29 +114,34 @@ def claim(now: datetime, limit: int = BATCH) -> list[ReportDelivery]:
         rows = waiting.filter(pk__in=list(first.values_list("pk", flat=True)[:limit]))
         ids = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
         claimed = ReportDelivery.objects.filter(pk__in=ids)
-        claimed.update(lease_until=now + LEASE, claim=F("claim") + 1, tries=F("tries") + 1)
+        claimed.update(lease_until=now + LEASE, claim=F("claim") + 1)
     deliveries = claimed.select_related(
         "subscription__project", "subscription__user", "subscription__view"
     )
     return list(deliveries.order_by("next_attempt_at", "id"))
 
 
-def prepare(claimed: Sequence[ReportDelivery], rendered: Rendered) -> list[Prepared]:
-    """Return the mails of deliveries; those not to be sent, or failing, are recorded."""
-    readers, prepared = _readers(claimed), list[Prepared]()
+def prepare(
+    claimed: Sequence[ReportDelivery], rendered: Rendered, end: float = inf
+) -> Iterator[Prepared]:
+    """Yield the mails of deliveries; those not to be sent, or failing, are recorded.
+
+    From `end` on they are left to the next sender.
+    """
+    readers = _readers(claimed)
     for delivery in claimed:
-        if not _is_wanted(delivery, readers):
-            continue
-        try:
-            copy = _copy_for(delivery, rendered)
-        except Exception as error:  # noqa: BLE001 - one fault must not stop the rest
-            _retry_later(delivery, error)
-        else:
-            prepared += [(delivery, copy)] if copy else []
-    return prepared
+        if monotonic() >= end:
+            _held(delivery).update(lease_until=None)
+        elif _is_wanted(delivery, readers):
+            try:
+                copy = _copy_for(delivery, rendered)
+            except Exception as error:  # noqa: BLE001 - one fault must not stop the rest
+                _retry_later(delivery, error)
+            else:
+                yield from [(delivery, copy)] if copy else []
 
 
-def send_copies(prepared: Sequence[Prepared]) -> int:
+def send_copies(prepared: Iterable[Prepared]) -> int:
     """Send mails over one connection and record each at once; return how many were sent."""
     sent, connection = 0, get_connection()
     for delivery, copy in prepared:
@@ -140,9 +152,8 @@ def send_copies(prepared: Sequence[Prepared]) -> int:
             _retry_later(delivery, error)
             _close(connection)
         else:
-            sent += _settle(
-                delivery, State.SENT, report=delivery.report, sent_at=clock.now(), last_error=""
-            )
+            changes = {"sent_at": clock.now(), "last_error": "", "tries": delivery.tries + 1}
+            sent += _settle(delivery, State.SENT, report=delivery.report, **changes)
     _close(connection)
     return sent
 
@@ -235,23 +246,27 @@ def _is_wanted(delivery: ReportDelivery, readers: set[tuple[int, int]]) -> bool:
     return True
 
 
+def _held(delivery: ReportDelivery) -> QuerySet[ReportDelivery]:
+    """Return a delivery, unless another sender claimed it."""
+    return ReportDelivery.objects.filter(pk=delivery.pk, claim=delivery.claim, state=State.WAITING)
+
+
 def _settle(delivery: ReportDelivery, state: State, **changes: object) -> int:
-    """Record the end of a delivery, unless another sender claimed it."""
-    claimed = ReportDelivery.objects.filter(
-        pk=delivery.pk, claim=delivery.claim, state=State.WAITING
-    )
-    return claimed.update(state=state, lease_until=None, **changes)
+    return _held(delivery).update(state=state, lease_until=None, **changes)
 
 
 def _retry_later(delivery: ReportDelivery, error: Exception) -> None:
-    error_text = redact(f"{type(error).__name__}: {error}", ERROR_BYTES)
-    pause = None if _is_permanent(error) else next_pause(delivery.tries)
+    error_text, tries = redact(f"{type(error).__name__}: {error}", ERROR_BYTES), delivery.tries + 1
+    pause = None if _is_permanent(error) else next_pause(tries)
     logger.warning("report_not_sent", delivery=delivery.pk, error=type(error).__name__)
-    if pause is None:
-        _settle(delivery, State.FAILED, last_error=error_text)
-        return
-    claimed = ReportDelivery.objects.filter(pk=delivery.pk, claim=delivery.claim)
-    claimed.update(next_attempt_at=clock.now() + pause, lease_until=None, last_error=error_text)
+    at = clock.now() + (pause or timedelta())
+    _settle(
+        delivery,
+        State.WAITING if pause else State.FAILED,
+        next_attempt_at=at,
+        last_error=error_text,
+        tries=tries,
+    )
 
 
 def _is_permanent(error: Exception) -> bool:

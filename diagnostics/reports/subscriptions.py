@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -16,6 +17,7 @@ from diagnostics.figures import plural
 from diagnostics.outbound.mail import make_message_id
 from diagnostics.reports.models import ReportDelivery, Subscription
 from diagnostics.reports.periods import Due, Schedule
+from diagnostics.store.deadlines import try_work
 from failsoft.json_values import JSON
 
 MOST_A_PERSON = 50
@@ -113,6 +115,7 @@ def _note(
 
 logger = structlog.get_logger(__name__)
 BATCH = 500
+SECONDS = 5.0
 MOST_BATCHES = 200
 
 
@@ -126,7 +129,9 @@ def due(now: datetime) -> int:
     for _ in range(MOST_BATCHES):
         waiting = Subscription.objects.filter(next_at__lte=now, unsubscribed_at__isnull=True)
         batch = list(waiting.order_by("next_at", "pk")[:BATCH])
-        written += sum(_claim(subscription, now) for subscription in batch)
+        written += sum(
+            try_work("reports", one.project_id, partial(_claim, one, now), SECONDS) for one in batch
+        )
         if len(batch) < BATCH:
             break
     return written

@@ -1,9 +1,11 @@
 """Due, made, sent, tried again: reports through a real SMTP server on this machine."""
 
 import re
+import socket
 import time
 from datetime import timedelta
 from html import unescape
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -270,6 +272,28 @@ def test_a_project_whose_reports_take_too_long_holds_up_no_other(
     }
 
 
+def test_a_mail_server_that_hangs_costs_only_the_mails_it_was_tried_with(
+    project: Project, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(5):
+        make_subscription(project, address=f"out{at}@example.org")
+    due(clock.now())
+    monkeypatch.setattr("diagnostics.reports.sending.MOST_SECONDS", 3.0)
+    settings.EMAIL_BACKEND, settings.EMAIL_TIMEOUT = "diagnostics.outbound.smtp.EmailBackend", 2
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings.EMAIL_HOST, settings.EMAIL_PORT = silent.getsockname()
+        assert send_waiting() == 0
+    found = ReportDelivery.objects.filter(state=State.WAITING, lease_until=None).order_by("pk")
+    assert [one.tries for one in found] == [1, 1, 0, 0, 0]
+
+
+def test_a_subscription_that_cannot_be_read_holds_up_no_other(project: Project, ann: User) -> None:
+    make_subscription(project, ann)
+    Subscription.objects.update(zone="Mars/Olympus")
+    make_subscription(project, address="out@example.org")
+    assert due(clock.now()) == 1
+
+
 def test_before_sending_the_number_of_statements_does_not_grow(
     project: Project, django_assert_max_num_queries: object
 ) -> None:
@@ -278,7 +302,7 @@ def test_before_sending_the_number_of_statements_does_not_grow(
     due(clock.now())
     claimed = claim(clock.now())
     with django_assert_max_num_queries(43):  # type: ignore[operator]
-        assert len(prepare(claimed, Rendered())) == 30
+        assert len(list(prepare(claimed, Rendered()))) == 30
 
 
 def test_old_reports_and_deliveries_are_deleted(
