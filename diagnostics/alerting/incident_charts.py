@@ -25,10 +25,10 @@ from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import SeriesChart, Since, carries_rate, widen
 
-SHOWN, BEFORE, AFTER = timedelta(hours=6), timedelta(hours=1), timedelta(hours=1)
-"""What is drawn at least, and how much of it before the onset and after the end."""
+BEFORE, AFTER = timedelta(hours=1), timedelta(hours=1)
+"""What is drawn at least before the onset, and after the end."""
 SMALL_HEIGHT = 120
-MOST_SLOTS = 100
+MOST_SLOTS = 300
 MOST_DEPLOYS, MOST_SMALL_DEPLOYS = 60, 3
 Curves = Mapping[SeriesKey, Sequence[RunBucket]]
 
@@ -36,7 +36,7 @@ Curves = Mapping[SeriesKey, Sequence[RunBucket]]
 def small_charts(
     project_id: int, incidents: Sequence[Incident], now: datetime
 ) -> dict[int, SeriesChart]:
-    """Return the last six hours of open incidents, from before the onset, by their ids.
+    """Return the curves of open incidents, from before the onset until now, by their ids.
 
     A day at most, from curves that the Now page reads anyway; the number of queries does
     not grow with the incidents.
@@ -49,12 +49,9 @@ def small_charts(
     }
     found = {}
     for one in incidents:
-        begin = min(now - SHOWN, began(one) - BEFORE)
-        shown = min(-(-(axis.until - begin) // axis.width), axis.count)
-        buckets = _added(one, curves[_unit_of(one)], axis.count)[-shown:]
+        buckets = _added(one, curves[_unit_of(one)], axis.count)
         marks = deploy_marks(deploys, terms_of(one.filter))[-MOST_SMALL_DEPLOYS:]
-        since = axis.until - shown * axis.width
-        drawn = _chart(one, since, axis.width, buckets, marks)
+        drawn = _chart(one, axis.since, axis.width, buckets, marks)
         found[one.pk] = replace(drawn, height=SMALL_HEIGHT, as_of=now)
     return found
 
@@ -63,7 +60,7 @@ def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
     """Return the curve of an incident from before its onset to after its end."""
     terms = terms_of(incident.filter)
     until = min(incident.cleared_at + AFTER if incident.cleared_at else now, now)
-    begin = min(until - SHOWN, began(incident) - BEFORE)
+    begin = began(incident) - max(until - began(incident), STATUS_SPAN)
     width = slot_width(window_for(begin, until, terms, now), terms, now, MOST_SLOTS)
     since = floor(begin, width)
     count = max((ceil(until, width) - since) // width, 1)
@@ -109,7 +106,7 @@ def _chart(
     buckets: Sequence[RunBucket],
     marks: Sequence[Mark],
 ) -> SeriesChart:
-    """Draw all of it, or from an hour before the onset if narrower buckets carry a rate there."""
+    """Draw from an hour before the onset, or from as long before as buckets need for a rate."""
     rate, unit = rate_of(incident.latest_verdict), _unit_of(incident)
     usual = rate.baseline if rate else None
     whole = SeriesChart(
@@ -127,8 +124,12 @@ def _chart(
         page=reverse("now"),
     )
     before = max((began(incident) - BEFORE - since) // width, 0)
-    near = replace(whole, since=since + before * width, slots=buckets[before:])
-    return near if carries_rate(widen(near)) else whole
+    while before:
+        near = replace(whole, since=since + before * width, slots=buckets[before:])
+        if carries_rate(widen(near)):
+            return near
+        before = max(2 * before - len(buckets), 0)
+    return whole
 
 
 def _onset(incident: Incident, since: datetime) -> Since | None:

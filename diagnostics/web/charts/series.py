@@ -65,7 +65,7 @@ HEIGHT = 200
 TOPS = (0.02, 0.05, 0.10, 0.20, 0.40, 0.60, 0.80, 1.0)
 STEPS = tuple(
     timedelta(minutes=minutes)
-    for minutes in (5, 10, 30, 60, 180, 360, 720, 1440, 2880, 10080, 43200, 172800)
+    for minutes in (5, 10, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 43200, 172800)
 )
 LEAST_BUCKETS, MOST_BUCKETS = 6, 60
 MOST_TICKS = 7

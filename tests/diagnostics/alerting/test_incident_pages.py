@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
-from diagnostics.alerting.incident_charts import incident_chart
+from diagnostics.alerting.incident_charts import incident_chart, small_charts
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.silence_models import Silence
@@ -344,6 +344,25 @@ def test_the_curve_of_a_young_incident_shows_its_step(project: Project, ann: Use
     shares = [point.share for point in drawing.points if point.high is not None]
     assert shares[0] == 0
     assert 0.5 in shares
+
+
+def test_the_curve_of_slow_traffic_reaches_back_until_it_shows_the_step(
+    project: Project, ann: User
+) -> None:
+    now = floor(clock.now(), timedelta(hours=1))
+    begun = now - timedelta(hours=6)
+    for ago in range(23):
+        bad = 6 if ago < 6 else 0
+        at = now - timedelta(hours=ago, minutes=10)
+        post_runs(project, 12 - bad, bad, at, provider="anthropic", model="claude-haiku")
+    fold()
+    verdict = {**VERDICT, "since": begun.isoformat()}
+    incident = make_incident(project, verdict=verdict, onset=begun)
+    small = small_charts(project.pk, [incident], now)[incident.pk]
+    for chart in (small, incident_chart(incident, now)):
+        shares = [point.share for point in draw_series(chart, UTC).points if point.high is not None]
+        assert shares[0] == 0
+        assert shares[-1] == 0.5
 
 
 def test_a_verdict_of_an_incident_is_rated(project: Project, ann: User, client: Client) -> None:

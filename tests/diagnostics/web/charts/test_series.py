@@ -75,7 +75,7 @@ def test_a_wide_bucket_begins_at_a_round_time() -> None:
 def test_buckets_of_few_are_not_drawn_but_in_the_table() -> None:
     drawing = drawn(*[(1, 1)] * 12)
     assert (drawing.line, drawing.dots, drawing.band) == ("", "", "")
-    assert [point.trials for point in drawing.points] == [1] * 12
+    assert [point.trials for point in drawing.points] == [2] * 6
     assert drawing.text == "Failed calls: fewer than 20 calls per bucket"
 
 
