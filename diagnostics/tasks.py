@@ -1,6 +1,6 @@
 """Celery tasks; every task may be delivered twice or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from celery import shared_task
@@ -22,6 +22,7 @@ from diagnostics.reports.sending import send_waiting
 from diagnostics.reports.subscriptions import due
 from diagnostics.store import retention
 from diagnostics.store.aggregation import fold
+from diagnostics.store.deadlines import try_work
 from diagnostics.store.models import Heartbeat, pool_heartbeat, queue_heartbeat, worker_heartbeat
 from diagnostics.store.outbox import purge_sent, relay_all
 from diagnostics.store.partitions import are_days_ready, ensure_partitions
@@ -33,6 +34,7 @@ from diagnostics.store.sql import change
 # A re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)
 PURGE_BATCH = 50_000
+SECONDS = 45.0
 FORGET = """
 DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN (
     SELECT project_id, event_id FROM diagnostics_eventidentity
@@ -108,25 +110,27 @@ def note_workers(queues: Sequence[str], *, has_pool: bool = True) -> None:
 
 @shared_task
 def maintain_partitions() -> int:
-    """Create partitions ahead; delete old partitions, identities, sessions and sent messages.
-
-    Return how many partitions were created.
-    """
-    created = ensure_partitions()
-    drop_old()
-    purge_evaluations()
-    purge_identities()
-    Session.objects.filter(expire_date__lt=clock.now()).delete()
-    purge_sent()
-    forget_old_answerers()
-    forget_old_counts()
-    forget_old_runs()
-    forget_old_spans()
-    purge_old()
-    return len(created)
+    """Create partitions ahead and delete what is no longer kept; return how much was done."""
+    return sum(try_work(name, None, work, SECONDS) for name, work in UPKEEP.items())
 
 
 def purge_identities() -> int:
     """Delete identities older than 8 days, batch by batch; return how many."""
     before = clock.now() - KEEP_IDENTITY
     return delete_in_batches(lambda most: change(FORGET, [before, most]), PURGE_BATCH)
+
+
+# One that fails or takes too long, since a reader holds its table, leaves the others their turn.
+UPKEEP: Mapping[str, Callable[[], int]] = {
+    "partitions": lambda: len(ensure_partitions()),
+    "old partitions": lambda: len(drop_old()),
+    "evaluations": purge_evaluations,
+    "identities": purge_identities,
+    "sessions": lambda: Session.objects.filter(expire_date__lt=clock.now()).delete()[0],
+    "outbox": purge_sent,
+    "answerers": forget_old_answerers,
+    "key counts": forget_old_counts,
+    "runs": forget_old_runs,
+    "spans": forget_old_spans,
+    "reports": purge_old,
+}

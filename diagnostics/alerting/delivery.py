@@ -86,7 +86,7 @@ def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
             if claim is not None:
                 tried += 1
                 row = _row_of(claim)
-                if (sending := _prepare(claim, row)) is not None:
+                if row is not None and (sending := _prepare(claim, row)) is not None:
                     under_way[threads.submit(sending)] = claim, row
             elif under_way:
                 ended, _ = wait(under_way, POLL_SECONDS, FIRST_COMPLETED)
@@ -137,8 +137,8 @@ def _crowded(under_way: Sequence[Notification]) -> list[tuple[int, str]]:
 def deliver(claim: NotificationClaim) -> bool:
     """Send what is claimed and record the end; False when it did not get through."""
     row = _row_of(claim)
-    sending = _prepare(claim, row)
-    return sending is not None and _record(claim, row, sending)
+    sending = row and _prepare(claim, row)
+    return bool(row and sending and _record(claim, row, sending))
 
 
 def probe_channels() -> int:
@@ -158,9 +158,10 @@ def probe_channels() -> int:
     return sum(_probe(channel) for channel in in_time)
 
 
-def _row_of(claim: NotificationClaim) -> Notification:
+def _row_of(claim: NotificationClaim) -> Notification | None:
+    """Return what was claimed; None when its channel or project was deleted since."""
     rows = Notification.objects.select_related("channel", "project")
-    return rows.get(pk=claim.notification)
+    return rows.filter(pk=claim.notification).first()
 
 
 def _prepare(claim: NotificationClaim, row: Notification) -> Sending | None:

@@ -67,7 +67,7 @@ def deadline(seconds: float) -> Iterator[None]:
             _drop_open_transaction()
 
 
-def try_work(name: str, project_id: int, work: Callable[[], int], seconds: float) -> int:
+def try_work(name: str, project_id: int | None, work: Callable[[], int], seconds: float) -> int:
     """Return how much a piece of work did; 0 if it failed or took too long, which is logged.
 
     The work of other projects goes on.

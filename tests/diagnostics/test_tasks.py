@@ -1,15 +1,18 @@
 """Upkeep: heartbeats, days made ahead, old identities forgotten."""
 
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import connection
 
 from diagnostics import clock, tasks
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import record
 from diagnostics.store.models import EventIdentity, Heartbeat
-from diagnostics.store.partitions import are_days_ready
+from diagnostics.store.partitions import are_days_ready, ensure_partitions
+from diagnostics.store.retention import drop_old
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +45,19 @@ def test_identities_are_forgotten_after_eight_days(monkeypatch: pytest.MonkeyPat
     assert EventIdentity.objects.get().event_id == events[5].event_id
 
 
-def test_upkeep_reports_what_it_created() -> None:
+def test_upkeep_reports_what_it_did() -> None:
     tasks.maintain_partitions()
     assert tasks.maintain_partitions() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_table_that_a_reader_holds_leaves_the_rest_of_the_upkeep_its_turn() -> None:
+    old = clock.now() - timedelta(days=400)
+    ensure_partitions(old.date(), old.date())
+    Session.objects.create(session_key="s", session_data="", expire_date=old)
+    name = f"diagnostics_event_d{old:%Y%m%d}"
+    with closing(connection.copy()) as reader, reader.cursor() as cursor:
+        cursor.execute(f"BEGIN; SELECT FROM {name}")
+        tasks.maintain_partitions()
+    assert not Session.objects.exists()
+    drop_old()

@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import default
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -19,12 +20,13 @@ from diagnostics.alerting.channels import rotate_secret, secrets_of
 from diagnostics.alerting.delivery import (
     AT_ONCE,
     PAUSES,
+    NotificationClaim,
     claim_next,
     deliver,
     deliver_all,
     probe_channels,
 )
-from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.store.models import OutboxMessage
 from tests.diagnostics.alerting.notifications.building import (
     Hook,
@@ -375,6 +377,22 @@ def test_a_message_that_is_not_written_in_time_is_tried_later_and_delays_no_othe
     late = at_rest(late)
     assert (late.state, late.tries) == ("queued", 1)
     assert "not done within 0.1 s" in late.last_error
+
+
+def test_a_channel_deleted_while_its_notification_is_claimed_holds_up_no_other(
+    project: Project, hook: tuple[Hook, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, kept = (make_channel(project, "webhook", hook[1]) for _ in range(2))
+    happen(make_incident(project))
+
+    def claim_and_delete(*given: Any, **options: Any) -> NotificationClaim | None:
+        claim = claim_next(*given, **options)
+        Channel.objects.filter(pk=gone.pk).delete()
+        return claim
+
+    monkeypatch.setattr(delivery, "claim_next", claim_and_delete)
+    deliver_all()
+    assert kept.notifications.filter(state="sent").exists()
 
 
 def test_a_channel_has_one_notification_under_way_at_a_time(project: Project) -> None:
