@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from django.utils.text import capfirst
+
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, plural, points, shorten
 from diagnostics.ingest.deploys import reported_deploys
@@ -138,12 +140,14 @@ def _conclusion(
     between = f"95 % interval {points(shown.low)} to {points(shown.high)}"
     what = "degrades" if shown is degraded else "fails"
     if a.startswith("all "):
-        a, what = a.capitalize(), what.removesuffix("s")
+        what = what.removesuffix("s")
     if not shown.is_clear:
         sentence = f"No clear difference: {a} {what} {shares[0]}, {b} {shares[1]}."
         return "quiet", sentence, f"{points(shown.difference)}, {between}."
     kind = f", mostly {top.label}" if top else ""
     direction = "more" if shown.low > 0 else "less"
+    # Values keep their spelling.
+    a = capfirst(a) if a.startswith(("all ", "this ", "the ")) else a
     sentence = f"{a} {what} {direction} than {b}: {' against '.join(shares)}{kind}."
     return shown.tone, sentence, f"{points(shown.difference)}, {between}."
 
@@ -228,21 +232,22 @@ def add_sums(found: Sequence[Sums]) -> Sums:
 def _other_window(
     other: Selection, against: Against, window: TimeWindow, now: datetime
 ) -> TimeWindow:
-    span = window.until - window.since
+    # The hour that is not over has no counterpart.
+    ended = min(window.until, now)
     if against is Against.SAME:
         return window
     if against is Against.CUSTOM and other.is_custom:
         return window_of(other, now)
-    until = window.until - WEEK if against is Against.WEEK else window.since
-    return window_for(until - span, until, other.rollup_terms, now)
+    until = ended - WEEK if against is Against.WEEK else window.since
+    return window_for(until - (ended - window.since), until, other.rollup_terms, now)
 
 
 TIMES: Mapping[Against, tuple[str, str]] = {
-    Against.PERIOD: ("This period", "the previous period"),
-    Against.WEEK: ("This period", "the same time one week earlier"),
-    Against.DEPLOY: ("The time since the deploy", "the time before"),
+    Against.PERIOD: ("this period", "the previous period"),
+    Against.WEEK: ("this period", "the same time one week earlier"),
+    Against.DEPLOY: ("the time since the deploy", "the time before"),
     Against.SAME: ("A", "B"),
-    Against.CUSTOM: ("This period", "the other period"),
+    Against.CUSTOM: ("this period", "the other period"),
 }
 NAMED = ("model", "prompt_version", "release")
 

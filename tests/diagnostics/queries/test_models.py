@@ -225,6 +225,16 @@ def test_the_other_side_has_as_much_time(
     assert (a.since - b.since, a.until - b.until) == (shift, shift)
 
 
+def test_the_other_side_is_no_longer_by_the_rest_of_the_hour_that_runs(project: Project) -> None:
+    now = datetime(2026, 5, 3, 7, 26, tzinfo=UTC)
+    shift_clock(now)
+    selection = read_selection({"range": "24h"})
+    window = parts_of(project.pk, selection, selection, Against.PERIOD, now).b.window
+    # Minutes are kept for 48 hours, then whole hours.
+    assert window.since == datetime(2026, 5, 1, 7, tzinfo=UTC)
+    assert window.until == datetime(2026, 5, 2, 7, 26, tzinfo=UTC)
+
+
 def test_a_deploy_stands_between_the_sides(project: Project) -> None:
     now = clock.now()
     Deploy.objects.create(project=project, at=now - timedelta(hours=3), kind="release", version="7")
