@@ -76,8 +76,9 @@ def test_a_line_with_a_schema_or_tools_of_its_own_is_judged_as_a_posted_answer()
 
 
 def test_a_line_that_is_no_answer_is_refused_with_its_place() -> None:
-    (line,) = run_lines({"id": 1, "tools": "weather", "raw": "x"})
-    assert (line["error"]["type"], line["error"]["line"]) == ("bad_input", 1)
+    calls = [{"name": "weather", "arguments": {"city": "\ud800"}}]
+    for line in run_lines({"tool_calls": calls}, {"tools": "weather", "raw": "x"}):
+        assert line["error"]["type"] == "bad_input"
     assert "/tools" in line["error"]["message"]
 
 

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.ingest.posted_answers import NoAnswerError, judge_answer
+from diagnostics.ingest.posted_answers import judge_answer
 from failsoft.command import NOTHING_READ, REQUEST_KEYS, parse_line
 from failsoft.json_lines import Line, LineError, answer_lines, write_line
 from failsoft.retry.answers import AnswerSchema
@@ -53,5 +53,6 @@ def _judge(line: Line) -> Line:
     parts = {key: line[key] for key in (*REQUEST_KEYS, "finish_reason") if key in line}
     try:
         return judge_answer({"text": line.get("raw"), **parts})
-    except NoAnswerError as error:
+    # Of pydantic too: it writes no lone surrogates.
+    except ValueError as error:
         raise LineError(str(error)) from None

@@ -11,12 +11,13 @@ from pydantic_core import to_json
 from diagnostics.ingest.otlp.attributes import count, decoded, short
 
 CONTENTS = ("parts", "content", "text")
-TEXT_PARTS = frozenset({"text", "output_text"})
-TOOL_PARTS = frozenset({"tool_call", "tool_use", "tool-call", "function_call"})
+# Tuples: the type of a part may be anything, and a set refuses what has no hash.
+TEXT_PARTS = ("text", "output_text")
+TOOL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call")
 # Bedrock and Haystack name a block by its key.
 NAMED_CALLS = frozenset({"toolUse", "tool_call"})
 # Not part of the answer: reasoning, and calls of the provider's own tools.
-ASIDE_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
+ASIDE_PARTS = ("reasoning", "thinking", "redacted_thinking")
 ARGUMENTS = ("arguments", "input", "args", "parameters")
 # What instrumentations write in place of hidden content.
 HIDDEN = frozenset({"__REDACTED__"})

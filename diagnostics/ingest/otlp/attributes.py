@@ -9,7 +9,7 @@ import jiter
 
 from diagnostics.ingest.otlp.convention_table import READ
 from failsoft.events import MAX_INTEGER
-from failsoft.json_values import clean_text
+from failsoft.json_values import clean_text, mend_surrogates
 
 PREFIXES = (
     "failsoft.",
@@ -90,6 +90,6 @@ def decoded(value: object) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(value, str):
         return value
     try:
-        return jiter.from_json(value[: MAX_JSON + 1].encode("utf-8", "surrogatepass"))
+        return jiter.from_json(mend_surrogates(value[: MAX_JSON + 1].encode(errors="replace")))
     except ValueError:
         return None

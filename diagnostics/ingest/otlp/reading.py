@@ -18,6 +18,7 @@ from diagnostics.ingest.otlp.telemetry import (
     ValueBudget,
 )
 
+# The last ones: answers and exceptions come after all that was asked.
 MAX_EVENTS = 64
 Item = TypeVar("Item", Span, LogRecord)
 Read = TypeVar("Read")
@@ -62,7 +63,7 @@ def read_span(message: Any, resource: Attributes, scope: str) -> Span:  # noqa: 
     budget = ValueBudget()
     attributes, dropped = _attributes(message.attributes, budget)
     events = []
-    for event in message.events[:MAX_EVENTS]:
+    for event in message.events[-MAX_EVENTS:]:
         known, more_dropped = _attributes(event.attributes, budget)
         dropped += more_dropped
         events.append(SpanEvent(event.name, known, event.time_unix_nano))

@@ -22,7 +22,7 @@ TOOL_KEYS = (
     "llm.request.functions.0.name",
     "gen_ai.request.functions.0.name",
 )
-OUTPUT_MODES = frozenset({"tool", "native", "prompted"})
+OUTPUT_MODES = ("tool", "native", "prompted")
 # What providers wrap around the schema of an answer, and the types of these wrappers.
 FORMATS = ("json_schema", "format", "schema")
 FORMAT_TYPES = ("json_schema", "json_object", "text")
@@ -52,11 +52,8 @@ def offers_tools(attributes: AttributeMap) -> bool:
 
 def answer_schema_of(attributes: AttributeMap) -> Any:  # noqa: ANN401 - any JSON
     """Return the schema that a request demands of its answer; None without one."""
-    formats = (
-        _parameters(attributes).get("output_object"),
-        response_format_of(attributes),
-        next((decoded(attributes[key]) for key in STRUCTURED if key in attributes), None),
-    )
+    stated = next((decoded(attributes[key]) for key in STRUCTURED if key in attributes), None)
+    formats = _parameters(attributes).get("output_object"), response_format_of(attributes), stated
     return _unwrapped(next((found for found in formats if isinstance(found, Mapping)), None))
 
 
@@ -102,7 +99,8 @@ def _definitions(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
 def _listed_tools(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
     lists = [decoded(attributes.get("gen_ai.tool.definitions")), *_parameters_tools(attributes)]
     for definitions in lists:
-        yield from (tool for tool in definitions or () if isinstance(tool, Mapping))
+        if isinstance(definitions, list):
+            yield from (tool for tool in definitions if isinstance(tool, Mapping))
     for index in range(MAX_TOOLS):
         tool = decoded(attributes.get(f"llm.tools.{index}.tool.json_schema"))
         if not isinstance(tool, dict):

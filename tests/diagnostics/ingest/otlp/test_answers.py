@@ -37,6 +37,9 @@ def text(content: str) -> dict[str, str]:
         ({"gen_ai.output.messages": [message()]}, ""),
         ({"gen_ai.output.messages": [message({"type": "text"})]}, None),
         ({"gen_ai.output.messages": [message({"type": "blob", "content": "AA=="})]}, None),
+        ({"gen_ai.output.messages": [message({"type": {}, "content": "a"}, text("b"))]}, "b"),
+        # Half of an emoji, as Python writes it.
+        ({"gen_ai.output.messages": r'[{"parts": [{"content": "a\ud83d"}]}]'}, "a\ufffd"),
         ({"gen_ai.output.messages": [message({"type": "refusal", "content": "No."})]}, "No."),
         # Cut by a limit of the exporter: cannot be read, is not judged.
         ({"gen_ai.output.messages": json.dumps([message(text("a"))])[:-5]}, None),
@@ -260,6 +263,14 @@ DEFINITION = {"name": "plan", "parameters": SCHEMA}
 )
 def test_a_request_tells_the_schemas_of_its_tools(attributes: dict[str, Any]) -> None:
     assert tools_of(attributes) == {"plan": SCHEMA}
+
+
+@pytest.mark.parametrize("value", [7, True, "[}", '{"a": 1}', "8"])
+def test_what_is_no_list_offers_no_tools(value: object) -> None:
+    parameters = {"function_tools": value, "output_mode": []}
+    attributes = {"gen_ai.tool.definitions": value, "model_request_parameters": parameters}
+    assert tools_of(attributes) == {}
+    assert not is_structured(attributes)
 
 
 @pytest.mark.parametrize(

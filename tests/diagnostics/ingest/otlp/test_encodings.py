@@ -431,6 +431,19 @@ def test_an_item_beyond_its_bounds_is_left_out_alone() -> None:
         assert all(isinstance(item, UnreadItem) for item in found[:-1])
 
 
+def test_of_many_events_of_a_span_the_last_are_read() -> None:
+    asked = [("gen_ai.user.message", {"content": "hi"})] * 100
+    answer = ("gen_ai.choice", {"message": '{"content": "a"}'})
+    request = bodies.traces(bodies.span(events=[*asked, answer]))
+    for reader, body in (
+        (protobuf.read_spans, request.SerializeToString()),
+        (json_encoding.read_spans, bodies.as_json(request)),
+    ):
+        (span,) = reader(body)
+        assert isinstance(span, Span)
+        assert draft_span(span)[0].answer.text == "a"
+
+
 def test_a_log_record_beyond_its_bounds_is_left_out_alone() -> None:
     wide = bodies.log_record("x", {"failsoft.a": [1] * 20_001})
     request = bodies.logs(wide, bodies.log_record("y"))
