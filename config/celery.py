@@ -64,6 +64,9 @@ MARK_TASK = "diagnostics.tasks.mark_queue"
 MARK_SECONDS = 5.0
 ALIVE_TASK = "diagnostics.tasks.note_workers"
 
+# Beat's clock writes when a message expires, and that of a worker reads it.
+CLOCKS_APART = 60.0
+
 PUBLISH_SECONDS = 2.0
 # On a busy machine a process of the pool takes longer to start than Celery's 4 seconds, and one
 # that is killed for it is started again, and killed again.
@@ -104,7 +107,11 @@ def make_transport_options(broker_url: str) -> dict[str, object]:
 def make_schedule() -> dict[str, dict[str, object]]:
     """Return the schedule; late tasks expire, so that they do not accumulate."""
     schedule: dict[str, dict[str, object]] = {
-        name: {"task": name, "schedule": seconds, "options": {"expires": 2 * seconds}}
+        name: {
+            "task": name,
+            "schedule": seconds,
+            "options": {"expires": 2 * seconds + CLOCKS_APART},
+        }
         for name, seconds in BEAT
     }
     for queue in PINGED_QUEUES:
@@ -112,7 +119,7 @@ def make_schedule() -> dict[str, dict[str, object]]:
             "task": MARK_TASK,
             "kwargs": {"queue": queue},
             "schedule": MARK_SECONDS,
-            "options": {"expires": 2 * MARK_SECONDS},
+            "options": {"expires": 2 * MARK_SECONDS + CLOCKS_APART},
         }
     return schedule
 

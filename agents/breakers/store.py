@@ -9,7 +9,7 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any
 
@@ -46,6 +46,7 @@ logger = structlog.get_logger(__name__)
 BELIEVED_SECONDS = 1.0
 ACTOR_CHARACTERS = 200
 REASON_BYTES = 500
+KEEP_TRANSITIONS = timedelta(days=90)
 _random = secrets.SystemRandom()
 
 
@@ -236,6 +237,7 @@ def _note(
         reason=redact(clean_text(change.reason), REASON_BYTES),
         epoch=after.epoch,
     )
+    row.transitions.filter(at__lt=at - KEEP_TRANSITIONS).delete()
     Breaker.objects.filter(pk=row.pk).update(changed_at=at)
     log = logger.info if after.state is BreakerState.CLOSED else logger.warning
     log(

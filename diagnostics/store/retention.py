@@ -125,6 +125,7 @@ WORDS = {
 TRIGRAMS = "CREATE EXTENSION IF NOT EXISTS pg_trgm"
 WORD_DAYS = 8
 """Words are searched in at most 7 days, which the last of them may have begun."""
+WORDS_LOCK_KEY = 7_316_402_102
 MOST_INDEXED = 2**30
 """Bytes of a day: about a million failures."""
 INDEXED = """
@@ -138,11 +139,19 @@ def index_words() -> list[str]:
     """Index the words of the last full days, and drop older indexes; return the new ones.
 
     Of days that are over, since an index of trigrams costs more than storing a failure; as many
-    as the time allows. Without the extension pg_trgm, and of larger days than a task has time
+    as the time allows. One process at a time: another would take an index that is being built
+    for a broken one. Without the extension pg_trgm, and of larger days than a task has time
     for, a search reads the rows.
     """
-    if not _has_trigrams():
+    if not _has_trigrams() or not fetch("SELECT pg_try_advisory_lock(%s)", [WORDS_LOCK_KEY])[0][0]:
         return []
+    try:
+        return _index_words()
+    finally:
+        fetch("SELECT pg_advisory_unlock(%s)", [WORDS_LOCK_KEY])
+
+
+def _index_words() -> list[str]:
     now, end = clock.now(), monotonic() + MOST_SECONDS
     wanted = {
         f"{name}_words": (name, columns)

@@ -12,11 +12,12 @@ import atexit
 import os
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from opentelemetry import context, trace
@@ -337,15 +338,24 @@ def send(setup: Setup) -> OtelSending:
     return OtelSending(setup, provider)
 
 
+_ending = threading.Event()
+
+
+@cache
+def _exit_until() -> float:
+    """Return until when spans and log records, which are sent at once, may keep the process."""
+    return time.monotonic() + EXIT_SECONDS
+
+
 def _shut_down_at_exit(processor: Any) -> None:  # noqa: ANN401 - of spans or log records
     """Send at exit what is left, for as long as a server may keep the process.
 
     The thread is there from the beginning: since Python 3.12 none can be started at exit.
     """
-    ending, ended = threading.Event(), threading.Event()
+    ended = threading.Event()
 
     def shut_down() -> None:
-        ending.wait()
+        _ending.wait()
         processor.shutdown()
         ended.set()
 
@@ -353,8 +363,8 @@ def _shut_down_at_exit(processor: Any) -> None:  # noqa: ANN401 - of spans or lo
         threading.Thread(target=shut_down, name="failsoft-exit", daemon=True).start()
 
     def end() -> None:
-        ending.set()
-        ended.wait(EXIT_SECONDS)
+        _ending.set()
+        ended.wait(_exit_until() - time.monotonic())
 
     start()
     if hasattr(os, "register_at_fork"):

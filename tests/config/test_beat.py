@@ -60,6 +60,11 @@ def test_it_sleeps_until_a_task_is_due(scheduler: Noting) -> None:
     assert ticks < 5 * len(scheduler.sent)
 
 
+def test_a_worker_whose_clock_is_half_a_minute_ahead_drops_no_task() -> None:
+    for entry in app.conf.beat_schedule.values():
+        assert entry["options"]["expires"] > entry["schedule"] + 30
+
+
 NAMED = """
 import sys
 from config.celery import app

@@ -127,6 +127,15 @@ def test_every_change_is_written_down_with_its_cause(line: BreakerScope) -> None
     ]
 
 
+def test_changes_of_more_than_three_months_ago_are_forgotten(line: BreakerScope) -> None:
+    open_it(line)
+    BreakerTransition.objects.update(at=clock.now() - timedelta(days=91))
+    let_time_pass(13)
+    report(line, pass_through(line), BAD)
+    kept = BreakerTransition.objects.order_by("pk").values_list("to_state", flat=True)
+    assert list(kept) == ["half_open", "open"]
+
+
 def test_somebody_isolates_and_closes_and_is_named(line: BreakerScope) -> None:
     report(line, pass_through(line), GOOD)
     assert isolate_breaker(row_of(line).pk, ManualChange("ada"))

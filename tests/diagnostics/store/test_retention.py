@@ -1,6 +1,7 @@
 """What is old is dropped whole, table by table; counts per day and running totals stay."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, timedelta
 from typing import Any
 
@@ -176,6 +177,17 @@ def test_an_index_that_was_not_completed_is_made_again() -> None:
     assert broken not in word_indexes()
     assert index_words() == [broken]
     assert broken in word_indexes()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_no_word_indexes")
+def test_one_process_at_a_time_indexes_words() -> None:
+    ensure_partitions()
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [retention.WORDS_LOCK_KEY])
+        assert index_words() == []
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [retention.WORDS_LOCK_KEY])
+    assert index_words()
 
 
 @pytest.mark.django_db(transaction=True)

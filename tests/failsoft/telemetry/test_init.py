@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
+from failsoft.telemetry.sending import EXIT_SECONDS
 from failsoft.telemetry.setup import SDKS
 from tests.failsoft.telemetry.conftest import Server
 
@@ -148,6 +149,22 @@ def test_a_server_that_takes_connections_and_never_answers_keeps_no_process() ->
         begun = time.monotonic()
         run(f'failsoft.init("http://127.0.0.1:{silent.getsockname()[1]}", "k")\n{nodes}')
     assert time.monotonic() - begun < 30
+
+
+def test_spans_and_log_records_keep_a_process_no_longer_than_spans_alone(tmp_path: Path) -> None:
+    install(tmp_path, "boto3", "opentelemetry-instrumentation-botocore")
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        code = f"""
+import atexit, time
+from opentelemetry._logs import LogRecord, get_logger
+atexit.register(lambda: print(time.monotonic() - over))
+failsoft.init("http://127.0.0.1:{silent.getsockname()[1]}", "k")
+with failsoft.run(node="trip"):
+    get_logger("bedrock").emit(LogRecord(event_name="gen_ai.choice", body="x"))
+over = time.monotonic()
+"""
+        printed, _ = run(code, tmp_path)
+    assert float(printed) < EXIT_SECONDS + 2
 
 
 def test_the_first_installed_instrumentation_is_enabled(tmp_path: Path) -> None:
