@@ -106,7 +106,7 @@ def _mix(draw: random.Random) -> dict[str, float]:
     return {chosen[0]: 0.6, chosen[1]: 0.3, chosen[2]: 0.1}
 
 
-def _pick(world: World, dimension: str, *, among: int = 3) -> str:
+def pick(world: World, dimension: str, *, among: int = 3) -> str:
     """Return a value, one of the most called."""
     volume: dict[str, float] = {}
     for stream in world.after:
@@ -115,7 +115,7 @@ def _pick(world: World, dimension: str, *, among: int = 3) -> str:
     return world.random.choice(sorted(volume, key=lambda value: -volume[value])[:among])
 
 
-def _is(dimension: str, value: str) -> Callable[[Stream], bool]:
+def has(dimension: str, value: str) -> Callable[[Stream], bool]:
     return lambda stream: stream.get(dimension) == value
 
 
@@ -123,9 +123,7 @@ def _rate(world: World) -> float:
     return world.random.choice((0.15, 0.25, 0.4, 0.6, 0.9))
 
 
-def _replace(
-    world: World, dimension: str, source: str, share: float = 1.0, first: float = 0.0
-) -> str:
+def renew(world: World, dimension: str, source: str, share: float = 1.0, first: float = 0.0) -> str:
     """Let a source call with a new version, wholly or in part."""
     new = f"{source}-{dimension}-new"
     kept = []
@@ -146,46 +144,46 @@ def _replace(
 # Outages: "calls to one provider return no answer, for all of its models alike".
 @family(models=6)
 def provider_outage(world: World) -> None:
-    name = _pick(world, "provider")
+    name = pick(world, "provider")
     world.tau = 0.2
-    world.rise(_is("provider", name), "call_provider_error", 0.9, {("provider_outage", name)})
+    world.rise(has("provider", name), "call_provider_error", 0.9, {("provider_outage", name)})
 
 
 @family(models=8)
 def provider_timeouts_in_part(world: World) -> None:
-    name = _pick(world, "provider")
-    world.rise(_is("provider", name), "call_timeout", 0.35, {("provider_outage", name)})
+    name = pick(world, "provider")
+    world.rise(has("provider", name), "call_timeout", 0.35, {("provider_outage", name)})
 
 
 @family(models=6)
 def provider_quota(world: World) -> None:
-    name = _pick(world, "provider")
-    world.rise(_is("provider", name), "call_rate_limited", 0.5, {("provider_outage", name)})
+    name = pick(world, "provider")
+    world.rise(has("provider", name), "call_rate_limited", 0.5, {("provider_outage", name)})
 
 
 # "one model fails more often, with versions that were healthy before"
 @family()
 def model_answers_badly(world: World) -> None:
-    name = _pick(world, "model")
-    world.rise(_is("model", name), "not_json", _rate(world), {("model", name)})
+    name = pick(world, "model")
+    world.rise(has("model", name), "not_json", _rate(world), {("model", name)})
 
 
 @family()
 def model_refuses(world: World) -> None:
-    name = _pick(world, "model")
-    world.rise(_is("model", name), "refusal", _rate(world), {("model", name)})
+    name = pick(world, "model")
+    world.rise(has("model", name), "refusal", _rate(world), {("model", name)})
 
 
 @family(models=6)
 def model_times_out(world: World) -> None:
-    name = _pick(world, "model")
-    world.rise(_is("model", name), "call_timeout", _rate(world), {("model", name)})
+    name = pick(world, "model")
+    world.rise(has("model", name), "call_timeout", _rate(world), {("model", name)})
 
 
 # "A model can be blamed for one node alone"
 @family(nodes=3)
 def model_at_one_node(world: World) -> None:
-    name, node = _pick(world, "model"), _pick(world, "node")
+    name, node = pick(world, "model"), pick(world, "node")
     world.rise(
         lambda s: s.get("model") == name and s.get("node") == node,
         "truncated",
@@ -197,53 +195,51 @@ def model_at_one_node(world: World) -> None:
 # "the version is new, and calls without it are within baseline"
 @family()
 def prompt_new(world: World) -> None:
-    source = _pick(world, "source")
-    new = _replace(world, "prompt", source)
+    source = pick(world, "source")
+    new = renew(world, "prompt", source)
     answers = {("prompt", new)}
-    world.rise(_is("prompt", new), world.random.choice(KINDS), _rate(world), answers)
+    world.rise(has("prompt", new), world.random.choice(KINDS), _rate(world), answers)
 
 
 @family()
 def prompt_canary(world: World) -> None:
-    new = _replace(
-        world, "prompt", _pick(world, "source"), share=world.random.choice((0.1, 0.2, 0.5))
-    )
-    world.rise(_is("prompt", new), "schema_invalid", 0.5, {("prompt", new)})
+    new = renew(world, "prompt", pick(world, "source"), share=world.random.choice((0.1, 0.2, 0.5)))
+    world.rise(has("prompt", new), "schema_invalid", 0.5, {("prompt", new)})
 
 
 @family()
 def prompt_old_comes_back(world: World) -> None:
-    source = _pick(world, "source")
+    source = pick(world, "source")
     old = f"{source}-v0"
     world.before += [
         replace(s.with_values(prompt=old), per_hour=s.per_hour * 0.04)
         for s in list(world.before)
         if s.get("source") == source
     ]
-    world.change(_is("source", source), lambda s: s.with_values(prompt=old))
-    world.rise(_is("prompt", old), "not_json", 0.4, {("prompt", old)})
+    world.change(has("source", source), lambda s: s.with_values(prompt=old))
+    world.rise(has("prompt", old), "not_json", 0.4, {("prompt", old)})
 
 
 @family()
 def schema_new(world: World) -> None:
-    new = _replace(world, "schema", _pick(world, "source"))
-    world.rise(_is("schema", new), "schema_invalid", _rate(world), {("schema", new)})
+    new = renew(world, "schema", pick(world, "source"))
+    world.rise(has("schema", new), "schema_invalid", _rate(world), {("schema", new)})
 
 
 @family()
 def release_new(world: World) -> None:
-    new = _replace(world, "release", _pick(world, "source"))
-    world.rise(_is("release", new), "truncated", _rate(world), {("release", new)})
+    new = renew(world, "release", pick(world, "source"))
+    world.rise(has("release", new), "truncated", _rate(world), {("release", new)})
 
 
 # "If a release introduces a new prompt, the prompt is named, unless only the release was reported"
 @family()
 def release_brings_prompt(world: World) -> None:
-    source = _pick(world, "source")
-    prompt = _replace(world, "prompt", source)
-    release = _replace(world, "release", source)
+    source = pick(world, "source")
+    prompt = renew(world, "prompt", source)
+    release = renew(world, "release", source)
     world.rise(
-        _is("release", release),
+        has("release", release),
         "not_json",
         _rate(world),
         {("prompt", prompt), ("release", release)},
@@ -252,27 +248,27 @@ def release_brings_prompt(world: World) -> None:
 
 @family()
 def release_rolled_out_in_part(world: World) -> None:
-    new = _replace(world, "release", _pick(world, "source"), share=0.5)
-    world.rise(_is("release", new), "empty_output", 0.4, {("release", new)})
+    new = renew(world, "release", pick(world, "source"), share=0.5)
+    world.rise(has("release", new), "empty_output", 0.4, {("release", new)})
 
 
 # "calls from one source fail more often, with all of its models and no new version"
 @family(sources=3)
 def source_sends_harder_goals(world: World) -> None:
-    name = _pick(world, "source")
-    world.rise(_is("source", name), "schema_invalid", _rate(world), {("source", name)})
+    name = pick(world, "source")
+    world.rise(has("source", name), "schema_invalid", _rate(world), {("source", name)})
 
 
 @family(sources=3)
 def source_budget_cut(world: World) -> None:
-    name = _pick(world, "source")
-    world.rise(_is("source", name), "truncated", 0.5, {("source", name)})
+    name = pick(world, "source")
+    world.rise(has("source", name), "truncated", 0.5, {("source", name)})
 
 
 # "a new version, or a source, fails with one model only"
 @family()
 def pair_of_prompt_and_model(world: World) -> None:
-    new, model = _replace(world, "prompt", _pick(world, "source")), _pick(world, "model", among=2)
+    new, model = renew(world, "prompt", pick(world, "source")), pick(world, "model", among=2)
     world.rise(
         lambda s: s.get("prompt") == new and s.get("model") == model,
         "not_json",
@@ -283,7 +279,7 @@ def pair_of_prompt_and_model(world: World) -> None:
 
 @family(sources=3)
 def pair_of_source_and_model(world: World) -> None:
-    source, model = _pick(world, "source"), _pick(world, "model", among=2)
+    source, model = pick(world, "source"), pick(world, "model", among=2)
     world.rise(
         lambda s: s.get("source") == source and s.get("model") == model,
         "truncated",
@@ -295,7 +291,7 @@ def pair_of_source_and_model(world: World) -> None:
 # "calls answered by a different model or host than before, such as a gateway's fallback"
 @family()
 def served_by_fallback(world: World) -> None:
-    model = _pick(world, "model", among=2)
+    model = pick(world, "model", among=2)
     share = world.random.choice((0.3, 0.6, 1.0))
     kept = []
     for s in world.after:
@@ -308,12 +304,12 @@ def served_by_fallback(world: World) -> None:
     world.after = kept
     world.add_new("served", "fallback", told=False)
     answers = {("served", "fallback")} | ({("model", model)} if share == 1 else set())
-    world.rise(_is("served", "fallback"), "not_json", 0.45, answers)
+    world.rise(has("served", "fallback"), "not_json", 0.45, answers)
 
 
 @family(hosts=3)
 def upstream_gone_bad(world: World) -> None:
-    model, host = _pick(world, "model", among=2), _pick(world, "upstream")
+    model, host = pick(world, "model", among=2), pick(world, "upstream")
     world.rise(
         lambda s: s.get("model") == model and s.get("upstream") == host,
         "empty_output",
@@ -329,15 +325,15 @@ def upstream_gone_bad(world: World) -> None:
 
 @family(hosts=3)
 def upstream_bad_for_all_models(world: World) -> None:
-    host = _pick(world, "upstream")
+    host = pick(world, "upstream")
     world.rise(
-        _is("upstream", host), "call_provider_error", 0.5, {("upstream", host), ("served", host)}
+        has("upstream", host), "call_provider_error", 0.5, {("upstream", host), ("served", host)}
     )
 
 
 @family()
 def upstream_new(world: World) -> None:
-    model = _pick(world, "model", among=2)
+    model = pick(world, "model", among=2)
     kept = []
     for s in world.after:
         if s.get("model") == model:
@@ -348,7 +344,7 @@ def upstream_new(world: World) -> None:
     world.after = kept
     world.add_new("upstream", "cheap", told=False)
     world.rise(
-        _is("upstream", "cheap"), "not_json", 0.4, {("upstream", "cheap"), ("served", "cheap")}
+        has("upstream", "cheap"), "not_json", 0.4, {("upstream", "cheap"), ("served", "cheap")}
     )
 
 
@@ -361,9 +357,9 @@ def validator_everywhere(world: World) -> None:
 
 @family(nodes=3)
 def validator_at_one_node(world: World) -> None:
-    node = _pick(world, "node")
+    node = pick(world, "node")
     world.tau = min(world.tau, 0.3)
-    world.rise(_is("node", node), "schema_invalid", 0.4, {("validator", node)})
+    world.rise(has("node", node), "schema_invalid", 0.4, {("validator", node)})
 
 
 @family()
@@ -373,20 +369,20 @@ def network_everywhere(world: World) -> None:
 
 @family(environments=3)
 def environment_fails(world: World) -> None:
-    name = _pick(world, "environment", among=2)
+    name = pick(world, "environment", among=2)
     kind = world.random.choice((*NO_ANSWER, "schema_invalid"))
-    world.rise(_is("environment", name), kind, 0.5, {("environment", name)})
+    world.rise(has("environment", name), kind, 0.5, {("environment", name)})
 
 
 @family(regions=3)
 def region_fails(world: World) -> None:
-    name = _pick(world, "region")
-    world.rise(_is("region", name), "call_timeout", 0.5, {("region", name)})
+    name = pick(world, "region")
+    world.rise(has("region", name), "call_timeout", 0.5, {("region", name)})
 
 
 @family(regions=2, models=5)
 def region_of_one_provider(world: World) -> None:
-    provider, region = _pick(world, "provider"), _pick(world, "region")
+    provider, region = pick(world, "provider"), pick(world, "region")
     world.rise(
         lambda s: s.get("provider") == provider and s.get("region") == region,
         "call_provider_error",
@@ -403,12 +399,12 @@ def region_of_one_provider(world: World) -> None:
 # a revoked key: one source at one provider, one kind
 @family(sources=3)
 def credential_revoked(world: World) -> None:
-    key = _pick(world, "credential", among=4)
+    key = pick(world, "credential", among=4)
     where = next(s for s in world.after if s.get("credential") == key)
     source, provider = where.get("source"), where.get("provider")
     world.tau = 0.2
     world.rise(
-        _is("credential", key),
+        has("credential", key),
         "call_other",
         0.95,
         {
@@ -422,11 +418,11 @@ def credential_revoked(world: World) -> None:
 
 @family(sources=3)
 def quota_of_one_credential(world: World) -> None:
-    key = _pick(world, "credential", among=4)
+    key = pick(world, "credential", among=4)
     where = next(s for s in world.after if s.get("credential") == key)
     source, provider = where.get("source"), where.get("provider")
     world.rise(
-        _is("credential", key),
+        has("credential", key),
         "call_rate_limited",
         0.4,
         {
@@ -444,24 +440,24 @@ def two_models(world: World) -> None:
     names = world.random.sample(sorted({s.get("model") for s in world.after}), 6)
     names.sort(key=lambda n: -sum(s.per_hour for s in world.after if s.get("model") == n))
     for name, kind in zip(names[:2], ("not_json", "refusal"), strict=True):
-        world.rise(_is("model", name), kind, 0.5, {("model", name)})
+        world.rise(has("model", name), kind, 0.5, {("model", name)})
 
 
 @family(sources=3)
 def prompt_and_model(world: World) -> None:
-    source = _pick(world, "source")
-    new = _replace(world, "prompt", source)
-    model = _pick(world, "model", among=2)
-    world.rise(_is("prompt", new), "schema_invalid", 0.4, {("prompt", new)})
-    world.rise(_is("model", model), "refusal", 0.6, {("model", model)})
+    source = pick(world, "source")
+    new = renew(world, "prompt", source)
+    model = pick(world, "model", among=2)
+    world.rise(has("prompt", new), "schema_invalid", 0.4, {("prompt", new)})
+    world.rise(has("model", model), "refusal", 0.6, {("model", model)})
 
 
 @family(models=6, sources=3)
 def provider_and_release(world: World) -> None:
-    new = _replace(world, "release", _pick(world, "source"))
-    name = _pick(world, "provider")
-    world.rise(_is("release", new), "truncated", 0.4, {("release", new)})
-    world.rise(_is("provider", name), "call_provider_error", 0.7, {("provider_outage", name)})
+    new = renew(world, "release", pick(world, "source"))
+    name = pick(world, "provider")
+    world.rise(has("release", new), "truncated", 0.4, {("release", new)})
+    world.rise(has("provider", name), "call_provider_error", 0.7, {("provider_outage", name)})
 
 
 @family(sources=3)
@@ -469,7 +465,7 @@ def two_sources(world: World) -> None:
     sources = sorted({s.get("source") for s in world.after})
     world.random.shuffle(sources)
     for name, kind in zip(sources[:2], ("truncated", "schema_invalid"), strict=True):
-        world.rise(_is("source", name), kind, 0.4, {("source", name)})
+        world.rise(has("source", name), kind, 0.4, {("source", name)})
 
 
 # healthy windows
@@ -485,21 +481,21 @@ def healthy_restless(world: World) -> None:
 
 @family(healthy=True)
 def healthy_mix_shift(world: World) -> None:
-    model = _pick(world, "model")
-    world.change(_is("model", model), lambda s: replace(s, rate=min(0.3, s.rate * 4)))
+    model = pick(world, "model")
+    world.change(has("model", model), lambda s: replace(s, rate=min(0.3, s.rate * 4)))
     world.before = list(world.after)
     factor = world.random.choice((3, 5))
-    world.change(_is("model", model), lambda s: replace(s, per_hour=s.per_hour * factor))
+    world.change(has("model", model), lambda s: replace(s, per_hour=s.per_hour * factor))
 
 
 @family(healthy=True)
 def healthy_deploy(world: World) -> None:
-    _replace(world, world.random.choice(("prompt", "release", "schema")), _pick(world, "source"))
+    renew(world, world.random.choice(("prompt", "release", "schema")), pick(world, "source"))
 
 
 @family(healthy=True)
 def healthy_new_model(world: World) -> None:
-    model = _pick(world, "model")
+    model = pick(world, "model")
     added = [
         replace(
             s.with_values(model="p0/brand-new", served="brand-new", provider="p0"),
@@ -522,17 +518,17 @@ def healthy_busy_hour(world: World) -> None:
 # "A deploy that happens to coincide is ruled out if calls without it fail just as often"
 @family()
 def innocent_release_beside_model(world: World) -> None:
-    _replace(world, "release", _pick(world, "source"))
-    model = _pick(world, "model", among=2)
-    world.rise(_is("model", model), "not_json", 0.5, {("model", model)})
+    renew(world, "release", pick(world, "source"))
+    model = pick(world, "model", among=2)
+    world.rise(has("model", model), "not_json", 0.5, {("model", model)})
 
 
 @family()
 def innocent_prompt_beside_outage(world: World) -> None:
-    _replace(world, "prompt", _pick(world, "source"))
-    name = _pick(world, "provider")
+    renew(world, "prompt", pick(world, "source"))
+    name = pick(world, "provider")
     world.rise(
-        _is("provider", name),
+        has("provider", name),
         "call_provider_error",
         0.7,
         {("provider_outage", name)} | _single_model(world, name),
@@ -553,43 +549,43 @@ def one_model_nothing_new(world: World) -> None:
 
 @family(models=1, sources=1)
 def one_model_new_prompt(world: World) -> None:
-    new = _replace(world, "prompt", "s0")
+    new = renew(world, "prompt", "s0")
     world.rise(lambda s: True, "schema_invalid", 0.4, {("prompt", new)})
     world.abstain = True
 
 
 @family(models=1, sources=3)
 def one_model_one_source_bad(world: World) -> None:
-    name = _pick(world, "source")
-    world.rise(_is("source", name), "truncated", 0.5, {("source", name)})
+    name = pick(world, "source")
+    world.rise(has("source", name), "truncated", 0.5, {("source", name)})
 
 
 # little data, a late onset, growth
 @family(volume=0.2)
 def model_with_few_calls(world: World) -> None:
-    name = _pick(world, "model")
-    world.rise(_is("model", name), "not_json", 0.6, {("model", name)})
+    name = pick(world, "model")
+    world.rise(has("model", name), "not_json", 0.6, {("model", name)})
     world.abstain = True
 
 
 @family()
 def model_told_late(world: World) -> None:
     world.late = world.random.choice((0.1, 0.3))
-    name = _pick(world, "model")
-    world.rise(_is("model", name), "truncated", 0.5, {("model", name)})
+    name = pick(world, "model")
+    world.rise(has("model", name), "truncated", 0.5, {("model", name)})
 
 
 @family()
 def release_told_late(world: World) -> None:
     world.late = world.random.choice((0.1, 0.3))
-    new = _replace(world, "release", _pick(world, "source"))
-    world.rise(_is("release", new), "truncated", 0.5, {("release", new)})
+    new = renew(world, "release", pick(world, "source"))
+    world.rise(has("release", new), "truncated", 0.5, {("release", new)})
 
 
 # "A version that started clearly before the onset is blamed only if ... a gradual rollout"
 @family()
 def old_canary_beside_model(world: World) -> None:
-    source = _pick(world, "source")
+    source = pick(world, "source")
     new = f"{source}-prompt-new"
     split = []
     for s in world.before:
@@ -598,14 +594,14 @@ def old_canary_beside_model(world: World) -> None:
             split.append(replace(s.with_values(prompt=new), per_hour=s.per_hour * 0.3))
     world.before, world.after = list(split), list(split)
     world.add_new("prompt", new, first=-30.0, told=True)
-    model = _pick(world, "model", among=2)
-    world.rise(_is("model", model), "not_json", 0.5, {("model", model)})
+    model = pick(world, "model", among=2)
+    world.rise(has("model", model), "not_json", 0.5, {("model", model)})
 
 
 # a new model that fails from its first call
 @family()
 def new_model_fails(world: World) -> None:
-    model = _pick(world, "model")
+    model = pick(world, "model")
     added = [
         replace(
             s.with_values(model="p0/brand-new", served="brand-new", provider="p0"),
@@ -616,30 +612,30 @@ def new_model_fails(world: World) -> None:
     ]
     world.after += added
     world.add_new("model", "p0/brand-new", told=False)
-    world.rise(_is("model", "p0/brand-new"), "not_json", 0.5, {("model", "p0/brand-new")})
+    world.rise(has("model", "p0/brand-new"), "not_json", 0.5, {("model", "p0/brand-new")})
 
 
 # a shift of traffic and a fault together
 @family()
 def model_fails_while_traffic_moves(world: World) -> None:
-    name = _pick(world, "model", among=2)
+    name = pick(world, "model", among=2)
     factor = world.random.choice((0.5, 3))
-    source = _pick(world, "source")
-    world.change(_is("source", source), lambda s: replace(s, per_hour=s.per_hour * factor))
-    world.rise(_is("model", name), "refusal", 0.5, {("model", name)})
+    source = pick(world, "source")
+    world.change(has("source", source), lambda s: replace(s, per_hour=s.per_hour * factor))
+    world.rise(has("model", name), "refusal", 0.5, {("model", name)})
 
 
 # several kinds rise together
 @family()
 def model_fails_in_two_ways(world: World) -> None:
-    name = _pick(world, "model", among=3)
-    world.rise(_is("model", name), "not_json", 0.3, {("model", name)})
+    name = pick(world, "model", among=3)
+    world.rise(has("model", name), "not_json", 0.3, {("model", name)})
     world.truths.pop(), world.hit.pop()
-    world.rise(_is("model", name), "truncated", 0.5, {("model", name)})
+    world.rise(has("model", name), "truncated", 0.5, {("model", name)})
 
 
 @family()
 def retired_model(world: World) -> None:
-    name = _pick(world, "model", among=3)
+    name = pick(world, "model", among=3)
     world.tau = 0.0
-    world.rise(_is("model", name), "call_other", 0.97, {("model", name)})
+    world.rise(has("model", name), "call_other", 0.97, {("model", name)})

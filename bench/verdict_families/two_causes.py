@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from bench.verdict_families.families import _is, _pick, _replace, make_world
+from bench.verdict_families.families import has, make_world, pick, renew
 from bench.verdict_families.worlds import Drawn, Stream, World
 
 LEAST_HIT = 12.0
@@ -173,13 +173,13 @@ def _hit(
     if name == "everything":
         return lambda _: True, {("validator", "")}
     chosen = "source" if name in VERSIONED else name
-    value = _pick(world, chosen, among=3)
+    value = pick(world, chosen, among=3)
     while (name, value) in taken:
-        value = _pick(world, chosen, among=3)
+        value = pick(world, chosen, among=3)
     taken.add((name, value))
     if name in VERSIONED:
-        new = _replace(world, name, value, share=hit.share, first=hit.begins * world.hours_after)
-        return _is(name, new), {(name, new)}
+        new = renew(world, name, value, share=hit.share, first=hit.begins * world.hours_after)
+        return has(name, new), {(name, new)}
     answers = {(CAUSES.get(name, name), value)}
     streams = [stream for stream in world.after if stream.get(name) == value]
     if name == "provider":
@@ -190,4 +190,4 @@ def _hit(
     if name == "credential":
         account = f"{streams[0].get('source')} with {streams[0].get('provider')}"
         answers |= {("credential", account), ("pair", account)}
-    return _is(name, value), answers
+    return has(name, value), answers

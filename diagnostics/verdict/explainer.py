@@ -19,14 +19,16 @@ from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
 from diagnostics.verdict.hypotheses import UNTIMED, Subset, Timing, mark_prior, pairs_of, singles_of
-from diagnostics.verdict.rates import CellBaseline, Rate, add_counts, log_sum
+from diagnostics.verdict.rates import (
+    DIFFERING,
+    CellBaseline,
+    KindCounts,
+    Rate,
+    RatioTable,
+    add_counts,
+    log_sum,
+)
 
-HIT_SHARES = (0.03, 0.06, 0.11, 0.2, 0.33, 0.5, 0.7, 0.9)
-"""The share of calls that a cause may have made fail, each as likely as the others."""
-DIFFERING = 0.3
-"""The squared variation of an effect inside a subset."""
-NOISE = ((-sqrt(3), 1 / 6), (sqrt(3), 1 / 6))
-"""Deviations of an hour and their weights; the rest is the weight of none."""
 TEMPER = 0.8
 """The weight of the likelihood: counts are less independent than the model says."""
 NOTHING = log(0.5)
@@ -96,6 +98,10 @@ class AddedFailures:
     """Added to the rate, by kind."""
     share: float
 
+    def of_kinds(self, kinds: Iterable[str]) -> float:
+        """Return what is added to the rate of some kinds together."""
+        return sum(self.added.get(kind, 0.0) for kind in kinds)
+
 
 @dataclass(slots=True)
 class CellCounts:
@@ -108,8 +114,9 @@ class CellCounts:
     singles: Sequence[Subset]
     fired: Collection[SeriesKey] | None = None
     """The series that degrade by their own detectors; None if all may."""
-    _rates: dict[tuple[int, tuple[str, ...]], Rate] = field(default_factory=dict)
+    _counts: dict[tuple[int, tuple[str, ...]], KindCounts] = field(default_factory=dict)
     _ratios: dict[tuple[int, tuple[str, ...], Rate], Sequence[float]] = field(default_factory=dict)
+    _tables: dict[tuple[str, ...], RatioTable] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -128,18 +135,38 @@ class CellCounts:
         singles = singles_of(merged, earlier, timing)
         return cls(merged, CellBaseline.of(earlier), noise, singles, fired)
 
+    def counts(self, index: int, kinds: tuple[str, ...]) -> KindCounts:
+        """Return the failures of some kinds in a cell, beside what is expected."""
+        known = self._counts.get((index, kinds))
+        if known is None:
+            cell = self.cells[index]
+            rate = self.baseline.rate(cell.place, kinds)
+            rate = Rate(rate.mean, rate.variation + self.noise)
+            known = self._counts[index, kinds] = KindCounts(*cell.of_kinds(kinds), rate)
+        return known
+
     def rate(self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]) -> Rate:
         """Return the expected rate of a cell, with what known causes add to it."""
-        known = self._rates.get((index, kinds))
-        if known is None:
-            rate = self.baseline.rate(self.cells[index].place, kinds)
-            known = Rate(rate.mean, rate.variation + self.noise)
-            self._rates[index, kinds] = known
+        known = self.counts(index, kinds).rate
         for excess in taken:
-            added = sum(excess.added.get(kind, 0.0) for kind in kinds)
-            if added and index in excess.cells:
+            if index in excess.cells and (added := excess.of_kinds(kinds)):
                 known = known.raised(added, DIFFERING)
         return known
+
+    def table(self, kinds: tuple[str, ...], taken: Sequence[AddedFailures] = ()) -> RatioTable:
+        """Return the likelihood ratios of all cells, most of which no known cause touches."""
+        usual = self._tables.get(kinds)
+        if usual is None:
+            rows = [self.ratios(index, kinds, ()) for index in range(len(self.cells))]
+            usual = self._tables[kinds] = RatioTable(kinds, rows)
+        touching = [excess for excess in taken if excess.of_kinds(kinds)]
+        if not touching:
+            return usual
+        rows = list(usual.rows)
+        changed = frozenset[int]().union(*(excess.cells for excess in touching))
+        for index in changed:
+            rows[index] = self.ratios(index, kinds, touching)
+        return RatioTable(kinds, rows, usual, changed)
 
     def ratios(
         self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]
@@ -149,11 +176,8 @@ class CellCounts:
         row = self._ratios.get((index, kinds, rate))
         if row is None:
             cell, deviation = self.cells[index], sqrt(self.noise)
-            failed, calls = cell.of_kinds(kinds)
-            others = [rate.raised(share, DIFFERING) for share in HIT_SHARES]
-            others += [rate.shifted(far * deviation) for far, _ in NOISE]
-            expected = rate.log_likelihood(failed, calls)
-            row = [one.log_likelihood(failed, calls) - expected for one in others]
+            failed, calls, _ = self.counts(index, kinds)
+            row = rate.ratios(failed, calls, deviation)
             if not self._speaks(cell.place):
                 row = [0.0] * len(row)
             self._ratios[index, kinds, rate] = row
@@ -204,12 +228,12 @@ def posterior_of(counted: CellCounts, taken: Sequence[AddedFailures] = ()) -> Po
     kind_sets = counted.kind_sets()
     if not kind_sets:
         return Posterior((), 1.0)
-    tables = [_Table(counted, kinds, taken) for kinds in kind_sets]
-    scored = [_score(subset, tables) for subset in counted.singles]
+    tables = [counted.table(kinds, taken) for kinds in kind_sets]
+    above = [_above_least(counted, index, taken) for index in range(len(counted.cells))]
+    scored = [_score(subset, tables, above) for subset in counted.singles]
     best = sorted(scored, key=lambda score: -score.gain)[:MOST_PAIRED]
-    scored += [
-        _score(pair, tables) for pair in pairs_of([score.subset for score in best], counted.singles)
-    ]
+    pairs = pairs_of([score.subset for score in best], counted.singles)
+    scored += [_score(pair, tables, above) for pair in pairs]
     return _normalise(scored)
 
 
@@ -249,8 +273,8 @@ def _weight(counted: CellCounts, found: Sequence[tuple[Explanation, Posterior]])
     """Return the log weight of causes together, each beside those before it."""
     weight, taken = 0.0, list[AddedFailures]()
     for answer, _ in found:
-        subset, table = answer.subsets[0], _Table(counted, answer.kinds, taken)
-        weight += table.gain(subset.cells) * TEMPER - NOTHING_MORE
+        subset, table = answer.subsets[0], counted.table(answer.kinds, taken)
+        weight += table.fit(subset.cells).gain * TEMPER - NOTHING_MORE
         weight += subset.log_prior + mark_prior(subset, answer.kinds)
         taken.append(excess_of_answer(counted, answer, taken))
     return weight
@@ -298,7 +322,7 @@ def _shows_beside(
     if shared and any(shared | answer.cells == single.cells for single in counted.singles):
         return False
     cells = answer.cells - shared
-    return bool(cells) and _Table(counted, answer.kinds, taken).gain(cells) * TEMPER >= ANOTHER
+    return bool(cells) and counted.table(answer.kinds, taken).fit(cells).gain * TEMPER >= ANOTHER
 
 
 def _refit(
@@ -325,31 +349,31 @@ def excess_of_answer(
     counted: CellCounts, answer: Explanation, taken: Sequence[AddedFailures] = ()
 ) -> AddedFailures:
     """Return what an answer adds to the rates of its cells."""
-    cells = [(index, counted.cells[index]) for index in answer.cells]
     added = {}
     for kind in answer.kinds:
         failed, calls, expected = 0, 0, 0.0
-        for index, cell in cells:
-            count, left = cell.of_kinds((kind,))
+        for index in answer.cells:
+            count, left, _ = counted.counts(index, (kind,))
             failed += count
             calls += left
             expected += left * counted.rate(index, (kind,), taken).mean
         added[kind] = max((failed - expected) / max(calls, 1), 0.0)
-    table = _Table(counted, answer.kinds, taken)
-    return AddedFailures(answer.cells, added, table.best_share(answer.cells))
+    share = counted.table(answer.kinds, taken).fit(answer.cells).share
+    return AddedFailures(answer.cells, added, share)
 
 
 def excess_in(counted: CellCounts, cells: Iterable[int], kinds: tuple[str, ...]) -> float:
     """Return failures of some kinds minus what is expected (may be below zero)."""
-    _, failed, expected = count_kinds(counted, kinds, (counted.cells[index] for index in cells))
-    return failed - expected
+    counts = (counted.counts(index, kinds) for index in cells)
+    return sum(failed - calls * rate.mean for failed, calls, rate in counts)
 
 
 def risen_kinds(cells: Collection[int], counted: CellCounts, part: float) -> tuple[str, ...]:
     """Return the kinds that rose by a part of the largest rise or more, the largest first."""
-    excess = {kind: excess_in(counted, cells, (kind,)) for kind in FAILURE_KINDS}
+    present = {kind for index in cells for kind in counted.cells[index].failures}
+    excess = {k: excess_in(counted, cells, (k,)) for k in FAILURE_KINDS if k in present}
     ranked = sorted(excess, key=excess.__getitem__, reverse=True)
-    least = max(excess[ranked[0]] * part, 0.0)
+    least = max(excess.values(), default=0.0) * part
     return tuple(kind for kind in ranked if excess[kind] > 0 and excess[kind] >= least)
 
 
@@ -394,57 +418,21 @@ class _Scored:
     kinds: tuple[str, ...]
 
 
-class _Table:
-    """Log likelihood ratios of each cell at each share of hits, against its expected rate."""
-
-    def __init__(
-        self, counted: CellCounts, kinds: tuple[str, ...], taken: Sequence[AddedFailures]
-    ) -> None:
-        self.kinds = kinds
-        self._counted = counted
-        self._taken = taken
-        rows = [counted.ratios(index, kinds, taken) for index in range(len(counted.cells))]
-        self.raised = [row[: len(HIT_SHARES)] for row in rows]
-        self.moved = [row[len(HIT_SHARES) :] for row in rows]
-
-    def gain(self, cells: Collection[int]) -> float:
-        """Return the log Bayes factor of hit calls in some cells."""
-        sums = [sum(column) for column in zip(*(self.raised[i] for i in cells), strict=True)]
-        return log_sum(sums) - log(len(HIT_SHARES))
-
-    def noise(self, cells: Collection[int]) -> float:
-        """Return the log Bayes factor of odds within the noise of hours."""
-        sums = [sum(column) for column in zip(*(self.moved[i] for i in cells), strict=True)]
-        weights = [weight for _, weight in NOISE]
-        none = log(1 - sum(weights))
-        terms = [log(weight) + total for weight, total in zip(weights, sums, strict=True)]
-        return log_sum([none, *terms])
-
-    def has_risen(self, cells: Collection[int]) -> bool:
-        """Whether all kinds of failure together rose by as much as a degradation does."""
-        counted, taken = self._counted, self._taken
-        found = [counted.cells[index] for index in cells]
-        expected = sum(
-            counted.cells[index].attempts * counted.rate(index, FAILURE_KINDS, taken).mean
-            for index in cells
-        )
-        least = LEAST_POINTS * sum(cell.attempts for cell in found)
-        return sum(cell.failed for cell in found) - expected >= least
-
-    def best_share(self, cells: Collection[int]) -> float:
-        """Return the likeliest share of hit calls in some cells."""
-        sums = [sum(column) for column in zip(*(self.raised[i] for i in cells), strict=True)]
-        return HIT_SHARES[max(range(len(sums)), key=sums.__getitem__)]
+def _above_least(counted: CellCounts, index: int, taken: Sequence[AddedFailures]) -> float:
+    """Return the failures of a cell above what is expected and the least degradation."""
+    cell, rate = counted.cells[index], counted.rate(index, FAILURE_KINDS, taken)
+    return cell.failed - cell.attempts * (rate.mean + LEAST_POINTS)
 
 
-def _score(subset: Subset, tables: Sequence[_Table]) -> _Scored:
-    gains = [
-        table.gain(subset.cells) * TEMPER + mark_prior(subset, table.kinds) for table in tables
-    ]
-    if not tables[0].has_risen(subset.cells):
-        gains = [NO_RISE] * len(gains)
+def _score(subset: Subset, tables: Sequence[RatioTable], above: Sequence[float]) -> _Scored:
+    fits, gains = [table.fit(subset.cells) for table in tables], [NO_RISE] * len(tables)
+    if sum(above[index] for index in subset.cells) >= 0:
+        gains = [
+            fit.gain * TEMPER + mark_prior(subset, table.kinds)
+            for fit, table in zip(fits, tables, strict=True)
+        ]
     best = max(range(len(gains)), key=gains.__getitem__)
-    noise = max(table.noise(subset.cells) for table in tables)
+    noise = max(fit.noise for fit in fits)
     gain = log_sum(gains) - log(len(tables))
     return _Scored(subset, gain, noise * TEMPER, tables[best].kinds)
 

@@ -84,7 +84,7 @@ class PooledSuspicion:
 
 
 def onset_of_kinds(
-    kinds: Sequence[str],
+    kinds: tuple[str, ...],
     touched: Collection[SeriesKey],
     baseline: CellBaseline,
     curves: Curves,

@@ -7,7 +7,7 @@ vary by more than chance. Both are squared variations of a beta distribution.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import exp, lgamma, log
+from math import exp, lgamma, log, sqrt
 from typing import NamedTuple
 
 from diagnostics.store.rollups import FAILURE_KINDS
@@ -26,6 +26,15 @@ USUAL_NOISE, NOISE_WEIGHT = 0.1, 30.0
 """The squared variation of hours to start from, and its weight in expected failures."""
 HIGHEST_NOISE = 1.0
 
+HIT_SHARES = (0.03, 0.06, 0.11, 0.2, 0.33, 0.5, 0.7, 0.9)
+"""The share of calls that a cause may have made fail, each as likely as the others."""
+DIFFERING = 0.3
+"""The squared variation of an effect inside a subset."""
+NOISE = (-sqrt(3), sqrt(3))
+"""Deviations of an hour."""
+DEVIATES, CALM = log(1 / 6), log(2 / 3)
+"""The log weights of each, and of none."""
+
 
 class Rate(NamedTuple):
     """An expected rate and its squared variation."""
@@ -33,10 +42,10 @@ class Rate(NamedTuple):
     mean: float
     variation: float
 
-    def shifted(self, log_odds: float, variation: float = 0.0) -> "Rate":
-        """Return the rate at other odds, with more variation."""
+    def shifted(self, log_odds: float) -> "Rate":
+        """Return the rate at other odds."""
         odds = self.mean / (1 - self.mean) * exp(log_odds)
-        return Rate(min(odds / (1 + odds), HIGHEST_RATE), self.variation + variation)
+        return Rate(min(odds / (1 + odds), HIGHEST_RATE), self.variation)
 
     def raised(self, added: float, variation: float) -> "Rate":
         """Return the rate if a share of the calls that succeeded fails, which varies, too."""
@@ -54,6 +63,59 @@ class Rate(NamedTuple):
         result += lgamma(whole)
         return result + (lgamma(bad + failed) - lgamma(bad) if failed else 0.0)
 
+    def ratios(self, failed: int, calls: int, deviation: float) -> list[float]:
+        """Return how much likelier (log) counts are with each share of hits, then with noise."""
+        others = [self.raised(share, DIFFERING) for share in HIT_SHARES]
+        others += [self.shifted(far * deviation) for far in NOISE]
+        expected = self.log_likelihood(failed, calls)
+        return [one.log_likelihood(failed, calls) - expected for one in others]
+
+
+class KindCounts(NamedTuple):
+    """Failures of some kinds, the calls that could fail so, and the expected rate."""
+
+    failed: int
+    calls: int
+    rate: Rate
+
+
+class Fit(NamedTuple):
+    """Log Bayes factors of hit calls and of the noise of hours, and the likeliest share of hits."""
+
+    gain: float
+    noise: float
+    share: float
+
+
+@dataclass(slots=True)
+class RatioTable:
+    """Log likelihood ratios of each cell at each share of hits, against its expected rate."""
+
+    kinds: tuple[str, ...]
+    rows: Sequence[Sequence[float]]
+    usual: "RatioTable | None" = None
+    """The table without known causes, and the cells whose rates these change."""
+    changed: frozenset[int] = frozenset()
+    _known: dict[frozenset[int], Fit] = field(default_factory=dict)
+
+    def fit(self, cells: frozenset[int]) -> Fit:
+        """Return how well hit calls, or the noise of hours, explain the counts of some cells."""
+        known = self._known.get(cells)
+        if known is None:
+            if self.usual and self.changed.isdisjoint(cells):
+                known = self.usual.fit(cells)
+            else:
+                rows = [self.rows[index] for index in cells]
+                sums = [sum(column) for column in zip(*rows, strict=True)]
+                raised, moved = sums[: len(HIT_SHARES)], sums[len(HIT_SHARES) :]
+                known = Fit(
+                    log_sum(raised) - log(len(HIT_SHARES)),
+                    log_sum([CALM, *(DEVIATES + total for total in moved)]),
+                    HIT_SHARES[raised.index(max(raised))],
+                )
+            self._known[cells] = known
+        return known
+
 
 @dataclass(slots=True)
 class CellBaseline:
@@ -61,6 +123,8 @@ class CellBaseline:
 
     _calls: dict[object, int] = field(default_factory=lambda: defaultdict(int))
     _failures: dict[object, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _rates: dict[tuple[Dimensions, tuple[str, ...]], Rate] = field(default_factory=dict)
+    _counted: dict[tuple[object, tuple[str, ...]], tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
@@ -72,18 +136,19 @@ class CellBaseline:
                 baseline._failures[level].update(cell.failures)
         return baseline
 
-    def calls(self, place: Dimensions) -> int:
-        """Return how many calls of a cell there were."""
-        return self._calls.get(_levels(place)[-1], 0)
-
     def compares(self, place: Dimensions) -> bool:
         """Whether there were calls of the same model, source or node; or none at all."""
         levels = (_levels(place)[1], *_senders(place))
         return not self._calls or any(self._calls.get(level) for level in levels)
 
-    def rate(self, place: Dimensions, kinds: Sequence[str]) -> Rate:
+    def rate(self, place: Dimensions, kinds: tuple[str, ...]) -> Rate:
         """Return the rate of some kinds of failure, each level shrunk towards its parent."""
-        levels = _levels(place)
+        known = self._rates.get((place, kinds))
+        if known is None:
+            known = self._rates[place, kinds] = self._rate(_levels(place), kinds)
+        return known
+
+    def _rate(self, levels: Sequence[object], kinds: tuple[str, ...]) -> Rate:
         failed, calls = self._count(levels[0], kinds)
         share = len(kinds) / len(FAILURE_KINDS)
         mean = (failed + FIRST_RATE * share * KNOWN_CALLS) / (calls + KNOWN_CALLS)
@@ -97,12 +162,14 @@ class CellBaseline:
         information = (KNOWN_MODEL if is_known else UNKNOWN_MODEL) + failed
         return Rate(min(mean, HIGHEST_RATE), 1 / information)
 
-    def _count(self, level: object, kinds: Sequence[str]) -> tuple[int, int]:
-        failures = self._failures.get(level)
-        if not failures:
-            return 0, self._calls.get(level, 0)
-        failed = sum(failures[kind] for kind in kinds)
-        return failed, self._calls[level] - unanswered(failures, kinds)
+    def _count(self, level: object, kinds: tuple[str, ...]) -> tuple[int, int]:
+        known = self._counted.get((level, kinds))
+        if known is None:
+            failures = self._failures.get(level, Counter())
+            failed = sum(failures[kind] for kind in kinds)
+            calls = self._calls.get(level, 0) - unanswered(failures, kinds)
+            known = self._counted[level, kinds] = failed, calls
+        return known
 
 
 def _levels(place: Dimensions) -> tuple[object, ...]:
