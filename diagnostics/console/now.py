@@ -25,7 +25,8 @@ from diagnostics.analysis.status import SeriesState
 from diagnostics.console.now_models import FIRST, NowRow, TableQuestion, read_rows, table_of
 from diagnostics.console.now_verdict import rating
 from diagnostics.failures.counts import GroupQuestion
-from diagnostics.failures.groups import GroupRow, groups_of
+from diagnostics.failures.groups import latest_groups
+from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.wording import STATES as GROUP_STATES
 from diagnostics.failures.wording import title_of
 from diagnostics.figures import listed, plural, rate_percent
@@ -242,18 +243,18 @@ def _names(rows: Sequence[NowRow], state: SeriesState) -> str:
 
 def _fresh(
     project_id: int, selection: Selection, window: TimeWindow
-) -> Sequence[tuple[GroupRow, str, Tone]]:
-    """Return the failures that are new or regressed, with their titles and tones."""
+) -> Sequence[tuple[FailureGroup, int, str, Tone]]:
+    """Return the failures that are new or regressed: how often, titles and tones."""
     hours = window.in_hours
     question = GroupQuestion(
         hours.since, hours.until, selection.rollup_terms, states=("new", "regressed")
     )
-    rows, _ = groups_of(project_id, question, FRESH)
     return [
         (
-            row,
-            title_of(row.group.kind, row.group.error_type, row.group.pointer, row.group.detail),
-            GROUP_STATES[row.group.state],
+            group,
+            seen,
+            title_of(group.kind, group.error_type, group.pointer, group.detail),
+            GROUP_STATES[group.state],
         )
-        for row in rows
+        for group, seen in latest_groups(project_id, question, FRESH)
     ]

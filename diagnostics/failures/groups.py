@@ -4,7 +4,7 @@ Groups are created by the fold, so failures of the last second or two are missin
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -111,13 +111,22 @@ def groups_of(
     Raises BadCursorError.
     """
     counts = _fetch_counts(project_id, question, limit + 1, cursor, order)
-    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(counts))
-    page = [groups[pk] for pk in counts if pk in groups]
-    remaining = page[limit:]
+    page = _groups(project_id, counts)
     rows = _describe(project_id, question, page[:limit], counts)
-    if not remaining:
-        return rows, None
-    return rows, _write_cursor(rows[-1], order)
+    return rows, _write_cursor(rows[-1], order) if page[limit:] else None
+
+
+def latest_groups(
+    project_id: int, question: GroupQuestion, limit: int
+) -> list[tuple[FailureGroup, int]]:
+    """Return the groups with the latest failures and how often each was seen, without its runs."""
+    counts = _fetch_counts(project_id, question, limit, None)
+    return [(group, counts[group.pk][0]) for group in _groups(project_id, counts)]
+
+
+def _groups(project_id: int, ids: Iterable[int]) -> list[FailureGroup]:
+    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(ids))
+    return [groups[pk] for pk in ids if pk in groups]
 
 
 def group_row(project_id: int, group_id: int, question: GroupQuestion) -> GroupRow | None:
