@@ -1,11 +1,11 @@
 """The rules that watch a model: their limits, what they measure now, and how they stand."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
@@ -37,11 +37,19 @@ class WatchingRule:
 class WatchedModels:
     """The rules of a project and how their series stand; read once, with two queries."""
 
-    def __init__(self, project_id: int) -> None:
-        """Read the rules that are enabled, and the last evaluation of each of their series."""
-        self._rules = list(live_rules(project_id).filter(is_enabled=True))
+    def __init__(self, project_id: int, *, only_fired: bool = False) -> None:
+        """Read the rules that are enabled, and the last evaluation of each of their series.
+
+        With `only_fired`, of rules that people made, and of their series that fire.
+        """
+        rules = live_rules(project_id).filter(is_enabled=True)
+        states = _states(project_id)
+        if only_fired:
+            rules = rules.filter(standard=None)
+            states = states.filter(rule__standard=None, state__in=ON)
+        self._rules = list(rules)
         self._states: dict[int, list[AlertState]] = defaultdict(list)
-        for row in _states(project_id):
+        for row in states:
             self._states[row.rule_id].append(row)
 
     def rules_of(self, provider: str | None, model: str | None) -> Sequence[WatchingRule]:
@@ -59,13 +67,12 @@ class WatchedModels:
         ]
 
 
-def _states(project_id: int) -> Iterable[AlertState]:
+def _states(project_id: int) -> QuerySet[AlertState]:
     latest = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
     counts = JSONObject(k="k", n="n", value="value")
     rows = AlertState.objects.filter(rule__project_id=project_id, rule__is_enabled=True)
-    return rows.defer("memory", "detector_state").annotate(
-        found=Subquery(latest.values(found=counts)[:1])
-    )
+    found = Subquery(latest.values(found=counts)[:1])
+    return rows.defer("memory", "detector_state").annotate(found=found)
 
 
 def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:

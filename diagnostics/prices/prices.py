@@ -89,10 +89,17 @@ def retry_spend(
 
     Money is None if a day of the window has tokens and no price.
     """
-    return {
-        key: _spend(rows, prices.get(key, ()), floor(window.since, DAY))
-        for key, rows in _by_day(project_id, window, terms).items()
-    }
+    first = floor(window.since, DAY)
+    begins = {price.valid_from for known in prices.values() for price in known}
+    # Without a price that begins in the window, its days need not be told apart.
+    is_daily = any(first.date() < day <= window.until.date() for day in begins)
+    days = max(-(-(window.until - first) // DAY), 1)
+    slots = Slots(first, DAY, days) if is_daily else Slots(first, days * DAY, 1)
+    question = Question(window, ("provider", "model"), RETRIES, terms, slots)
+    rows: dict[ModelKey, list[Row]] = defaultdict(list)
+    for provider, model, *row in sum_rollups(project_id, question):
+        rows[provider, model].append(tuple(row))
+    return {key: _spend(found, prices.get(key, ()), first) for key, found in rows.items()}
 
 
 def total_spend(spends: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
@@ -105,18 +112,6 @@ def total_spend(spends: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
         milliseconds=sum(spend.milliseconds for spend in spends.values()),
         money_usd=sum(priced[1:], start=priced[0]) if priced else None,
     )
-
-
-def _by_day(
-    project_id: int, window: TimeWindow, terms: Sequence[Term]
-) -> dict[ModelKey, list[Row]]:
-    first = floor(window.since, DAY)
-    count = max(-(-(window.until - first) // DAY), 1)
-    question = Question(window, ("provider", "model"), RETRIES, terms, Slots(first, DAY, count))
-    rows: dict[ModelKey, list[Row]] = defaultdict(list)
-    for provider, model, *row in sum_rollups(project_id, question):
-        rows[provider, model].append(tuple(row))
-    return rows
 
 
 def _spend(rows: Sequence[Row], prices: Sequence[TokenPrice], first: datetime) -> RetrySpend:

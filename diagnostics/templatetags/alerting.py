@@ -1,12 +1,12 @@
 """The rules of a model as template tags: a page needs no view that knows of rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from django import template
 from django.template import Context
 
-from diagnostics.alerting.rule_thresholds import WatchedModels, WatchingRule
+from diagnostics.alerting.rule_thresholds import WatchedModels
 from diagnostics.web.model_links import model_url
 
 register = template.Library()
@@ -18,7 +18,8 @@ def thresholds(context: Context, provider: str | None, model: str | None) -> Map
     """Show the rules that watch a model, and the way to a new one."""
     page = f"{model_url(provider, model)}#thresholds"
     query = urlencode({"provider": provider or "-", "model": model or "-", "next": page})
-    return {"rules": _rules_of(context, provider, model), "query": query}
+    rules = WatchedModels(context["project"].pk).rules_of(provider, model)
+    return {"rules": rules, "query": query}
 
 
 @register.inclusion_tag("models/_row_thresholds.html", takes_context=True)
@@ -26,13 +27,8 @@ def row_thresholds(
     context: Context, provider: str | None, model: str | None
 ) -> Mapping[str, object]:
     """Show the thresholds of a model that fire in its row; its page has the others."""
-    found = _rules_of(context, provider, model)
-    return {"rules": [one for one in found if one.state[0] == "bad" and not one.rule.standard]}
-
-
-def _rules_of(context: Context, provider: str | None, model: str | None) -> Sequence[WatchingRule]:
-    """Return the rules of a model; they are read once for all rows of a page."""
+    # Read once for all rows of a page.
     kept: WatchedModels | None = context.render_context.get(READ)
     if kept is None:
-        kept = context.render_context[READ] = WatchedModels(context["project"].pk)
-    return kept.rules_of(provider, model)
+        kept = context.render_context[READ] = WatchedModels(context["project"].pk, only_fired=True)
+    return {"rules": [one for one in kept.rules_of(provider, model) if one.state[0] == "bad"]}

@@ -172,6 +172,20 @@ def test_retries_are_paid_at_the_price_of_their_model(
     assert (total.calls, total.money_usd) == (6, Decimal("0.03"))
 
 
+def test_a_price_that_begins_in_the_window_applies_from_its_day(
+    project: Project, at: datetime
+) -> None:
+    price(project)
+    begun = {"input_per_million": Decimal(20), "output_per_million": Decimal(80)}
+    price(project, valid_from=at.date(), **begun)
+    tokens = {"input_tokens": 1_000, "output_tokens": 500, "latency_ms": 700}
+    for day in (at - timedelta(days=1), at):
+        post_calls(project, 1, 0, day, attempt=2, **tokens)
+    window = align(at - timedelta(days=2), at + timedelta(hours=1), clock.now())
+    spent = retry_spend(project.pk, prices_of(project.pk), window)
+    assert spent[FAKE].money_usd == Decimal("0.066")
+
+
 def test_prices_of_others_and_unknown_ones_are_not_used(project: Project) -> None:
     other = Project.objects.create(slug="o", name="Other")
     price(other)
