@@ -26,7 +26,7 @@ from diagnostics.prices.retry_budgets import RetrySpend, what_if
 from diagnostics.queries.assessments import worse_than_before
 from diagnostics.queries.call_counts import (
     ANSWERS,
-    CALLS,
+    BASELINE,
     CallCounts,
     answer_tokens,
     cost_of,
@@ -88,11 +88,12 @@ def model_story(
     narrowed = narrowed_to(selection, provider, model)
     window, terms = window_of(narrowed, now), narrowed.rollup_terms
     sums = sums_between(project_id, window, terms)
-    past = sums_between(project_id, window.before(BASELINE_SPAN), terms, CALLS)
+    past = sums_between(project_id, window.before(BASELINE_SPAN), terms, BASELINE)
     counts, before = count_calls(sums), count_calls(past)
     verdict = recent_verdict_within(project_id, selection.only(APPLIED_FIELDS), narrowed, now)
-    prices = prices_of(project_id)
-    spend = retry_spend(project_id, prices, window, terms).get((provider, model), RetrySpend(0))
+    key = provider, model
+    prices = prices_of(project_id).get(key, ())
+    spend = retry_spend(project_id, {key: prices}, window, terms).get(key, RetrySpend(0))
     tallies = tallies_of(sums)
     chart = _chart(project_id, window, narrowed, before, verdict, now)
     return {
@@ -104,11 +105,10 @@ def model_story(
             **{rate: excess_of_rate(rate, counts, before) for rate in counts.rates},
             "worse": _worse(project_id, window, terms),
         },
-        "answers": _answers(project_id, window, terms, verdict, now),
+        "answers": _answers(project_id, window, terms, verdict, now)
+        or AnswerLength(answer_tokens(sums), answer_tokens(past)),
         "chart": chart,
-        **_charts(
-            project_id, window, narrowed, prices.get((provider, model), ()), chart.marks, now
-        ),
+        **_charts(project_id, window, narrowed, prices, chart.marks, now),
         "noun": counts.noun,
         **_tables(_kinds(counts, before, narrowed), _prompts(project_id, window, narrowed)),
         # Of runs that are posted as outcomes, only failing attempts are known.
@@ -116,7 +116,7 @@ def model_story(
         "success_scale": Scale(0.0, 1.0, 12, SUCCESS_WIDTH - 12),
         "budgets": what_if(tallies, spend),
         "spend": spend,
-        "price": price_on(prices.get((provider, model), ()), now.date()),
+        "price": price_on(prices, now.date()),
         "cost": cost_of(sums),
         "samples": _samples(project_id, narrowed, window),
         "failures_url": failures_url(narrowed),
@@ -135,22 +135,25 @@ class AnswerLength:
 
     now: float | None
     before: float | None
-    is_since_onset: bool
+    is_since_onset: bool = False
 
 
 def _answers(
     project_id: int, window: TimeWindow, terms: Sequence[Term], verdict: Verdict, now: datetime
-) -> AnswerLength:
-    """Say how long valid answers were: what their shape tells without their text."""
+) -> AnswerLength | None:
+    """Say how long valid answers were since an onset in the window; None without one.
+
+    That is what their shape tells without their text.
+    """
     onset = verdict.since
-    is_within = onset is not None and window.since < onset < window.until
-    since = onset if onset is not None and is_within else window.since
-    stretch = window_for(since, window.until, terms, now)
+    if onset is None or not window.since < onset < window.until:
+        return None
+    stretch = window_for(onset, window.until, terms, now)
     after, before = (
         answer_tokens(sums_between(project_id, one, terms, ANSWERS))
         for one in (stretch, stretch.before(BASELINE_SPAN))
     )
-    return AnswerLength(after, before, is_within)
+    return AnswerLength(after, before, is_since_onset=True)
 
 
 def narrowed_to(selection: Selection, provider: str | None, model: str | None) -> Selection:

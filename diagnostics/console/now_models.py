@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from diagnostics.alerting.statuses import StatusSet, counts_between, curves_between, judged_ids
+from diagnostics.alerting.statuses import StatusSet, curves_between, judged_ids
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, StatusAxis, rate_series
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.analysis.status import ORDER, SeriesState, Unit
 from diagnostics.figures import percent, read_number, shorten
 from diagnostics.prices.prices import TokenPrice, price_on, prices_of
 from diagnostics.queries.call_counts import latency_percentile
-from diagnostics.queries.events import window_of
+from diagnostics.queries.events import COUNTED, read_series, window_of
 from diagnostics.queries.matrix import LONGEST_NAME
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
@@ -39,7 +39,7 @@ ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 12
 MOST_OPENED = 4
 """The worst model opens by itself up to so many series: more would say the same."""
 NOTHING = RunBucket(0, 0)
-TOKENS = ("input_tokens", "output_tokens")
+USED = ("input_tokens", "output_tokens", *LATENCY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class TokenUsage:
 NO_USAGE = TokenUsage()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NowRow:
     """A series, or a model with its series: its state, and what the range counted."""
 
@@ -115,7 +115,7 @@ class NowRow:
         """Whether successes are reported, too."""
         return self.state is not SeriesState.NO_DATA
 
-    @property
+    @cached_property
     def counts(self) -> RunCounts:
         """What the range counted, in the unit that the state is of."""
         return self.both.by_call if self.unit == "call" else self.both
@@ -125,11 +125,11 @@ class NowRow:
         """The week before, in the same unit."""
         return self.calls_before if self.unit == "call" else self.runs_before
 
-    @property
+    @cached_property
     def rates(self) -> Rates:
         return rate_series(self.counts if self.has_rate else RunCounts())
 
-    @property
+    @cached_property
     def ends(self) -> Rates:
         """The rates of first attempts and of runs, whatever unit the state is of."""
         return rate_series(self.both if self.has_rate else RunCounts())
@@ -164,7 +164,7 @@ class NowRow:
         """Whether there are runs enough to draw the rate with its interval."""
         return self.counts.runs >= LEAST_TRIALS and self.rates.degraded_rate is not None
 
-    @property
+    @cached_property
     def bars(self) -> Sequence[RunBucket]:
         """The curve as it is drawn."""
         return merged(_sum_trends(self.trends), _together(self.axis.count))
@@ -200,11 +200,10 @@ def read_rows(
 ) -> list[NowRow]:
     """Read every judged series that a selection keeps; the number of queries does not grow."""
     series = judged_ids(project_id, judged)
-    counts = counts_between(project_id, selection, now, series)
+    counts, usage = _counts_between(project_id, selection, now, series)
     statuses = judged.kept_by(selection, counts)
     by_call = {status.key for status in statuses if status.shown == "call"}
     curves = curves_between(project_id, axis, selection.version_terms, now, by_call, series)
-    usage = _usage_between(project_id, selection, now, series)
     prices = prices_of(project_id)
     nothing = [NOTHING] * axis.count
     return [
@@ -226,13 +225,15 @@ def read_rows(
     ]
 
 
-def _usage_between(
+def _counts_between(
     project_id: int, selection: Selection, now: datetime, series: Sequence[int] | None
-) -> Mapping[SeriesKey, TokenUsage]:
+) -> tuple[Mapping[SeriesKey, RunCounts], Mapping[SeriesKey, TokenUsage]]:
+    """Return what the range counted of runs and of tokens, in one query."""
     window, terms = window_of(selection, now), selection.rollup_terms
-    question = Question(window, SERIES, (*TOKENS, *LATENCY), terms, series=series)
+    question = Question(window, SERIES, (*COUNTED, *USED), terms, series=series)
     rows = sum_rollups(project_id, question)
-    return {SeriesKey(*row[:4]): TokenUsage(row[4], row[5], row[6:]) for row in rows}
+    usage = {SeriesKey(*row[:4]): row[-len(USED) :] for row in rows}
+    return read_series(rows), {k: TokenUsage(one[0], one[1], one[2:]) for k, one in usage.items()}
 
 
 def group_rows(rows: Iterable[NowRow]) -> list[NowRow]:

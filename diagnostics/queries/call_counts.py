@@ -48,7 +48,9 @@ COSTS: tuple[str, ...] = (
     "invalid_latency_count",
     "invalid_latency_ms",
 )
-EVERYTHING = (*CALLS, *LADDERS, *COSTS, *LATENCY)
+ANSWERS: tuple[str, ...] = ("succeeded", "output_tokens", "invalid_output_tokens")
+BASELINE = tuple(dict.fromkeys((*CALLS, *ANSWERS)))
+EVERYTHING = tuple(dict.fromkeys((*BASELINE, *LADDERS, *COSTS, *LATENCY)))
 
 
 LEAST_POSTED = 0.9
@@ -224,9 +226,6 @@ def latency_percentile(counts: Sequence[int], share: float) -> float | None:
             return low + (high - low) * (target - passed) / count
         passed += count
     return float(bounds[-1])
-
-
-ANSWERS: tuple[str, ...] = ("succeeded", "output_tokens", "invalid_output_tokens")
 
 
 def answer_tokens(sums: Mapping[str, int]) -> float | None:

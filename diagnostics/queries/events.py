@@ -6,7 +6,7 @@ continue from there.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -16,7 +16,7 @@ from django.db.models import Model, Q, QuerySet
 
 from diagnostics.analysis.series import RunCounts, SeriesKey
 from diagnostics.queries.call_counts import FAILED, TRIED, first_attempts
-from diagnostics.queries.sums import Question, sum_rollups
+from diagnostics.queries.sums import Question, Row, sum_rollups
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.query_language import Term
@@ -57,9 +57,14 @@ def counts_by_series(
     A term of None matches null.
     """
     question = Question(window, SERIES, COUNTED, terms, series=series)
+    return read_series(sum_rollups(project_id, question))
+
+
+def read_series(rows: Iterable[Row]) -> dict[SeriesKey, RunCounts]:
+    """Read rows of a series and sums of `COUNTED`, of what ended a run or was called."""
     found = {
         SeriesKey(environment, node or "", provider, model): read_counts(counted)
-        for environment, node, provider, model, *counted in sum_rollups(project_id, question)
+        for environment, node, provider, model, *counted in rows
     }
     return {key: one for key, one in found.items() if one.runs or one.calls or one.cancelled}
 
@@ -140,8 +145,8 @@ def _matching_rows(model: type[Timed], rows: Sequence[Event | EventPayload]) -> 
 
 
 def read_counts(counted: Sequence[int]) -> RunCounts:
-    """Read sums of `COUNTED`."""
-    sums = dict(zip(COUNTED, counted, strict=True))
+    """Read sums of `COUNTED`; others may follow."""
+    sums = dict(zip(COUNTED, counted, strict=False))
     unchecked, retries, failed = (
         sum(sums[name] for name in names) for names in (UNCHECKED, TRIED, FAILED)
     )
