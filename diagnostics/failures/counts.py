@@ -40,6 +40,7 @@ READ = (
 )
 FAILED = sorted(FAILURE_EVENT_KINDS)
 LONGEST_RUN = timedelta(days=1)
+FIRST_STRETCH, MOST_WITH_WORDS = timedelta(hours=1), 1_000
 BASELINE_SPAN = timedelta(days=7)
 BY_HOUR, ALONE_BY_HOUR = timedelta(days=3), timedelta(days=8)
 """Longer windows are counted by day (UTC), except at their ends; single groups later."""
@@ -148,6 +149,23 @@ def read_question(
     notice = NARROWED if scans and until - since > RAW_SPAN else None
     begin = until - RAW_SPAN if notice else since
     return GroupQuestion(begin, until, (), states, events=selection), notice
+
+
+def newest_of(
+    project_id: int, question: GroupQuestion, most: int = MOST_WITH_WORDS
+) -> GroupQuestion:
+    """Return a question of words over its newest times, until enough failures have them.
+
+    What most failures have is not read in all of them, for each part of a page.
+    """
+    if question.events is None or not question.events.text.words:
+        return question
+    since, span, seen = question.until, FIRST_STRETCH, 0
+    while since > question.since and seen < most:
+        part = replace(question, since=max(question.since, since - span), until=since)
+        [(count,)] = query_groups(project_id, "group_newest", part, most=most - seen)
+        since, span, seen = part.since, 8 * span, seen + count
+    return replace(question, since=since)
 
 
 def query_groups(

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from diagnostics import clock
-from diagnostics.failures.counts import GroupQuestion, read_question, states_of
+from diagnostics.failures.counts import GroupQuestion, newest_of, read_question, states_of
 from diagnostics.failures.groups import GroupRow, Sort, groups_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.shares import Denominator, calls_by_node
@@ -108,8 +108,11 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
     state, order = _read_choices(request.GET)
     states = list(TABS[state])
     now = clock.now()
-    question, notice = read_question(selection, now, states)
-    covers = None if notice else selection.covered(question.begin, question.end, now)
+    asked, notice = read_question(selection, now, states)
+    question = newest_of(request.project.pk, asked)
+    is_part = question.since > asked.since
+    is_cut = notice or is_part
+    covers = None if is_cut else selection.covered(question.begin, question.end, now)
     rows, after = _page(request, question, order)
     calls = calls_by_node(request.project.pk, question)
     counted = states_of(request.project.pk, question)
@@ -132,6 +135,7 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
         ],
         "query": _query(selection, state, order),
         "notice": notice,
+        "newest_since": question.since if is_part else None,
         "is_narrowed": bool(selection.terms or selection.text.words or state != "all"),
         "is_empty": not rows and not FailureGroup.objects.filter(project=request.project).exists(),
         "hours": (question.end - question.begin).total_seconds() / 3600,

@@ -9,7 +9,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import details_of
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.failures import states as groups
-from diagnostics.failures.counts import GroupQuestion, read_question, states_of
+from diagnostics.failures.counts import GroupQuestion, newest_of, read_question, states_of
 from diagnostics.failures.groups import (
     GroupRow,
     Sort,
@@ -353,3 +353,13 @@ def test_what_no_rollup_knows_is_counted_event_by_event(
     rows, _ = groups_of(project.pk, question, 10)
     assert {row.group.error_type: row.seen for row in rows} == found
     assert all(sum(row.trend) == row.seen for row in rows)
+
+
+def test_a_word_of_many_failures_is_counted_in_the_newest(project: Project, now: datetime) -> None:
+    times = [now - timedelta(minutes=5)] * 3 + [now - timedelta(days=2)]
+    post(project, *(failed(at, "not_json", raw_output_preview="a needle") for at in times))
+    question, _ = read_question(read_selection({"range": "7d", "q": "needle"}), now)
+    for most, seen in ((3, 3), (5, 4)):
+        part = newest_of(project.pk, question, most)
+        [row] = groups_of(project.pk, part, 10)[0]
+        assert (row.seen, part.since > question.since) == (seen, seen == 3)
