@@ -3,15 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from itertools import pairwise
 
 from diagnostics.prices.models import Price
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.matrix import ModelKey
-from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
+from diagnostics.queries.sums import Question, Row, sum_rollups
 from diagnostics.selection.query_language import Term
-from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
+from diagnostics.store.windows import TimeWindow
 
 MILLION = Decimal(1_000_000)
 
@@ -34,7 +35,7 @@ class TokenPrice:
 
 @dataclass(frozen=True, slots=True)
 class DaySpend:
-    """The tokens of one day (UTC)."""
+    """The tokens of a day (UTC), or of days from it on that have the same price."""
 
     day: date
     input_tokens: int
@@ -62,7 +63,6 @@ def cost_usd(prices: Sequence[TokenPrice], spends: Iterable[DaySpend]) -> Decima
 
 
 RETRIES = ("retries", "retry_input_tokens", "retry_output_tokens", "retry_ms")
-DAY = WIDTHS[Grain.DAY]
 Prices = Mapping[ModelKey, Sequence[TokenPrice]]
 
 
@@ -85,21 +85,20 @@ def prices_of(project_id: int) -> Prices:
 def retry_spend(
     project_id: int, prices: Prices, window: TimeWindow, terms: Sequence[Term] = ()
 ) -> dict[ModelKey, RetrySpend]:
-    """Return the usage of retries, by model, in one query.
+    """Return the usage of retries, by model, in a query for each stretch of equal prices.
 
     Money is None if a day of the window has tokens and no price.
     """
-    first = floor(window.since, DAY)
-    begins = {price.valid_from for known in prices.values() for price in known}
-    # Without a price that begins in the window, its days need not be told apart.
-    is_daily = any(first.date() < day <= window.until.date() for day in begins)
-    days = max(-(-(window.until - first) // DAY), 1)
-    slots = Slots(first, DAY, days) if is_daily else Slots(first, days * DAY, 1)
-    question = Question(window, ("provider", "model"), RETRIES, terms, slots)
+    days = {price.valid_from for known in prices.values() for price in known}
+    begins = sorted(datetime.combine(day, time.min, UTC) for day in days)
+    inside = (at for at in begins if window.since < at < window.until)
     rows: dict[ModelKey, list[Row]] = defaultdict(list)
-    for provider, model, *row in sum_rollups(project_id, question):
-        rows[provider, model].append(tuple(row))
-    return {key: _spend(found, prices.get(key, ()), first) for key, found in rows.items()}
+    for since, until in pairwise((window.since, *inside, window.until)):
+        stretch = TimeWindow(since, until, window.finest)
+        question = Question(stretch, ("provider", "model"), RETRIES, terms)
+        for provider, model, *row in sum_rollups(project_id, question):
+            rows[provider, model].append((since.date(), *row))
+    return {key: _spend(found, prices.get(key, ())) for key, found in rows.items()}
 
 
 def total_spend(spends: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
@@ -114,12 +113,9 @@ def total_spend(spends: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
     )
 
 
-def _spend(rows: Sequence[Row], prices: Sequence[TokenPrice], first: datetime) -> RetrySpend:
-    """Return the sum of rows of (day, calls, input tokens, output tokens, milliseconds)."""
-    days = [
-        DaySpend((first + day * DAY).date(), input_tokens, output_tokens)
-        for day, _, input_tokens, output_tokens, _ in rows
-    ]
+def _spend(rows: Sequence[Row], prices: Sequence[TokenPrice]) -> RetrySpend:
+    """Return the sum of rows of (first day, calls, input tokens, output tokens, milliseconds)."""
+    days = [DaySpend(row[0], row[2], row[3]) for row in rows]
     return RetrySpend(
         calls=sum(row[1] for row in rows),
         input_tokens=sum(day_spend.input_tokens for day_spend in days),
