@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -11,8 +12,9 @@ from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.recording import record
 from diagnostics.queries.events import counts_by_series
 from diagnostics.queries.sums import Question, Slots, sum_rollups
-from diagnostics.queries.trends import trends
+from diagnostics.queries.trends import latest_degraded, trends
 from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection
 from diagnostics.store import aggregation
 from diagnostics.store.windows import Grain, align, align_to
 from failsoft.events import PostedEvent as WireEvent
@@ -174,3 +176,14 @@ def test_versions_are_not_known_by_the_minute(now: datetime) -> None:
     window = align_to(Grain.MINUTE, now - HOUR, now)
     with pytest.raises(ValueError, match="by the hour"):
         Question(window, ("source",), ("runs",))
+
+
+def test_latest_degraded_runs_are_read_from_the_newest_day_while_it_has_enough(
+    project: Project, now: datetime, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    times = [now - timedelta(days=3), now - HOUR]
+    post(project, *(degraded(occurred_at=at.isoformat()) for at in times))
+    for limit, queries in ((1, 1), (2, 2)):
+        with django_assert_num_queries(queries):
+            found = latest_degraded(project.pk, Selection("7d"), now, limit)
+        assert [event.occurred_at for event in found] == times[::-1][:limit]
