@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from agents.goals.events import ANSWERERS, STATE_OF
+from agents.goals.events import STATE_OF
 from agents.goals.models import Attempt
+from agents.llm.provider import ANSWERERS
 from diagnostics.failures.models import FailureGroup
 from diagnostics.store.models import Event, EventPayload
 

@@ -15,11 +15,11 @@ from django.db import models, transaction
 from agents.breakers.guard import Guard
 from agents.fix_patterns.store import count_first_answer
 from agents.goals.claims import GoalClaim
-from agents.goals.events import ANSWERERS, model_name, provider_name, record_attempt
+from agents.goals.events import model_name, provider_name, record_attempt
 from agents.goals.models import Attempt, Goal
 from agents.goals.state import AttemptState
 from agents.llm.models import LanguageModel
-from agents.llm.provider import CompletionRequest, ProviderError
+from agents.llm.provider import ANSWERERS, CompletionRequest, ProviderError
 from agents.llm.registry import open_provider
 from agents.llm.transport import MAX_RETRIES, Reply, call
 from diagnostics import clock
@@ -75,17 +75,14 @@ def note_reply(row: Attempt, reply: Reply, started: float) -> None:
         row.finish_reason = clean_text(reply.completion.finish_reason or "")[:64] or None
         row.input_tokens = reply.completion.input_tokens
         row.output_tokens = reply.completion.output_tokens
-        reasoning = reply.completion.reasoning_tokens
-        row.reasoning_tokens = reasoning if type(reasoning) is int and reasoning >= 0 else None
+        row.reasoning_tokens = reply.completion.reasoning_tokens
         for name in ANSWERERS:
             setattr(row, name, _clean_name(getattr(reply.completion, name)))
 
 
-def _clean_name(name: object) -> str | None:
-    """Return a name that a server sent, redacted; None if it is no text or blank."""
-    if not isinstance(name, str) or not name.strip():
-        return None
-    return redact_name(name.strip(), LONGEST_NAME)
+def _clean_name(name: str | None) -> str | None:
+    """Return a name that a server sent, redacted; None if it is blank."""
+    return redact_name(name.strip(), LONGEST_NAME) if name and name.strip() else None
 
 
 @dataclass(frozen=True, slots=True)

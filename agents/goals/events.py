@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.goals.models import Attempt, Goal
 from agents.goals.state import NODES, AttemptState
+from agents.llm.provider import ANSWERERS
 from diagnostics import clock
 from diagnostics.ingest.recording import record
 from failsoft.actions.toolsets import ACTIONS_VERSION
@@ -34,7 +35,6 @@ EVENT_OF_STATE = {
     Attempt.State.CALL_FAILED: EventKind.PROVIDER_ERROR,
 }
 STATE_OF: Mapping[str, AttemptState] = {kind: state for state, kind in EVENT_OF_STATE.items()}
-ANSWERERS = ("served_model", "upstream", "system_fingerprint")
 SAME_IN_EVENT = (
     *("repairs", "coerced", "finish_reason", "output_mode", "max_output_tokens"),
     *("temperature", "latency_ms", "input_tokens", "output_tokens", "reasoning_tokens"),

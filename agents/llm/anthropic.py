@@ -13,7 +13,6 @@ from agents.llm.transport import translate_fault
 from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
 from failsoft.retry.policy import OutputMode
-from failsoft.retry.prompts import ToolOffer
 
 # Anthropic's stop reasons as the finish reasons of the product.
 FINISH_REASONS = {
@@ -29,7 +28,10 @@ class AnthropicProvider:
 
     def __init__(self, base_url: str, api_key: str | None) -> None:
         self._client = anthropic.Anthropic(
-            api_key=api_key or "none", base_url=read_address(base_url), max_retries=0
+            api_key=api_key or "none",
+            base_url=read_address(base_url),
+            max_retries=0,
+            http_client=anthropic.DefaultHttpxClient(follow_redirects=False),
         )
 
     def complete(self, request: CompletionRequest) -> Completion:
@@ -70,16 +72,15 @@ def _parameters(request: CompletionRequest) -> dict[str, Any]:
 
 def _output_options(request: CompletionRequest) -> dict[str, Any]:
     if request.tools:
-        tools = [_describe_tool(tool) for tool in request.tools]
+        tools = [
+            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+            for tool in request.tools
+        ]
         return {"tools": tools, "tool_choice": {"type": "any"}}
     if request.output_mode not in (OutputMode.SCHEMA, OutputMode.TOOLS):
         return {}
     tool = {"name": request.schema_name, "input_schema": request.json_schema}
     return {"tools": [tool], "tool_choice": {"type": "tool", "name": request.schema_name}}
-
-
-def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
 def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types

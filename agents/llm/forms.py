@@ -11,10 +11,12 @@ from django.utils.text import capfirst
 
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
+from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
 from diagnostics.outbound.credentials import CredentialError, check_reference, names_own_setting
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.store.choices import choices_of
 
+PRIVATE_HINT = "only a superuser or FAILSOFT_HTTP_ALLOW_PRIVATE allows it."
 # References that a project's administrator may use: never this installation's own settings.
 PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)")
 
@@ -119,6 +121,15 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         address: str = self.cleaned_data["base_url"].strip()
         if address and not address.startswith(("http://", "https://", "script:")):
             raise ValidationError("Must start with https:// or http://")
+        # Whether a call is answered, refused or times out says what listens at an address.
+        is_free = self.runs_installation or settings.FAILSOFT_HTTP_ALLOW_PRIVATE
+        if address.startswith("http") and not is_free and "base_url" in self.changed_data:
+            try:
+                choose_target(address)
+            except PrivateAddressError as error:
+                raise ValidationError(f"{error}: {PRIVATE_HINT}") from error
+            except ForbiddenAddressError:
+                pass  # A call says what is wrong with it.
         return without_secret(address)
 
 

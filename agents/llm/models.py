@@ -1,15 +1,21 @@
 """Providers, the models they serve, and the last test of each."""
 
+from datetime import timedelta
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, known, unique
 from diagnostics.store.choices import choices_of
 from diagnostics.web.charts.marks import Tone
 from failsoft.retry import policy
+
+# A test not done by then waits for a worker, or its message is lost.
+MODEL_CHECK_WAIT = timedelta(minutes=2)
 
 
 class Provider(models.Model):
@@ -128,7 +134,8 @@ class ModelCheck(models.Model):
     def badge(self) -> tuple[Tone, str]:
         """Tone and text of the result."""
         if self.status == self.Status.ASKED:
-            return "live", "asking"
+            is_late = clock.now() > self.asked_at + MODEL_CHECK_WAIT
+            return ("bad", "not run within 2 min") if is_late else ("live", "asking")
         if self.fault:
             return "bad", self.fault.replace("_", " ")
         return "good", f"answered in {self.latency_ms} ms"

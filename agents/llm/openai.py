@@ -40,6 +40,7 @@ class OpenAIProvider:
             api_key=api_key or "none",
             base_url=read_address(base_url),
             max_retries=0,
+            http_client=openai.DefaultHttpxClient(follow_redirects=False),
         )
         self._token_limit = "max_tokens" if base_url else "max_completion_tokens"
 
@@ -69,17 +70,15 @@ class OpenAIProvider:
 
     def _open(self, request: CompletionRequest, **options: object) -> openai.Stream[object]:
         """Call, and return the answer with its body unread."""
+        limit = {self._token_limit: request.max_output_tokens}
         return self._client.post(
             PATH,
-            body=self._body(request) | options,
+            body=_parameters(request) | limit | options,
             cast_to=object,
             options={"timeout": request.timeout_seconds},
             stream=True,
             stream_cls=openai.Stream[object],
         )
-
-    def _body(self, request: CompletionRequest) -> dict[str, Any]:
-        return _parameters(request) | {self._token_limit: request.max_output_tokens}
 
 
 def read_upstream(headers: Mapping[str, str]) -> dict[str, Any]:
@@ -139,7 +138,7 @@ def _complete(
     tool_calls: Any = message.get("tool_calls") or ()
     # Unchecked: a malformed call must not invalidate the others.
     calls = tuple(tool_calls) if isinstance(tool_calls, list | tuple) else (tool_calls,)
-    refusal, text = message.get("refusal"), message.get("content")
+    refusal, text = message.get("refusal"), _text_of(message.get("content"))
     if calls and not request.tools:
         text = calls[0]["function"]["arguments"]
     # A forced call is the answer itself; any other is the model's choice.
@@ -177,4 +176,11 @@ def _last(pieces: Sequence[Mapping[str, Any]], name: str) -> Any:  # noqa: ANN40
 
 
 def _join(deltas: Sequence[dict[str, Any]], name: str) -> str:
-    return "".join(delta.get(name) or "" for delta in deltas)
+    return "".join(_text_of(delta.get(name)) or "" for delta in deltas)
+
+
+def _text_of(content: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return the text of a content that some servers divide into parts; others unchanged."""
+    if not isinstance(content, list):
+        return content
+    return "".join(part["text"] for part in content if part["type"] == "text")

@@ -14,6 +14,10 @@ from failsoft.events import CallErrorType
 from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
+# What the columns of counts can hold.
+MOST_TOKENS = 2**31 - 1
+ANSWERERS = ("served_model", "upstream", "system_fingerprint")
+
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
@@ -41,7 +45,8 @@ class Completion:
     """An answer; tokens are None if the provider did not report them.
 
     `served_model`, `upstream` (behind a gateway) and `system_fingerprint` say who answered.
-    `tool_calls` are envelopes in OpenAI's format. Nothing is checked yet.
+    `tool_calls` are envelopes in OpenAI's format, not checked yet. Whatever else a server sends
+    in place of a count or a name counts as not reported.
     """
 
     text: str
@@ -53,6 +58,15 @@ class Completion:
     served_model: str | None = None
     upstream: str | None = None
     system_fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "output_tokens", "reasoning_tokens"):
+            count = getattr(self, name)
+            if type(count) is not int or not 0 <= count <= MOST_TOKENS:
+                object.__setattr__(self, name, None)
+        for name in ("finish_reason", *ANSWERERS):
+            if not isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, None)
 
 
 class CompletionProvider(Protocol):

@@ -8,7 +8,8 @@ from django.shortcuts import get_object_or_404, redirect
 
 from agents.llm.forms import LanguageModelForm, ProviderForm
 from agents.llm.model_test import request_model_test
-from agents.llm.models import LanguageModel, ModelCheck, Provider
+from agents.llm.models import MODEL_CHECK_WAIT, LanguageModel, ModelCheck, Provider
+from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.settings.frame import (
@@ -29,7 +30,7 @@ def providers(request: ConsoleRequest) -> HttpResponse:
     requested = ModelCheck.objects.filter(project=request.project, status=ModelCheck.Status.ASKED)
     context = {
         "providers": rows.prefetch_related(Prefetch("language_models", models)),
-        "waiting": requested.exists(),
+        "waiting": requested.filter(asked_at__gt=clock.now() - MODEL_CHECK_WAIT).exists(),
     }
     return show(request, "providers", context, "Providers and models")
 

@@ -95,6 +95,9 @@ def translate_answer(response: httpx.Response) -> ProviderError:
     """Return the ProviderError for an HTTP error response, with its Retry-After."""
     wait = read_retry_after(response.headers)
     message = f"the provider answered {response.status_code}"
+    if response.is_redirect:
+        # The host it names must not get the prompt and the key.
+        message += ", a redirect, which is not followed: set the base URL to the final address"
     if response.status_code == TOO_MANY:
         return RateLimitedError(message, retry_after_seconds=wait)
     if response.status_code == REQUEST_TIMEOUT or response.status_code >= SERVER_ERROR:

@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -109,11 +110,9 @@ def revoke(invitation: Invitation, by: User) -> bool:
 def change_role(membership: Membership, role: str, by: User) -> None:
     """Change a member's role; LastAdminError if no administrator would remain."""
     with transaction.atomic():
-        _lock(membership.project_id)
-        membership.refresh_from_db()
-        before = membership.role
-        if before == role:
+        if not _lock(membership) or membership.role == role:
             return
+        before = membership.role
         if before == Membership.Role.ADMIN:
             _keep_an_admin(membership)
         membership.role = role
@@ -125,8 +124,8 @@ def change_role(membership: Membership, role: str, by: User) -> None:
 def remove(membership: Membership, by: User) -> None:
     """Remove a member from the project; LastAdminError if no administrator would remain."""
     with transaction.atomic():
-        _lock(membership.project_id)
-        membership.refresh_from_db()
+        if not _lock(membership):
+            return
         if membership.role == Membership.Role.ADMIN:
             _keep_an_admin(membership)
         details = {"role": membership.role}
@@ -134,9 +133,13 @@ def remove(membership: Membership, by: User) -> None:
         membership.delete()
 
 
-def _lock(project_id: int) -> None:
-    """Serialise changes of one project's members."""
-    Project.objects.select_for_update().filter(pk=project_id).update(name=F("name"))
+def _lock(membership: Membership) -> bool:
+    """Serialise changes of one project's members; False if this one is removed by now."""
+    Project.objects.filter(pk=membership.project_id).update(name=F("name"))
+    with suppress(Membership.DoesNotExist):
+        membership.refresh_from_db()
+        return True
+    return False
 
 
 def _keep_an_admin(membership: Membership) -> None:

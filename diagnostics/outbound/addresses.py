@@ -37,6 +37,10 @@ class ForbiddenAddressError(Exception):
     """The URL leads to an address that this server may not connect to."""
 
 
+class PrivateAddressError(ForbiddenAddressError):
+    """An address of the URL's host is not public."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedAddress:
     """A checked URL: where to connect, and what to request."""
@@ -97,7 +101,7 @@ def choose_target(
     addresses = _look_up(host, port, resolve)
     for address in addresses:
         if not allow_private and not is_public(address):
-            raise ForbiddenAddressError(f"{host} is not a public address")
+            raise PrivateAddressError(f"{host} is not a public address")
     return CheckedAddress(scheme, host, port, addresses[0], path)
 
 

@@ -4,6 +4,7 @@ import json
 import time
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
@@ -191,7 +192,7 @@ def test_a_key_of_another_project_is_not_found(admin: Client) -> None:
 
 def test_an_invitation_makes_one_person_a_member_once(admin: Client, project: Project) -> None:
     link = admin.post("/settings/members/", {"role": "operator"}, follow=True).context["link"]
-    path = link.partition("testserver")[2]
+    path = urlsplit(link).path
     bob = make_person("bob")
     guest = signed_in("bob")
     assert "operator" in guest.get(path).content.decode()
@@ -219,12 +220,32 @@ def test_an_invited_stranger_makes_an_account_others_cannot(
     stranger.post("/accounts/signup/", told)
     assert "_auth_user_id" not in stranger.session
     link = admin.post("/settings/members/", {"role": "viewer"}, follow=True).context["link"]
-    path = link.partition("testserver")[2]
+    path = urlsplit(link).path
     stranger.get(path)
     answer = stranger.post(f"/accounts/signup/?next={path}", {**told, "next": path})
     assert answer.headers["Location"] == path
     stranger.post(path)
     assert Membership.objects.get(user__username="dora").role == "viewer"
+
+
+def test_an_invitation_leads_to_the_base_url_whatever_the_host_header_says(
+    admin: Client, settings: Any
+) -> None:
+    settings.FAILSOFT_BASE_URL = "https://failsoft.example"
+    settings.ALLOWED_HOSTS = ["*"]
+    path, sent_to = "/settings/members/", {"HTTP_HOST": "elsewhere.example"}
+    admin.post(path, {"role": "viewer", "email": "eve@example.org"}, **sent_to)
+    (letter,) = mail.outbox
+    assert "https://failsoft.example/" in letter.body
+    assert "elsewhere" not in letter.body
+
+
+def test_a_member_who_is_removed_meanwhile_is_no_error(admin: Client, project: Project) -> None:
+    member = join(make_person("bob"), project, "viewer")
+    Membership.objects.filter(pk=member.pk).delete()
+    change_role(member, "admin", member.user)
+    remove(member, member.user)
+    assert noted() == []
 
 
 def test_an_invitation_can_be_mailed_and_revoked(admin: Client) -> None:
@@ -234,7 +255,7 @@ def test_an_invitation_can_be_mailed_and_revoked(admin: Client) -> None:
     assert answer.context["link"] in letter.body
     row = Invitation.objects.get()
     admin.post(reverse("revoke_invitation", args=[row.pk]))
-    path = answer.context["link"].partition("testserver")[2]
+    path = urlsplit(answer.context["link"]).path
     assert Client().get(path).status_code == 404
 
 
@@ -399,6 +420,35 @@ def test_a_test_says_which_kind_of_fault_it_was(admin: Client, project: Project)
     check = ModelCheck.objects.get()
     assert (check.status, check.fault) == ("done", "provider_error")
     assert "provider error" in admin.get("/settings/providers/").content.decode()
+
+
+def test_a_test_that_no_worker_took_up_does_not_wait_for_ever(
+    admin: Client, project: Project
+) -> None:
+    model = make_model(project)
+    admin.post(reverse("test_model", args=[model.pk]))
+    ModelCheck.objects.update(asked_at=clock.now() - timedelta(minutes=3))
+    page = admin.get("/settings/providers/")
+    assert "not run within 2 min" in page.text
+    assert not page.context["waiting"]
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:6379", "http://[::1]/", "http://10.0.0.7/v1"]
+)
+def test_only_who_runs_the_installation_leads_calls_to_private_addresses(
+    admin: Client, project: Project, settings: Any, address: str
+) -> None:
+    fields = {"name": "p", "adapter": "openai", "base_url": address}
+    page = admin.post("/settings/providers/new/", fields)
+    assert "is not a public address" in page.text
+    assert not Provider.objects.exists()
+    settings.FAILSOFT_HTTP_ALLOW_PRIVATE = True
+    admin.post("/settings/providers/new/", fields)
+    settings.FAILSOFT_HTTP_ALLOW_PRIVATE = False
+    User.objects.update(is_superuser=True)
+    admin.post("/settings/providers/new/", {**fields, "name": "q"})
+    assert Provider.objects.count() == 2
 
 
 def test_a_test_mail_goes_to_oneself(admin: Client) -> None:

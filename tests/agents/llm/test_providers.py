@@ -282,6 +282,46 @@ def test_a_malformed_envelope_is_refused(wire: Wire, opened: Any, body: bytes) -
         opened(wire).complete(ask())
 
 
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_redirect_takes_neither_prompt_nor_key_to_another_host(
+    wire: Wire, opened: Any, streaming: bool
+) -> None:
+    elsewhere = Wire()
+    wire.status, wire.headers = 307, {"Location": f"{elsewhere.url}/x"}
+
+    with pytest.raises(RefusedCallError, match="307, a redirect"):
+        opened(wire).complete(ask(streaming=streaming))
+
+    assert elsewhere.asked == []
+    elsewhere.server.shutdown()
+    elsewhere.server.server_close()
+
+
+def test_an_answer_in_parts_is_the_text_of_its_parts(wire: Wire) -> None:
+    thought = {"type": "thinking", "thinking": [text_block("hm")]}
+    wire.body = openai_says([thought, text_block("h"), text_block("i")])  # type: ignore[arg-type] # as Mistral does
+
+    assert openai_at(wire).complete(ask()).text == "hi"
+
+
+@pytest.mark.parametrize("value", [True, 5, {"a": 1}, ["x"]])
+def test_a_finish_reason_that_is_no_text_counts_as_none(wire: Wire, value: Any) -> None:
+    wire.body = openai_says("hi", value)
+
+    assert openai_at(wire).complete(ask()).finish_reason is None
+
+
+@pytest.mark.parametrize("count", [-5, 2**31, True, 7.5, "7"])
+def test_a_count_of_tokens_that_is_none_counts_as_not_reported(wire: Wire, count: Any) -> None:
+    usage = {"prompt_tokens": count, "completion_tokens": 5}
+    wire.body = openai_says("hi") | {"usage": usage}
+
+    answer = openai_at(wire).complete(ask())
+
+    assert (answer.input_tokens, answer.output_tokens) == (None, 5)
+
+
 @pytest.mark.parametrize("adapter", ["openai", "anthropic"])
 def test_an_address_that_no_host_can_have_is_refused(adapter: str) -> None:
     row = ProviderRow(adapter=adapter, base_url="http://\u2603.example")
