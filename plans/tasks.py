@@ -4,6 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from plans.checks.workspaces import remove_workspace, workspace_of
 from plans.runs import recovery, running, working_store
 from plans.tools.mcp import refresh
 
@@ -28,8 +29,10 @@ def reconcile_runs() -> None:
 
 @shared_task(name="plans.tasks.purge_working_store")
 def purge_working_store() -> None:
-    """Delete expired raw values."""
-    working_store.purge_due()
+    """Delete expired raw values, and with a goal's its own workspace."""
+    working_store.purge_due(
+        lambda project, owner: remove_workspace(workspace_of(project, owner.partition(":")[2]))
+    )
 
 
 @shared_task(name="plans.tasks.request_discovery")

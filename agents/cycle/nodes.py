@@ -94,8 +94,11 @@ def _begin_cycle(walk: Walk, evaluation: dict[str, Any]) -> None:
     )
 
 
+@transaction.atomic
 def execute(walk: Walk) -> None:
     """Submit the plan to the runner, which enqueues this goal when the run has ended."""
+    # Locks the row: a cancellation comes before the run, or finds and stops it.
+    walk.claim.renew()
     if walk.claim.is_cancelled():
         walk.cancel()
         return
@@ -107,32 +110,30 @@ def execute(walk: Walk) -> None:
         return
     goal = walk.goal
     walk.is_suspended = True
-    with transaction.atomic():
-        run = submit_run(
-            goal.project_id,
-            payload,
-            goal.correlation_id,
-            cycle=goal.cycle,
-            on_end_task=RUN_TASK,
-            on_end_args={"goal_id": str(goal.pk)},
-            deadline_at=deadline_of(goal),
-            runner=goal.runner,
-        )
-        walk.claim.release(
-            starts=0,
-            current_run=run,
-            pdca_phase=Goal.Phase.DO,
-            last_validation_error=None,
-            execution_eval=None,
-            next_user_question=None,
-        )
+    run = submit_run(
+        goal.project_id,
+        payload,
+        goal.correlation_id,
+        cycle=goal.cycle,
+        on_end_task=RUN_TASK,
+        on_end_args={"goal_id": str(goal.pk)},
+        deadline_at=deadline_of(goal),
+        runner=goal.runner,
+    )
+    walk.claim.release(
+        starts=0,
+        current_run=run,
+        pdca_phase=Goal.Phase.DO,
+        last_validation_error=None,
+        execution_eval=None,
+        next_user_question=None,
+    )
 
 
 def _apply(walk: Walk) -> None:
     """Apply the decoded actions once; their summary is the answer to the user."""
-    with transaction.atomic():
-        walk.claim.renew(pdca_phase=Goal.Phase.DO)
-        walk.batch = apply_actions(walk.goal, ParseResult.from_json(walk.decision))
+    walk.claim.renew(pdca_phase=Goal.Phase.DO)
+    walk.batch = apply_actions(walk.goal, ParseResult.from_json(walk.decision))
     walk.decision = {"answer": walk.batch.summary}
 
 

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 
 from agents.goals.models import Goal
-from agents.goals.submission import MESSAGE_LEASE
+from agents.goals.submission import MESSAGE_LEASE, cancel_goal
 from agents.jobs import QUEUE, finish_job, submit_job
 from agents.purge.models import PurgeOrder
 from diagnostics import purge as event_purge
@@ -136,7 +136,8 @@ def carry_out(order_id: int) -> None:
     """Purge or delete as ordered; safe to repeat after an interruption."""
     running = PurgeOrder.objects.filter(pk=order_id, status=PurgeOrder.Status.RUNNING)
     # A large purge outlasts its task, and workers die: the order is due again after that.
-    running.update(retry_at=_after(_task_limit()))
+    limit = timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
+    running.update(retry_at=_after(limit))
     job = running.select_related("project", "by").first()
     if job is None:
         return
@@ -145,6 +146,10 @@ def carry_out(order_id: int) -> None:
     except StillAtWorkError:
         if not job.deletes_project:
             _finish(job, PurgeOrder.Status.REFUSED)
+        else:
+            # Nobody is left who could answer them.
+            for goal in Goal.objects.filter(project=job.project, status=Goal.Status.WAITING_USER):
+                cancel_goal(goal)
         return
     if job.deletes_project:
         _delete_project(job.project, purged)
@@ -168,10 +173,6 @@ def reconcile_purges() -> int:
 
 def _after(time: timedelta) -> CombinedExpression:
     return DatabaseNow() + time
-
-
-def _task_limit() -> timedelta:
-    return timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
 
 
 def _enqueue(job: PurgeOrder, delay: timedelta = timedelta(0)) -> None:

@@ -60,13 +60,14 @@ def run_command(
     argv = settings.FAILSOFT_CHECK_COMMANDS.get(name)
     if argv is None:
         raise UnknownCommandError(name)
+    base = {"PATH": os.environ.get("PATH", PATH), "HOME": str(folder), "LANG": "C.UTF-8"}
     process = subprocess.Popen(  # noqa: S603 - a list from the settings, no shell
         [fill(part, placeholders) for part in argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=folder,
-        env=_environment(folder, environment),
+        env={**base, **environment},
         start_new_session=True,
         preexec_fn=_end_with_worker,
     )
@@ -82,10 +83,6 @@ def fill(text: str, placeholders: Mapping[str, str]) -> str:
     for key, value in placeholders.items():
         text = text.replace(f"${{{key}}}", value)
     return text
-
-
-def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
-    return {"PATH": os.environ.get("PATH", PATH), "HOME": str(folder), "LANG": "C.UTF-8", **extra}
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:

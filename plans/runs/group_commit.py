@@ -138,7 +138,7 @@ class GroupCommit:
     def _gather(self) -> bool:
         """Wait until rows are due or the lease has to be renewed; return False at the end."""
         with self._changed:
-            while not self._is_due() and not self._is_closing:
+            while not (self._is_urgent or self._is_closing or self._store.seconds_to_beat() <= 0):
                 oldest = self._queue[0] if self._queue else None
                 commits = self._commits
                 self._changed.wait(_GATHER_SECONDS)
@@ -148,9 +148,6 @@ class GroupCommit:
                     self._sleep()
             self._is_urgent = False
             return bool(self._queue) or not self._is_closing
-
-    def _is_due(self) -> bool:
-        return self._is_urgent or self._store.seconds_to_beat() <= 0
 
     def _is_old(self, oldest: _Queued | None) -> bool:
         """Whether a row is still the oldest in the queue, so no other thread committed it."""

@@ -4,13 +4,14 @@ Sealed under project, owner and name (`diagnostics.outbound.credentials`). Never
 never exported.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
 
+from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import seal, unseal
 from diagnostics.store.retention import delete_oldest
@@ -89,7 +90,12 @@ def expire(row: Owner) -> None:
     _items_of(row).update(expires_at=DatabaseNow() + keep)
 
 
-def purge_due() -> int:
-    """Delete expired values, the oldest first; return how many."""
-    due = WorkingItem.objects.filter(expires_at__lte=DatabaseNow())
+def purge_due(forget: Callable[[int, str], None] = lambda project_id, owner: None) -> int:
+    """Delete expired values, the oldest first; return how many.
+
+    `forget(project_id, owner)` is called first for each of their owners.
+    """
+    due = WorkingItem.objects.filter(expires_at__lte=clock.now())
+    for owner in due.values_list("project_id", "owner").distinct():
+        forget(*owner)
     return delete_oldest(due, "expires_at", _PURGE_BATCH)

@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 import structlog
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connections
 from pydantic import BaseModel, JsonValue, ValidationError
 
@@ -230,11 +231,14 @@ class Tool:
         return holding_slot(self.limited_as or self.name, self.max_concurrent, seconds, context)
 
     def _run(self, checked: object, context: CallContext) -> object:
-        if self.timeout_seconds is None or self.bounds_itself:
-            return self.run(checked, context)
-        return call_within(
-            self.timeout_seconds, lambda arguments: self.run(arguments, context), checked
-        )
+        try:
+            if self.timeout_seconds is None or self.bounds_itself:
+                return self.run(checked, context)
+            return call_within(
+                self.timeout_seconds, lambda arguments: self.run(arguments, context), checked
+            )
+        except SoftTimeLimitExceeded:
+            raise ToolTimeoutError("no answer within the time limit of its task") from None
 
 
 def refuse_arguments(faults: Sequence[ArgumentFault]) -> ToolArgumentsError:

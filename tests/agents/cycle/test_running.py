@@ -1,8 +1,11 @@
 """Goals through the cycle: loops, ends, cancelling, poison, stand-ins."""
 
+import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import F
 
 from agents.cycle.recovery import reconcile_goals
@@ -12,7 +15,8 @@ from agents.goals.models import Goal
 from agents.goals.submission import AlreadyEndedError, NotWaitingError, answer_goal, cancel_goal
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.models import OutboxMessage
-from plans.models.run import WorkingItem
+from plans.models.run import Run, WorkingItem
+from plans.runs.submission import submit_run
 from tests.agents.conftest import ASK, CALL_ECHO, FINISH, PLAN, Planner, events_named, work_off
 from tests.plans.driving import let_marks_pass
 
@@ -125,6 +129,31 @@ def test_a_goal_cancelled_while_its_plan_runs_ends_with_the_run(planner: Planner
 
     assert record["status"] == "cancelled"
     assert record["results"][0]["skipped"] is True
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cancellation_during_the_submission_of_a_plan_stops_its_run(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planner.will_say(PLAN)
+    goal = planner.submit(mode="plan")
+
+    def cancel() -> None:
+        cancel_goal(goal)
+        connection.close()
+
+    cancelling = threading.Thread(target=cancel)
+
+    def submit_late(*args: Any, **options: Any) -> Run:
+        cancelling.start()
+        cancelling.join(0.5)
+        return submit_run(*args, **options)
+
+    monkeypatch.setattr("agents.cycle.nodes.submit_run", submit_late)
+    run_goal(goal.pk)
+    cancelling.join()
+
+    assert Run.objects.get().cancel_requested_at is not None
 
 
 def test_an_ended_goal_cannot_be_cancelled(planner: Planner) -> None:

@@ -129,6 +129,18 @@ def test_a_project_with_a_goal_at_work_stays_open(project: Project, ada: User) -
     assert project.memberships.exists()
 
 
+def test_a_goal_that_came_in_between_and_asks_is_cancelled(project: Project, ada: User) -> None:
+    order = order_deletion(project, ada)
+    goal = make_goal(project, "run-1")
+    Goal.objects.filter(pk=goal.pk).update(status=Goal.Status.WAITING_USER)
+    carry_out(order.pk)
+    goal.refresh_from_db()
+    assert goal.status == Goal.Status.CANCELLED
+    take_up_after(settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS + 1)
+    carry_out(order.pk)
+    assert not Project.objects.filter(pk=project.pk).exists()
+
+
 def test_a_goal_that_came_in_between_is_waited_for(project: Project, ada: User) -> None:
     order = order_deletion(project, ada)
     goal = make_goal(project, "run-1")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.outbound.credentials import WorkingKeyError
 from plans import tasks
+from plans.checks.workspaces import workspace_of, workspace_path
 from plans.models.run import WorkingItem
 from plans.runs import working_store
 
@@ -86,6 +88,19 @@ def test_values_are_kept_until_their_owner_ends_and_a_while_longer(
     working_store.expire(Goal(project.pk, 1))
     tasks.purge_working_store()
     assert WorkingItem.objects.get().owner == "goal:2"
+
+
+def test_a_goals_own_workspace_goes_with_its_values(
+    project: Project, settings: Any, tmp_path: Path
+) -> None:
+    settings.FAILSOFT_WORKSPACE_DIR = tmp_path
+    settings.FAILSOFT_WORKING_KEEP_HOURS = 0
+    folders = [workspace_path(workspace_of(project.pk, str(key))) for key in (1, 2)]
+    for key in (1, 2):
+        working_store.put(Goal(project.pk, key), "text", "x")
+    working_store.expire(Goal(project.pk, 1))
+    tasks.purge_working_store()
+    assert [folder.exists() for folder in folders] == [False, True]
 
 
 def test_values_whose_time_is_over_go_at_once_however_many(

@@ -3,10 +3,16 @@
 import threading
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from pydantic import BaseModel
 
-from failsoft.plans.execution import ToolRefusedError, ToolTimeoutError
+from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutError
 from plans.tools import definition
-from plans.tools.definition import call_within
+from plans.tools.definition import ModelArguments, Tool, call_within
+
+
+class NoArguments(BaseModel):
+    """Nothing."""
 
 
 def test_calls_that_go_on_after_their_time_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,3 +29,19 @@ def test_calls_that_go_on_after_their_time_are_bounded(monkeypatch: pytest.Monke
     for thread in definition._left_behind.threads:
         thread.join(timeout=10)
     assert call_within(1, str, "fine") == "fine"
+
+
+@pytest.mark.parametrize(
+    ("side_effects", "error"), [(False, ToolTimeoutError), (True, ToolRefusedError)]
+)
+def test_a_call_that_outlasts_its_task_is_a_timeout(
+    side_effects: bool, error: type[Exception]
+) -> None:
+    def run(_arguments: object, _context: CallContext) -> object:
+        raise SoftTimeLimitExceeded
+
+    arguments = ModelArguments(NoArguments)
+    slow = Tool("slow", "", arguments, run, side_effects=side_effects, idempotent=False)
+
+    with pytest.raises(error, match="time limit of its task"):
+        slow.call({}, CallContext())
