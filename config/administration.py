@@ -1,6 +1,7 @@
 """Django's admin behind the sign-in of the product, with all its models."""
 
 from collections.abc import Callable, Container
+from operator import attrgetter
 from typing import Any
 
 from allauth.account.decorators import secure_admin_login
@@ -10,17 +11,12 @@ from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
-from django.db.models import Field
 from django.http import HttpRequest
 
 from diagnostics.accounts.administration import SentenceFilter, read_only, register_rest
 
 # Their packages register them with secrets; here they are read-only without.
 OTHERS = (Authenticator, SocialApp, SocialToken, UserSession)
-
-
-def _has_choices(field: "Field[Any, Any]") -> bool:
-    return bool(field.flatchoices)
 
 
 def _grouped(list_apps: Callable[..., Any], rest: Container[object]) -> Callable[..., Any]:
@@ -58,5 +54,6 @@ def prepare_administration() -> None:
     admin.site.get_app_list = _grouped(admin.site.get_app_list, rest)  # type: ignore[method-assign]
     admin.site.site_header = admin.site.site_title = "Failsoft administration"
     admin.site.index_title = "Data"
-    admin.FieldListFilter.register(_has_choices, SentenceFilter, take_priority=True)
+    has_choices = attrgetter("flatchoices")
+    admin.FieldListFilter.register(has_choices, SentenceFilter, take_priority=True)
     admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]

@@ -12,7 +12,7 @@ import secrets
 import sys
 from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -173,10 +173,6 @@ def _aliases(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-def _retry(value: dict[str, Any]) -> dict[str, Any]:
-    return settle_retry(value, os.environ)
-
-
 def _servers(value: dict[str, Any]) -> dict[str, Any]:
     read_servers(value)
     return value
@@ -188,7 +184,7 @@ HttpAddress = Annotated[str, AfterValidator(_http)]
 HttpOrigin = Annotated[str, AfterValidator(_origin)]
 Commands = Annotated[dict[str, list[str]], AfterValidator(_commands)]
 Aliases = Annotated[dict[str, str], AfterValidator(_aliases)]
-RetryPolicy = Annotated[dict[str, Any], AfterValidator(_retry)]
+RetryPolicy = Annotated[dict[str, Any], AfterValidator(partial(settle_retry, env=os.environ))]
 Words = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
 
 

@@ -70,7 +70,8 @@ def _of_attempt(
         at, cycle = attempt.called_at, attempt.cycle
         yield GoalMoment("feedback", at, cycle, "quiet", "feedback", {"attempt": attempt})
     tone, label = attempt_label(attempt.state, attempt.error_type)
-    faults = [_fault(error) for error in attempt.errors]
+    # An agent's plain message is an error item too.
+    faults = [e if isinstance(e, Mapping) else {"message": str(e)} for e in attempt.errors]
     key = (attempt.node, attempt.cycle, attempt.attempt)
     shown = {
         "attempt": attempt,
@@ -83,11 +84,6 @@ def _of_attempt(
         "sighting": sightings.get(key, Sighting()),
     }
     yield GoalMoment("attempt", attempt.called_at, attempt.cycle, tone, label, shown)
-
-
-def _fault(error: object) -> Mapping[str, Any]:
-    """An error item as stored; an agent's plain message is one too."""
-    return error if isinstance(error, Mapping) else {"message": str(error)}
 
 
 def fault_spans(faults: Iterable[Mapping[str, Any]]) -> list[tuple[int, int]]:

@@ -1,7 +1,6 @@
 """What the page of a run reads of events, where an external agent reported it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -31,12 +30,8 @@ def events_with(project_id: int, reference: str) -> list[Event]:
     if "\0" in reference or not reference:
         return []
     mine = events_of(project_id).filter(correlation_id=reference)
-    return sorted(mine[:MOST_EVENTS], key=_place)
-
-
-def _place(event: Event) -> tuple[datetime, int]:
-    """Agents may write one time on a whole run: attempts then go by number."""
-    return event.occurred_at, event.attempt or LAST
+    # Agents may write one time on a whole run: attempts then go by number.
+    return sorted(mine[:MOST_EVENTS], key=lambda event: (event.occurred_at, event.attempt or LAST))
 
 
 def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, Any]:

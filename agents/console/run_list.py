@@ -97,6 +97,7 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     found = sort.order(page.runs, figure)[:PAGE] if figure else page.runs
     waiting = [] if cursor else _waiting(request, status)
     notice = NARROWED if searches_events(selection) else None
+    recorded = AgentRun.objects.filter(project_id=request.project.pk)
     return {
         "rows": _rows(request.project.pk, found),
         "heads": sort.heads(HEADS, request.GET),
@@ -110,7 +111,7 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
         "stops": stops_of(request.project) if waiting else [],
         "status": status,
         "is_narrowed": bool(selection.terms or selection.text.words or status or cursor),
-        "none_yet": not (page.runs or waiting) and not _has_runs(request.project.pk),
+        "none_yet": not (page.runs or waiting) and not recorded.exists(),
         **filter_frame(request, selection, export="runs", kept=KEPT, notice=notice),
     }
 
@@ -152,10 +153,6 @@ def _error(run: AgentRun) -> str:
     """Return the kind of failure: how a provider failed, where that is known."""
     kinds = [kind for kind in run.kinds if kind in ERRORS]
     return min(kinds, key=lambda kind: kind == CallErrorType.PROVIDER_ERROR, default="")
-
-
-def _has_runs(project_id: int) -> bool:
-    return AgentRun.objects.filter(project_id=project_id).exists()
 
 
 def _condition_of_word(word: Word, days: Days) -> Q:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Count, FloatField, Max, Q, QuerySet, When
+from django.db.models import Case, Count, FloatField, Max, Q, When
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast, Extract
 
@@ -101,7 +101,7 @@ class Traces:
 
 def read_window(run: Run, show: str, first: int) -> StepWindow:
     """Read the steps from position `first` on that are to be shown."""
-    steps = _shown(run, show)
+    steps = run.steps.filter(SHOWS.get(show, Q())).order_by("position")
     window = list(steps.filter(position__gte=first)[: PAGE + 1])
     before = steps.filter(position__lt=first).order_by("-position") if first else steps.none()
     earlier = list(before.values_list("position", flat=True)[:PAGE])
@@ -130,10 +130,6 @@ def read_arguments(run: Run, position: int) -> Any:  # noqa: ANN401 - any JSON
         return None
     tool = step.get("tool")
     return tool.get("args") if isinstance(tool, dict) else step.get("args")
-
-
-def _shown(run: Run, show: str) -> QuerySet[RunStep]:
-    return run.steps.filter(SHOWS.get(show, Q())).order_by("position")
 
 
 OUTPUT_SHOWN = 2_000

@@ -35,6 +35,7 @@ MOST_LINES = 160
 MOST_NOTES = 60
 LONGEST_LINE = 240
 LEFT_OF_NOTE = 60
+LOSS = {True: "lossless", False: "lossy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def _reading_context(
 def _notes(reading: Reading) -> list[Note]:
     findings: list[tuple[ValidationErrorItem | Repair | Coercion, str, str, bool]] = [
         *((item, item.code or "error", item.message, True) for item in reading.errors),
-        *((item, item.kind, _repair_words(item.lossless), False) for item in reading.repairs),
+        *((i, i.kind, f"repaired, {LOSS[i.lossless]}", False) for i in reading.repairs),
         *((i, i.kind, f"coerced at {i.path}", False) for i in reading.coerced),
     ]
     return [
@@ -239,7 +240,3 @@ def _notes(reading: Reading) -> list[Note]:
         for item, kind, text, is_fault in findings
         if item.line
     ]
-
-
-def _repair_words(lossless: bool) -> str:
-    return "repaired, lossless" if lossless else "repaired, lossy"

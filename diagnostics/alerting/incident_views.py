@@ -105,11 +105,8 @@ def _onsets(row: Incident) -> Iterator[TimelineEntry]:
 def _transition(one: Transition) -> TimelineEntry:
     tone, title = BECAME[one.kind]
     who = one.by.get_username() if one.by else ""
-    return TimelineEntry(one.at, tone, title, [_about(one.slice)] if one.slice else [], who)
-
-
-def _about(one: IncidentSlice) -> str:
-    return f"{slice_words(one.slice)} · {one.rule.name}"
+    about = [f"{slice_words(one.slice.slice)} · {one.slice.rule.name}"] if one.slice else []
+    return TimelineEntry(one.at, tone, title, about, who)
 
 
 def _notification(one: Notification) -> TimelineEntry:

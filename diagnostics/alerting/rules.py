@@ -97,8 +97,9 @@ def check_parameters(
     if not isinstance(given, Mapping):
         raise ParametersError({"parameters": "an object"})
     allowed = ALLOWED[detector]
+    listed = ", ".join(allowed) or "no parameter"
     faults = {
-        f"parameters.{str(name)[:40]}": f"unknown; {detector} takes {_listed(allowed)}"
+        f"parameters.{str(name)[:40]}": f"unknown; {detector} takes {listed}"
         for name in given
         if name not in allowed
     }
@@ -120,10 +121,6 @@ def read_parameters(signal: str, kept: Mapping[str, Any]) -> Parameters:
     if signal == Signal.RETRY_MONEY and "count" in kept:
         kept = {**kept, "count": kept["count"] * MONEY_UNITS}
     return Parameters(**kept)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "no parameter"
 
 
 def figure_of(signal: str, detector: str, name: str) -> Figure:

@@ -11,7 +11,7 @@ from django.utils.timezone import get_current_timezone
 from diagnostics.alerting.marks import marks_between
 from diagnostics.alerting.statuses import recent_verdict_within
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
-from diagnostics.console.call_samples import CallSamples, sample_calls
+from diagnostics.console.call_samples import sample_calls
 from diagnostics.console.models_page import failures_url
 from diagnostics.figures import duration, short_count, write_usd
 from diagnostics.prices.prices import (
@@ -118,7 +118,7 @@ def model_story(
         "spend": spend,
         "price": price_on(prices, now.date()),
         "cost": cost_of(sums),
-        "samples": _samples(project_id, narrowed, window),
+        "samples": sample_calls(project_id, narrowed, window.since, window.until),
         "failures_url": failures_url(narrowed),
         "narrowed": narrowed,
     }
@@ -331,7 +331,3 @@ def _tables(kinds: Sequence[Rise], prompts: Sequence[Rise]) -> Mapping[str, Any]
 
 def _scale(rises: Sequence[Rise]) -> Scale:
     return rate_scale((one.high for one in rises if one.found.a.trials >= 20), BAR_WIDTH)
-
-
-def _samples(project_id: int, selection: Selection, window: TimeWindow) -> CallSamples:
-    return sample_calls(project_id, selection, window.since, window.until)

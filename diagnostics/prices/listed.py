@@ -81,10 +81,6 @@ def _unknown() -> Iterator[tuple[int, str, str]]:
     named_models = (
         (project_id, provider, model)
         for project_id, provider, model in unlisted
-        if provider and model and _fits(provider, model)
+        if provider and model and len(provider) <= LONGEST_PROVIDER and len(model) <= LONGEST_MODEL
     )
     yield from islice(named_models, MOST_AT_ONCE)
-
-
-def _fits(provider: str, model: str) -> bool:
-    return len(provider) <= LONGEST_PROVIDER and len(model) <= LONGEST_MODEL

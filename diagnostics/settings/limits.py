@@ -31,7 +31,7 @@ def quotas(request: ConsoleRequest) -> HttpResponse:
     now = clock.now()
     days = Usage.objects.filter(project=request.project).order_by("-day")[:DAYS_SHOWN]
     context = {
-        "rows": [(form[name], _default(name)) for name in form.fields],
+        "rows": [(form[n], getattr(settings, f"FAILSOFT_{n.upper()}")) for n in form.fields],
         "form": form,
         "days": days,
         "today": now.date(),
@@ -47,10 +47,6 @@ def _save(request: ConsoleRequest, form: QuotaForm) -> None:
         note(request.project.pk, user_of(request), "quota.changed", target, changes)
     authentication.forget_all()
     messages.success(request, "Saved. Takes effect within 5 seconds.")
-
-
-def _default(name: str) -> int:
-    return int(getattr(settings, f"FAILSOFT_{name.upper()}"))
 
 
 TABLES_SHOWN = 12

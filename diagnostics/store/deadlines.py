@@ -45,7 +45,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
     def stop(signum: int, frame: FrameType | None) -> None:
         nonlocal was_cancelled
-        if _runs_statement():
+        if _status() is TransactionStatus.ACTIVE:
             was_cancelled = True
             _cancel_statement()
             return
@@ -93,10 +93,6 @@ def try_each_project(
 def _status() -> TransactionStatus:
     server = connection.connection
     return TransactionStatus.IDLE if server is None else server.info.transaction_status
-
-
-def _runs_statement() -> bool:
-    return _status() is TransactionStatus.ACTIVE
 
 
 def _cancel_statement() -> None:

@@ -66,7 +66,8 @@ def next_turn(
         )
         return NextMove(Move.FAIL, "undecidable_limit_exceeded", reason)
     if counts.stalled and spec.on_stalled == "abort":
-        reason = f"{counts.same} checks in a row found the same: {_list_fingerprints(last)}"
+        names = ", ".join(sorted(last.fingerprints)[:5])
+        reason = f"{counts.same} checks in a row found the same: {names}"
         return NextMove(Move.FAIL, "stalled", reason)
     if iteration < max_iterations:
         return NextMove(Move.AGAIN)
@@ -92,7 +93,3 @@ def _is_like_last(check: DecidedCheck, last: DecidedCheck) -> bool:
         and bool(last.fingerprints)
         and frozenset(check.fingerprints) == frozenset(last.fingerprints)
     )
-
-
-def _list_fingerprints(check: DecidedCheck) -> str:
-    return ", ".join(sorted(check.fingerprints)[:5])

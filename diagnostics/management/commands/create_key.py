@@ -50,7 +50,8 @@ class Command(BaseCommand):
             }
             by = "manage.py create_key"
             note(project.pk, by, "key.created", name, details)
-        self.stdout.write(_output(issued.text, options["json"], project.slug))
+        as_json = json.dumps({"project": project.slug, "key": issued.text})
+        self.stdout.write(as_json if options["json"] else issued.text)
 
 
 def _expiry(days: int | None) -> datetime | None:
@@ -59,7 +60,3 @@ def _expiry(days: int | None) -> datetime | None:
     if not 0 < days <= MOST_DAYS:
         raise CommandError(f"--days must be 1 to {MOST_DAYS}")
     return clock.now() + timedelta(days=days)
-
-
-def _output(text: str, as_json: bool, slug: str) -> str:
-    return json.dumps({"project": slug, "key": text}) if as_json else text
