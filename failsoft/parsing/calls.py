@@ -25,17 +25,9 @@ _ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", row["mark"]) for row in _RO
 MARKS = "|".join(re.sub(r"\?P<\w+>", "?:", row["mark"]) for row in _ROWS if row["grammar"] != _JSON)
 # A text without any of these has no mark.
 HINTS = (
-    "<",
-    ">>>",
-    "functions.",
-    "[ARGS]",
-    "[TOOL_CALLS]",
-    "Action",
-    "default_api",
-    "tool_code",
-    "to=",
-    "(",
-)
+    "<", ">>>", "functions.", "[ARGS]", "[TOOL_CALLS]", "Action", "Tool", "Function", "tool_code",
+    "to=", "(",
+)  # fmt: skip
 _NAMESPACE = r"(?:[｜|]\s?DSML\s?[｜|]\s?|\w{1,40}:)?"
 _PARAMETER = re.compile(
     rf"\s*<{_NAMESPACE}(?:parameter|param|argument|arg)(?:\s+name)?=[\"']?"

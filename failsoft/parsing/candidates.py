@@ -5,6 +5,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
+from failsoft.events import ParseErrorType
 from failsoft.parsing.faults import (
     ParseFault,
     RefusalCause,
@@ -128,9 +129,12 @@ def _read_levels(
     try:
         value, end = _read_levels(inside.text, 0, repairs, trace, levels - 1)
     except ParseFault as fault:
-        if is_csv and inside.outer_offset(len(inside.text)) < len(text):
-            # Not every quote is doubled, so the first doubled one is ambiguous.
-            raise caused(text.index('""', at), RefusalCause.UNESCAPED_QUOTE) from None
+        rest = text[inside.outer_offset(len(inside.text)) :]
+        is_cut = fault.error_type is ParseErrorType.TRUNCATED
+        if rest if is_csv else (is_cut and rest[1:].strip()):
+            # Not every quote is doubled or escaped, so the first one that is, is ambiguous.
+            first = text.index('""' if is_csv else '\\"', at)
+            raise caused(first, RefusalCause.UNESCAPED_QUOTE) from None
         raise fault.moved_to(inside.outer_offset(fault.offset)) from None
     ledger.note(at, "doubled_quotes" if is_csv else "double_encoding")
     ledger.take_over(repairs, inside.outer_offset)

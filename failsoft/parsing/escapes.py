@@ -21,14 +21,16 @@ _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\":
 _QUOTES = "'`“”„‘’‚"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
-_COMMANDS = frozenset(MAKERS["tex"]["commands"])
+_COMMANDS = frozenset(MAKERS["tex"]["commands"].split())
 _WORDS = frozenset(MAKERS["tex"]["words"])
 _CONTROL = re.compile(r"\\[bf]")
 # What a backslash is by itself. `\\u{1F600}` is a character to JavaScript only, and eight digits to
-# Python only. A word is judged by what it spells.
+# Python only, `\\033` and `\\e[` to a terminal. A word is judged by what it spells; a mark that
+# Markdown and TeX escape alike, by its string.
 _BACKSLASH = re.compile(
     rf"\\(?:(?P<quote>[\"{_QUOTES}/]|\r?\n)|(?P<escape>\\|u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}})"
-    r"|(?P<broken>u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]|U[0-9a-fA-F]{8})"
+    r"|(?P<broken>u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]|U[0-9a-fA-F]{8}|0[0-7]{2}|e\[)"
+    r"|(?P<mark>[_&#!~@%])"
     r"|(?P<word>[bfnrt][A-Za-z]*)|(?P<literal>.?))",
     re.DOTALL,
 )
@@ -83,8 +85,9 @@ class Escapes:
         drive = None if is_literal else _DRIVE.search(raw)
         if drive is not None:
             raise caused(start + drive.start(1), RefusalCause.BACKSLASH)
-        if "broken" in first:
-            raise caused(first["broken"], RefusalCause.BACKSLASH)
+        broken = first.get("broken", None if is_literal else first.get("mark"))
+        if broken is not None:
+            raise caused(broken, RefusalCause.BACKSLASH)
         if is_literal and "escape" in first:
             raise caused(first["literal"], RefusalCause.BACKSLASH)
         self._compare(raw, start, is_literal=is_literal)
@@ -110,7 +113,7 @@ def _kinds(raw: str) -> Iterator[tuple[str, int]]:
     path = _PATH.fullmatch(raw)
     for match in _BACKSLASH.finditer(raw):
         kind, word = match.lastgroup or "", match["word"]
-        if path is not None and match[0].startswith("\\x"):
+        if path is not None and match[0].startswith(("\\x", "\\0")):
             kind = "literal"
         elif word is not None and path is not None:
             is_break = word[0] in "nt" and not (path["drive"] and word[0] == "t")
@@ -139,7 +142,7 @@ def _is_unescaped(text: str) -> bool:
         _kind_of_word(match["word"], text, match) if match["word"] else match.lastgroup
         for match in _BACKSLASH.finditer(text)
     }
-    return "literal" in kinds and kinds <= {"literal", "either", "quote"}
+    return "literal" in kinds and kinds <= {"literal", "either", "quote", "mark"}
 
 
 def _doubtful_breaks(raw: str) -> Iterator[int]:

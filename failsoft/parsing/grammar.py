@@ -139,6 +139,9 @@ class Grammar(Closers):
             comma = self._comma_before(pos) if mark == "," else -1
             if comma >= 0 and not commas:
                 commas.append(comma)
+        if len(items) > 2 and {",", ";"} <= {self.text[place - 1] for place, _ in places.values()}:
+            # `[1,5; 2,5]`: decimal commas or four numbers.
+            raise caused(commas[0], RefusalCause.NUMBER_SEPARATORS)
         self._note_sequence(at, opener, items, commas)
         self._leave(at, items, places)
         return items, pos

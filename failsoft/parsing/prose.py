@@ -68,7 +68,22 @@ def _spoken(text: str) -> str:
 _STATEMENT = re.compile(
     r"^[ \t]{0,40}(?:(?:const|let|var)[ \t]+)?[A-Za-z_$][\w.$]{0,80}"
     r"(?:(?:\[[^\]\n]{0,80}\]){0,4}[ \t]*(?:[-+*/|&%]|\*\*|//)?=(?![=>])[ \t]*[^\s=]"
-    r"|(?:\.[A-Za-z_]\w*)?\([^\n]{0,200}\)[ \t]*;?[ \t]*$)",
+    r"|(?:\.[A-Za-z_]\w*)?\([^\n]{0,200}\)[ \t]*;?[ \t]*$)"
+    r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )",
+    re.MULTILINE,
+)
+# The answer is the value of an option, or a cell of a table beside others.
+_ARGUMENT = re.compile(
+    r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z|^[ \t]*\|[^|\n]*\w[^|\n]*\|[^\n]*\Z",
+    re.MULTILINE,
+)
+# In the fence of a program, a line that begins with two words: a command, a definition.
+_PROGRAM = re.compile(
+    r"(?:```|~~~)[ \t]*(?i:(?:ba|z|power)?sh(?:ell)?|console|sql|http|py(?:thon3?)?|[jt]sx?"
+    r"|(?:java|type)script|go|rust|java|kotlin|ruby|php|c(?:s|sharp|pp)?|swift)\b"
+)
+_TWO_WORDS = re.compile(
+    r"^[ \t]*(?!(?:const|let|var|export|return|await|import|from)\b)[\w.$]{1,80}[ \t]+['\"$\w-]",
     re.MULTILINE,
 )
 _IN_FENCE = re.compile(
@@ -84,10 +99,13 @@ def check_program(text: str, start: int, end: int) -> None:
     """Refuse an answer that is the first literal of a program."""
     line = text.rfind("\n", 0, start) + 1
     fence = _FENCE.search(text, end)
-    is_fenced = fence is not None and _FENCE.search(text, 0, start) is not None
+    opened = max(text.rfind("```", 0, start), text.rfind("~~~", 0, start))
     statements = [_STATEMENT.search(text, 0, line), _STATEMENT.search(text, end)]
-    if fence is not None and is_fenced:
+    statements.append(_ARGUMENT.search(text, max(line, start - 400), start))
+    if fence is not None and opened >= 0:
         statements.append(_IN_FENCE.search(text, end, fence.start()))
+    if opened >= 0 and _PROGRAM.match(text, opened):
+        statements.append(_TWO_WORDS.search(text, opened, start))
     places = [statement.start() for statement in statements if statement is not None]
     if places:
         raise caused(min(places), RefusalCause.PROGRAM)
@@ -100,7 +118,7 @@ _LEAF = re.compile(
     r"<([A-Za-z_][\w:.-]{0,80})(?:[\s=][^<>\n]{0,200})?>(?=[^<]*?[^\s<])[^<]*</\1\s*>"
 )
 _PARAMETERS = frozenset({"parameter", "param", "argument", "arg", "arg_value", "arg_key"})
-_REMARKS = frozenset(MAKERS["remarks"]["elements"])
+_REMARKS = frozenset(MAKERS["remarks"]["elements"].split())
 
 
 def check_elements(text: str, start: int, end: int) -> None:
@@ -119,7 +137,7 @@ def check_elements(text: str, start: int, end: int) -> None:
 
 _CALLED = re.compile(r"([\w$.]{1,80})\s*\(\s*\Z")
 _WORD = re.compile(r"[^\W\d_]\w*")
-_NEUTRAL = frozenset(MAKERS["remarks"]["neutral_words"])
+_NEUTRAL = frozenset(MAKERS["remarks"]["neutral_words"].split())
 
 
 class Label(NamedTuple):

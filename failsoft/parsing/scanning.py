@@ -17,6 +17,8 @@ _ELISION = re.compile(
     r"|(?:add|more|other|further|existing|remaining|additional|similar|same) (?:\w+ )?"
     r"(?:steps?|items?|entries|fields?|keys|values|elements?|objects?|properties|records?|rows?"
     r"|members?|code|structure|content|data)\b)"
+    r"|\b(?:restliche[nrs]?|weitere[nrs]?|wie oben|unverändert|usw|reste|inchangés?|idem|resto"
+    r"|restantes?|sin cambios|sem alterações|invariat[oi])\b|остальн|省略|其余|其餘|同上|생략"
 )
 _ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))

@@ -86,6 +86,17 @@ def test_an_interrupted_answer_counts_only_if_its_root_had_closed(reason: str) -
         "죄송하지만 그 요청은 처리할 수 없습니다.",
         "عذرا، لا يمكنني المساعدة في ذلك.",
         "क्षमा करें, मैं यह नहीं कर सकता।",
+        "Beklager, jeg kan ikke hjelpe med dette.",
+        "Bohužel s tím nemůžu pomoci.",
+        "En voi auttaa tässä asiassa.",
+        "Ebben nem tudok segíteni.",
+        "Nu vă pot ajuta cu acest lucru.",
+        "Δεν μπορώ να βοηθήσω σε αυτό.",
+        "نمی‌توانم این کار را انجام دهم.",
+        "אני לא יכול לעזור בזה.",
+        "ฉันไม่สามารถทำสิ่งนี้ได้",
+        "আমি এটি করতে পারছি না।",
+        "Booking rooms is beyond my capabilities.",
     ],
 )
 def test_a_refusal_is_known_in_any_of_the_languages(text: str) -> None:
