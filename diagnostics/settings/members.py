@@ -98,7 +98,7 @@ def _invite(request: ConsoleRequest, form: InviteForm) -> str:
     """Create an invitation, mail it if there is an address, and return its link."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
     _, token = invite(request.project, user_of(request), role, email)
-    link = settings.FAILSOFT_BASE_URL + reverse("invitation", args=[token])
+    link = f"{settings.FAILSOFT_BASE_URL}{reverse('invitation', args=[token])}"
     if email:
         context = {"project": request.project, "role": role, "link": link}
         context |= {"by": user_of(request), "days": VALID_FOR.days}

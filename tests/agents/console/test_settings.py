@@ -233,8 +233,8 @@ def test_an_invitation_leads_to_the_base_url_whatever_the_host_header_says(
 ) -> None:
     settings.FAILSOFT_BASE_URL = "https://failsoft.example"
     settings.ALLOWED_HOSTS = ["*"]
-    path, sent_to = "/settings/members/", {"HTTP_HOST": "elsewhere.example"}
-    admin.post(path, {"role": "viewer", "email": "eve@example.org"}, **sent_to)
+    fields = {"role": "viewer", "email": "eve@example.org"}
+    admin.post("/settings/members/", fields, headers={"host": "elsewhere.example"})
     (letter,) = mail.outbox
     assert "https://failsoft.example/" in letter.body
     assert "elsewhere" not in letter.body
