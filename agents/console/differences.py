@@ -100,7 +100,7 @@ def _compare_objects(
 def _compare_lists(
     pointer: str, before: Sequence[Any], after: Sequence[Any], depth: int
 ) -> Iterator[ValueChange]:
-    name = _name_of_items(before, after)
+    name = next((name for name in NAMES if _all_named(name, before, after)), None)
     keys_before = [item[name] if name else place for place, item in enumerate(before)]
     keys_after = [item[name] if name else place for place, item in enumerate(after)]
     places = {key: place for place, key in enumerate(keys_after)}
@@ -115,10 +115,6 @@ def _compare_lists(
     for key, place in places.items():
         if key not in known:
             yield ValueChange(f"{pointer}/{place}", "added", None, _written(after[place]))
-
-
-def _name_of_items(before: Sequence[Any], after: Sequence[Any]) -> str | None:
-    return next((name for name in NAMES if _all_named(name, before, after)), None)
 
 
 def _all_named(name: str, *lists: Sequence[Any]) -> bool:

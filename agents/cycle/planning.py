@@ -73,9 +73,10 @@ def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
 
     The only way from a goal to a plan, for every provider.
     """
-    rows = AttemptRows(claim, NODES[request.schema])
-    shell = _Shell(claim, request, _guard_of(claim.goal, request), rows)
-    steps = attempts(shell.limit(policy_of(claim.goal, request)))
+    goal, node = claim.goal, NODES[request.schema]
+    guard = Guard.of(goal.project_id, provider_name(goal) or "", model_name(goal) or "", node)
+    shell = _Shell(claim, request, guard, AttemptRows(claim, node))
+    steps = attempts(shell.limit(policy_of(goal, request)))
     attempt = next(steps)
     while True:
         try:
@@ -84,12 +85,6 @@ def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
             ending: Ending = stop.value
             shell.guard.settle_attempts(ending)
             return ending
-
-
-def _guard_of(goal: Goal, request: Request) -> Guard:
-    return Guard.of(
-        goal.project_id, provider_name(goal) or "", model_name(goal) or "", NODES[request.schema]
-    )
 
 
 @dataclass(slots=True)

@@ -1,6 +1,5 @@
 """Demo data other than calls: breakers, fix patterns, resolutions of incidents."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from agents.breakers.models import Breaker, BreakerTransition
@@ -28,8 +27,13 @@ def add_aftermath(project_id: int, moment: datetime) -> None:
     _add_patterns(project_id, moment)
     for incident in STORY.incidents:
         if incident.resolved_as:
-            rows = _resolved_incidents(project_id, incident.model)
-            for row in rows:
+            resolved = Incident.objects.filter(
+                project_id=project_id,
+                is_backfilled=True,
+                state=Incident.State.RESOLVED,
+                slices__slice__model=incident.model,
+            )
+            for row in resolved.distinct():
                 row.acknowledged_at = row.fired_at + NOTICED
                 row.resolution_cause = incident.resolved_as
                 row.save(update_fields=["acknowledged_at", "resolution_cause"])
@@ -94,12 +98,3 @@ def _add_patterns(project_id: int, moment: datetime) -> None:
         ),
         ignore_conflicts=True,
     )
-
-
-def _resolved_incidents(project_id: int, model: str) -> Iterable[Incident]:
-    return Incident.objects.filter(
-        project_id=project_id,
-        is_backfilled=True,
-        state=Incident.State.RESOLVED,
-        slices__slice__model=model,
-    ).distinct()

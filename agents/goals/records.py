@@ -176,14 +176,9 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "results": results_of(last) if last else [],
         "runs": [_run(run) for run in runs],
         "completion_check": goal.completion_check,
-        "decisions": decisions_of(goal),
+        "decisions": [decision_record(row) for row in checks_of(goal)],
         **actions_record(goal),
     }
-
-
-def decisions_of(goal: Goal) -> list[dict[str, Any]]:
-    """Return the records of a goal's completion checks, in order."""
-    return [decision_record(row) for row in checks_of(goal)]
 
 
 def decided_checks(goal: Goal) -> list[CompletionCheck]:

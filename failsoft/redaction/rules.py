@@ -81,7 +81,9 @@ class RuleSet:
     def for_names(self) -> "RuleSet":
         """The same rules for names, with the same filter."""
         other = object.__new__(RuleSet)
-        rules = (replace(rule, find=rule.find_in_name or _find_none) for rule in self.rules)
+        rules = (
+            replace(rule, find=rule.find_in_name or (lambda *_: iter(()))) for rule in self.rules
+        )
         other.__dict__ = {
             **self.__dict__,
             "rules": tuple(rules),
@@ -227,10 +229,6 @@ def _shape_rule(table: dict[str, Any]) -> SecretRule:
     )
 
 
-def _find_none(_body: bytes, _low: bytes) -> Iterator[Span]:
-    return iter(())
-
-
 def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], Span | None]:
     match_at = re.compile(pattern.encode(), re.IGNORECASE).match
     check_match = CHECKS[check] if check else None
@@ -296,12 +294,9 @@ def _each(
     return find
 
 
-def _find_emails(body: bytes, _low: bytes) -> Iterator[Span]:
-    return (match.span() for match in EMAILS.finditer(body))
-
-
 EMAILS = re.compile(EMAIL)
 EMAIL_RULE = SecretRule(
-    "email", r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+\.[A-Za-z]{2}", _find_emails, CARD,
+    "email", r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+\.[A-Za-z]{2}",
+    lambda body, _low: (match.span() for match in EMAILS.finditer(body)), CARD,
     positive=("write to {word:8}@{word:6}.test",), negative=("at @ a time", "@decorator.name"),
 )  # fmt: skip
