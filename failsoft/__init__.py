@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         attempts,
         parse_answer,
     )
-    from failsoft.telemetry import RunScope, init, run
+    from failsoft.telemetry import RunScope, flush, init, run
 
 VERSION = "0.2.0"
 
@@ -62,6 +62,7 @@ __all__ = [
     "attempts",
     "decode_tool_calls",
     "execute",
+    "flush",
     "init",
     "load_rule_set",
     "parse_answer",
@@ -73,35 +74,26 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "actions": ("decode_tool_calls",),
-    "completion": ("resolve_completion_decision",),
-    "events": ("CallErrorType", "ParseErrorType", "PostedEvent"),
-    "parsing": ("Recovered", "RefusedAnswer", "recover"),
-    "plans": ("execute", "validate_payload", "validate_results"),
-    "redaction": ("Redactor", "load_rule_set"),
-    "retry": (
-        "CallFailed",
-        "Exhausted",
-        "Feedback",
-        "Halted",
-        "Interrupted",
-        "Invalid",
-        "RetryPolicy",
-        "PlannedAttempt",
-        "RetryConfig",
-        "Succeeded",
-        "Unanswered",
-        "Valid",
-        "attempts",
-        "parse_answer",
-    ),
-    "telemetry": ("RunScope", "init", "run"),
+    "actions": "decode_tool_calls",
+    "completion": "resolve_completion_decision",
+    "events": "CallErrorType ParseErrorType PostedEvent",
+    "parsing": "Recovered RefusedAnswer recover",
+    "plans": "execute validate_payload validate_results",
+    "redaction": "Redactor load_rule_set",
+    "retry": "CallFailed Exhausted Feedback Halted Interrupted Invalid PlannedAttempt RetryConfig"
+    " RetryPolicy Succeeded Unanswered Valid attempts parse_answer",
+    "telemetry": "RunScope flush init run",
 }
+
+
+def __dir__() -> list[str]:
+    """Return every name, also of what is not imported yet."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> object:
     """Return a public name from its room; the room is imported at first use."""
     for room, names in _ROOMS.items():
-        if name in names:
+        if name in names.split():
             return getattr(import_module(f"{__name__}.{room}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

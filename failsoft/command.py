@@ -26,6 +26,8 @@ from failsoft.telemetry.check import add_check
 MAX_RESULTS_BYTES = 1024 * MAX_PAYLOAD_BYTES
 # What the server alone judges: an answer to a request with a schema or tools of its own.
 REQUEST_KEYS = frozenset({"tools", "tool_calls", "answer_schema"})
+LINE_KEYS = frozenset({"id", "raw", "schema", "finish_reason"})
+UNREADABLE = "unreadable"
 NOTHING_READ: Line = {"ok": False, "value": None, "repairs": [], "coerced": []}
 Fault = dict[str, Any]
 Mask = Callable[[str], str]
@@ -59,7 +61,7 @@ def read_document(name: str, limit: int) -> tuple[Any, str]:
                 raw = file.read(limit + 1)
     except OSError as error:
         reason = error.strerror or "cannot be read"
-        raise JsonTextError("unreadable", f"{name}: {reason}") from None
+        raise JsonTextError(UNREADABLE, f"{name}: {reason}") from None
     return parse_json(raw, limit), raw.decode("utf-8-sig")
 
 
@@ -78,6 +80,8 @@ def check_results(name: str, mask: Mask) -> list[Fault]:
 
 def describe_fault(fault: Fault) -> str:
     """Return a located violation as one line of text."""
+    if fault["code"] == UNREADABLE:
+        return f"{fault['message']} [{UNREADABLE}]"
     path = f" {fault['path']}" if fault["path"] else ""
     place = f"line {fault['line']}, column {fault['column']}"
     return f"{place}:{path} {fault['message']} [{fault['code']}]"
@@ -89,7 +93,10 @@ def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:
 
 
 def parse_line(schema: AnswerSchema, line: Line) -> Line:
-    """Return the reading of `{"raw", "schema", "finish_reason"}`. Raises LineError."""
+    """Return the reading of `{"raw", "schema", "finish_reason"}`, and the keys that it ignores.
+
+    Raises LineError.
+    """
     if unread := ", ".join(sorted(REQUEST_KEYS & line.keys())):
         raise LineError(f"{unread}: only `manage.py parse` of a server reads this")
     if not isinstance(line.get("raw"), str):
@@ -101,7 +108,9 @@ def parse_line(schema: AnswerSchema, line: Line) -> Line:
         known = ", ".join(AnswerSchema)
         raise LineError(f'"schema" must be one of {known}')
     expected = AnswerSchema(line.get("schema") or schema)
-    return parse_answer(line["raw"], expected, line.get("finish_reason"))
+    answer = parse_answer(line["raw"], expected, line.get("finish_reason"))
+    ignored = sorted(line.keys() - LINE_KEYS)
+    return {**answer, "ignored": ignored} if ignored else answer
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -172,9 +181,11 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _parse(options: argparse.Namespace) -> int:
+    code = 0
     for answer in parse_lines(sys.stdin.buffer, AnswerSchema(options.schema)):
         _say(write_line(answer))
-    return 0
+        code = code if answer["ok"] else 1
+    return code
 
 
 def _check(

@@ -5,7 +5,7 @@
 ...     pass
 """
 
-from failsoft.telemetry.runs import RunScope, run
+from failsoft.telemetry.runs import RunScope, flush, run
 from failsoft.telemetry.setup import init
 
-__all__ = ["RunScope", "init", "run"]
+__all__ = ["RunScope", "flush", "init", "run"]

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -50,6 +50,9 @@ class Sending(Protocol):
     def register(self, node: str, schema: object) -> None:
         """Register the schema of a node, once."""
 
+    def flush(self) -> None:
+        """Send what is kept."""
+
 
 @dataclass(slots=True)
 class _Current:
@@ -67,6 +70,13 @@ def send_with(sending: Sending | None) -> None:
 def is_sending() -> bool:
     """Whether runs are sent."""
     return _current.sending is not None
+
+
+def flush() -> None:
+    """Send now what is kept, but for the latest call of an open run."""
+    with harmless("sending what is kept"):
+        if _current.sending is not None:
+            _current.sending.flush()
 
 
 @contextmanager
@@ -170,15 +180,22 @@ class RunScope:
         return sending.begin(node, {name: str(text) for name, text in told.items() if text})
 
 
+@overload
+def run(node: Callable[P, R]) -> Callable[P, R]: ...
+@overload
 def run(
     node: str | None = None,
     *,
     prompt_version: str | None = None,
     schema: Any = None,  # noqa: ANN401 - a model, a type or a JSON Schema
     correlation_id: str | None = None,
-) -> RunScope:
-    """Return a run: every call of a model inside is an attempt at one answer of `node`."""
-    return RunScope(node, prompt_version, schema, correlation_id)
+) -> RunScope: ...
+def run(node: Any = None, **options: Any) -> Any:
+    """Return a run: every call of a model inside is an attempt at one answer of `node`.
+
+    `@failsoft.run` decorates a function without parentheses, too.
+    """
+    return RunScope()(node) if callable(node) else RunScope(node, **options)
 
 
 def _node_of(name: str) -> str | None:

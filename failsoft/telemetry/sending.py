@@ -9,6 +9,7 @@
 """
 
 import atexit
+import multiprocessing
 import os
 import re
 import threading
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache, cached_property
+from multiprocessing.util import Finalize, register_after_fork
 from typing import Any
 
 from opentelemetry import context, trace
@@ -46,7 +48,9 @@ from failsoft.telemetry.setup import Setup
 RUN = context.create_key("failsoft.run")
 PROMPT = re.compile(
     r"gen_ai\.(input\.|system_instructions|prompt(\.\d|$))|llm\.(input_messages|prompts)|input\."
-    r"|ai\.prompt|(traceloop\.entity|haystack\.component|langfuse\.observation)\.input"
+    r"|ai\.(prompt|values?$)|(traceloop\.entity|haystack\.component)\.input|request_data"
+    r"|langfuse\.(observation|trace)\.input|llm\.prompt_template\.(template|variables)"
+    r"|gcp\.vertex\.agent\.(llm_request|tool_response|data)|reranker\."
     r"|mlflow\.spanInputs|pydantic_ai\.all_messages"
     r"|gen_ai\.tool\.call\.result|tool_response|retrieval\.|embedding\."
 )
@@ -248,7 +252,7 @@ class MaskedSpans(SpanExporter):
             for event in span.events
         ]
         status = Status(span.status.status_code, mask(span.status.description))
-        return _changed(span, mask(span.attributes or {}), events, status)
+        return _changed(span, mask(span.attributes or {}), events, status, mask(span.name))
 
 
 class MaskedLogs(LogRecordExporter):
@@ -286,6 +290,7 @@ class OtelSending:
         is_set = {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_MAX_QUEUE_SIZE"} & set(os.environ)
         batch = BatchSpanProcessor(exporter, max_export_batch_size=None if is_set else BATCH)
         self._spans = RunSpans(batch)
+        self._kept: list[BatchSpanProcessor | RunLogs] = [batch]
         provider.add_span_processor(self._spans)
         self._tracer = provider.get_tracer("failsoft", VERSION)
         _shut_down_at_exit(self._spans)
@@ -305,6 +310,11 @@ class OtelSending:
         """Register a schema before the next batch leaves."""
         self._preparing.add_schema(node, schema)
 
+    def flush(self) -> None:
+        """Send what is kept."""
+        for processor in self._kept:
+            processor.force_flush()
+
     def send_logs(self) -> None:
         """Send log records as well: some instrumentations tell the answers there."""
         provider = get_logger_provider()
@@ -313,6 +323,7 @@ class OtelSending:
             set_logger_provider(provider)
         exporter = MaskedLogs(OTLPLogExporter(**self._exporting("logs")), self._preparing)
         processor = RunLogs(exporter)
+        self._kept.append(processor)
         provider.add_log_record_processor(processor)
         _shut_down_at_exit(processor)
 
@@ -366,10 +377,17 @@ def _shut_down_at_exit(processor: Any) -> None:  # noqa: ANN401 - of spans or lo
         _ending.set()
         ended.wait(_exit_until() - time.monotonic())
 
+    def end_with_child(_processor: object) -> None:
+        Finalize(None, end, exitpriority=0)
+
     start()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=start)
     atexit.register(end)
+    # Children of multiprocessing end without `atexit`.
+    register_after_fork(processor, end_with_child)
+    if multiprocessing.parent_process() is not None:
+        end_with_child(processor)
 
 
 def _unknown_keywords(body: Any) -> str:  # noqa: ANN401 - any JSON
@@ -401,15 +419,17 @@ def _changed(
     attributes: Mapping[str, Any],
     events: Sequence[Event] | None = None,
     status: Status | None = None,
+    name: str | None = None,
 ) -> ReadableSpan:
+    """Return a span with other parts; its links, which the server does not read, are dropped."""
     return ReadableSpan(
-        span.name,
+        name or span.name,
         span.context,
         span.parent,
         span.resource,
         attributes,
         span.events if events is None else events,
-        span.links,
+        (),
         span.kind,
         status=status or span.status,
         start_time=span.start_time,

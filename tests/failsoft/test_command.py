@@ -117,13 +117,22 @@ def test_answers_are_read_line_by_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = '{"id": 1, "raw": "{\'a\': 1}"}\n{"id": 2}\n{"raw": "{}", "answer_schema": {}}\n'
+    lines += '{"raw": "{}", "shema": "plan"}\n'
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-    assert main(["parse"]) == 0
-    first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
+    assert main(["parse"]) == 1
+    first, second, third, fourth = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (fourth["ok"], fourth["ignored"]) == (True, ["shema"])
     assert (first["id"], first["ok"], first["value"]) == (1, True, {"a": 1})
     assert (second["id"], second["ok"]) == (2, False)
     assert '"raw"' in second["error"]["message"]
     assert third["error"]["message"].startswith("answer_schema: only `manage.py parse`")
+
+
+def test_only_valid_answers_end_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    for raw, code in (("{}", 0), ("no", 1)):
+        line = json.dumps({"raw": raw}).encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line)))
+        assert main(["parse"]) == code
 
 
 @pytest.mark.slow

@@ -48,6 +48,11 @@ def test_the_top_door_loads_rooms_at_first_use() -> None:
     assert done.stdout.split() == []
 
 
+def test_the_top_door_lists_its_names_before_they_are_used() -> None:
+    assert {"VERSION", *failsoft.__all__} <= {*dir(failsoft)}
+    failsoft.flush()  # nothing is sent
+
+
 def test_an_unknown_name_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         failsoft.no_such_name  # noqa: B018 - the lookup is what is tried

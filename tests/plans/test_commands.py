@@ -43,6 +43,11 @@ def test_s2_39_run_plan_needs_no_database_and_its_exit_code_tells(
     assert _call(capsys, "run_plan", _file(tmp_path, plan), "--json")[0] == code
 
 
+def test_a_missing_file_is_no_invalid_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = _call(capsys, "run_plan", "no-such.json")
+    assert err == "Nothing was run.\nno-such.json: No such file or directory [unreadable]\n"
+
+
 def test_run_plan_json_is_a_document_that_verify_contract_accepts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,6 +54,10 @@ RETRY_SECONDS = "2"
 # Caused by the sender: recorded in the rejects inbox, without the body.
 KEPT_STATUSES = frozenset({400, 411, 413, 415})
 REFUSED_CODE = "otlp_request"
+NOTED = (
+    "items accepted duplicates known waiting ignored rejected joined not_understood unclear"
+    " dropped_attributes"
+)
 KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
 
 
@@ -252,16 +256,6 @@ def _note(request: Request, receipt: Receipt) -> None:
         "telemetry_received",
         path=request.path,
         project=key_of(request).project.slug,
-        items=receipt.items,
-        accepted=receipt.accepted,
-        duplicates=receipt.duplicates,
-        known=receipt.known,
-        waiting=receipt.waiting,
-        ignored=receipt.ignored,
-        rejected=receipt.rejected,
-        joined=receipt.joined,
         unchecked=receipt.unchecked.total(),
-        not_understood=receipt.not_understood,
-        unclear=receipt.unclear,
-        dropped_attributes=receipt.dropped_attributes,
+        **{name: getattr(receipt, name) for name in NOTED.split()},
     )

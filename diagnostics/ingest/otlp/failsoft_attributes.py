@@ -10,29 +10,12 @@ from diagnostics.ingest.otlp.attributes import AttributeMap, count, decoded, sho
 from failsoft.events import EventKind
 
 PREFIX = "failsoft."
-TEXTS = (
-    "correlation_id",
-    "node",
-    "provider",
-    "model",
-    "served_model",
-    "upstream",
-    "system_fingerprint",
-    "prompt_version",
-    "schema",
-    "schema_version",
-    "environment",
-    "source",
-    "release",
-    "region",
-    "credential",
-    "output_mode",
-    "finish_reason",
-    "parse_error_type",
-    "reason",
-    "status",
-    "tool",
+_NAMES = (
+    "correlation_id node provider model served_model upstream system_fingerprint prompt_version"
+    " schema schema_version environment source release region credential output_mode"
+    " finish_reason parse_error_type reason status tool"
 )
+TEXTS = tuple(_NAMES.split())
 NUMBERS = ("cycle", "attempt", "attempts")
 KIND = "failsoft.kind"
 ATTEMPT = "failsoft.attempt"

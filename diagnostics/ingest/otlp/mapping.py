@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import Any, NamedTuple
@@ -56,6 +56,8 @@ REGIONS = TABLE["read"]["region"]
 # The endings whose answer is unusable, whatever it says.
 UNUSABLE = frozenset({FinishClass.BLOCK, FinishClass.MALFORMED})
 DEFAULT_NODE = "chat"
+# The fields of a call that an event has under the same name.
+FACTS = {item.name for item in fields(ModelCall)} - {"answer", "attributes", "node"}
 CALL = "call"
 ANSWER = "answer"
 # Reported beside a call, not instead of it.
@@ -380,19 +382,8 @@ def _fields(
         "correlation_id": trace_id or None,
         "node": call.node or DEFAULT_NODE,
         "cycle": 1,
-        "provider": call.provider,
-        "model": call.model,
-        "finish_reason": call.finish_reason,
-        "output_mode": call.output_mode,
-        "max_output_tokens": call.max_output_tokens,
-        "temperature": call.temperature,
-        "input_tokens": call.input_tokens,
-        "output_tokens": call.output_tokens,
-        "reasoning_tokens": call.reasoning_tokens,
-        "served_model": call.served_model,
+        **{name: getattr(call, name) for name in FACTS},
         "upstream": _host(attributes),
-        "system_fingerprint": call.system_fingerprint,
-        "prompt_version": call.prompt_version,
         "source": None if (service or "").startswith("unknown_service") else service,
         "release": short(resource, "service.version") or short(attributes, "langfuse.release"),
         "environment": short(resource, "deployment.environment.name", "deployment.environment")

@@ -46,7 +46,8 @@ def _read_heads(texts: list[str]) -> list[Head]:
         parts = [text.split(":") for text in texts]
         return [Head(int(chain), int(number), end) for chain, number, end in parts]
     except ValueError as error:
-        raise CommandError("--head must be CHAIN:NUMBER:HASH") from error
+        form = "expected CHAIN:NUMBER:HASH, a line that this command prints"
+        raise CommandError(f"--head {' '.join(texts)}: {form}") from error
 
 
 def _describe(result: Head | Break) -> str:

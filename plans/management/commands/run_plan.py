@@ -83,7 +83,7 @@ class Command(BaseCommand):
         if as_json:
             print_json(self, {"contract_version": CONTRACT_VERSION, "errors": faults})
         else:
-            self.stderr.write("The plan is invalid; nothing was run.")
+            self.stderr.write("Nothing was run.")
             for fault in faults:
                 self.stderr.write(describe_fault(fault))
         sys.exit(_REFUSED)

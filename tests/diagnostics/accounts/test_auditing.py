@@ -171,6 +171,11 @@ def test_the_command_prints_every_end(project: Project) -> None:
     assert told["chains"][0]["number"] == 5
 
 
+def test_a_recorded_end_of_another_form_is_named_with_the_form_it_has() -> None:
+    with pytest.raises(CommandError, match="--head 3f2a: expected CHAIN:NUMBER:HASH, a line that"):
+        call_command("verify_audit", "--head", "3f2a")
+
+
 def test_the_command_names_the_first_broken_entry_and_exits_1(project: Project) -> None:
     fill(project)
     with without_guards() as cursor:

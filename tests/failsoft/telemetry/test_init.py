@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -80,6 +81,15 @@ def test_what_is_left_is_sent_at_the_end_of_the_process(server: Server) -> None:
     assert server.keys == {"Bearer fs_key"}
     assert server.span("call").attributes["failsoft.node"] == "trip"
     assert b"bot" in server.requests[1][2]
+
+
+@pytest.mark.parametrize("ends", ["pass", "failsoft.flush(); os.kill(os.getpid(), 9)"])
+def test_a_child_of_multiprocessing_sends_what_it_has(server: Server, ends: str) -> None:
+    work = f"import multiprocessing, os\ndef work():\n{indent(CALL, ' ')}\n {ends}"
+    start = "worker = multiprocessing.get_context('fork').Process(target=work)"
+    begin = f"{work}\nfailsoft.init('{server.url}', 'fs_key')"
+    run(f"{begin}\n{start}\nworker.start(); worker.join()")
+    assert server.span("call").attributes["failsoft.node"] == "trip"
 
 
 def test_address_and_key_are_read_from_the_environment(server: Server) -> None:
