@@ -30,7 +30,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 
 MINUTE = 60.0
 MINUTES, WEEK_HOURS = 60, 168
-STATE_FORM = 6
+STATE_FORM = 7
 """What a state is written as; a detector with another one begins with its past."""
 RESTLESS, MOST_PENDING = 2.5, 24
 """The evidence above which hours are not learned, for so many hours at most."""
@@ -154,14 +154,19 @@ class ChangeDetector:
         """End the hour, learn what nothing speaks against, and say what to expect of the next."""
         learned, past, hour = self.learned, self._past(), self._hour
         self._began = self._began or at
+        of_late, learned.straying = learned.straying.follow(
+            past.lately, learned.lately, int(at // HOUR)
+        )
         if self.fire is None:
             if self._usual is not None and hour.calls:
+                expected = hour.calls * self._usual.before / self._usual.of_late
+                learned.lately = learned.lately.plus(self._usual.hour, hour.failed, expected)
                 learned.pending.append(self._usual.end(hour, learned))
             is_calm = self.evidence < RESTLESS
             while learned.pending and (is_calm or len(learned.pending) > MOST_PENDING):
                 learned.learn(learned.pending.pop(0))
         self._hour = HourCounts()
-        self._usual = usual_of(learned, past, at, self._evaluations_a_week(at))
+        self._usual = usual_of(learned, past, at, self._evaluations_a_week(at), of_late)
         return self._usual
 
     def _evaluations_a_week(self, at: float) -> float:

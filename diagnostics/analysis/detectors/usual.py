@@ -30,7 +30,9 @@ from diagnostics.analysis.detectors.rhythm import (
     HOUR,
     PLACES,
     UNSEEN_PLACES,
+    Lately,
     PlaceCounts,
+    Straying,
     place_of,
     rhythm_at,
 )
@@ -64,6 +66,7 @@ class ProjectPast(NamedTuple):
     places: PlaceCounts = UNSEEN_PLACES
     noise: Noise = NO_NOISE
     company: Company = ALONE
+    lately: Lately = Lately()
 
 
 @dataclass(slots=True)
@@ -79,6 +82,8 @@ class Learned:
     calls_by_place: list[float] = field(default_factory=lambda: [0.0] * PLACES)
     noise: Noise = NO_NOISE
     company: Company = ALONE
+    lately: Lately = field(default_factory=Lately)
+    straying: Straying = field(default_factory=Straying)
     pending: list[EndedHour] = field(default_factory=list)
 
     @property
@@ -116,12 +121,14 @@ class Learned:
     def read(cls, kept: Mapping[str, Any]) -> Self:
         """Read what `asdict` wrote."""
         pending = [EndedHour(*one)._replace(company=Company(*one[-1])) for one in kept["pending"]]
-        return cls(**{**kept, "company": Company(*kept["company"]), "pending": pending})
+        told = {"company": Company, "lately": Lately, "straying": Straying}
+        read = {name: one(*kept[name]) for name, one in told.items()}
+        return cls(**{**kept, **read, "pending": pending})
 
 
 def past_of(series: Iterable[Learned]) -> ProjectPast:
     """Return what the series of a project have in common."""
-    places, noise, company = ProjectPast()
+    places, noise, company, lately = ProjectPast()
     failed, expected = places.failed, places.expected
     for one in series:
         if one.calls:
@@ -130,7 +137,8 @@ def past_of(series: Iterable[Learned]) -> ProjectPast:
             expected = list(map(add, expected, mine.expected))
             noise = list(map(add, noise, one.noise))
             company = company.plus(one.company)
-    return ProjectPast(PlaceCounts(failed, expected), noise, company)
+            lately = lately.plus(*one.lately.of_many)
+    return ProjectPast(PlaceCounts(failed, expected), noise, company, lately)
 
 
 class HourCounts(NamedTuple):
@@ -149,13 +157,15 @@ class HourCounts(NamedTuple):
 class Usual(NamedTuple):
     """What is expected of an hour.
 
-    `rate` believes what is suspected, `before` does not; `strengths` and `weights` are those of
-    the noise, of the beta distributions and as log shares; a call counts for a `share` of an
-    independent one; `alarm` is the evidence that fires.
+    `of_late` is how many times as much fails as by the hour of day. `rate` believes what is
+    suspected, `before` does not; `strengths` and `weights` are those of the noise, of the beta
+    distributions and as log shares; a call counts for a `share` of an independent one; `alarm` is
+    the evidence that fires.
     """
 
     hour: int
     rhythm: float
+    of_late: float
     rate: float
     before: float
     strengths: Sequence[float]
@@ -188,8 +198,11 @@ class Usual(NamedTuple):
         return EndedHour(self.hour, hour.calls, hour.failed, self.rhythm, noise, company)
 
 
-def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float) -> Usual:
-    """Return what is expected of the hour of a time; an alarm may be false in so many looks."""
+def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float, late: float) -> Usual:
+    """Return what is expected of the hour of a time; an alarm may be false in so many looks.
+
+    `late` is how many times as much the project's other series fail of late.
+    """
     rhythm = rhythm_at(place_of(at), learned.places, past.places)
     pending = sum(one.failed for one in learned.pending)
     pending_calls = sum(one.calls * one.rhythm for one in learned.pending)
@@ -199,8 +212,9 @@ def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float) -> Us
     return Usual(
         int(at // HOUR),
         rhythm.factor,
-        _within((failed + pending) / (calls + pending_calls) * rhythm.factor),
-        _within(failed / calls * rhythm.factor),
+        late,
+        _within((failed + pending) / (calls + pending_calls) * rhythm.factor * late),
+        _within(failed / calls * rhythm.factor * late),
         [min(1 / (unknown + sum(pair)), MOST_KNOWN) for pair in zip(SPREADS, own, strict=True)],
         weigh_noise(learned.noise, past.noise, [one.noise for one in learned.pending]),
         1 / learned.company.size(past.company),
@@ -209,20 +223,23 @@ def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float) -> Us
 
 
 def background_of(
-    stretches: Iterable[CountedStretch], learned: Learned, past: ProjectPast, usual: Usual
+    stretches: Sequence[CountedStretch], learned: Learned, past: ProjectPast, usual: Usual
 ) -> Background:
     """Return what was usual for stretches, as it was learned before anything was suspected."""
     places = learned.places
     rhythms = [rhythm_at(place, places, past.places) for place in range(PLACES)]
     failed, calls = PRIOR[0] + learned.failed, sum(PRIOR) + learned.calls
     now = rhythms[place_of(usual.hour * HOUR)]
+    until = (learned.pending[0].hour if learned.pending else usual.hour) * HOUR
+    # What was learned is as usual by itself.
+    levels = [failed / calls * (usual.of_late if one.end > until else 1.0) for one in stretches]
     return Background(
         [
-            _within(failed / calls * fmean(rhythms[place].factor for place in _places_of(one)))
-            for one in stretches
+            _within(level * fmean(rhythms[place].factor for place in _places_of(one)))
+            for one, level in zip(stretches, levels, strict=True)
         ],
         failed**-0.5,
-        (learned.pending[0].hour if learned.pending else usual.hour) * HOUR,
+        until,
         [
             (spread + now.variance + now.own, share)
             for spread, share in zip(SPREADS, usual.weights, strict=True)

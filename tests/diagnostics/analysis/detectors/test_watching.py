@@ -251,6 +251,20 @@ def test_a_rhythm_of_the_project_is_lent_to_a_series_that_is_new() -> None:
         assert project[5].fire is None
 
 
+@pytest.mark.slow
+def test_days_that_are_worse_for_all_series_raise_little_and_an_outage_of_all_does() -> None:
+    project, random, raised = ProjectDetectors(20), Random("days"), 0
+    for hour in range(4 * 24 + 1):
+        share = 0.5 if hour == 4 * 24 else 0.05 * (1.5 if 60 <= hour < 90 else 1.0)
+        for minute in range(60):
+            for place in range(20):
+                failed = sum(random.random() < share for _ in range(5))
+                fire = project.feed(place, hour * HOUR + minute * 60.0, 5, failed)
+                raised += fire is not None and fire.cleared is None and hour < 4 * 24
+    assert raised <= 5
+    assert all(project[place].fire for place in range(20))
+
+
 def test_an_alarm_of_an_earlier_release_goes_on_until_the_calls_are_well() -> None:
     detector, random = ChangeDetector(), Random("kept")
     for minute in range(2 * 1440):
