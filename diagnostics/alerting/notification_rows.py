@@ -4,7 +4,7 @@ A row a channel and transition; what is kept back is a row too, with its reason.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,6 +22,8 @@ from diagnostics.store.outbox import enqueue
 
 REASONS: Mapping[str, Reason] = {
     Transition.Kind.FIRED: Reason.FIRED,
+    # Only to channels of its rule that know nothing of the incident yet.
+    Transition.Kind.JOINED: Reason.FIRED,
     Transition.Kind.WORSENED: Reason.WORSENED,
     Transition.Kind.CLEARED: Reason.RECOVERED,
     Transition.Kind.RESOLVED: Reason.RECOVERED,
@@ -62,7 +64,11 @@ def notify(incident: Incident, transition: Transition) -> list[Notification]:
     if transition.kind == Transition.Kind.RESOLVED:
         held_by = BY_HAND
     notice = Notice(incident, transition, reason, transition.severity, clock.now(), held_by)
-    return write_rows(notice, channels_of(incident))
+    channels = channels_of(incident, _notified_channels(incident))
+    if transition.kind == Transition.Kind.JOINED:
+        known = set(incident.notifications.values_list("channel_id", flat=True))
+        channels = [channel for channel in channels if channel.pk not in known]
+    return write_rows(notice, channels)
 
 
 def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification]:
@@ -72,24 +78,24 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
     facts = facts_of(notice.incident, notice.transition, notice.reason, notice.at, notice.note)
     counts = _sent_in_hour(channels, notice.at)
     heard = _notified_channels(notice.incident)
-    rows = [_row(notice, one, facts, counts[one.pk], one.pk in heard) for one in channels]
+    rows = [_row(notice, one, facts, counts[one.pk], heard.get(one.pk)) for one in channels]
     written = _write(rows)
     if any(row.state != Notification.State.SUPPRESSED for row in written):
         enqueue(TASK, {}, QUEUE, notice.incident.project_id)
     return written
 
 
-def channels_of(incident: Incident) -> list[Channel]:
+def channels_of(incident: Incident, told: Iterable[int] = ()) -> list[Channel]:
     """Return the channels of an incident: those its rules name, else all of the project.
 
-    A channel that was deleted is not named any more.
+    A channel that was deleted is not named any more; `told` are channels to name as well.
     """
     rows = Channel.objects.filter(project_id=incident.project_id)
     kept = set(rows.values_list("pk", flat=True))
     routings = [kept & set(one) for one in incident.slices.values_list("rule__routing", flat=True)]
     # Without a slice its rule was deleted while it was open.
     named = set().union(*routings) if all(routings) else set()
-    return project_channels(incident.project_id, named or None)
+    return project_channels(incident.project_id, named.union(told) if named else None)
 
 
 def project_channels(project_id: int, ids: Collection[int] | None = None) -> list[Channel]:
@@ -119,21 +125,20 @@ def queue_alone(channel: Channel, facts: Facts) -> Notification:
 
 
 def _row(
-    notice: Notice, channel: Channel, facts: Facts, sent_in_hour: int, was_notified: bool
+    notice: Notice, channel: Channel, facts: Facts, sent_in_hour: int, alerts: int | None
 ) -> Notification:
-    quiet = quiet_hours(channel)
     listener = Listener(
-        channel.enabled,
-        channel.min_severity,
-        quiet,
-        channel.digest_above,
-        sent_in_hour,
-        is_closing=channel.kind != Channel.Kind.EMAIL,
+        channel.min_severity, quiet_hours(channel), channel.digest_above, sent_in_hour
     )
-    is_recovery = notice.reason == Reason.RECOVERED
-    decision = decide(
-        listener, News(notice.severity, notice.at, is_recovery, was_notified, notice.held_by)
+    news = News(
+        notice.severity,
+        notice.at,
+        is_recovery=notice.reason == Reason.RECOVERED,
+        was_told=alerts is not None,
+        has_alert=bool(alerts) and channel.kind != Channel.Kind.EMAIL,
+        held_by=notice.held_by,
     )
+    fate, why = decide(listener, news)
     return Notification(
         project_id=notice.incident.project_id,
         channel=channel,
@@ -142,8 +147,8 @@ def _row(
         reason=notice.reason,
         round=notice.round,
         severity=notice.severity,
-        state=decision.fate.value,
-        why=decision.why,
+        state=fate.value,
+        why=why,
         facts=facts.as_json(),
         created_at=notice.at,
         next_attempt_at=notice.at,
@@ -195,7 +200,8 @@ def _sent_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
     return Counter(dict(counted.order_by()))
 
 
-def _notified_channels(incident: Incident) -> set[int]:
-    rows = Notification.objects.filter(incident=incident)
-    notified = rows.exclude(state=Notification.State.SUPPRESSED)
-    return set(notified.values_list("channel_id", flat=True))
+def _notified_channels(incident: Incident) -> Mapping[int, int]:
+    """Return the channels that were told of an incident, with how often outside a digest."""
+    rows = incident.notifications.exclude(state=Notification.State.SUPPRESSED)
+    alone = Count("pk", filter=~Q(state=Notification.State.DIGESTED))
+    return dict(rows.values_list("channel_id").annotate(alone=alone).order_by())

@@ -44,13 +44,10 @@ class Fate(StrEnum):
 class Listener:
     """What a channel wants, and what it was told in the last hour."""
 
-    enabled: bool
     min_severity: str
     quiet: QuietHours | None
     digest_above: int
     told_in_hour: int
-    # A recovery closes the alert there that the fire has opened.
-    is_closing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,51 +55,39 @@ class News:
     """What there is to tell.
 
     `held_by` names what mutes it: a silence, or that a person resolved it; `was_told` says
-    whether this channel heard of the incident before.
+    whether this channel heard of the incident before, `has_alert` whether that opened an alert
+    there that a recovery closes.
     """
 
     severity: str
     at: datetime
     is_recovery: bool = False
     was_told: bool = False
+    has_alert: bool = False
     held_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RoutingDecision:
-    """What becomes of it, and why in words; nothing to say when it is queued."""
+def decide(listener: Listener, news: News) -> tuple[Fate, str]:
+    """Decide what a channel is told; return what becomes of it, and why unless it is queued.
 
-    fate: Fate
-    why: str = ""
-
-
-def decide(listener: Listener, news: News) -> RoutingDecision:
-    """Decide what a channel is told.
-
-    1. A channel that is off is told nothing.
-    2. A recovery goes to whoever was told of the incident, and to nobody else; under a
-       silence, or when a person resolved it, only to what closes an alert by it.
-    3. What is silenced or below the channel's severity is kept back.
-    4. So is what falls into quiet hours: it is told afterwards, if it still lasts.
-    5. Beyond so many in an hour, the rest is told in a digest.
+    1. A recovery goes to whoever was told of the incident, and to nobody else; what closes an
+       alert goes out as it is, even under a silence or when a person resolved it.
+    2. What is silenced or below the channel's severity is kept back.
+    3. So is what falls into quiet hours: it is told afterwards, if it still lasts.
+    4. Beyond so many in an hour, the rest is told in a digest.
     """
-    if not listener.enabled:
-        return _held("the channel is off")
-    if news.is_recovery and not news.was_told:
-        return _held("the channel was not notified of the incident")
-    if news.is_recovery and news.held_by and not listener.is_closing:
-        return _held(news.held_by)
-    if not news.is_recovery:
-        why = _kept_back(listener, news)
-        if why:
-            return _held(why)
+    if news.is_recovery and news.has_alert:
+        return Fate.QUEUED, ""
+    if why := _kept_back(listener, news):
+        return Fate.SUPPRESSED, why
     if listener.told_in_hour >= listener.digest_above:
-        why = f"more than {listener.digest_above} within an hour"
-        return RoutingDecision(Fate.DIGESTED, why)
-    return RoutingDecision(Fate.QUEUED)
+        return Fate.DIGESTED, f"more than {listener.digest_above} within an hour"
+    return Fate.QUEUED, ""
 
 
 def _kept_back(listener: Listener, news: News) -> str:
+    if news.is_recovery:
+        return news.held_by if news.was_told else "the channel was not notified of the incident"
     if news.held_by:
         return news.held_by
     if rank(news.severity) < rank(listener.min_severity):
@@ -110,7 +95,3 @@ def _kept_back(listener: Listener, news: News) -> str:
     if listener.quiet is not None and listener.quiet.cover(news.at):
         return f"{QUIET_HOURS}, {listener.quiet.words}"
     return ""
-
-
-def _held(why: str) -> RoutingDecision:
-    return RoutingDecision(Fate.SUPPRESSED, why)

@@ -50,6 +50,33 @@ def test_a_rule_names_its_channels_else_all_are_told(project: Project) -> None:
     assert one.notifications.count() == 1
 
 
+def test_a_slice_that_joins_tells_the_channels_of_its_rule_once(project: Project) -> None:
+    ops, data = make_channel(project), make_channel(project)
+    incident = make_incident(project, rule=make_rule(project, routing=[ops.pk]))
+    happen(incident)
+    for _ in range(2):
+        other = make_incident(project, rule=make_rule(project, routing=[data.pk]))
+        other.slices.update(incident=incident)
+        happen(incident, "joined")
+    assert reasons(channel=data, incident=incident) == ["fired"]
+    assert reasons(channel=ops, incident=incident) == ["fired"]
+
+
+def test_a_recovery_goes_to_the_channel_that_the_incident_was_escalated_to(
+    project: Project, hook: tuple[Hook, str]
+) -> None:
+    boss = make_channel(project, "webhook", hook[1], digest_above=1)
+    rule = make_rule(
+        project, routing=[make_channel(project).pk], escalate_seconds=900, escalation=[boss.pk]
+    )
+    incident = make_incident(project, rule=rule)
+    happen(incident)
+    travel(16 * MINUTE)
+    remind_all()
+    happen(incident, "cleared")
+    assert reasons(channel=boss, state="queued") == ["escalated", "recovered"]
+
+
 def test_a_channel_of_another_project_is_never_told(project: Project) -> None:
     other = Project.objects.create(slug="p2", name="P2")
     theirs = make_channel(other)
