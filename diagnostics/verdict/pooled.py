@@ -27,6 +27,7 @@ from diagnostics.verdict.explainer import (
     posterior_of,
     wellness,
 )
+from diagnostics.verdict.hypotheses import VERSIONS
 from diagnostics.verdict.rates import CellBaseline
 
 HOUR, WEEK = WIDTHS[Grain.HOUR], timedelta(days=7)
@@ -35,6 +36,9 @@ REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
 MOST_EXPLAINED, WORTH_EXPLAINING = 2, 8.0
 """The beginnings that are explained, and how much likelier (log) failures must be there."""
 LEAST_SHARE, MOST_SHARE = 0.03, 0.9
+PER_VERSION = log(200)
+"""The evidence (log) that one of so many healthy new versions may have: each is suspected from
+its first call on, not from any minute."""
 OVER = 3.0
 """How much likelier (log) the latest calls are as usual where it has ended."""
 SURELY_NO_MORE = 5.0
@@ -61,6 +65,13 @@ class PooledSuspicion:
     evidence: float
     answer: Explanation
     counted: CellCounts
+    is_first: bool
+    """Whether it is a version that was never called before."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is as sure as an alarm, or as a new version must be."""
+        return self.evidence >= (PER_VERSION if self.is_first else self.counted.alarm)
 
     def touched(self) -> frozenset[SeriesKey]:
         """Return the series of its calls."""
@@ -138,8 +149,8 @@ def suspect(
         # What is part of its series only has not ended with the alarm of one.
         and (after is None or begin >= after or suspicion.is_part)
     ]
-    best = max(known, key=lambda one: one.evidence, default=None)
-    if best is None or best.evidence < best.counted.alarm:
+    best = max(known, key=lambda one: (one.is_sure, one.evidence), default=None)
+    if best is None or not best.is_sure:
         return {}
     touched, kinds = best.touched() & curves.keys(), best.answer.kinds
     onset = onset_of_kinds(kinds, touched, best.counted.baseline, curves, stretch, best.begin)
@@ -185,7 +196,10 @@ def _explain(
     if not posterior.answers:
         return None
     evidence = log1p(-min(posterior.nothing, SURE)) - log(max(posterior.nothing, 1 - SURE))
-    return PooledSuspicion(begin, evidence, posterior.answers[0], counted)
+    best = posterior.answers[0]
+    is_version = not VERSIONS.isdisjoint(best.subsets[0].dimensions)
+    is_first = is_version and not any(best.subsets[0].touches(cell.place) for cell in before)
+    return PooledSuspicion(begin, evidence, best, counted, is_first)
 
 
 def _reported_whole(parts: Sequence[Sequence[CountCell]]) -> list[list[CountCell]]:

@@ -77,6 +77,18 @@ def test_a_project_in_which_nothing_changed_is_well() -> None:
     assert (found.finding.cause, found.since) == (None, None)
 
 
+def test_a_new_prompt_needs_fewer_failures_than_what_may_begin_at_any_minute() -> None:
+    """3 of 8 of its calls fail: less than an alarm of any series and minute needs."""
+
+    def few(place: Dimensions, at: datetime, number: int) -> tuple[Dimensions, str | None]:
+        if at < BEGUN or number % 36:
+            return place, None
+        return place._replace(prompt_version="v2"), None if number % 108 else "not_json"
+
+    (found,) = judged(few)
+    assert (found.finding.cause, found.finding.value) == (Cause.PROMPT, "v2")
+
+
 def test_a_release_that_nobody_runs_any_more_is_over() -> None:
     def taken_back(place: Dimensions, at: datetime, number: int) -> tuple[Dimensions, str | None]:
         is_back = at >= NOW - timedelta(hours=2)
