@@ -101,7 +101,7 @@ def from_rows(number: int) -> float:
     def work() -> None:
         rendered = Rendered()
         while claimed := claim(clock.now()):
-            assert len(prepare(claimed, rendered)) == len(claimed)  # noqa: S101
+            assert len(list(prepare(claimed, rendered))) == len(claimed)  # noqa: S101
 
     return _cpu(work)
 
