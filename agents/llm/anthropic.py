@@ -9,7 +9,7 @@ import anthropic
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import translate_fault
+from agents.llm.transport import connect, translate_fault
 from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
 from failsoft.retry.policy import OutputMode
@@ -31,7 +31,7 @@ class AnthropicProvider:
             api_key=api_key or "none",
             base_url=read_address(base_url),
             max_retries=0,
-            http_client=anthropic.DefaultHttpxClient(follow_redirects=False),
+            http_client=connect(anthropic, self),
         )
 
     def complete(self, request: CompletionRequest) -> Completion:

@@ -13,7 +13,7 @@ import openai
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import translate_fault
+from agents.llm.transport import connect, translate_fault
 from failsoft.actions.streaming import assemble_openai
 from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
@@ -40,7 +40,7 @@ class OpenAIProvider:
             api_key=api_key or "none",
             base_url=read_address(base_url),
             max_retries=0,
-            http_client=openai.DefaultHttpxClient(follow_redirects=False),
+            http_client=connect(openai, self),
         )
         self._token_limit = "max_tokens" if base_url else "max_completion_tokens"
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
+from weakref import finalize
 
 import httpx
 import stamina
@@ -78,6 +80,13 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 REQUEST_TIMEOUT = 408
 SERVER_ERROR = 500
 TOO_MANY = 429
+
+
+def connect(sdk: ModuleType, owner: object) -> Any:  # noqa: ANN401 - the SDK's own
+    """Return an HTTP client of an SDK: it follows no redirect, and is closed with its owner."""
+    client = sdk.DefaultHttpxClient(follow_redirects=False)
+    finalize(owner, client.close)
+    return client
 
 
 def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:

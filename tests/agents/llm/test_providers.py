@@ -1,5 +1,6 @@
 """The official SDKs against loopback servers that speak their wire formats."""
 
+import gc
 import json
 import logging
 import threading
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from agents.llm.anthropic import AnthropicProvider
 from agents.llm.models import Provider as ProviderRow
+from agents.llm.openai import OpenAIProvider
 from agents.llm.provider import (
     CallTimeoutError,
     Completion,
@@ -280,6 +283,16 @@ def test_a_malformed_envelope_is_refused(wire: Wire, opened: Any, body: bytes) -
 
     with pytest.raises(ProviderError):
         opened(wire).complete(ask())
+
+
+@pytest.mark.parametrize("adapter", [OpenAIProvider, AnthropicProvider])
+def test_a_provider_that_is_dropped_closes_its_connections(wire: Wire, adapter: Any) -> None:
+    provider = adapter(wire.url, None)
+    connections = provider._client._client
+    assert not connections.is_closed
+    del provider
+    gc.collect()
+    assert connections.is_closed
 
 
 @pytest.mark.parametrize("opened", [openai_at, anthropic_at])
