@@ -154,13 +154,11 @@ class ChangeDetector:
         """End the hour, learn what nothing speaks against, and say what to expect of the next."""
         learned, past, hour = self.learned, self._past(), self._hour
         self._began = self._began or at
-        of_late, learned.straying = learned.straying.follow(
-            past.lately, learned.lately, int(at // HOUR)
-        )
+        of_late, learned.drift = learned.drift.follow(past.recent, learned.recent, int(at // HOUR))
         if self.fire is None:
             if self._usual is not None and hour.calls:
                 expected = hour.calls * self._usual.before / self._usual.of_late
-                learned.lately = learned.lately.plus(self._usual.hour, hour.failed, expected)
+                learned.recent = learned.recent.plus(self._usual.hour, hour.failed, expected)
                 learned.pending.append(self._usual.end(hour, learned))
             is_calm = self.evidence < RESTLESS
             while learned.pending and (is_calm or len(learned.pending) > MOST_PENDING):

@@ -1,7 +1,7 @@
-"""The rhythm of a series: how much more than usual fails in each hour of day, and of late.
+"""The rhythm of a series: how much more than usual fails in each hour of day, weekends apart.
 
-The hour of day is shrunk to that of the project, that to none. No calendar says which days are
-unlike others: what a project's other series do of late is expected, as far as they usually stray.
+Shrunk to that of its project, that to the same hour of the other days, and that to none. On other
+unlike days, what the project's other series do of late is expected, as far as they usually drift.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,18 @@ from math import exp, log, pi, sqrt
 from typing import NamedTuple
 
 HOUR, DAY = 3600.0, 86_400.0
-PLACES = 24
+PLACES = 48
+FIRST_WEEKDAY = 3
+"""The first day of the epoch was a Thursday."""
 PRIOR_VARIATION, PRIOR_WEIGHT = 1 / 12, 290.0
 """The squared variation of the hours that is expected of a rhythm; it is known to one of itself."""
 LEAST_VARIATION = 1 / 200
 
 
 def place_of(at: float) -> int:
-    """Return the place of a time in the day: its hour (UTC)."""
-    return int(at % DAY // HOUR)
+    """Return the place of a time in the week: hour of day, 24 more on weekends (UTC)."""
+    is_weekend = (int(at // DAY) + FIRST_WEEKDAY) % 7 >= 5
+    return int(at % DAY // HOUR) + 24 * is_weekend
 
 
 @dataclass(frozen=True)
@@ -56,16 +59,17 @@ class Rhythm(NamedTuple):
 def rhythm_at(place: int, series: PlaceCounts, project: PlaceCounts) -> Rhythm:
     """Return the rhythm of a series at a place."""
     weight, own_weight = project.weight, series.weight
-    shared, seen = _shrink(project, place, 1.0, weight)
+    others, _ = _shrink(project, (place + 24) % PLACES, 1.0, weight)
+    shared, seen = _shrink(project, place, others, weight)
     factor, own = _shrink(series, place, shared, own_weight)
     return Rhythm(factor, 1 / (weight + seen), 0.5 / (own_weight + own))
 
 
 def _shrink(counts: PlaceCounts, place: int, base: float, weight: float) -> tuple[float, float]:
     """Return the factor at a place and its neighbours, shrunk to a base; failures seen there."""
-    seen = expected = 0.0
+    first, seen, expected = place - place % 24, 0.0, 0.0
     for step, part in ((-1, 0.5), (0, 1.0), (1, 0.5)):
-        near = (place + step) % PLACES
+        near = first + (place + step) % 24
         seen += part * counts.failed[near]
         expected += part * counts.expected[near] * base
     return base * (seen + weight) / (expected + weight), seen
@@ -75,42 +79,43 @@ FADED = 0.5
 """What an hour counts for, once the next one is over."""
 OWN_VARIATION = 0.05
 """Hours of a series vary by themselves, which bounds what it tells of the others."""
-USUAL_STRAYING, STRAYING_HOURS = 0.04, 100.0
+USUAL_DRIFT, DRIFT_HOURS = 0.04, 100.0
 """The squared variation of all series together that a project begins with, and for how long."""
 INCIDENT = 0.003
 """How likely all series get worse at once for another reason, by each factor alike (a density)."""
 
 
-class Lately(NamedTuple):
+class RecentCounts(NamedTuple):
     """Failures until an hour, and those that were expected; what is older fades."""
 
     hour: int = 0
     failed: float = 0.0
     expected: float = 0.0
 
-    def plus(self, hour: int, failed: float, expected: float) -> "Lately":
+    def plus(self, hour: int, failed: float, expected: float) -> "RecentCounts":
         """Return it with those of an hour."""
         last = max(hour, self.hour)
         old, new = FADED ** (last - self.hour), FADED ** (last - hour)
-        return Lately(last, old * self.failed + new * failed, old * self.expected + new * expected)
+        counts = old * self.failed + new * failed, old * self.expected + new * expected
+        return RecentCounts(last, *counts)
 
     @property
-    def of_many(self) -> "Lately":
+    def of_many(self) -> "RecentCounts":
         """What a series tells of all: little more the longer it goes on."""
         share = 1 / (1 + OWN_VARIATION * (self.failed + self.expected))
-        return Lately(self.hour, share * self.failed, share * self.expected)
+        return RecentCounts(self.hour, share * self.failed, share * self.expected)
 
 
-class Straying(NamedTuple):
+class Drift(NamedTuple):
     """How far all series of a project went from what was expected: squared logarithms, hours."""
 
     squares: float = 0.0
     hours: float = 0.0
 
-    def follow(self, project: Lately, own: Lately, hour: int) -> tuple[float, "Straying"]:
+    def follow(self, project: RecentCounts, own: RecentCounts, hour: int) -> tuple[float, "Drift"]:
         """Return how many times as much to expect as all others do of late; what is known then.
 
-        They may stray as they usually do. What is beyond that is an incident, not expected.
+        They may drift as they usually do. What is beyond that is an incident, not expected.
         """
         mine, now = (one.plus(hour - 1, 0.0, 0.0) for one in (own.of_many, project))
         # A series that begins may not be among those of the project yet.
@@ -118,11 +123,11 @@ class Straying(NamedTuple):
         if hour <= project.hour or expected < 1:
             return 1.0, self
         ratio, chance = log((failed + 1) / (expected + 1)), 1 / expected
-        usual = (USUAL_STRAYING * STRAYING_HOURS + self.squares) / (STRAYING_HOURS + self.hours)
+        usual = (USUAL_DRIFT * DRIFT_HOURS + self.squares) / (DRIFT_HOURS + self.hours)
         spread = usual + chance
         likely = exp(-ratio * ratio / 2 / spread) / sqrt(2 * pi * spread)
         # Only a rise may be an incident, and only a rise makes an alarm.
         trusted = likely / (likely + INCIDENT) if ratio > 0 else 1.0
         known = trusted * usual / spread
         squares = max(self.squares + known * (ratio * ratio - chance), 0.0)
-        return exp(max(ratio, 0.0) * known), Straying(squares, self.hours + known)
+        return exp(max(ratio, 0.0) * known), Drift(squares, self.hours + known)

@@ -30,9 +30,9 @@ from diagnostics.analysis.detectors.rhythm import (
     HOUR,
     PLACES,
     UNSEEN_PLACES,
-    Lately,
+    Drift,
     PlaceCounts,
-    Straying,
+    RecentCounts,
     place_of,
     rhythm_at,
 )
@@ -66,7 +66,7 @@ class ProjectPast(NamedTuple):
     places: PlaceCounts = UNSEEN_PLACES
     noise: Noise = NO_NOISE
     company: Company = ALONE
-    lately: Lately = Lately()
+    recent: RecentCounts = RecentCounts()
 
 
 @dataclass(slots=True)
@@ -82,8 +82,8 @@ class Learned:
     calls_by_place: list[float] = field(default_factory=lambda: [0.0] * PLACES)
     noise: Noise = NO_NOISE
     company: Company = ALONE
-    lately: Lately = field(default_factory=Lately)
-    straying: Straying = field(default_factory=Straying)
+    recent: RecentCounts = field(default_factory=RecentCounts)
+    drift: Drift = field(default_factory=Drift)
     pending: list[EndedHour] = field(default_factory=list)
 
     @property
@@ -121,14 +121,14 @@ class Learned:
     def read(cls, kept: Mapping[str, Any]) -> Self:
         """Read what `asdict` wrote."""
         pending = [EndedHour(*one)._replace(company=Company(*one[-1])) for one in kept["pending"]]
-        told = {"company": Company, "lately": Lately, "straying": Straying}
+        told = {"company": Company, "recent": RecentCounts, "drift": Drift}
         read = {name: one(*kept[name]) for name, one in told.items()}
         return cls(**{**kept, **read, "pending": pending})
 
 
 def past_of(series: Iterable[Learned]) -> ProjectPast:
     """Return what the series of a project have in common."""
-    places, noise, company, lately = ProjectPast()
+    places, noise, company, recent = ProjectPast()
     failed, expected = places.failed, places.expected
     for one in series:
         if one.calls:
@@ -137,8 +137,8 @@ def past_of(series: Iterable[Learned]) -> ProjectPast:
             expected = list(map(add, expected, mine.expected))
             noise = list(map(add, noise, one.noise))
             company = company.plus(one.company)
-            lately = lately.plus(*one.lately.of_many)
-    return ProjectPast(PlaceCounts(failed, expected), noise, company, lately)
+            recent = recent.plus(*one.recent.of_many)
+    return ProjectPast(PlaceCounts(failed, expected), noise, company, recent)
 
 
 class HourCounts(NamedTuple):

@@ -2,11 +2,17 @@
 
 import pytest
 
-from diagnostics.analysis.detectors.rhythm import PLACES, Lately, PlaceCounts, Straying, rhythm_at
+from diagnostics.analysis.detectors.rhythm import (
+    PLACES,
+    Drift,
+    PlaceCounts,
+    RecentCounts,
+    rhythm_at,
+)
 
 NOTHING = PlaceCounts([0.0] * PLACES, [0.0] * PLACES)
 EVEN = PlaceCounts([20.0] * PLACES, [20.0] * PLACES)
-NIGHTS = PlaceCounts([40.0 if place < 6 else 10.0 for place in range(PLACES)], [20.0] * PLACES)
+NIGHTS = PlaceCounts([40.0 if place % 24 < 6 else 10.0 for place in range(PLACES)], [20.0] * PLACES)
 
 
 def test_nothing_is_expected_of_hours_that_nobody_saw() -> None:
@@ -24,10 +30,10 @@ def test_hours_of_a_project_without_a_rhythm_are_known_better() -> None:
 
 
 NOON = 5 * 24 + 12
-NOTHING_YET, UNKNOWN = Lately(), Straying()
+NOTHING_YET, UNKNOWN = RecentCounts(), Drift()
 
 
-def factors(*hours: tuple[float, float], known: Straying = UNKNOWN) -> list[float]:
+def factors(*hours: tuple[float, float], known: Drift = UNKNOWN) -> list[float]:
     """Return what is expected of each series at noon, by (failed, expected) of the hour before."""
     own = [NOTHING_YET.plus(NOON - 1, *hour) for hour in hours]
     project = NOTHING_YET
@@ -56,13 +62,13 @@ def test_a_few_failures_of_a_small_project_say_nothing_of_late() -> None:
 
 
 def test_a_calm_project_expects_less_of_late_than_one_that_often_strays() -> None:
-    calm, restless = Straying(0.0, 1000.0), Straying(80.0, 1000.0)
+    calm, restless = Drift(0.0, 1000.0), Drift(80.0, 1000.0)
     assert factors(*[(16.0, 10.0)] * 48, known=calm)[0] == pytest.approx(1.0, abs=0.05)
     assert factors(*[(16.0, 10.0)] * 48, known=restless)[0] > 1.5
 
 
 def test_an_hour_that_all_series_stray_in_teaches_and_an_incident_does_not() -> None:
-    project = Lately(NOON - 1, 1400.0, 1000.0)
+    project = RecentCounts(NOON - 1, 1400.0, 1000.0)
     _, strayed = UNKNOWN.follow(project, NOTHING_YET, NOON)
     assert strayed.squares > 0.05
     _, known = UNKNOWN.follow(project._replace(failed=9000.0), NOTHING_YET, NOON)
@@ -70,9 +76,9 @@ def test_an_hour_that_all_series_stray_in_teaches_and_an_incident_does_not() -> 
 
 
 def test_hours_before_those_of_the_project_are_judged_without_it() -> None:
-    project = Lately(NOON + 14 * 24, 1400.0, 1000.0)
+    project = RecentCounts(NOON + 14 * 24, 1400.0, 1000.0)
     told = UNKNOWN.follow(project, NOTHING_YET, NOON)
     assert told == (1.0, UNKNOWN)
-    own = Lately(NOON - 1, 500.0, 20.0)
-    factor, _ = UNKNOWN.follow(Lately(NOON - 1, 1.0, 40.0), own, NOON)
+    own = RecentCounts(NOON - 1, 500.0, 20.0)
+    factor, _ = UNKNOWN.follow(RecentCounts(NOON - 1, 1.0, 40.0), own, NOON)
     assert factor == 1.0
