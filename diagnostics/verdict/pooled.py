@@ -37,8 +37,8 @@ MOST_EXPLAINED, WORTH_EXPLAINING = 2, 8.0
 """The beginnings that are explained, and how much likelier (log) failures must be there."""
 LEAST_SHARE, MOST_SHARE = 0.03, 0.9
 PER_VERSION = log(200)
-"""The evidence (log) that one of so many healthy new versions may have: each is suspected from
-its first call on, not from any minute."""
+"""The evidence (log odds) that one in 200 healthy new versions reaches. A version has one possible
+onset, its first call; anything else could begin at any minute and needs more."""
 OVER = 3.0
 """How much likelier (log) the latest calls are as usual where it has ended."""
 SURELY_NO_MORE = 5.0

@@ -259,7 +259,7 @@ def test_an_upgrade_of_the_detector_neither_ends_nor_raises_an_alert(
     evaluate_project(project.pk, now)
     client.force_login(make_member(project))
     page = client.get("/").content.decode()
-    assert "Judged anew since" in page
+    assert "New detector since the upgrade at" in page
 
 
 @pytest.mark.slow
