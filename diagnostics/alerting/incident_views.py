@@ -66,7 +66,7 @@ def timeline_of(
     row: Incident, transitions: Sequence[Transition], told: Sequence[Notification]
 ) -> list[TimelineEntry]:
     """Return the entries of an incident, oldest first."""
-    found = [*_onsets(row), *map(_transition, transitions)]
+    found = [*_onsets(row), *(_transition(row, one) for one in transitions)]
     found += [_notification(one) for one in told if one.reason != "digest"]
     found += [
         TimelineEntry(
@@ -102,11 +102,15 @@ def _onsets(row: Incident) -> Iterator[TimelineEntry]:
         yield TimelineEntry(row.onset, "quiet", "Detector onset", [])
 
 
-def _transition(one: Transition) -> TimelineEntry:
+def _transition(row: Incident, one: Transition) -> TimelineEntry:
+    """Return a change of state; the first has what was said then if that is something else now."""
     tone, title = BECAME[one.kind]
     who = one.by.get_username() if one.by else ""
     about = [f"{slice_words(one.slice.slice)} · {one.slice.rule.name}"] if one.slice else []
-    return TimelineEntry(one.at, tone, title, about, who)
+    then = sentence_of(row.verdict) if one.kind == Transition.Kind.FIRED else None
+    is_old = then is not None and then != sentence_of(row.latest_verdict)
+    quote = [*then.parts, ". ", *then.reason] if then and is_old else ()
+    return TimelineEntry(one.at, tone, title, about, who, quote)
 
 
 def _notification(one: Notification) -> TimelineEntry:
@@ -200,11 +204,13 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     changes = list(row.transitions.select_related("by", "slice__rule").order_by("at", "pk"))
     past = evaluations_of(slices, row.cleared_at or now)
     verdict = row.latest_verdict
+    headline, why = headline_of(row)
     return {
         "section": "incidents",
         "incident": row,
         "row": _row(row, slices, now),
-        **_said(row),
+        "headline": headline,
+        "why": why,
         "ended": _ended(row, changes),
         "rate": rate_of(verdict),
         "chart": incident_chart(row, now),
@@ -232,17 +238,6 @@ def headline_of(row: Incident) -> tuple[Sequence[str | datetime], Sequence[str |
     if said is None:
         return [row.title.rstrip(".")], ()
     return said.past(row.cleared_at) if row.cleared_at else (said.parts, said.reason)
-
-
-def _said(row: Incident) -> dict[str, Any]:
-    """Return what is said now, and what was said when it fired if that is something else."""
-    headline, why = headline_of(row)
-    said, then = sentence_of(row.latest_verdict), sentence_of(row.verdict)
-    return {
-        "headline": headline,
-        "why": why,
-        "then": [*then.parts, ". ", *then.reason] if then and then != said else [],
-    }
 
 
 def _ended(row: Incident, changes: Sequence[Transition]) -> str:
