@@ -6,7 +6,7 @@ more.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import combinations
@@ -53,6 +53,8 @@ class Timing:
     deploys: Sequence[ReportedDeploy] = ()
     others: Sequence[tuple[datetime, datetime]] = ()
     """The intervals of the onsets of other degradations that last."""
+    day: Sequence[CountCell] = ()
+    """The calls of the day before anything got worse."""
 
     def first_call(self, touches: Callable[[Dimensions], bool]) -> datetime | None:
         """Return the first call of a version that started around the onset, or None."""
@@ -135,7 +137,8 @@ NEW, NEW_AND_SHARP, DEPLOYED = 3.0, 5.0, 1.0
 """What is added to the log prior of a version that is new, with an onset known to within two
 hours, and of one that was reported."""
 RARE = 0.2
-"""A value whose share of calls was less than this part of today's is back again: as if new."""
+"""A value whose share of the day before was less than this part of its share since is back again:
+as if new."""
 BACK = 4.0
 """The same of a version that is back again."""
 PARTLY = 3.0
@@ -185,7 +188,8 @@ def singles_of(
 ) -> list[Subset]:
     """Return everything and each value of each dimension, given the cells before."""
     calls = sum(cell.attempts for cell in cells)
-    past_calls = sum(cell.attempts for cell in before)
+    day = timing.day or before
+    calls_of_day = sum(cell.attempts for cell in day)
     everything = frozenset(range(len(cells)))
     subsets = [Subset((), everything, log(PRIORS["everything"]))]
     for dimension, read in READ.items():
@@ -193,23 +197,30 @@ def singles_of(
         for index, cell in enumerate(cells):
             if value := read(cell.place):
                 values[value].add(index)
-        past: dict[str | None, int] = defaultdict(int)
-        for cell in before:
-            past[read(cell.place)] += cell.attempts
+        past, of_day = (_calls_by(read, some) for some in (before, day))
         was_told = any(value is not None for value in past)
         prior = log(PRIORS[dimension] / max(len(values), 1))
         for value, indexes in values.items():
             called = sum(cells[index].attempts for index in indexes)
             if called < FEWEST_CALLS:
                 continue
-            is_rare = past[value] * calls < RARE * called * past_calls or not past[value]
-            is_new = dimension in CHANGEABLE and is_rare
+            is_back = of_day[value] * calls < RARE * called * calls_of_day
+            is_new = dimension in CHANGEABLE and (is_back or not past[value])
             # A sender that merely begins to report a dimension has changed nothing.
             bonus = _novelty(READ[dimension], value, timing, past[value]) if is_new else 0.0
             if dimension not in VERSIONS and not was_told:
                 is_new, bonus = False, 0.0
             subsets.append(Subset(((dimension, value),), frozenset(indexes), prior + bonus, is_new))
     return subsets
+
+
+def _calls_by(
+    read: Callable[[Dimensions], str | None], cells: Iterable[CountCell]
+) -> Counter[str | None]:
+    counts = Counter[str | None]()
+    for cell in cells:
+        counts[read(cell.place)] += cell.attempts
+    return counts
 
 
 def pairs_of(best: Sequence[Subset], singles: Sequence[Subset]) -> Iterator[Subset]:

@@ -126,8 +126,12 @@ def judge(
     if not onsets:
         return [_calm_diagnosis(curves, over)]
     onset, until = _sharpest(onsets, onsets), counts.stretch.window.until
-    cells, before = _around_onset(counts, onset, onsets)
+    healthy = min(floor(min(one.low for one in onsets.values()), HOUR), floor(onset.at, HOUR))
+    cells, before = without_failure_only(
+        counts.cells(floor(onset.at, HOUR), until), counts.cells(healthy - WEEK, healthy)
+    )
     timing = _timing(counts, onset, onsets)
+    timing = replace(timing, day=counts.cells(healthy - DAY, healthy))
     noise = noise_before(curves, counts.stretch, onset.low)
     noise /= max((until - onset.low) / max(HOUR, counts.stretch.width), 1.0)
     findings = find_causes(cells, before, timing, noise, fired)
@@ -168,16 +172,6 @@ def _unexplained(cells: Iterable[CountCell], onsets: Onsets) -> Finding:
         top_kind="".join(risen),
         risen=risen,
     )
-
-
-def _around_onset(
-    counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets
-) -> tuple[list[CountCell], list[CountCell]]:
-    """Return the cells since the onset, and of the week before anything got worse."""
-    since = floor(onset.at, HOUR)
-    healthy = min(since, floor(min(one.low for one in onsets.values()), HOUR))
-    until = counts.stretch.window.until
-    return without_failure_only(counts.cells(since, until), counts.cells(healthy - WEEK, healthy))
 
 
 def _diagnose(

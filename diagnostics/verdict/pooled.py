@@ -27,10 +27,10 @@ from diagnostics.verdict.explainer import (
     posterior_of,
     wellness,
 )
-from diagnostics.verdict.hypotheses import VERSIONS
+from diagnostics.verdict.hypotheses import VERSIONS, Timing
 from diagnostics.verdict.rates import CellBaseline
 
-HOUR, WEEK = WIDTHS[Grain.HOUR], timedelta(days=7)
+HOUR, DAY, WEEK = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY], timedelta(days=7)
 REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
 """How long before the hour that runs it may have begun."""
 MOST_EXPLAINED, WORTH_EXPLAINING = 2, 8.0
@@ -145,7 +145,7 @@ def suspect(
         suspicion
         for strength, begin, since, before in nlargest(MOST_EXPLAINED, strongest, key=itemgetter(0))
         if strength >= WORTH_EXPLAINING
-        and (suspicion := _explain(begin, since, before, curves, stretch))
+        and (suspicion := _explain(cells, begin, since, before, curves, stretch))
         # What is part of its series only has not ended with the alarm of one.
         and (after is None or begin >= after or suspicion.is_part)
     ]
@@ -182,6 +182,7 @@ def _joined(parts: Iterable[Sequence[CountCell]]) -> list[CountCell]:
 
 
 def _explain(
+    cells: CellsBetween,
     begin: datetime,
     since: Sequence[CountCell],
     before: Sequence[CountCell],
@@ -191,7 +192,7 @@ def _explain(
     """Return the best explanation, and how sure it is that something got worse."""
     hours = max((stretch.window.until - begin) / HOUR, 1.0)
     noise = noise_before(curves, stretch, begin) / hours
-    counted = CellCounts.of(since, before, noise=noise)
+    counted = CellCounts.of(since, before, Timing(day=cells(begin - DAY, begin)), noise)
     posterior = posterior_of(counted)
     if not posterior.answers:
         return None

@@ -159,6 +159,19 @@ def test_a_prompt_that_began_long_before_is_let_off_by_the_clock() -> None:
     assert (finding.cause, finding.value) == (Cause.MODEL, "anthropic/haiku")
 
 
+@pytest.mark.parametrize(
+    ("of_the_day", "cause"), [(HAIKU, Cause.RELEASE), (None, Cause.MODEL)], ids=["back", "in use"]
+)
+def test_a_release_is_back_again_only_if_the_day_before_was_without_it(
+    of_the_day: Dimensions | None, cause: Cause
+) -> None:
+    newer = HAIKU._replace(release="r2", prompt_version=None)
+    before = [*quiet(HAIKU, GPT), cell(newer, 300, schema_invalid=3)]
+    day = [cell(of_the_day or newer, 300, schema_invalid=3), cell(GPT, 300)]
+    cells = [cell(newer, 200, not_json=60), cell(GPT, 200)]
+    assert find_cause(cells, before, Timing(*SHARP, day=day)).cause is cause
+
+
 def test_a_prompt_and_the_release_that_brought_it_are_the_prompt() -> None:
     new = [one._replace(release="r2", prompt_version="v6") for one in (HAIKU, GPT)]
     ops = [one._replace(source="ops") for one in (HAIKU, GPT)]
