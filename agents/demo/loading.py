@@ -132,11 +132,11 @@ def _write(
 def remove(project: Project) -> DemoCounts:
     """Delete what `load` wrote into a project, counts included, and nothing else."""
     started_at = _providers(project).values_list("created_at", flat=True).first()
-    forget(project.pk)
     remove_aftermath(project.pk)
     Deploy.objects.filter(project=project, note__startswith=NOTE).delete()
     Price.objects.filter(project=project, edition=DEMO_PRICES).delete()
     events = purge_marked(project.pk, MARK.hex())
+    forget(project.pk)
     with transaction.atomic():
         removed = _goals(project).count()
         if started_at is not None:

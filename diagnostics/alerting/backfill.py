@@ -11,7 +11,7 @@ from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import pasts_of, walk
-from diagnostics.alerting.counts import MINUTE, hold
+from diagnostics.alerting.counts import MINUTE, hold, known_series
 from diagnostics.alerting.evaluator import refresh_verdicts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, raise_slices
@@ -20,10 +20,18 @@ from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import SliceEvaluation, save_evaluations
-from diagnostics.alerting.series_detectors import judge_series
+from diagnostics.alerting.series_detectors import SeriesDetector, judge_series
 from diagnostics.alerting.states import DetectorSignal, StateChange, time_of
 from diagnostics.store.aggregation import fold
+from diagnostics.store.sql import change, fetch
 from diagnostics.store.windows import floor
+
+CALLED = (
+    "SELECT DISTINCT series_id FROM diagnostics_rollup_hour WHERE project_id = %s AND events > 0"
+)
+FORGET_MINUTES = (
+    "DELETE FROM diagnostics_alert_minute WHERE project_id = %s AND series_id <> ALL(%s)"
+)
 
 
 def backfill(project_id: int, since: datetime, until: datetime) -> int:
@@ -52,10 +60,24 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
 
 
 def forget(project_id: int) -> int:
-    """Take out what `backfill` wrote; returns how many incidents that were."""
+    """Take out what `backfill` wrote, and how slices stand that have no calls any more.
+
+    Return how many incidents that were. A slice that a real incident names is kept.
+    """
     gone = _backfilled(project_id)
     Incident.objects.filter(project_id=project_id, is_backfilled=True).delete()
     Evaluation.objects.filter(state__rule__project_id=project_id, is_backfilled=True).delete()
+    called = {pk for (pk,) in fetch(CALLED, [project_id])}
+    series = [one.values.items() for one in known_series(project_id) if one.id in called]
+    states = AlertState.objects.filter(rule__project_id=project_id, incidents=None)
+    silent = [
+        pk
+        for pk, values in states.values_list("pk", "slice")
+        if not any(values.items() <= items for items in series)
+    ]
+    AlertState.objects.filter(pk__in=silent).delete()
+    SeriesDetector.objects.filter(project_id=project_id).exclude(pk__in=called).delete()
+    change(FORGET_MINUTES, [project_id, [*called]])
     return gone
 
 

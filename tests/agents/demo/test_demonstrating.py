@@ -16,7 +16,7 @@ from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.rule_models import Evaluation
+from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.statuses import verdict_within
 from diagnostics.console.now import now_context
 from diagnostics.ingest.models import Deploy
@@ -242,8 +242,10 @@ def test_the_demo_tells_the_whole_story_and_takes_it_back(project: Project) -> N
     assert hints_for(goal, PlannerSchema.PLAN) == Hints()
     assert not breakers.exclude(provider__endswith=" (demo)").exists()
     remove(project)
-    for table in (Incident, Breaker, FixPattern, AgentRun, Deploy, Evaluation):
+    for table in (Incident, Breaker, FixPattern, AgentRun, Deploy, Evaluation, AlertState):
         assert not table._default_manager.exists(), table
+    load(project, NOW)
+    assert {row.slices.all()[0].slice["model"] for row in _incidents(project)} == {*found}
 
 
 @pytest.mark.nightly
