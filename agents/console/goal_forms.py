@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from django import forms
 
-from agents.goals.requests import MAX_ANSWER_CHARACTERS, MOST_ITERATIONS, REFERENCE_PATTERN
+from agents.goals.requests import MOST_ITERATIONS, REFERENCE_PATTERN
+from agents.goals.state import MAX_ANSWER_CHARACTERS
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project

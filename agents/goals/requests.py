@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from agents.goals.state import GoalBudget
+from agents.goals.state import MAX_ANSWER_CHARACTERS, GoalBudget
 from failsoft.actions.entries import TOOLSETS
 from failsoft.completion.specification import CheckSpec
 from failsoft.json_values import JSON, pointer_of
@@ -24,7 +24,6 @@ from failsoft.retry.answers import AnswerSchema
 from failsoft.retry.policy import RetryConfig
 
 MAX_GOAL_BYTES = 32 * 1024
-MAX_ANSWER_CHARACTERS = 8_000
 MOST_ITERATIONS = 20
 REFERENCE_PATTERN = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$"
 # Written as null in docs/http-api.md's example or left out: the same.

@@ -219,6 +219,7 @@ def degraded_reason(ending: Ending, parse_reason: str) -> str:
 
 
 MAX_OUTPUT_CHARACTERS = 300
+MAX_ANSWER_CHARACTERS = 8_000
 
 
 def describe_results(cycle: int, results: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -239,7 +240,8 @@ def describe_check(cycle: int, decision: str, reason: str | None, reasons: Itera
 
 def describe_answer(question: str, answer: str) -> str:
     """Return a line: the question to the user and the answer."""
-    return f"asked the user: {one_line(question, 200)} - answered: {one_line(answer, 2_000)}"
+    answered = one_line(answer, MAX_ANSWER_CHARACTERS)
+    return f"asked the user: {one_line(question, 200)} - answered: {answered}"
 
 
 def _describe_row(row: Mapping[str, Any]) -> str:

@@ -77,7 +77,9 @@ class ToolOffer:
 
 PROMPT_VERSION = "planner-v3"
 MAX_GOAL_CHARACTERS = 32_768
-MAX_CONTEXT_CHARACTERS = 4_000
+MAX_CONTEXT_CHARACTERS = 12_000
+# All that a goal may have: what is required of a plan is never left out.
+MAX_CONSTRAINTS_CHARACTERS = 201_000
 MAX_THINGS_CHARACTERS = 10_000
 MAX_HINTS_CHARACTERS = 1_000
 MAX_BROKEN_CHARACTERS = 2_000
@@ -182,7 +184,7 @@ def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
     blocks = [
         f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
         _constraints_block(request, attempt),
-        _list_block("So far:", request.context, MAX_CONTEXT_CHARACTERS),
+        _list_block("So far:", request.context, MAX_CONTEXT_CHARACTERS, latest=True),
         _list_block("What exists:", request.things, MAX_THINGS_CHARACTERS),
         _list_block(_tools_title(tools), [describe_tool(tool) for tool in tools], 20_000),
         "\n".join(_forms(request.schema, attempt)),
@@ -293,11 +295,15 @@ def _constraints_block(request: Request, attempt: PlannedAttempt) -> str:
     optional = [
         item for item in request.optional_constraints if item not in attempt.dropped_constraints
     ]
-    return _list_block("Constraints:", [*request.constraints, *optional], MAX_CONTEXT_CHARACTERS)
+    lines = [*request.constraints, *optional]
+    return _list_block("Constraints:", lines, MAX_CONSTRAINTS_CHARACTERS)
 
 
-def _list_block(title: str, lines: Sequence[str], limit: int) -> str:
+def _list_block(title: str, lines: Sequence[str], limit: int, *, latest: bool = False) -> str:
+    """Return a list of lines; of a long one the beginning, or the `latest` part."""
     if not lines:
         return ""
     items = "\n".join(f"- {line}" for line in lines)
-    return f"{title}\n{items if len(items) <= limit else items[:limit] + ' [cut]'}"
+    if len(items) > limit:
+        items = f"[cut] {items[-limit:]}" if latest else f"{items[:limit]} [cut]"
+    return f"{title}\n{items}"

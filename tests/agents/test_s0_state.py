@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agents.goals.models import Goal
+from agents.goals.state import MAX_ANSWER_CHARACTERS
 from agents.goals.submission import answer_goal
 from tests.agents.conftest import ASK, CALL_ECHO, FINISH, Planner, Record, work_off
 
@@ -106,6 +107,7 @@ def test_s0_22_only_a_valid_question_waits_for_the_user(planner: Planner) -> Non
     [
         ({"text": "Oslo"}, "answered: Oslo"),
         ({"confirmed": True}, "answered: yes, confirmed"),
+        ({"text": "x" * (MAX_ANSWER_CHARACTERS - 5) + " Oslo"}, "x Oslo"),
         ({"secret": "env:CITY_TOKEN"}, "answered: the secret is kept at env:CITY_TOKEN"),
     ],
 )

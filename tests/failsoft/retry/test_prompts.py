@@ -122,9 +122,27 @@ def test_what_happened_so_far_is_told() -> None:
 
 
 def test_a_long_past_is_cut() -> None:
-    request = Request(PlannerSchema.NEXT_STEP, "hi", context=("x" * 10_000,))
+    request = Request(PlannerSchema.NEXT_STEP, "hi", context=("x" * 100_000,))
 
     assert "[cut]" in build_prompt(request, make_attempt()).user
+
+
+def test_every_constraint_is_told() -> None:
+    constraints = tuple(f"{number} {'x' * 1_990}" for number in range(100))
+    request = Request(PlannerSchema.PLAN, "hi", constraints=constraints)
+
+    assert all(f"- {text}" in build_prompt(request, make_attempt()).user for text in constraints)
+
+
+def test_a_long_past_keeps_its_latest_lines() -> None:
+    past = [f"cycle {number}, step_1 (echo): ok, {'x' * 300}" for number in range(100)]
+    request = Request(PlannerSchema.NEXT_STEP, "hi", context=(*past, "answered: Oslo"))
+
+    user = build_prompt(request, make_attempt()).user
+
+    assert "- answered: Oslo" in user
+    assert "cycle 99," in user
+    assert "cycle 0," not in user
 
 
 HOSTILE = (
