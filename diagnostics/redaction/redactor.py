@@ -164,7 +164,7 @@ def refuse_secret(text: str) -> str:
 
 
 def redact_json(value: object) -> JSON:
-    """Return a JSON value with keys and texts masked, and everything under a secret name.
+    """Return a storable JSON value with keys and texts masked, and all below a secret name.
 
     The value of a key such as `model` or `tool` is masked as a name.
 
@@ -196,7 +196,7 @@ class _JsonRedaction:
             return value
         if isinstance(value, dict):
             return {
-                redact(str(key)): redact_name(item)
+                redact(clean_text(str(key))): redact_name(item)
                 if key in NAME_FIELDS and isinstance(item, str) and not secret
                 else self.walk(item, depth + 1, secret or is_secret_name(str(key)))
                 for key, item in value.items()
@@ -214,7 +214,7 @@ def _redact_scalar(value: object) -> JSON:
         if masked == FAILED:
             return None
         return masked if masked.startswith("[") else value
-    return redact(str(value))
+    return redact(clean_text(str(value)))
 
 
 def _redact_logged(key: str, value: object) -> object:

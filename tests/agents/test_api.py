@@ -395,3 +395,21 @@ def test_goals_are_streamed_as_csv_and_json_lines(planner: Planner, api: Api) ->
 
     lines = api.get("goals", format="ndjson", limit="2").getvalue().decode()
     assert [json.loads(line)["correlation_id"] for line in lines.splitlines()] == ["run-2", "run-1"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"provider": "a\0b"}, 422),
+        ({"model": "a\0b"}, 422),
+        ({"constraints": [{"text": "briefly\0"}]}, 202),
+        ({"completion_check": {"kind": "model", "instructions": "all\0 of it"}}, 202),
+    ],
+)
+def test_a_character_that_cannot_be_stored_is_no_internal_error(
+    planner: Planner, api: Api, changes: dict[str, Any], status: int
+) -> None:
+    answer = api.post("goals", {"goal": "Say hi", **changes})
+    assert answer.status_code == status
+    if status == 422:
+        assert answer.json()["errors"][0]["path"] == f"/{next(iter(changes))}"
