@@ -24,7 +24,7 @@ from agents.fix_patterns.kinds import FixRule
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
 from agents.fix_patterns.records import policy_of
 from agents.fix_patterns.recoveries import Recovery, patterns_of
-from agents.fix_patterns.status import MAX_PATTERNS, PatternMode, PatternPolicy, is_stale
+from agents.fix_patterns.status import DEMO, MAX_PATTERNS, PatternMode, PatternPolicy, is_stale
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, identity_of, note
@@ -72,12 +72,14 @@ def _count_successes(
     goal: Goal, learned: list[FixRule], policy: PatternPolicy, now: datetime
 ) -> None:
     patterns = FixPattern.objects.filter(project_id=goal.project_id)
-    if _make_room(patterns, len(learned)):
+    known = patterns.filter(reduce(or_, (Q(**asdict(rule)) for rule in learned)))
+    known_rules = {row.rule for row in known}
+    missing = [rule for rule in learned if rule not in known_rules]
+    if _make_room(patterns, known, len(missing)):
         defaults = {"project_id": goal.project_id, "last_success_at": now}
-        new = [FixPattern(**defaults, **asdict(rule)) for rule in learned]
+        new = [FixPattern(**defaults, **asdict(rule)) for rule in missing]
         FixPattern.objects.bulk_create(new, ignore_conflicts=True)
-    condition = reduce(or_, (Q(**asdict(rule)) for rule in learned))
-    rows = list(patterns.filter(condition).select_for_update().order_by("pk"))
+    rows = list(known.select_for_update().order_by("pk"))
     FixSuccess.objects.filter(pattern__in=rows, at__lte=now - policy.expiry).delete()
     for row in rows:
         _count_success(row, goal.correlation_id, policy, now)
@@ -92,19 +94,24 @@ def _count_success(
     )
     if not is_new:
         return
+    if row.decided_by == DEMO:
+        # Its decision and its counts are made up; from now on it is a pattern like any other.
+        row.decision, row.decided_by, row.decided_at, row.successes = None, "", None, 0
+        row.told_runs = row.told_good = row.withheld_runs = row.withheld_good = 0
     begins = row.expired_at is not None or is_stale(row.last_success_at, policy, now)
     row.successes = 1 if begins else row.successes + 1
     row.last_success_at, row.expired_at = now, None
-    row.save(update_fields=["successes", "last_success_at", "expired_at"])
+    row.save()
     logger.info("fix_pattern_learned", pattern=row.pk, successes=row.successes, says=row.says)
 
 
-def _make_room(patterns: QuerySet[FixPattern], needed: int) -> bool:
-    """Keep a project within its limit: delete the least recently used undecided patterns."""
+def _make_room(patterns: QuerySet[FixPattern], known: QuerySet[FixPattern], needed: int) -> bool:
+    """Keep a project within its limit: delete undecided patterns, the least recently used first."""
     excess = patterns.count() + needed - MAX_PATTERNS
     if excess <= 0:
         return True
-    oldest = patterns.filter(decision__isnull=True).order_by("last_success_at", "pk")
+    undecided = patterns.filter(decision__isnull=True).exclude(pk__in=known)
+    oldest = undecided.order_by("last_success_at", "pk")
     expendable = patterns.filter(pk__in=list(oldest.values_list("pk", flat=True)[:excess]))
     locked = _lock(expendable)
     patterns.filter(pk__in=locked).delete()
@@ -151,7 +158,7 @@ def reject(row: FixPattern, actor: Actor) -> None:
 @transaction.atomic
 def _decide(row: FixPattern, decision: FixPattern.Decision, actor: Actor, verb: str) -> None:
     FixPattern.objects.filter(pk=row.pk).update(
-        decision=decision, decided_by=_actor_name(actor), decided_at=clock.now()
+        decision=decision, decided_by=_decider(row, actor), decided_at=clock.now()
     )
     note(row.project_id, actor, f"fix_pattern.{verb}", str(row))
     logger.info("fix_pattern_decided", pattern=row.pk, decision=decision, actor=_actor_name(actor))
@@ -165,7 +172,7 @@ def expire(row: FixPattern, actor: Actor) -> None:
         locked.expired_at, locked.successes = now, 0
         if locked.decision == FixPattern.Decision.APPROVED:
             locked.decision = None
-        locked.decided_by, locked.decided_at = _actor_name(actor), now
+        locked.decided_by, locked.decided_at = _decider(locked, actor), now
         locked.save()
         note(row.project_id, actor, "fix_pattern.expire", str(row))
     logger.info("fix_pattern_expired", pattern=row.pk, actor=_actor_name(actor))
@@ -184,6 +191,11 @@ DECISIONS: Mapping[str, Callable[[FixPattern, Actor], None]] = {
     "reject": reject,
     "expire": expire,
 }
+
+
+def _decider(row: FixPattern, actor: Actor) -> str:
+    """Return who decided; a pattern of the demo stays one: no real prompt has it."""
+    return DEMO if row.decided_by == DEMO else _actor_name(actor)
 
 
 def _actor_name(actor: Actor) -> str:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from agents.demo.aftermath import add_aftermath, remove_aftermath
 from agents.fix_patterns import records, store
 from agents.fix_patterns import store as decisions
 from agents.fix_patterns.models import FixPattern, FixSuccess
 from agents.fix_patterns.status import (
+    DEMO,
     PatternMode,
     PatternPolicy,
     PatternStatus,
@@ -153,6 +155,40 @@ def test_s1_45_patterns_of_a_project_are_bounded_and_decisions_stay(
     kept = set(FixPattern.objects.values_list("error_class", "code"))
 
     assert kept == {("not_json", "not_json"), ("schema_invalid", "steps_empty")}
+
+
+def test_s1_45_at_the_bound_a_known_pattern_keeps_its_count(
+    planner: Planner, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_PATTERNS", 2)
+    recover(planner, "a", 2, NO_TOOL)
+    recover(planner, "b", 1, GARBAGE)
+    recover(planner, "c", 1, NO_TOOL)
+    counts = dict(FixPattern.objects.values_list("error_class", "successes"))
+    assert counts == {"schema_invalid": 3, "not_json": 1}
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "expire"])
+def test_a_decision_about_a_pattern_of_the_demo_stays_with_the_demo(
+    project: Project, verb: str
+) -> None:
+    add_aftermath(project.pk, clock.now())
+    row = FixPattern.objects.filter(project=project)[0]
+    store.DECISIONS[verb](row, "ada")
+    remove_aftermath(project.pk)
+    assert not FixPattern.objects.filter(project=project, pk=row.pk).exists()
+
+
+def test_a_real_recovery_takes_a_pattern_of_the_demo_over(
+    planner: Planner, project: Project
+) -> None:
+    recover(planner, "a", 1)
+    made_up = {"decision": "approved", "decided_by": DEMO, "successes": 9, "told_runs": 5}
+    FixPattern.objects.update(**made_up)
+    recover(planner, "b", 2)
+    remove_aftermath(project.pk)
+    pattern = only_pattern(project)
+    assert (pattern.successes, pattern.decision, pattern.told_runs) == (2, None, 0)
 
 
 def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(planner: Planner) -> None:
