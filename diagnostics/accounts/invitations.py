@@ -114,7 +114,7 @@ def change_role(membership: Membership, role: str, by: User) -> None:
             return
         before = membership.role
         if before == Membership.Role.ADMIN:
-            _keep_an_admin(membership)
+            _take_administration(membership)
         membership.role = role
         membership.save(update_fields=["role"])
         details = {"from": before, "to": role}
@@ -127,7 +127,7 @@ def remove(membership: Membership, by: User) -> None:
         if not _lock(membership):
             return
         if membership.role == Membership.Role.ADMIN:
-            _keep_an_admin(membership)
+            _take_administration(membership)
         details = {"role": membership.role}
         note(membership.project_id, by, "member.removed", str(membership.user), details)
         membership.delete()
@@ -142,9 +142,12 @@ def _lock(membership: Membership) -> bool:
     return False
 
 
-def _keep_an_admin(membership: Membership) -> None:
+def _take_administration(membership: Membership) -> None:
+    """Revoke the links with which they could return; LastAdminError if nobody would remain."""
     others = Membership.objects.filter(
         project_id=membership.project_id, role=Membership.Role.ADMIN, user__is_active=True
     )
     if not others.exclude(pk=membership.pk).exists():
         raise LastAdminError
+    links = _open(project_id=membership.project_id, created_by_id=membership.user_id)
+    links.update(revoked_at=clock.now())

@@ -19,7 +19,7 @@ from diagnostics.ingest.key_counts import KEEP
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.ingest.unchecked import unchecked_of
 from diagnostics.ingest.views import TEST_SOURCE
-from diagnostics.settings.frame import keep_once, require_proof, take_once, unkept
+from diagnostics.settings.frame import keep_once, require_proof, settings_action, take_once, unkept
 from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest, may_administer, member_form, user_of
 from diagnostics.web.charts.marks import Tone
@@ -56,12 +56,17 @@ class ArrivedAnswer:
     says: str
 
 
+@settings_action
+def _issue(request: ConsoleRequest) -> HttpResponse:
+    require_proof(request)
+    return keep_once(request, "setup", {"key": _make_key(request)})
+
+
 @member_form
 def setup(request: ConsoleRequest) -> HttpResponse:
     """Show the lines, the steps and what arrived; create a key and fill it in, shown once."""
     if request.method == "POST" and may_administer(request):
-        require_proof(request)
-        return keep_once(request, "setup", {"key": _make_key(request)})
+        return _issue(request)
     key = take_once(request, "setup").get("key", "") if not request.htmx else ""
     steps = steps_of(request.project.pk)
     shown_key = key or place_of_key(request.project)

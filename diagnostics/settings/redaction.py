@@ -14,7 +14,8 @@ from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rescrub import latest_rescrub, request_rescrub, rules_of, source_count
 from diagnostics.redaction.rules import RedactionRule, forget_rules
 from diagnostics.settings.forms import RedactionRuleForm
-from diagnostics.web.access import ConsoleRequest, member_action, member_form, require_administrator
+from diagnostics.settings.frame import settings_action
+from diagnostics.web.access import ConsoleRequest, member_form
 from diagnostics.web.pages import respond
 from failsoft.redaction import Redactor
 from failsoft.redaction.re2_search import MOST_RULES, OwnRule, OwnRules
@@ -34,17 +35,18 @@ class Trial:
 @member_form
 def redaction(request: ConsoleRequest) -> HttpResponse:
     """Show the rules; test a new one on a text or save it."""
-    form, trial = RedactionRuleForm(request.POST or None), None
-    if request.method == "POST":
-        require_administrator(request)
-        if form.is_valid():
-            if "try" in request.POST:
-                trial = try_rule(form.cleaned_data)
-            elif _save(request, form):
-                return redirect("redaction")
-    return respond(
-        request, "redaction/redaction", _context(request, form, trial), "Redaction · Settings"
-    )
+    return _submit(request) if request.method == "POST" else _show(request, RedactionRuleForm())
+
+
+@settings_action
+def _submit(request: ConsoleRequest) -> HttpResponse:
+    form, trial = RedactionRuleForm(request.POST), None
+    if form.is_valid():
+        if "try" in request.POST:
+            trial = try_rule(form.cleaned_data)
+        elif _save(request, form):
+            return redirect("redaction")
+    return _show(request, form, trial)
 
 
 def try_rule(fields: Mapping[str, str]) -> Trial:
@@ -55,10 +57,9 @@ def try_rule(fields: Mapping[str, str]) -> Trial:
     return Trial(pieces(redact(text, SAMPLE_BYTES)), count)
 
 
-@member_action
+@settings_action
 def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Enable or disable a rule."""
-    require_administrator(request)
     rule = get_object_or_404(RedactionRule, project=request.project, pk=identity)
     rule.enabled = not rule.enabled
     with transaction.atomic():
@@ -70,10 +71,9 @@ def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     return redirect("redaction")
 
 
-@member_action
+@settings_action
 def redact_again(request: ConsoleRequest) -> HttpResponse:
     """Start redacting all stored data again."""
-    require_administrator(request)
     if request_rescrub(request.project.pk, request.user.pk):
         note(request.project.pk, request.user, "redaction.repeated", "all rows")
         messages.success(request, "Redaction of stored data started.")
@@ -106,10 +106,10 @@ def _save(request: ConsoleRequest, form: RedactionRuleForm) -> bool:
     return True
 
 
-def _context(
-    request: ConsoleRequest, form: RedactionRuleForm, trial: Trial | None
-) -> dict[str, object]:
-    return {
+def _show(
+    request: ConsoleRequest, form: RedactionRuleForm, trial: Trial | None = None
+) -> HttpResponse:
+    context = {
         "section": "settings",
         "tab": "redaction",
         "form": form,
@@ -118,3 +118,4 @@ def _context(
         "rescrub": latest_rescrub(request.project.pk),
         "source_count": source_count(),
     }
+    return respond(request, "redaction/redaction", context, "Redaction · Settings")

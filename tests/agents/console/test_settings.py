@@ -127,6 +127,16 @@ def test_administrators_without_a_second_factor_are_led_to_it(admin: Client, set
     assert answer.headers["Location"] == "/accounts/2fa/"
 
 
+@pytest.mark.parametrize("path", ["/setup/", "/settings/redaction/"])
+def test_without_a_second_factor_administrators_change_nothing(
+    admin: Client, settings: Any, path: str
+) -> None:
+    settings.FAILSOFT_REQUIRE_MFA = True
+    answer = admin.post(path, {"name": "n", "kind": "k", "pattern": "p"})
+    assert answer.headers["Location"] == "/accounts/2fa/"
+    assert noted() == []
+
+
 def test_a_key_is_shown_once_and_works(admin: Client) -> None:
     asked = {"name": "agent", "scopes": ["read"], "days": "30"}
     answer = admin.post("/settings/keys/", asked, follow=True)
@@ -264,6 +274,20 @@ def test_only_the_hash_of_an_invitation_is_kept(admin: Client) -> None:
     token = link.rstrip("/").rpartition("/")[2]
     row = Invitation.objects.get()
     assert token.encode() not in bytes(row.token_hash)
+
+
+@pytest.mark.parametrize("change", ["remove_member", "change_member"])
+def test_links_of_an_administrator_who_goes_open_nothing(
+    admin: Client, project: Project, change: str
+) -> None:
+    bob = join(make_person("bob"), project, "admin")
+    links = [
+        client.post("/settings/members/", {"role": "admin"}, follow=True).context["link"]
+        for client in (signed_in("bob"), admin)
+    ]
+    admin.post(reverse(change, args=[bob.pk]), {"role": "viewer"})
+    paths = [urlsplit(link).path for link in links]
+    assert [Client().get(path).status_code for path in paths] == [404, 200]
 
 
 def test_the_last_administrator_stays(admin: Client, project: Project) -> None:
