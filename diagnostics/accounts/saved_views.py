@@ -14,6 +14,7 @@ from diagnostics.redaction.redactor import redact, redact_name
 
 LONGEST_NAME = 100
 LONGEST_QUERY = 8_000
+MOST_FIELDS = 100
 PLACES = frozenset({"before", "after", "cursor", "csrfmiddlewaretoken"})
 MOST_VIEWS = 100
 PAGES = {
@@ -44,7 +45,9 @@ def save_view(project_id: int, person: Person, name: str, page: str, query: str)
     """Save a page with its query under a new name; ViewNameError if that is not possible."""
     if page not in PAGES:
         raise ViewNameError("this page cannot be saved")
-    cleaned = _clean_name(project_id, person, name)
+    cleaned = _clean_name(name)
+    if SavedView.objects.filter(project_id=project_id, owner_id=person.pk).count() >= MOST_VIEWS:
+        raise ViewNameError(f"there are {MOST_VIEWS} views already: delete one first")
     with transaction.atomic():
         view, is_new = SavedView.objects.get_or_create(
             project_id=project_id,
@@ -60,7 +63,7 @@ def save_view(project_id: int, person: Person, name: str, page: str, query: str)
 
 def rename_view(view: SavedView, person: Person, name: str) -> None:
     """Rename a view; ViewNameError if that is not possible."""
-    cleaned = _clean_name(view.project_id, person, name)
+    cleaned = _clean_name(name)
     if cleaned == view.name:
         return
     with transaction.atomic():
@@ -98,7 +101,10 @@ def view_address(view: SavedView) -> str:
 
 def _clean_query(query: str) -> str:
     """Return a query string with redacted values and without list positions."""
-    pairs = parse_qsl(query[:LONGEST_QUERY], max_num_fields=100)
+    try:
+        pairs = parse_qsl(query[:LONGEST_QUERY], max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise ViewNameError(f"it has more than {MOST_FIELDS} filters") from None
     return urlencode(
         [
             (key, redact_name(text) if key in NAME_FIELDS else redact(text))
@@ -108,14 +114,11 @@ def _clean_query(query: str) -> str:
     )
 
 
-def _clean_name(project_id: int, person: Person, name: str) -> str:
+def _clean_name(name: str) -> str:
     printable = "".join(char if char.isprintable() else " " for char in name)
     cleaned = redact(" ".join(printable.split()))[:LONGEST_NAME]
     if not cleaned:
         raise ViewNameError("a view needs a name")
-    own = SavedView.objects.filter(project_id=project_id, owner_id=person.pk)
-    if own.count() >= MOST_VIEWS:
-        raise ViewNameError(f"there are {MOST_VIEWS} views already: delete one first")
     return cleaned
 
 

@@ -142,6 +142,23 @@ def test_a_name_of_another_view_cannot_be_taken(client: Client) -> None:
     assert set(SavedView.objects.values_list("name", flat=True)) == {"one", "two"}
 
 
+def test_a_query_of_too_many_fields_is_refused_with_a_reason(client: Client) -> None:
+    answer = save(client, query="&".join(f"a{number}=1" for number in range(101)))
+    assert answer.status_code == 302
+    assert not SavedView.objects.exists()
+
+
+def test_a_view_is_renamed_however_many_there_are(
+    client: Client, user: User, project: Project
+) -> None:
+    SavedView.objects.bulk_create(
+        SavedView(project=project, owner=user, name=f"v{number}", page="now")
+        for number in range(MOST_VIEWS)
+    )
+    change(client, SavedView.objects.get(name="v7"), "rename", name="Haiku")
+    assert SavedView.objects.filter(name="Haiku").exists()
+
+
 def test_an_empty_list_says_how_to_fill_it(client: Client) -> None:
     html = client.get("/views/").content.decode()
     assert "No saved views." in html
