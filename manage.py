@@ -11,6 +11,9 @@ from config.configuration import Configuration, ConfigurationError, configuratio
 from config.runtime import data_folder
 from failsoft import VERSION
 
+# As a shell reports a program that Ctrl-C ended.
+INTERRUPTED = 130
+
 
 def describe_unreachable(settings: Configuration, error: OperationalError) -> str:
     """Return the line for a database that takes no connection, and what to do."""
@@ -43,6 +46,9 @@ def main() -> None:
         configuration.cache_clear()
     try:
         execute_from_command_line(sys.argv)
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(INTERRUPTED)
     except OperationalError as error:
         if connection.connection is not None:
             raise

@@ -124,9 +124,11 @@ def read_keys(folder: Folder) -> dict[str, str]:
             "working_key": random_working_key(),
             "model_key": secrets.token_urlsafe(32),
         }
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(keys, file)
+        # Whole or not at all: half a file would end every later start.
+        unfinished = path.with_suffix(".new")
+        unfinished.touch(0o600)
+        unfinished.write_text(json.dumps(keys), encoding="utf-8")
+        unfinished.replace(path)
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 

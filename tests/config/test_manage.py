@@ -1,6 +1,7 @@
 """`manage.py` as typed at a terminal: what it says before any command runs."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,26 @@ def test_a_command_reads_the_environment_file(tmp_path: Path) -> None:
     file.write_text("FAILSOFT_MAX_ATTEMPTS=4\n", encoding="utf-8")
     done = manage("show_retry", FAILSOFT_ENV_FILE=str(file))
     assert "max_retries = 4  (FAILSOFT_MAX_ATTEMPTS)" in done.stdout
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_command_without_a_traceback() -> None:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("FAILSOFT_")}
+    words = [sys.executable, "manage.py", "parse"]
+    command = subprocess.Popen(
+        words,
+        cwd=TOP,
+        env={**kept, **settings_for_tests()},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert command.stdin is not None
+    assert command.stdout is not None
+    command.stdin.write('{"raw": "{}"}\n')
+    command.stdin.flush()
+    assert command.stdout.readline()
+    command.send_signal(signal.SIGINT)
+    _, errors = command.communicate(timeout=60)
+    assert (command.returncode, errors) == (130, "Interrupted.\n")

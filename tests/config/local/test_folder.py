@@ -80,3 +80,21 @@ def test_a_port_stays_the_same_while_it_is_free(tmp_path: Path) -> None:
         taken.listen()
         assert not is_free(port)
         assert steady_port(folder, "model") != port
+
+
+def test_keys_that_a_killed_start_left_half_written_are_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = prepare_folder(tmp_path)
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr("json.dump", killed)
+        patched.setattr("json.dumps", killed)
+        with pytest.raises(SystemExit):
+            read_keys(folder)
+    keys = read_keys(folder)
+    assert set(keys) == {"secret_key", "working_key", "model_key"}
+    assert read_keys(folder) == keys
