@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 
 from agents.actions.api import EntriesView, UndoView
 from agents.breakers.api import BreakersView, MoveBreakerView
-from agents.breakers.views import breakers, close, isolate, isolate_model
+from agents.breakers.views import breakers, isolate_model, move_breaker
 from agents.console.failure_page import failure
 from agents.console.goal_actions import answer, cancel, export_goals, goal_new, patterns, undo
 from agents.console.goal_page import export_goal
@@ -70,8 +70,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("models/<name:provider>/<name:name>/", model, name="model"),
     path("breakers/", breakers, name="breakers"),
     path("breakers/isolate/", isolate_model, name="isolate_model"),
-    path("breakers/<int:breaker_id>/isolate/", isolate, name="isolate_breaker"),
-    path("breakers/<int:breaker_id>/close/", close, name="close_breaker"),
+    path(
+        "breakers/<int:breaker_id>/isolate/", move_breaker, {"verb": "isolate"}, "isolate_breaker"
+    ),
+    path("breakers/<int:breaker_id>/close/", move_breaker, {"verb": "close"}, "close_breaker"),
     path("fix-patterns/", fix_patterns, name="fix_patterns"),
     path("fix-patterns/policy/", set_policy, name="fix_policy"),
     path("fix-patterns/<int:pattern_id>/<slug:verb>/", decide_pattern, name="decide_pattern"),

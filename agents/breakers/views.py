@@ -10,15 +10,9 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
-from agents.breakers.api import REASON_CHARACTERS
+from agents.breakers.api import MOVES, REASON_CHARACTERS
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import (
-    BreakerScope,
-    ManualChange,
-    close_breaker,
-    isolate_breaker,
-    isolate_scope,
-)
+from agents.breakers.store import BreakerScope, ManualChange, isolate_scope
 from agents.goals.state import NODES
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
@@ -72,18 +66,6 @@ def breakers(request: ConsoleRequest) -> HttpResponse:
 
 
 @member_action
-def isolate(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
-    """Admit nothing until it is closed manually."""
-    return _move(request, breaker_id, close=False)
-
-
-@member_action
-def close(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
-    """Forget all faults and admit every call."""
-    return _move(request, breaker_id, close=True)
-
-
-@member_action
 def isolate_model(request: ConsoleRequest) -> HttpResponse:
     """Isolate operations of a model, whether or not their breakers have rows."""
     require_actor(request)
@@ -102,16 +84,17 @@ def isolate_model(request: ConsoleRequest) -> HttpResponse:
     return redirect(_back(request))
 
 
-def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpResponse:
+@member_action
+def move_breaker(request: ConsoleRequest, breaker_id: int, verb: str) -> HttpResponse:
+    """Isolate it (no calls until it is closed) or close it (all faults are forgotten)."""
     row = get_object_or_404(Breaker, project=request.project, pk=breaker_id)
     require_actor(request)
     form = ReasonForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Enter a reason of up to 200 characters.")
         return redirect(_back(request))
-    move = close_breaker if close else isolate_breaker
-    reason, word = form.cleaned_data["reason"], "closed" if close else "isolated"
-    _report(request, move(row.pk, ManualChange(request.user, reason)), word)
+    change = ManualChange(request.user, form.cleaned_data["reason"])
+    _report(request, MOVES[verb](row.pk, change), f"{verb.removesuffix('e')}ed")
     return redirect(_back(request))
 
 

@@ -1,7 +1,6 @@
 """The audit log of a project: newest first, filtered by actor and action, with export."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
@@ -20,14 +19,6 @@ CHECKED_AT_ONCE = 5_000
 COLUMNS = ("number", "at", "actor", "action", "target", "details", "address", "hash")
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """An entry with its details as pairs."""
-
-    entry: AuditEntry
-    details: tuple[tuple[str, str], ...]
-
-
 @settings_page
 def audit(request: ConsoleRequest) -> HttpResponse:
     """Show a page of the log; `before` is the last number of the previous page."""
@@ -37,7 +28,7 @@ def audit(request: ConsoleRequest) -> HttpResponse:
         rows = rows.filter(number__lt=before)
     entries = list(rows[: PAGE + 1])
     context = {
-        "lines": [_line(entry) for entry in entries[:PAGE]],
+        "lines": [(entry, _shown_details(entry)) for entry in entries[:PAGE]],
         "older": entries[PAGE - 1].number if len(entries) > PAGE else None,
         "actors": whole.order_by("actor").values_list("actor", flat=True).distinct(),
         "actions": whole.order_by("action").values_list("action", flat=True).distinct(),
@@ -86,9 +77,8 @@ def _check(chain: int) -> tuple[str, str] | None:
     return "bad", f"chain broken at entry {result.number}: {result.reason}"
 
 
-def _line(entry: AuditEntry) -> AuditRow:
-    details = sorted(details_of(entry).items())
-    return AuditRow(entry, tuple((key, _format_value(value)) for key, value in details))
+def _shown_details(entry: AuditEntry) -> list[tuple[str, str]]:
+    return [(key, _format_value(value)) for key, value in sorted(details_of(entry).items())]
 
 
 def _format_value(value: JSON) -> str:

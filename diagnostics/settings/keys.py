@@ -1,7 +1,5 @@
 """API keys: created, shown once, rotated while two are active, revoked everywhere in 5 s."""
 
-from dataclasses import dataclass
-
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
@@ -24,17 +22,9 @@ from diagnostics.settings.frame import (
     unkept,
 )
 from diagnostics.web.access import ConsoleRequest, user_of
-from diagnostics.web.charts.marks import Tone
 
 MOST_KEYS = 200
 PAGE = "settings_keys"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyLine:
-    key: ApiKey
-    state: tuple[Tone, str]
-    is_live: bool
 
 
 @settings_form
@@ -107,7 +97,4 @@ def _context(request: ConsoleRequest, form: KeyForm) -> dict[str, object]:
     now = clock.now()
     keys = ApiKey.objects.filter(project=request.project)
     ordered = keys.order_by("-revoked_at", "name", "-pk")[:MOST_KEYS]
-    return {
-        "form": form,
-        "rows": [KeyLine(key, key_state(key, now), key.revoked_at is None) for key in ordered],
-    }
+    return {"form": form, "rows": [(key, key_state(key, now)) for key in ordered]}

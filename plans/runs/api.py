@@ -1,5 +1,7 @@
 """The REST API of plan runs: submit, inspect, cancel, resolve a step, rerun."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -9,7 +11,7 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints
 from rest_framework import status
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -234,12 +236,10 @@ class ResolveStepView(KeyedView):
         run = _find(request, run_id)
         options = read_options(ResolveRequest, request.data)
         by = options.by or _key_name(request)
-        try:
+        with _refusing():
             return _accept(
                 resolve_step(run.pk, position, options.verdict, by, new_key=options.new_key)
             )
-        except RunRefusedError as error:
-            return _refuse(error)
 
 
 class RerunView(KeyedView):
@@ -256,12 +256,9 @@ class RerunView(KeyedView):
         """Queue a new run of the same plan, from its beginning or from one step on."""
         run = _find(request, run_id)
         options = read_options(RerunRequest, request.data)
-        try:
-            return _accept(
-                rerun(run.pk, options.from_position, by=options.by or _key_name(request))
-            )
-        except RunRefusedError as error:
-            return _refuse(error)
+        by = options.by or _key_name(request)
+        with _refusing():
+            return _accept(rerun(run.pk, options.from_position, by=by))
 
 
 def _find(request: Request, run_id: UUID) -> Run:
@@ -286,7 +283,10 @@ def _describe_run(run: Run) -> Json:
     return RunResource.dump({**vars(run), **computed})
 
 
-def _refuse(error: RunRefusedError) -> Response:
-    is_missing = error.code in _NOT_FOUND
-    status_code = status.HTTP_404_NOT_FOUND if is_missing else status.HTTP_409_CONFLICT
-    return Response({"detail": str(error), "code": error.code}, status=status_code)
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except RunRefusedError as error:
+        refusal = NotFound if error.code in _NOT_FOUND else RunConflictError
+        raise refusal(str(error), error.code) from error

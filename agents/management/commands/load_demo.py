@@ -28,7 +28,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
         parser.add_argument("--remove", action="store_true", help="remove the demo data")
         parser.add_argument("--incident", choices=[*KINDS], help="load a week that ends with this")
         parser.add_argument("--json", action="store_true", help="print the true cause")

@@ -21,7 +21,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
         parser.add_argument("--project", required=True, help="slug")
         scope = parser.add_mutually_exclusive_group(required=True)
         scope.add_argument("--correlation-id", help="of a goal or a run")

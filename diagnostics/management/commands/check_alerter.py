@@ -27,7 +27,6 @@ class Command(BaseCommand):
     help = "Check that alert rules are evaluated and notifications delivered."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument("--no-mail", action="store_true", help="send no mail")
 

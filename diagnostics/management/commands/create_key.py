@@ -25,7 +25,6 @@ class Command(BaseCommand):
     help = "Create an API key for a project and print it; it cannot be shown again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
         scopes = [scope.value for scope in Scope]
         parser.add_argument("--project", default=DEFAULT_SLUG, help="slug")
         parser.add_argument("--name", required=True, help="what the key is for")

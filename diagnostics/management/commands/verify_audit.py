@@ -16,7 +16,6 @@ class Command(BaseCommand):
     help = "Verify the hash chains of the audit log."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
         parser.add_argument(
             "--head",
             action="append",

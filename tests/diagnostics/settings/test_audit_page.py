@@ -23,7 +23,7 @@ def test_details_are_words_without_brackets_quotes_and_none(client: Client) -> N
         "parameters": {"limit": 0.05},
     }
     note(project.pk, admin, "key.created", "the agent", details)
-    found = client.get("/settings/audit/").context["lines"][0].details
+    _, found = client.get("/settings/audit/").context["lines"][0]
     assert dict(found) == {
         "scopes": "ingest, read",
         "rule": "none",
