@@ -27,7 +27,14 @@ DATABASE_MARK = "TESTS_HAVE_A_DATABASE"
 CLUSTER_SECONDS = 48 * 3600
 # A database with all migrations, in the cluster that every server of a session starts from.
 MIGRATED = "migrated"
-OPTIONS = {**postgres.THROW_AWAY, "shared_buffers": "64MB"}
+# Settings of a disposable server, whose data need not survive a crash.
+OPTIONS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "64MB",
+}
 
 
 @contextmanager

@@ -64,7 +64,7 @@ class BreakerScope:
 
 
 # When this process last saw a breaker closed, by `monotonic`, and in which epoch.
-_seen_closed: dict[BreakerScope, tuple[float, int]] = {}
+seen_closed: dict[BreakerScope, tuple[float, int]] = {}
 
 
 def policy() -> BreakerPolicy:
@@ -79,7 +79,7 @@ def policy() -> BreakerPolicy:
 
 def acquire(scope: BreakerScope) -> Admission:
     """Return whether one more call or cycle is admitted; store the probe if it is one."""
-    seen_at, epoch = _seen_closed.get(scope, (float("-inf"), 0))
+    seen_at, epoch = seen_closed.get(scope, (float("-inf"), 0))
     if monotonic() - seen_at < BELIEVED_SECONDS:
         return Allowed(Ticket(epoch), Circuit(scope.kind, epoch=epoch))
     while True:
@@ -87,7 +87,7 @@ def acquire(scope: BreakerScope) -> Admission:
         circuit = _circuit_of(row, scope.kind)
         admission = admit(circuit, row.now if row else clock.now(), policy())
         if circuit.state is BreakerState.CLOSED:
-            _seen_closed[scope] = (monotonic(), circuit.epoch)
+            seen_closed[scope] = (monotonic(), circuit.epoch)
         if row is None or not isinstance(admission, Allowed):
             return admission
         if admission.circuit == circuit or _take_probe(row, circuit, admission.circuit):
@@ -167,11 +167,6 @@ def _move(breaker_id: int, move: Callable[[Circuit], Circuit], change: ManualCha
     return True
 
 
-def forget_seen() -> None:
-    """Clear the cache: the next call reads the database."""
-    _seen_closed.clear()
-
-
 def _find(scope: BreakerScope) -> Any:  # noqa: ANN401 - a row with its time
     return Breaker.objects.filter(**scope.columns()).annotate(now=DatabaseNow()).first()
 
@@ -226,7 +221,7 @@ def _note(
     if after.state is before.state:
         return
     scope = BreakerScope(row.project_id, row.provider, row.model, row.operation, after.kind)
-    _seen_closed.pop(scope, None)
+    seen_closed.pop(scope, None)
     BreakerTransition.objects.create(
         breaker=row,
         from_state=before.state,

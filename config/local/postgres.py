@@ -13,13 +13,6 @@ from config.local.binaries import find_postgresql, postgresql_major
 LAUNCH = Path(__file__).with_name("launch.py")
 ROLE = "failsoft"
 METHOD = "auto"  # of leaving uid 0; see launch.py
-# Settings of a disposable server, whose data need not survive a crash.
-THROW_AWAY = {
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
-    "autovacuum": "off",
-}
 
 
 class PostgresError(Exception):

@@ -68,7 +68,7 @@ class _Lease:
     lock: Lock = field(default_factory=Lock)
 
 
-_leases: dict[int, _Lease] = {}
+leases: dict[int, _Lease] = {}
 
 
 def limits_of(key: ApiKey) -> QuotaLimits:
@@ -79,7 +79,7 @@ def limits_of(key: ApiKey) -> QuotaLimits:
 
 def refuse_blocked(key: ApiKey) -> None:
     """Raise QuotaExceededError if this key was refused a moment ago, before the body is read."""
-    lease = _leases.get(key.pk)
+    lease = leases.get(key.pk)
     if lease is not None and monotonic() < lease.blocked_until:
         lease.refused += 1
         wait = max(round(lease.refused_until - monotonic()), 1)
@@ -131,11 +131,6 @@ def quota_status(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def forget_leases() -> None:
-    """Drop the slices of this process; for tests."""
-    _leases.clear()
-
-
 def _known_limits(key: ApiKey) -> QuotaLimits:
     """Return the limits, read once per key object."""
     limits: QuotaLimits | None = vars(key).get(LIMITS)
@@ -150,9 +145,9 @@ def _limit(own: Quota | None, name: str) -> int:
 
 
 def _lease_of(key: ApiKey) -> _Lease:
-    if len(_leases) >= MOST_LEASES:
-        _leases.clear()
-    return _leases.setdefault(key.pk, _Lease())
+    if len(leases) >= MOST_LEASES:
+        leases.clear()
+    return leases.setdefault(key.pk, _Lease())
 
 
 def _settle(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> Grant:

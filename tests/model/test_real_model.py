@@ -60,7 +60,7 @@ def real(
 ) -> Planner:
     """The planner of a project whose default model is the embedded one."""
     monkeypatch.setenv(KEY_NAME, server[1])
-    store.forget_seen()
+    store.seen_closed.clear()
     model = planner.language_model
     model.name, model.prompt_version = EMBEDDED, ""
     model.last_output_mode = model.OutputMode.SCHEMA

@@ -77,12 +77,12 @@ def bodies(draw: st.DrawFn) -> tuple[bytes, bool]:
 @pytest.fixture
 def key() -> Iterator[str]:
     authentication.forget_all()
-    quotas.forget_leases()
+    quotas.leases.clear()
     rejects.allowance.clear()
     project = Project.objects.create(slug="p", name="P")
     yield issue_key(project, "k", [Scope.ADMIN]).text
     authentication.forget_all()
-    quotas.forget_leases()
+    quotas.leases.clear()
 
 
 @pytest.mark.slow

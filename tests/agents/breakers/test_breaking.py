@@ -45,9 +45,9 @@ PROCESSES = 32
 
 @pytest.fixture(autouse=True)
 def _believe_nothing() -> Iterator[None]:
-    store.forget_seen()
+    store.seen_closed.clear()
     yield
-    store.forget_seen()
+    store.seen_closed.clear()
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        store.forget_seen()
+        store.seen_closed.clear()
         BreakerTransition.objects.all().delete()
         Breaker.objects.all().delete()
         project, _ = Project.objects.get_or_create(slug="any", name="Any")
@@ -259,7 +259,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
 
     @rule()
     def another_process_asks(self) -> None:
-        store.forget_seen()
+        store.seen_closed.clear()
         self.somebody_asks()
 
     @rule()

@@ -43,10 +43,10 @@ HUNDRED = 100
 @pytest.fixture(autouse=True)
 def _no_waiting() -> Iterator[None]:
     """Retries of the transport happen, without their pauses; nothing is believed before."""
-    store.forget_seen()
+    store.seen_closed.clear()
     with stamina.set_testing(True, attempts=3, cap=True):
         yield
-    store.forget_seen()
+    store.seen_closed.clear()
 
 
 def run_many(planner: Planner, count: int, **order: Any) -> list[Record]:

@@ -11,7 +11,7 @@ import pytest
 
 from config.local import binaries, postgres
 from config.local.binaries import BinaryMissingError, find_postgresql
-from tests.embedded import running, throw_away_folder
+from tests.embedded import OPTIONS, running, throw_away_folder
 
 WAYS = ["auto", "identity"] if os.getuid() == 0 else ["auto"]
 
@@ -28,7 +28,7 @@ def connect(folder: Path) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def serve(folder: Path) -> Iterator[None]:
-    command = postgres.server_command(folder / "pg", folder / "s", postgres.THROW_AWAY)
+    command = postgres.server_command(folder / "pg", folder / "s", OPTIONS)
     path = folder / "s" / ".s.PGSQL.5432"
     with running(command, path, folder / "log", signal.SIGINT):
         assert postgres.ensure_database(folder / "s")

@@ -25,7 +25,7 @@ from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.api import otlp
 from diagnostics.ingest.key_counts import ItemCounts, tallies_of
 from diagnostics.ingest.models import Quota, SpanVerdict
-from diagnostics.ingest.quotas import forget_leases
+from diagnostics.ingest.quotas import leases
 from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
 from diagnostics.ingest.rejects import allowance, rejects_of
 from diagnostics.store.models import Event, EventPayload
@@ -58,7 +58,7 @@ def _at_the_time_of_the_spans(db: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _nothing_left_over() -> None:
-    forget_leases()
+    leases.clear()
     forget_all()
     allowance.clear()
 

@@ -32,7 +32,7 @@ def _fresh_process() -> Iterator[None]:
 
 def forget() -> None:
     """Be another process: nothing is held in memory."""
-    quotas.forget_leases()
+    quotas.leases.clear()
     authentication.forget_all()
 
 
