@@ -33,7 +33,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, read_list_limit, select
+from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemResource
 from diagnostics.rest.resources import Paged
 from diagnostics.selection.conditions import matches, narrow, narrow_rows
@@ -121,7 +121,6 @@ FILTERS = [
     *EVENT_PARAMETERS,
 ]
 COLUMNS = list(GoalSummary.model_fields)
-MOST_STREAMED = 1_000_000
 GOALS_PAGE = OpenApiExample(
     "A page of goals",
     response_only=True,
@@ -158,6 +157,7 @@ class GoalsView(ListView):
     """Submit goals, and list them."""
 
     required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ}
+    most_streamed = 1_000_000
 
     @extend_schema(
         operation_id="goals_create",
@@ -188,8 +188,7 @@ class GoalsView(ListView):
             goals, after = page_of(matching, limit, read_key(cursor, UUID) if cursor else None)
             return [goal_summary(goal) for goal in goals], after
 
-        limit = read_list_limit(request, MOST_STREAMED)
-        return self.answer_list(request, COLUMNS, read_page, limit, params.get("cursor"))
+        return self.answer_list(request, COLUMNS, read_page)
 
 
 class GoalView(KeyedView):

@@ -38,13 +38,7 @@ from diagnostics.alerting.severity import Severity
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import (
-    PAGE_PARAMETERS,
-    TIME_PARAMETERS,
-    read_choices,
-    read_list_limit,
-    select,
-)
+from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Paged
 from diagnostics.selection.fields import SERIES_FIELDS
@@ -68,7 +62,6 @@ PARAMETERS = [
     OpenApiParameter("cause", str, description="of the verdict: provider_outage, model ..."),
 ]
 COLUMNS = list(IncidentResource.model_fields)
-MOST_STREAMED = 100_000
 
 
 class IncidentsView(ListView):
@@ -101,8 +94,7 @@ class IncidentsView(ListView):
             after = write_cursor(last.fired_at, last.pk) if last else None
             return [IncidentResource.dump(row) for row in found[:limit]], after
 
-        limit = read_list_limit(request, MOST_STREAMED)
-        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+        return self.answer_list(request, COLUMNS, read_page)
 
 
 class IncidentView(KeyedView):
@@ -192,15 +184,11 @@ def find(request: Request, incident_id: int) -> Incident:
 
 def _kept(rows: QuerySet[Incident], selection: Selection, cursor: str | None) -> Iterator[Incident]:
     slices = IncidentSlice.objects.only("incident_id", "slice")
-    ordered = rows.filter(_before(cursor)).order_by("-fired_at", "-pk")
+    if cursor:
+        at, key = read_cursor(cursor, int)
+        rows = rows.filter(Q(fired_at__lt=at) | Q(fired_at=at, pk__lt=key))
+    ordered = rows.order_by("-fired_at", "-pk")
     told = ordered.select_related("assignee", "acknowledged_by")
     for row in told.prefetch_related(Prefetch("slices", slices)).iterator(200):
         if is_kept(row, selection.terms):
             yield row
-
-
-def _before(cursor: str | None) -> Q:
-    if not cursor:
-        return Q()
-    at, key = read_cursor(cursor, int)
-    return Q(fired_at__lt=at) | Q(fired_at=at, pk__lt=key)

@@ -35,13 +35,7 @@ from diagnostics.queries.events import covered_by, window_of
 from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
 from diagnostics.rest.examples import SERIES_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import (
-    DEFAULT_LIMIT,
-    PAGE_PARAMETERS,
-    SERIES_PARAMETERS,
-    read_list_limit,
-    select,
-)
+from diagnostics.rest.filters import DEFAULT_LIMIT, PAGE_PARAMETERS, SERIES_PARAMETERS, select
 from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS
@@ -196,7 +190,6 @@ class CauseVerdict(IncidentVerdict):
 
 ALL_JUDGED = -1
 """In a cursor: beyond all judged series; it goes on by the ids of the others."""
-MOST_STREAMED = 100_000
 
 
 class SeriesView(ListView):
@@ -221,10 +214,9 @@ class SeriesView(ListView):
         refuse_uncounted(selection)
         now = clock.now()
         read_page = partial(list_series, project_of(request).pk, selection, now)
-        limit, cursor = read_list_limit(request, MOST_STREAMED), params.get("cursor")
         beside = {"covers": describe_covers(*covered_by(selection, now))}
         columns = list(SeriesItem.model_fields)
-        return self.answer_list(request, columns, read_page, limit, cursor, beside)
+        return self.answer_list(request, columns, read_page, beside)
 
 
 def refuse_uncounted(selection: Selection) -> None:

@@ -21,7 +21,7 @@ from diagnostics.prices.run_costs import costs_of
 from diagnostics.queries.assessments import VALID, assessed_as, assessments_of, keep_assessed
 from diagnostics.queries.runs import condition_of_word, read_runs
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, read_list_limit, select
+from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Paged, Resource
 from diagnostics.selection.fields import OUTCOME_NAMES
@@ -29,7 +29,6 @@ from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection
 from diagnostics.store.run_models import AgentRun, AssessedAs, RunOutcome
 
-MOST_STREAMED = 1_000_000
 MOST_ASSESSMENTS = 100
 RUN_OUTCOMES = [outcome.value for outcome in RunOutcome]
 VERDICTS = [verdict.value for verdict in AssessedAs]
@@ -87,6 +86,7 @@ class AgentRunsView(ListView):
     """What agents did."""
 
     required_scopes = {"GET": Scope.READ}
+    most_streamed = 1_000_000
     of_word = staticmethod(condition_of_word)
 
     @extend_schema(
@@ -113,10 +113,7 @@ class AgentRunsView(ListView):
             page = read_runs(project_id, selection, limit, cursor, clock.now(), keep, self.of_word)
             return describe_runs(project_id, page.runs), page.after
 
-        limit = read_list_limit(request, MOST_STREAMED)
-        return self.answer_list(
-            request, tuple(AgentRunResource.model_fields), read_page, limit, asked.get("cursor")
-        )
+        return self.answer_list(request, tuple(AgentRunResource.model_fields), read_page)
 
 
 def _timed(selection: Selection, *, has_range: bool) -> Selection:

@@ -20,13 +20,7 @@ from diagnostics.failures.groups import GroupRow, group_row, groups_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.rest.examples import FAILURE, FAILURES_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import (
-    EVENT_PARAMETERS,
-    PAGE_PARAMETERS,
-    read_choices,
-    read_list_limit,
-    select,
-)
+from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import EXPORTS, ProblemResource
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 
@@ -35,7 +29,6 @@ PARAMETERS = [
     *(parameter for parameter in EVENT_PARAMETERS if parameter not in PAGE_PARAMETERS),
     OpenApiParameter("state", str, enum=STATES),
 ]
-MOST_STREAMED = 100_000
 READ = {"GET": Scope.READ}
 
 
@@ -100,9 +93,7 @@ class FailuresView(ListView):
             rows, after = groups_of(project_id, question, limit, cursor)
             return [describe_group(row) for row in rows], after
 
-        limit = read_list_limit(request, MOST_STREAMED)
-        cursor = params.get("cursor")
-        return self.answer_list(request, COLUMNS, read_page, limit, cursor, {"covers": covers})
+        return self.answer_list(request, COLUMNS, read_page, {"covers": covers})
 
 
 class FailureView(KeyedView):
@@ -147,12 +138,6 @@ def describe_group(row: GroupRow) -> dict[str, Any]:
         {"provider": provider, "model": model, "seen": count}
         for (provider, model), count in row.models.items()
     ]
-    counts = {
-        "seen": row.seen,
-        "seen_in_all": row.group.seen,
-        "runs": row.runs,
-        "repaired": row.repaired,
-        "trend": row.trend,
-        "models": models,
-    }
-    return FailureResource.dump({**vars(row.group), **counts})
+    counts = {name: getattr(row, name) for name in ("seen", "runs", "repaired", "trend")}
+    group = {**vars(row.group), "seen_in_all": row.group.seen}
+    return FailureResource.dump({**group, **counts, "models": models})

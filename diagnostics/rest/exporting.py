@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.authentication import KeyedView
-from diagnostics.rest.filters import DEFAULT_LIMIT
+from diagnostics.rest.filters import DEFAULT_LIMIT, MAX_LIMIT, read_optional_limit
 
 # A spreadsheet takes a cell for UTF-8 by this mark, and for a formula by its first sign, blanks
 # before it or not. A cell begins after `;` and tabs too: the separator depends on the country.
@@ -119,6 +119,8 @@ class ListView(KeyedView):
     """A list as a page of JSON, or as a whole in CSV or JSON lines."""
 
     renderer_classes = (JSONRenderer, CsvRenderer, JsonLinesRenderer)
+    most_streamed = 100_000
+    """The largest `limit` of a stream."""
 
     def handle_exception(self, exc: Exception) -> Response:
         """Respond to every refusal in JSON, whatever was requested."""
@@ -131,15 +133,15 @@ class ListView(KeyedView):
         request: Request,
         columns: Sequence[str],
         read_page: ReadPage,
-        limit: int | None,
-        cursor: str | None,
         beside: Mapping[str, Any] | None = None,
     ) -> HttpResponseBase:
-        """Return a page of `limit` rows; a stream of all rows, or of `limit` if it is set.
+        """Return a page from the cursor that is asked for; a stream of all rows, or of `limit`.
 
         `read_page(limit, cursor)` returns rows and the next cursor.
         """
-        kind = request.accepted_renderer.format
+        params, kind = request.query_params.dict(), request.accepted_renderer.format
+        most = MAX_LIMIT if kind == "json" else self.most_streamed
+        limit, cursor = read_optional_limit(params, most), params.get("cursor")
         if kind == "json":
             rows, after = read_page(limit or DEFAULT_LIMIT, cursor)
             return Response({"items": rows, "next": after, **(beside or {})})

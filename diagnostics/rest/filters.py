@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping
 import pydantic
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ErrorDetail, ValidationError
-from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
 from diagnostics.figures import read_number
@@ -127,12 +126,6 @@ def refusal_of(faults: Mapping[str, str]) -> ValidationError:
 def read_limit(params: Mapping[str, str]) -> int:
     """Return `limit`: 100 by default, at most 500."""
     return read_optional_limit(params, MAX_LIMIT) or DEFAULT_LIMIT
-
-
-def read_list_limit(request: Request, most_streamed: int) -> int | None:
-    """Return the `limit` of a list: of its page, or of the whole stream."""
-    is_page = request.accepted_renderer.format == "json"
-    return read_optional_limit(request.query_params.dict(), MAX_LIMIT if is_page else most_streamed)
 
 
 def read_optional_limit(params: Mapping[str, str], maximum: int) -> int | None:

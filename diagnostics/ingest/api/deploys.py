@@ -19,7 +19,7 @@ from diagnostics.rest.bodies import read_model
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.examples import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_list_limit, select
+from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS
 from diagnostics.rest.resources import Paged, Resource
 
@@ -50,13 +50,13 @@ PARAMETERS = [
     OpenApiParameter("version", str, description="exact"),
     *PAGE_PARAMETERS,
 ]
-MOST_STREAMED = 1_000_000
 
 
 class DeploysView(ListView):
     """The deploys of a project."""
 
     required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ}
+    most_streamed = 1_000_000
 
     @extend_schema(
         operation_id="deploys_create",
@@ -96,10 +96,7 @@ class DeploysView(ListView):
             after = write_cursor(last.at, last.pk) if last else None
             return [DeployResource.dump(row) for row in rows[:limit]], after
 
-        limit = read_list_limit(request, MOST_STREAMED)
-        return self.answer_list(
-            request, tuple(DeployResource.model_fields), read_page, limit, params.get("cursor")
-        )
+        return self.answer_list(request, tuple(DeployResource.model_fields), read_page)
 
 
 def _before(cursor: str | None) -> Q:

@@ -40,7 +40,7 @@ from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.examples import ANSWERS, BATCH_RESULT, EVENTS, EVENTS_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
+from diagnostics.rest.filters import EVENT_PARAMETERS, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
@@ -119,11 +119,10 @@ def _searched_to(reached: datetime) -> str:
     return f"Searched back to {at:%Y-%m-%dT%H:%M:%SZ} so far; the next page continues."
 
 
-MOST_STREAMED = 10_000_000
-
-
 class EventsView(BatchView, ListView):
     """The events that agents report."""
+
+    most_streamed = 10_000_000
 
     @extend_schema(
         operation_id="events_create",
@@ -147,14 +146,7 @@ class EventsView(BatchView, ListView):
         params = request.query_params.dict()
         selection = select(params, EVENT_PARAMETERS)
         listing = EventListing(project_of(request).pk, selection, params)
-        return self.answer_list(
-            request,
-            ITEM_FIELDS,
-            listing.page,
-            read_list_limit(request, MOST_STREAMED),
-            params.get("cursor"),
-            {"notes": listing.notes},
-        )
+        return self.answer_list(request, ITEM_FIELDS, listing.page, {"notes": listing.notes})
 
 
 def store_events(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:

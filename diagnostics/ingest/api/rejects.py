@@ -16,7 +16,7 @@ from diagnostics.ingest.rejects import rejects_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.examples import INGEST, REJECTS
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import PAGE_PARAMETERS, read_list_limit, refuse_unknown
+from diagnostics.rest.filters import PAGE_PARAMETERS, refuse_unknown
 from diagnostics.rest.openapi import EXPORTS, Fault, ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 
@@ -109,8 +109,7 @@ class RejectsView(ListView):
             next_cursor = str(rows[limit - 1].pk) if len(rows) > limit else None
             return [RejectResource.dump(row) for row in rows[:limit]], next_cursor
 
-        limit = read_list_limit(request, 100_000)
-        return self.answer_list(request, COLUMNS, read_page, limit, params.get("cursor"))
+        return self.answer_list(request, COLUMNS, read_page)
 
 
 class IngestView(KeyedView):
