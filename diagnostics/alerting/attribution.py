@@ -51,7 +51,9 @@ class VerdictCache:
         whole = self._verdict({})
         causes = (whole, *whole.others) if whole else ()
         touching = [one for one in causes if one.since and touches(one, values)]
-        return max(touching, key=_named_fields, default=None)
+        return max(
+            touching, key=lambda one: sum(name is not None for name in one.who or ()), default=None
+        )
 
     def _verdict(self, values: Slice) -> Verdict | None:
         """Return the verdict of the day that ends at this moment, of some calls."""
@@ -81,10 +83,6 @@ def attribution_of(values: Slice, verdict: Verdict | None) -> Attribution:
     """Return what a verdict puts a slice down to."""
     cause, value = (verdict.finding.cause or "", verdict.finding.value) if verdict else ("", "")
     return Attribution(str(cause), value, values.get("provider"), values.get("model"))
-
-
-def _named_fields(verdict: Verdict) -> int:
-    return sum(value is not None for value in verdict.who or ())
 
 
 def touches(verdict: Verdict, values: Slice) -> bool:

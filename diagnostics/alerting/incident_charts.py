@@ -20,7 +20,7 @@ from diagnostics.queries.events import window_for
 from diagnostics.queries.models import slot_width
 from diagnostics.queries.trends import recent_trends, trends
 from diagnostics.selection.fields import SERIES_FIELDS
-from diagnostics.store.windows import RunBucket, ceil, floor
+from diagnostics.store.windows import RunBucket, add_curves, ceil, floor
 from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import SeriesChart, Since, carries_rate, widen
@@ -83,12 +83,11 @@ def _unit_of(incident: Incident) -> Unit:
     return "call" if rate and rate.counted == "calls" else "run"
 
 
-def _added(incident: Incident, curves: Curves, count: int) -> list[RunBucket]:
+def _added(incident: Incident, curves: Curves, count: int) -> Sequence[RunBucket]:
     """Add up the curves of the series that the slices of an incident are made of."""
     slices = [one.slice for one in incident.slices.all()]
     mine = [curve for key, curve in curves.items() if _is_part(key, slices)]
-    columns = zip(*mine, strict=True) if mine else [()] * count
-    return [RunBucket(sum(b.runs for b in at), sum(b.degraded for b in at)) for at in columns]
+    return add_curves(mine, count)
 
 
 def _is_part(key: SeriesKey, slices: Iterable[Slice]) -> bool:
@@ -109,6 +108,7 @@ def _chart(
     """Draw from an hour before the onset, or from as long before as buckets need for a rate."""
     rate, unit = rate_of(incident.latest_verdict), _unit_of(incident)
     usual = rate.baseline if rate else None
+    at, low, high = onset_of(incident.latest_verdict) or (incident.onset,) * 3
     whole = SeriesChart(
         name=f"incident-{incident.pk}",
         title=f"Failure rate of {unit}s",
@@ -118,7 +118,7 @@ def _chart(
         noun=unit,
         failing="degraded" if unit == "run" else "failed",
         baseline=None if usual is None else (usual, usual, usual),
-        onset=_onset(incident, since),
+        onset=Since(at, low, high) if at >= since else None,
         marks=marks,
         query=incident.filter,
         page=reverse("now"),
@@ -130,12 +130,6 @@ def _chart(
             return near
         before = max(2 * before - len(buckets), 0)
     return whole
-
-
-def _onset(incident: Incident, since: datetime) -> Since | None:
-    """Return the onset with its interval, where it lies on the axis."""
-    at, low, high = onset_of(incident.latest_verdict) or (incident.onset,) * 3
-    return Since(at, low, high) if at >= since else None
 
 
 def _became(incident: Incident) -> Iterator[Mark]:

@@ -58,11 +58,12 @@ def tail_context(request: ConsoleRequest, selection: Selection) -> Mapping[str, 
     until = until if selection.end else now
     events, reached = _newest(request, selection, since, until)
     goes_on = selection.end is None or selection.end > now
+    rest = {"from": since.isoformat(), "to": reached.isoformat()} if reached else {}
     return {
         "tail": [TailRow(event) for event in events],
         "poll": _poll(selection, _cursor(events, now)) if goes_on else None,
         "reached": reached,
-        "further": _until(selection, since, reached) if reached else None,
+        "further": selection.query(**rest, range=None, follow="calls") if rest else None,
     }
 
 
@@ -75,8 +76,11 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
     cursor = request.GET.get("after", "")
     now = clock.now()
     after = _read_cursor(cursor) or (now - SETTLED, NO_ID)
-    events = _newer(request, selection, after, now - SETTLED)
-    following = _cursor(events, after[0]) if events else cursor
+    at, identifier = after
+    later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)
+    newer = matching(request.project.pk, selection)(at, now - SETTLED).filter(later)
+    events = list(newer[: MOST_COUNTED + 1])
+    following = _cursor(events, at) if events else cursor
     context = {
         "tail": [TailRow(event) for event in events[:MOST_ROWS]],
         "more": max(len(events) - MOST_ROWS, 0),
@@ -85,15 +89,6 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
         "seconds": POLL_SECONDS,
     }
     return respond(request, "runs/_tail_page", context)
-
-
-def _newer(
-    request: ConsoleRequest, selection: Selection, after: tuple[datetime, UUID], until: datetime
-) -> Sequence[Event]:
-    at, identifier = after
-    later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)
-    events = matching(request.project.pk, selection)(at, until).filter(later)
-    return list(events[: MOST_COUNTED + 1])
 
 
 def _newest(
@@ -106,11 +101,6 @@ def _newest(
     scanned = scan(found_in, since, until, FIRST_ROWS)
     is_whole = scanned.reached <= since or len(scanned.rows) == FIRST_ROWS
     return scanned.rows, None if is_whole else scanned.reached
-
-
-def _until(selection: Selection, since: datetime, reached: datetime) -> str:
-    times = {"from": since.isoformat(), "to": reached.isoformat()}
-    return selection.query(**times, range=None, follow="calls")
 
 
 def _poll(selection: Selection, cursor: str) -> str:

@@ -88,7 +88,8 @@ def model_story(
     narrowed = narrowed_to(selection, provider, model)
     window, terms = window_of(narrowed, now), narrowed.rollup_terms
     sums = sums_between(project_id, window, terms)
-    past = sums_between(project_id, window.before(BASELINE_SPAN), terms, BASELINE)
+    week_before = window.before(BASELINE_SPAN)
+    past = sums_between(project_id, week_before, terms, BASELINE)
     counts, before = count_calls(sums), count_calls(past)
     verdict = recent_verdict_within(project_id, selection.only(APPLIED_FIELDS), narrowed, now)
     key = provider, model
@@ -96,6 +97,8 @@ def model_story(
     spend = retry_spend(project_id, {key: prices}, window, terms).get(key, RetrySpend(0))
     tallies = tallies_of(sums)
     chart = _chart(project_id, window, narrowed, before, verdict, now)
+    kinds = _kinds(counts, before, narrowed)
+    prompts = _prompts(project_id, window, narrowed)
     return {
         "verdict": verdict,
         "verdict_tone": TONES.get(verdict.state, "quiet"),
@@ -103,14 +106,18 @@ def model_story(
         "cancelled": sums["cancelled"],
         "figures": {
             **{rate: excess_of_rate(rate, counts, before) for rate in counts.rates},
-            "worse": _worse(project_id, window, terms),
+            "worse": excess(*worse_than_before(project_id, window, week_before, terms)),
         },
         "answers": _answers(project_id, window, terms, verdict, now)
         or AnswerLength(answer_tokens(sums), answer_tokens(past)),
         "chart": chart,
         **_charts(project_id, window, narrowed, prices, chart.marks, now),
         "noun": counts.noun,
-        **_tables(_kinds(counts, before, narrowed), _prompts(project_id, window, narrowed)),
+        "kinds": kinds,
+        "kind_scale": _scale(kinds),
+        "prompts": prompts[:MOST_PROMPTS],
+        "prompts_left_out": max(len(prompts) - MOST_PROMPTS, 0),
+        "prompt_scale": _scale(prompts),
         # Of runs that are posted as outcomes, only failing attempts are known.
         "steps": attempts_to_success(tallies) if counts.noun == "call" else (),
         "success_scale": Scale(0.0, 1.0, 12, SUCCESS_WIDTH - 12),
@@ -122,11 +129,6 @@ def model_story(
         "failures_url": failures_url(narrowed),
         "narrowed": narrowed,
     }
-
-
-def _worse(project_id: int, window: TimeWindow, terms: Sequence[Term]) -> Excess:
-    """Compare the share of valid answers that were said to be bad with the week before."""
-    return excess(*worse_than_before(project_id, window, window.before(BASELINE_SPAN), terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,16 +319,6 @@ def _one_of(rows: Sequence[Rise]) -> list[Rise]:
 def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -> Rise:
     low, high = wilson_interval(found.a.bounded.good, found.a.trials)
     return Rise(label, found, low, high, url, is_new)
-
-
-def _tables(kinds: Sequence[Rise], prompts: Sequence[Rise]) -> Mapping[str, Any]:
-    return {
-        "kinds": kinds,
-        "kind_scale": _scale(kinds),
-        "prompts": prompts[:MOST_PROMPTS],
-        "prompts_left_out": max(len(prompts) - MOST_PROMPTS, 0),
-        "prompt_scale": _scale(prompts),
-    }
 
 
 def _scale(rises: Sequence[Rise]) -> Scale:

@@ -198,7 +198,8 @@ def now_context(
     rows = read_rows(project_id, selection, now, judged, axis)
     marks = marks_between(project_id, axis.since, axis.until, selection.terms)[-MOST_TICKS:]
     causes = causes_of(project_id, selection, judged.verdict, now)
-    watched = _names(rows, SeriesState.WATCH)
+    watching = [f"{one.token} ({one.place})" for one in rows if one.state is SeriesState.WATCH]
+    watched = listed(watching, MOST_NAMED) if watching else ""
     return {
         **causes,
         **_calm(judged.verdict, rows, selection),
@@ -234,11 +235,6 @@ def _calm(verdict: Verdict, rows: Sequence[NowRow], selection: Selection) -> dic
         return {"calm": f"No run ended in {selection.range_words}.", "calm_reason": ()}
     sentence = verdict.told
     return {"calm": f"{sentence.lead}{sentence.rest}", "calm_reason": sentence.reason}
-
-
-def _names(rows: Sequence[NowRow], state: SeriesState) -> str:
-    names = [f"{row.token} ({row.place})" for row in rows if row.state is state]
-    return listed(names, MOST_NAMED) if names else ""
 
 
 def _fresh(

@@ -23,7 +23,7 @@ from diagnostics.queries.matrix import LONGEST_NAME
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import LATENCY, SERIES
-from diagnostics.store.windows import RunBucket, merged
+from diagnostics.store.windows import RunBucket, add_buckets, add_curves, merged
 from diagnostics.verdict.wording import SERIES_TONES, state_words
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
@@ -167,7 +167,7 @@ class NowRow:
     @cached_property
     def bars(self) -> Sequence[RunBucket]:
         """The curve as it is drawn."""
-        return merged(_sum_trends(self.trends), _together(self.axis.count))
+        return merged(add_curves(self.trends, self.axis.count), _together(self.axis.count))
 
     @property
     def hot_from(self) -> int | None:
@@ -200,7 +200,13 @@ def read_rows(
 ) -> list[NowRow]:
     """Read every judged series that a selection keeps; the number of queries does not grow."""
     series = judged_ids(project_id, judged)
-    counts, usage = _counts_between(project_id, selection, now, series)
+    window, terms = window_of(selection, now), selection.rollup_terms
+    counted = sum_rollups(
+        project_id, Question(window, SERIES, (*COUNTED, *USED), terms, series=series)
+    )
+    counts = read_series(counted)
+    used = {SeriesKey(*row[:4]): row[-len(USED) :] for row in counted}
+    usage = {key: TokenUsage(one[0], one[1], one[2:]) for key, one in used.items()}
     statuses = judged.kept_by(selection, counts)
     by_call = {status.key for status in statuses if status.shown == "call"}
     curves = curves_between(project_id, axis, selection.version_terms, now, by_call, series)
@@ -225,17 +231,6 @@ def read_rows(
     ]
 
 
-def _counts_between(
-    project_id: int, selection: Selection, now: datetime, series: Sequence[int] | None
-) -> tuple[Mapping[SeriesKey, RunCounts], Mapping[SeriesKey, TokenUsage]]:
-    """Return what the range counted of runs and of tokens, in one query."""
-    window, terms = window_of(selection, now), selection.rollup_terms
-    question = Question(window, SERIES, (*COUNTED, *USED), terms, series=series)
-    rows = sum_rollups(project_id, question)
-    usage = {SeriesKey(*row[:4]): row[-len(USED) :] for row in rows}
-    return read_series(rows), {k: TokenUsage(one[0], one[1], one[2:]) for k, one in usage.items()}
-
-
 def group_rows(rows: Iterable[NowRow]) -> list[NowRow]:
     """Add series up by model."""
     ordered = sorted(rows, key=lambda row: row.token)
@@ -255,8 +250,8 @@ def _add_up(series: Sequence[NowRow]) -> NowRow:
         since=min((one.since for one in series if one.since), default=None),
         unit=first.unit,
         both=_sum_counts([one.both for one in told]),
-        runs_before=_sum_buckets([one.runs_before for one in told]),
-        calls_before=_sum_buckets([one.calls_before for one in told]),
+        runs_before=add_buckets([one.runs_before for one in told]),
+        calls_before=add_buckets([one.calls_before for one in told]),
         trends=[one.trends[0] for one in told if one.unit == first.unit],
         axis=first.axis,
         usage=reduce(TokenUsage.plus, (one.usage for one in series)),
@@ -271,19 +266,6 @@ def _sum_counts(counts: Sequence[RunCounts]) -> RunCounts:
     return RunCounts(**{name: sum(getattr(one, name) for one in counts) for name in names})
 
 
-def _sum_trends(trends: Sequence[Sequence[RunBucket]]) -> Sequence[RunBucket]:
-    """Return the sums of trends of equal length; most models have one series."""
-    if len(trends) == 1:
-        return trends[0]
-    runs = zip(*([bucket.runs for bucket in trend] for trend in trends), strict=True)
-    degraded = zip(*([bucket.degraded for bucket in trend] for trend in trends), strict=True)
-    return list(map(RunBucket, map(sum, runs), map(sum, degraded)))
-
-
-def _sum_buckets(buckets: Sequence[RunBucket]) -> RunBucket:
-    return RunBucket(sum(one.runs for one in buckets), sum(one.degraded for one in buckets))
-
-
 def _place(row: NowRow) -> tuple[int, float]:
     """By state, then by excess; where runs are too few to tell, the latest activity first."""
     if row.state not in {SeriesState.LOW_VOLUME, SeriesState.NO_DATA}:
@@ -293,8 +275,9 @@ def _place(row: NowRow) -> tuple[int, float]:
     return ORDER[row.state], -(max(active, default=0) // _together(row.axis.count))
 
 
-Figure = float | Decimal | None
+Figure = float | Decimal | str | None
 FIGURES: Mapping[str, Callable[[NowRow], Figure]] = {
+    "model": lambda row: row.key.model or "",
     "degraded": lambda row: row.rates.degraded_rate,
     "change": lambda row: row.difference,
     "runs": lambda row: row.counts.runs,
@@ -305,15 +288,15 @@ FIGURES: Mapping[str, Callable[[NowRow], Figure]] = {
     "cost": lambda row: row.cost,
 }
 LABELS = {"first_pass": "First pass", "p95": "p95"}
-ORDERS = ("state", "model", *FIGURES)
+ORDERS = ("state", *FIGURES)
+BY_STATE = ColumnSort("state")
 
 
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
     """Which part of the table is asked for, and in which order."""
 
-    sort: str = "state"
-    is_reversed: bool = False
+    sort: ColumnSort = BY_STATE
     page: int = 1
     is_whole: bool = False
     opened: Sequence[str] | None = None
@@ -322,11 +305,9 @@ class TableQuestion:
     @classmethod
     def read(cls, params: QueryDict) -> "TableQuestion":
         """Read the parameters of an address; what is not understood is the default."""
-        sort = params.get("sort", "")
-        name = sort.removeprefix("-")
+        sort = ColumnSort.read(params)
         return cls(
-            sort=name if name in ORDERS else "state",
-            is_reversed=sort.startswith("-"),
+            sort=sort if sort.column in ORDERS else BY_STATE,
             page=max(read_number(params.get("page"), 6) or 1, 1),
             is_whole=params.get("show") == "all",
             opened=params.getlist("open") if "open" in params else None,
@@ -350,7 +331,9 @@ class ModelTable:
 
     @property
     def heads(self) -> Mapping[str, SortLink]:
-        return {name: self._head(name) for name in ORDERS}
+        labels = {name: LABELS.get(name, name.capitalize()) for name in ORDERS}
+        links = self.asked.sort.heads(labels, QueryDict(self._link().removeprefix("?")))
+        return dict(zip(ORDERS, links, strict=True))
 
     @property
     def lines(self) -> Sequence[tuple[NowRow, str, Sequence[NowRow], int]]:
@@ -396,25 +379,14 @@ class ModelTable:
         open_ones = (one for row in self.rows if row.token in self.opened for one in row.series)
         return [row for row in (*self.rows, *open_ones) if row.has_interval]
 
-    def _head(self, name: str) -> SortLink:
-        asked = self.asked
-        label = LABELS.get(name, name.capitalize())
-        if asked.sort != name:
-            return SortLink(label, self._link(sort=name, page=None))
-        turned = None if asked.is_reversed and name == "state" else name
-        query = self._link(sort=turned if asked.is_reversed else f"-{name}", page=None)
-        is_rising = asked.is_reversed != (name in {"state", "model"})
-        return SortLink(label, query, "ascending" if is_rising else "descending")
-
     def _toggle(self, token: str) -> str:
         kept = [one for one in self.opened if one != token]
         return self._link(opened=kept if token in self.opened else [*kept, token])
 
     def _link(self, opened: Sequence[str] | None = None, **changes: str | None) -> str:
         asked = self.asked
-        sort = f"-{asked.sort}" if asked.is_reversed else asked.sort
         own: dict[str, str | None] = {
-            "sort": None if sort == "state" else sort,
+            "sort": None if asked.sort == BY_STATE else asked.sort.text,
             "show": "all" if asked.is_whole else None,
             "page": str(asked.page) if asked.page > 1 else None,
             **changes,
@@ -429,14 +401,14 @@ class ModelTable:
 def table_of(rows: Sequence[NowRow], selection: Selection, question: TableQuestion) -> ModelTable:
     """Return the page that is asked for; one beyond the last is the last."""
     models = group_rows(rows)
-    ordered = _sorted(models, question)
+    ordered = _sorted(models, question.sort)
     size = MOST_ROWS if question.is_whole else ROWS
     pages = max(-(-len(ordered) // size), 1)
     page = min(question.page, pages)
     shown = ordered[(page - 1) * size : page * size]
     first = [row for row in shown[:1] if 1 < len(row.series) <= MOST_OPENED]
     worst = [row.token for row in first if row.state is SeriesState.DEGRADING]
-    is_first = page == 1 and question.sort == "state" and not question.is_whole
+    is_first = page == 1 and question.sort.column == "state" and not question.is_whole
     opened = question.opened if question.opened is not None else worst if is_first else ()
     return ModelTable(
         rows=shown,
@@ -449,12 +421,9 @@ def table_of(rows: Sequence[NowRow], selection: Selection, question: TableQuesti
     )
 
 
-def _sorted(models: Sequence[NowRow], question: TableQuestion) -> list[NowRow]:
+def _sorted(models: Sequence[NowRow], sort: ColumnSort) -> list[NowRow]:
     """Sort by state and excess, by name, or by a figure, largest first; what has none is last."""
     by_place = sorted(models, key=lambda row: (_place(row), row.token))
-    if question.sort == "state":
-        return by_place[::-1] if question.is_reversed else by_place
-    if question.sort == "model":
-        return sorted(by_place, key=lambda row: row.key.model or "", reverse=question.is_reversed)
-    sort = ColumnSort(question.sort, question.is_reversed)
-    return sort.order(by_place, FIGURES[question.sort])
+    if sort.column == "state":
+        return by_place[::-1] if sort.is_turned else by_place
+    return sort.order(by_place, FIGURES[sort.column])

@@ -164,10 +164,16 @@ class RunBucket:
 
 def merged(buckets: Sequence[RunBucket], together: int) -> list[RunBucket]:
     """Return sums of neighbouring buckets, `together` at a time."""
-    return [
-        RunBucket(
-            sum(bucket.runs for bucket in buckets[place : place + together]),
-            sum(bucket.degraded for bucket in buckets[place : place + together]),
-        )
-        for place in range(0, len(buckets), together)
-    ]
+    starts = range(0, len(buckets), together)
+    return [add_buckets(buckets[start : start + together]) for start in starts]
+
+
+def add_buckets(buckets: Sequence[RunBucket]) -> RunBucket:
+    return RunBucket(sum(one.runs for one in buckets), sum(one.degraded for one in buckets))
+
+
+def add_curves(curves: Sequence[Sequence[RunBucket]], count: int) -> Sequence[RunBucket]:
+    """Return the sums of curves of `count` buckets each; most often there is one."""
+    if len(curves) == 1:
+        return curves[0]
+    return list(map(add_buckets, zip(*curves, strict=True) if curves else [()] * count))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from django.http import QueryDict
 
 Row = TypeVar("Row")
-NAMES = frozenset({"model"})
+NAMES = frozenset({"model", "state"})
 # Where a reader is in the list, which another order leaves.
 PLACE = ("page", "cursor")
 
@@ -36,6 +36,11 @@ class ColumnSort:
         """Read the parameter of an address; whether there is such a column is the table's."""
         sort = params.get("sort", "")
         return cls(sort.removeprefix("-"), sort.startswith("-"))
+
+    @property
+    def text(self) -> str:
+        """The parameter of an address."""
+        return f"-{self.column}" if self.is_turned else self.column
 
     @property
     def is_rising(self) -> bool:
