@@ -23,8 +23,7 @@ from agents.fix_patterns.api import FixDecisionView, FixPatternsView, FixPolicyV
 from agents.fix_patterns.views import decide_pattern, fix_patterns, set_policy
 from agents.goals.api import AnswerView, CancelView, GoalsView, GoalView
 from agents.lab.api import ParseView, ReplayView
-from agents.lab.replay_views import replay
-from agents.lab.views import lab
+from agents.lab.views import lab, replay
 from agents.llm.settings_page import language_model, provider, providers, test_model
 from agents.metrics import gauge_breakers
 from agents.purge.views import planning, purge

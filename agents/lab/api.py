@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from pydantic import Field
 from rest_framework.request import Request
@@ -22,7 +22,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.rest.bodies import InvalidBodyError
-from diagnostics.rest.openapi import ProblemResource
+from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
 from diagnostics.rest.resources import Resource
 from diagnostics.selection.ranges import RANGES
 from failsoft.retry.answers import parse_answer
@@ -55,10 +55,7 @@ class ParseView(KeyedView):
     @extend_schema(
         operation_id="lab_parse",
         request=ParseRequest,
-        responses={
-            200: ParsedResource,
-            **dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemResource),
-        },
+        responses={200: ParsedResource, 422: ProblemResource, **BODY_PROBLEMS},
     )
     def post(self, request: Request) -> Response:
         """Parse one answer; 200 for any verdict."""
@@ -150,20 +147,14 @@ class ReplayView(KeyedView):
         operation_id="lab_replay",
         request=ReplayRequest,
         examples=[REPLAY_REQUEST, REPLAY_RESPONSE],
-        responses={
-            200: ReplayResource,
-            422: RefusedGoal,
-            **dict.fromkeys((400, 401, 403, 404, 413, 415), ProblemResource),
-        },
+        responses={200: ReplayResource, 404: ProblemResource, 422: RefusedGoal, **BODY_PROBLEMS},
     )
     def post(self, request: Request) -> Response:
         """Parse the samples of a failure with a schema and settings."""
         with refusing():
             replay_request = read_request(ReplayRequest, read_body(request))
         project = project_of(request)
-        group = FailureGroup.objects.filter(project=project, pk=replay_request.failure).first()
-        if group is None:
-            raise Http404
+        group = get_object_or_404(FailureGroup, project=project, pk=replay_request.failure)
         target = _target(project, group, replay_request)
         until = clock.now()
         since = until - RANGES[replay_request.range]

@@ -1,4 +1,4 @@
-"""The parse lab: paste an answer and see how it is parsed. Nothing is stored."""
+"""The pages of the lab: parse a pasted answer, or a failure's samples again. Nothing is stored."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
 
-from agents.lab.parse_lab import Reading, Settings, read_answer
+from agents.lab.parse_lab import ParseTarget, Reading, Settings, read_answer
 from agents.lab.samples import (
     NONE,
     PASTED,
@@ -18,13 +19,20 @@ from agents.lab.samples import (
     find_target,
     key_for,
     read_pasted,
+    replay_group,
     targets_of,
 )
-from diagnostics.failures.excerpt import Piece, pieces
+from diagnostics import clock
+from diagnostics.failures.counts import read_question
+from diagnostics.failures.excerpt import Piece, mark_line
+from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.views import failure_url
+from diagnostics.failures.wording import title_of
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact_found
 from diagnostics.redaction.rules import own_rules_of
 from diagnostics.web.access import ConsoleRequest, member_form
+from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 from failsoft.events import Coercion, Repair, ValidationErrorItem
 from failsoft.parsing.tracing import MAX_BYTES
@@ -55,8 +63,8 @@ class NotedLine:
 
     number: int
     pieces: tuple[Piece, ...]
+    caret_indent: str | None
     notes: tuple[Note, ...]
-    caret_indent: str
     gap: int
 
     @property
@@ -82,7 +90,9 @@ def annotate(text: str, notes: Sequence[Note]) -> AnnotatedText:
     lines, before = [], 0
     for number in numbers:
         own = tuple(note for note in shown if note.line == number)
-        lines.append(_line(number, rows[number - 1], own, number - before - 1))
+        columns = [note.column for note in own]
+        marked = mark_line(rows[number - 1], columns, LONGEST_LINE, LEFT_OF_NOTE)
+        lines.append(NotedLine(number, *marked, own, number - before - 1))
         before = number
     listed = sum(len(line.notes) for line in lines)
     return AnnotatedText(tuple(lines), len(rows) - before, len(notes) - listed)
@@ -95,25 +105,6 @@ def _numbers(rows: int, notes: Sequence[Note]) -> Iterator[int]:
     for note in notes:
         first = max(note.line - LINES_AROUND, 1)
         yield from range(first, min(note.line + LINES_AROUND, rows) + 1)
-
-
-def _line(number: int, row: str, notes: tuple[Note, ...], gap: int) -> NotedLine:
-    if not notes:
-        tail = "…" if len(row) > LONGEST_LINE else ""
-        return NotedLine(number, pieces(row[:LONGEST_LINE] + tail), (), "", gap)
-    first = notes[0].column
-    start = max(first - 1 - LEFT_OF_NOTE, 0) if len(row) > LONGEST_LINE else 0
-    end = start + LONGEST_LINE
-    lead, tail = "…" if start else "", "…" if end < len(row) else ""
-    parts: list[Piece] = list(pieces(lead)) if lead else []
-    at = start
-    for column in sorted({note.column - 1 for note in notes if note.column <= end}):
-        parts += pieces(row[at:column])
-        parts.append(Piece(row[column : column + 1] or " ", "at"))
-        at = max(column + 1, at)
-    parts += pieces(row[at:end] + tail)
-    indent = " " * (len(lead) + max(first - 1 - start, 0))
-    return NotedLine(number, tuple(parts), notes, indent, gap)
 
 
 SHOWN_VALUE = 16_384
@@ -179,13 +170,13 @@ def _read_form(request: ConsoleRequest) -> LabForm:
         finish_reason=data.get("finish_reason", "")[:LONGEST_KEY],
         schema=data.get("schema", NONE)[:LONGEST_KEY],
         pasted=data.get("pasted", ""),
-        settings=_settings(data, ""),
+        settings=_settings(data),
         other_schema=data.get("schema_b", NONE)[:LONGEST_KEY],
         other=_settings(data, "_b") if is_compared else None,
     )
 
 
-def _settings(data: Mapping[str, str], suffix: str) -> Settings:
+def _settings(data: Mapping[str, str], suffix: str = "") -> Settings:
     return Settings(data.get(f"recover{suffix}") == "1", data.get(f"lenient{suffix}") == "1")
 
 
@@ -216,8 +207,7 @@ def _read(project_id: int, form: LabForm, text: str) -> list[Mapping[str, Any]]:
 def _reading_context(
     project_id: int, form: LabForm, text: str, key: str, settings: Settings
 ) -> Mapping[str, Any]:
-    pasted = read_pasted(form.pasted) if key == PASTED else None
-    target = find_target(project_id, key, pasted)
+    target = _target(project_id, key, form.pasted)
     reading = read_answer(text, target, settings, form.finish_reason or None)
     value = json.dumps(reading.value, indent=2, ensure_ascii=False)
     return {
@@ -227,6 +217,10 @@ def _reading_context(
         "noted": annotate(text, _notes(reading)),
         "value": cut(value, SHOWN_VALUE),
     }
+
+
+def _target(project_id: int, key: str, pasted: str) -> ParseTarget:
+    return find_target(project_id, key, read_pasted(pasted) if key == PASTED else None)
 
 
 def _notes(reading: Reading) -> list[Note]:
@@ -240,3 +234,43 @@ def _notes(reading: Reading) -> list[Note]:
         for item, kind, text, is_fault in findings
         if item.line
     ]
+
+
+SHOWN_ROWS = 50
+KEPT = ("target", "recover", "lenient", "asked")
+
+
+@member_form
+def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
+    """Show what would have been recovered; a schema is pasted by POST and not stored."""
+    group = get_object_or_404(FailureGroup, project=request.project, pk=group_id)
+    selection = read_filters(request)
+    question, notice = read_question(selection, clock.now())
+    data = request.POST if request.method == "POST" else request.GET
+    key = data.get("target") or key_for(request.project.pk, group.schema, group.node)
+    # Both are on until the form was submitted.
+    settings = _settings(data) if data.get("asked") == "1" else Settings()
+    result, fault = None, ""
+    try:
+        target = _target(request.project.pk, key, request.POST.get("pasted", ""))
+        window = (question.begin, question.end)
+        result = replay_group(group, *window, target, settings, selection)
+    except (SchemaFaultError, UnknownTargetError) as error:
+        fault = describe_refusal(error)
+    context = {
+        **filter_frame(request, selection, export=None, kept=KEPT),
+        "group": group,
+        "title": title_of(group.kind, group.error_type, group.pointer, group.detail, group.node),
+        "url": failure_url(group.pk, selection.query()),
+        "key": key[:LONGEST_KEY],
+        "settings": settings,
+        "pasted": data.get("pasted", ""),
+        "targets": targets_of(request.project.pk),
+        "replay": result,
+        "rows": result.rows[:SHOWN_ROWS] if result else [],
+        "left_out": max(len(result.rows) - SHOWN_ROWS, 0) if result else 0,
+        "fault": fault,
+        "notice": notice,
+        "section": "failures",
+    }
+    return respond(request, "lab/replay", context, f"Replay · {context['title']}")

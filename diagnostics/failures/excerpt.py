@@ -1,7 +1,7 @@
 """The excerpt of a preview: the lines around its first fault, in pieces for markup."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,8 +27,8 @@ class ExcerptLine:
 
     number: int
     pieces: tuple[Piece, ...]
-    faulty: bool
     caret_indent: str | None
+    faulty: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +64,30 @@ def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
 
 
 def _line(number: int, row: str, column: int | None, faulty: bool) -> ExcerptLine:
-    if column is None:
-        return ExcerptLine(number, pieces(_shorten(row)), faulty, None)
-    start = max(column - 1 - LEFT_OF_FAULT, 0) if len(row) > LONGEST_LINE else 0
-    window = row[start : start + LONGEST_LINE]
-    before, at, after = (
-        window[: column - 1 - start],
-        window[column - 1 - start : column - start],
-        window[column - start :],
-    )
-    lead = "…" if start else ""
-    tail = "…" if start + LONGEST_LINE < len(row) else ""
-    parts = (*pieces(lead + before), Piece(at or " ", "at"), *pieces(after + tail))
-    return ExcerptLine(number, parts, faulty, " " * (len(lead) + len(before)))
+    return ExcerptLine(number, *mark_line(row, [] if column is None else [column]), faulty)
 
 
-def _shorten(row: str) -> str:
-    return row if len(row) <= LONGEST_LINE else row[:LONGEST_LINE] + "…"
+def mark_line(
+    row: str, columns: Iterable[int], longest: int = LONGEST_LINE, left: int = LEFT_OF_FAULT
+) -> tuple[tuple[Piece, ...], str | None]:
+    """Return a line in pieces, cut around the first of the columns, and the indent of its caret.
+
+    Without a column its beginning, and no caret.
+    """
+    places = sorted({min(column - 1, len(row)) for column in columns})
+    start = max(places[0] - left, 0) if places and len(row) > longest else 0
+    end = start + longest
+    before, tail = "…" if start else "", "…" if end < len(row) else ""
+    indent = " " * len(before + row[start : places[0]]) if places else None
+    parts = list[Piece]()
+    for place in places:
+        if place < end or place == len(row) <= end:
+            parts += (
+                *pieces(before + row[start:place]),
+                Piece(row[place : place + 1] or " ", "at"),
+            )
+            before, start = "", place + 1
+    return (*parts, *pieces(before + row[start:end] + tail)), indent
 
 
 def pieces(text: str) -> tuple[Piece, ...]:

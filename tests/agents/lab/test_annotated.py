@@ -47,7 +47,7 @@ def test_long_lines_are_cut_around_the_note() -> None:
     noted = annotate(row, [Note(1, 901, "here", "")])
     assert marked(noted) == ["!"]
     assert len(written(noted)[0]) <= LONGEST_LINE + 2
-    caret = len(noted.lines[0].caret_indent)
+    caret = len(noted.lines[0].caret_indent or "")
     assert written(noted)[0][caret] == "!"
 
 
