@@ -9,7 +9,6 @@ from django.core.validators import validate_email
 from django.utils.text import capfirst
 
 from diagnostics.alerting.channels import split_addresses
-from diagnostics.alerting.form_fields import ZoneField
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
@@ -19,6 +18,7 @@ from diagnostics.outbound.credentials import (
     check_reference,
     names_own_setting,
 )
+from diagnostics.web.local_times import ZoneField
 
 MOST_ADDRESSES = 20
 WEEK_MINUTES = 7 * 24 * 60

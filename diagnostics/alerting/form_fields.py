@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
-from zoneinfo import available_timezones
 
 from django import forms
-from django.core.exceptions import ValidationError
 
 from diagnostics.alerting.rules import LONGEST_FILTER, SILENCED_BY, FilterError, check_filter
 from diagnostics.alerting.wording import scope_words
@@ -34,16 +32,6 @@ class PickField(forms.CharField):
         shown = dict.fromkeys([*values, *([str(chosen)] if chosen else [])])
         named = [(one, "unknown" if one == UNKNOWN else one) for one in shown]
         self.widget.choices = [("", "any"), *named]
-
-
-class ZoneField(forms.CharField):
-    """A zone of the IANA database."""
-
-    def clean(self, value: Any) -> str:  # noqa: ANN401 - Django's
-        zone = str(super().clean(value))
-        if zone not in available_timezones():
-            raise ValidationError("Enter a time zone such as Europe/Berlin.")
-        return zone
 
 
 class ScopeForm(forms.Form):

@@ -12,8 +12,8 @@ from diagnostics.accounts.saved_views import Person, views_for
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.reports.models import DAYS, Cadence, Subscription, read_filter
 from diagnostics.selection.query_language import write_query
-from diagnostics.selection.ranges import read_zone
 from diagnostics.selection.selection import read_selection
+from diagnostics.web.local_times import ZoneField
 
 WHOLE = "the project, or the filter"
 LONGEST_FILTER = 500
@@ -60,7 +60,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
     at = forms.TimeField(
         label="At", initial=time(8), widget=forms.TimeInput({"type": "time"}, "%H:%M")
     )
-    zone = forms.CharField(
+    zone = ZoneField(
         label="Time zone",
         max_length=64,
         initial="UTC",
@@ -102,13 +102,6 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
             self.fields["zone"].widget.attrs["data-own-zone"] = ""
         if not may_administer or (instance.pk and instance.user_id):
             del self.fields["address"]
-
-    def clean_zone(self) -> str:
-        """Refuse an unknown zone."""
-        try:
-            return read_zone(self.cleaned_data["zone"]).key
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from error
 
     def clean_filter(self) -> str:
         """Refuse a filter that the filter bar could not parse."""

@@ -8,9 +8,9 @@ from django.utils.text import slugify
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Membership, Profile, Project
-from diagnostics.accounts.profiles import is_zone
 from diagnostics.ingest.models import Quota
 from diagnostics.redaction.fields import RedactedFormField
+from diagnostics.web.local_times import ZoneField
 from failsoft.redaction.re2_search import BadPatternError, compile_pattern
 
 SCOPES = {
@@ -107,7 +107,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """Time zone and theme of a user."""
 
-    zone = forms.CharField(
+    zone = ZoneField(
         required=False,
         max_length=64,
         label="Time zone",
@@ -121,13 +121,6 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
     class Meta:
         model = Profile
         fields = ["zone", "theme"]
-
-    def clean_zone(self) -> str:
-        """Refuse an unknown time zone."""
-        zone: str = self.cleaned_data["zone"].strip()
-        if not is_zone(zone):
-            raise forms.ValidationError("Enter a time zone such as Europe/Oslo or UTC.")
-        return zone
 
     def clean_theme(self) -> str:
         """Default to the system theme."""

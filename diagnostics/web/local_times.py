@@ -26,6 +26,16 @@ class OwnZoneField(forms.CharField):
         super().__init__(required=False, widget=widget, max_length=64)
 
 
+class ZoneField(forms.CharField):
+    """A zone of the IANA database."""
+
+    def clean(self, value: Any) -> str:  # noqa: ANN401 - Django's
+        zone = str(super().clean(value))
+        if not is_zone(zone):
+            raise forms.ValidationError("Enter a time zone such as Europe/Berlin.")
+        return zone
+
+
 def read_local_time(text: str, zone: str) -> datetime:
     """Return a local time of a zone; empty is now. ValueError for anything else."""
     if not text:
