@@ -35,13 +35,15 @@ from diagnostics.alerting.incident_api import (
 )
 from diagnostics.alerting.incident_views import incident, incident_task, incidents
 from diagnostics.alerting.rule_api import AlertRulesView, AlertRuleView, BackTestView
-from diagnostics.alerting.rule_editor import (
+from diagnostics.alerting.rule_views import (
     alert_rule,
+    alert_rule_delete,
     alert_rule_new,
     alert_rule_new_test,
+    alert_rule_switch,
     alert_rule_test,
+    alert_rules,
 )
-from diagnostics.alerting.rule_views import alert_rule_delete, alert_rule_switch, alert_rules
 from diagnostics.alerting.silence_api import SilencesView, SilenceView
 from diagnostics.alerting.silence_views import silence_create, silence_end, silences
 from diagnostics.console.api import SeriesView, VerdictView

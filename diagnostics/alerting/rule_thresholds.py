@@ -83,12 +83,10 @@ def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
     told = _current(rule, current)
     if not known or (rule.signal in COUNTED and rule.detector != "change" and not told):
         state = ("quiet", "no data")
-    return WatchingRule(rule, ", ".join([condition_words(rule), *_more(rule)]), told, state)
-
-
-def _more(rule: AlertRule) -> list[str]:
-    """Name what a rule is narrowed by beside the series."""
-    return [write_term(term) for term in terms_of(rule.filter) if term.field not in SERIES_FIELDS]
+    # Beside the series.
+    narrowed = (term for term in terms_of(rule.filter) if term.field not in SERIES_FIELDS)
+    says = ", ".join([condition_words(rule), *map(write_term, narrowed)])
+    return WatchingRule(rule, says, told, state)
 
 
 def _found(row: AlertState) -> Mapping[str, Any]:

@@ -1,29 +1,52 @@
-"""Alert rules: what is watched, and what the last evaluations found."""
+"""Alert rules: what is watched and found, making and changing one, when it would have fired."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
+from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
+from diagnostics.alerting.form_fields import COVERS_ALL, scope_of
 from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
+from diagnostics.alerting.past import UntestableError
+from diagnostics.alerting.rule_form import RuleForm, initial_of, shown_limit
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import (
+    GIVEN,
+    JUDGED,
+    RuleError,
     RuleMinute,
     SliceTotals,
+    change_rule,
+    create_rule,
     live_rules,
     minutes_by_rule,
     slices_by_rule,
 )
-from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words
-from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_administrator
+from diagnostics.alerting.rules import DETECTORS as ABLE
+from diagnostics.alerting.rules import USUAL, RuleFields, figure_of, more_scope, watched
+from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words, slice_words
+from diagnostics.web.access import (
+    ConsoleRequest,
+    member_action,
+    member_form,
+    member_page,
+    own_page,
+    require_administrator,
+    user_of,
+)
 from diagnostics.web.charts.marks import Tone
-from diagnostics.web.charts.strips import EvaluationMark
+from diagnostics.web.charts.strips import EvaluationMark, fires
+from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
 
 MOST_ROWS = 40
@@ -119,3 +142,183 @@ def _mark_of(minute: RuleMinute) -> EvaluationMark:
         return EvaluationMark("bad", f"{minute.firing} of {minute.looks} series firing", at)
     is_silent = minute.silent == minute.looks
     return EvaluationMark("quiet", "no data", at) if is_silent else EvaluationMark("good", "ok", at)
+
+
+MOST_FIRES = 20
+ANYWAY = "anyway"
+"""In a form: its reader has seen that the rule would have fired most of the time."""
+TEST = "test"
+"""In the address: the page comes with its back-test."""
+
+
+@member_form
+def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
+    """Make a rule for what a page was narrowed to, after seeing when it would have fired."""
+    return _edit(request, None)
+
+
+@member_form
+def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show a rule and its back-test; change it."""
+    return _edit(request, find_rule(request, number))
+
+
+@member_page
+def alert_rule_new_test(request: ConsoleRequest) -> HttpResponse:
+    """Say when a rule for what a page was narrowed to would have fired."""
+    return _show_found(request, None)
+
+
+@member_page
+def alert_rule_test(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Say when a rule would have fired, as it is kept."""
+    return _show_found(request, find_rule(request, number))
+
+
+def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
+    form = _form(request, row)
+    if request.method == "POST":
+        require_administrator(request)
+        is_asked = form.is_valid() and "save" in request.POST
+        is_asked = is_asked and bool(form.scope or COVERS_ALL in request.POST)
+        if is_asked and not _is_noisy(request, form, row) and _save(request, form, row):
+            return redirect(own_page(request, request.GET.get("next", ""), reverse("alert_rules")))
+    return _show(request, form, row)
+
+
+def _is_noisy(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> bool:
+    """Whether the page has to say first that the rule would have fired most of the time."""
+    given = form.given()
+    if ANYWAY in request.POST or (row and all(getattr(row, n) == given.get(n) for n in JUDGED)):
+        return False
+    try:
+        return bool(back_test(request.project.pk, given, clock.now()).mostly_firing)
+    except (RuleError, UntestableError):
+        return False
+
+
+def _form(request: ConsoleRequest, row: AlertRule | None) -> RuleForm:
+    initial = _beginning(request) if row is None else initial_of(row)
+    return RuleForm(request.project.pk, request.POST or None, initial=initial)
+
+
+def _beginning(request: ConsoleRequest) -> dict[str, Any]:
+    """Begin with a threshold: changes are watched without a rule."""
+    asked = request.GET.get("signal")
+    signal = Signal(asked) if asked in list(Signal) else USUAL["signal"]
+    able = ABLE[signal]
+    detector = request.GET.get("detector") or ("threshold" if "threshold" in able else able[0])
+    text, _ = watched(read_filters(request), more_scope(signal, detector))
+    name = ", ".join(value for _, value in parse_qsl(text))
+    return {
+        "name": f"{name}: {signal.words}" if name else "",
+        **scope_of(text),
+        "group_by": RuleFields.model_fields["group_by"].default,
+        "signal": signal,
+        "detector": detector,
+        "limit": shown_limit(signal, figure_of(signal, "threshold", "limit").usual),
+    }
+
+
+def _save(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> bool:
+    by = user_of(request)
+    try:
+        if row is None:
+            row = create_rule(request.project.pk, form.given(), by, by.pk)
+            words = "is evaluated from the next minute on"
+        else:
+            row, words = change_rule(row, form.given(), by), "saved"
+    except RuleError as error:
+        form.add_faults(error.faults)
+        return False
+    messages.success(request, f"{row.name} {words}.")
+    return True
+
+
+def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> HttpResponse:
+    context = {
+        "section": "alert_rules",
+        "form": form,
+        "rule": row,
+        "left_out": _left_out(request) if row is None else (),
+        "explained": [(name, *words) for name, words in DETECTORS.items()],
+        "days": DAYS,
+    }
+    if row is not None:
+        context["totals"] = totals_by_rule(request.project.pk, clock.now()).get(row.pk, NO_TOTALS)
+        context["firing"] = slices_by_rule(request.project.pk).get(row.pk, NO_SLICES).firing
+    is_asked = form.is_bound or TEST in request.GET
+    found = _tried(request, form, row) if is_asked else _to_try(request, row)
+    return respond(request, "rules/rule", {**context, **found}, row.name if row else "New rule")
+
+
+def _left_out(request: ConsoleRequest) -> Sequence[str]:
+    began = _beginning(request)
+    return watched(read_filters(request), more_scope(began["signal"], began["detector"]))[1]
+
+
+def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
+    """Say where the back-test is: the page answers without it, which takes longer."""
+    asked = [(k, v) for k, values in request.GET.lists() for v in values]
+    return {"test_at": f"{_address(row, '_test')}?{urlencode(asked)}", "asked": asked}
+
+
+def _address(row: AlertRule | None, of: str = "") -> str:
+    if row is None:
+        return reverse(f"alert_rule_new{of}")
+    return reverse(f"alert_rule{of}", args=[row.pk])
+
+
+def _show_found(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
+    """Answer htmx with the back-test alone; anybody else goes to its page."""
+    if not request.htmx or request.htmx.history_restore_request:
+        asked = urlencode([*request.GET.items(), (TEST, "1")])
+        return redirect(f"{_address(row)}?{asked}")
+    context = {"days": DAYS, **_tried(request, _form(request, row), row)}
+    return respond(request, "rules/_found", context)
+
+
+def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:
+    """Say when the rule of the form would have fired; nothing while the form is wrong."""
+    given, now = _given(form, row), clock.now()
+    if given is None:
+        return {}
+    try:
+        found = back_test(request.project.pk, given, now)
+    except RuleError as error:
+        if form.is_bound:
+            form.add_faults(error.faults)
+        return {}
+    except UntestableError as error:
+        return {"untestable": str(error)}
+    return {
+        "days": DAYS,
+        "test": found,
+        "fires": [_fire_row(fire, found) for fire in found.fires[:MOST_FIRES]],
+        "left_out_fires": max(len(found.fires) - MOST_FIRES, 0),
+        "fired_slices": len({slice_words(fire.slice) for fire in found.fires}),
+        "bars": fires([(fire.at, fire.cleared) for fire in found.fires], found.since, found.until),
+    }
+
+
+def _given(form: RuleForm, row: AlertRule | None) -> dict[str, Any] | None:
+    if form.is_bound:
+        return form.given() if form.is_valid() else None
+    if row is not None:
+        return {name: getattr(row, name) for name in GIVEN}
+    asked = {k: v for k, v in form.initial.items() if k in GIVEN}
+    return {**asked, "filter": form.text, "name": "back-test"}
+
+
+def _fire_row(fire: WouldFire, test: BackTest) -> dict[str, Any]:
+    end = fire.cleared or test.until
+    window = {"from": fire.onset.isoformat(), "to": end.isoformat()}
+    values = {k: "-" if v is None else v for k, v in fire.slice.items()}
+    return {
+        "at": fire.at,
+        "words": slice_words(fire.slice),
+        "lasted": end - fire.at if fire.cleared else None,
+        "k": fire.k,
+        "n": fire.n,
+        "query": urlencode({**window, **values}),
+    }
