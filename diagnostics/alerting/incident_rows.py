@@ -22,8 +22,8 @@ from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import columns_of, filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import rank
+from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.silence_models import Silence
-from diagnostics.alerting.silences import ActiveSilence, is_silenced
 from diagnostics.alerting.wording import found_words, name_slices, slice_words
 from diagnostics.figures import listed
 from diagnostics.queries.call_counts import kind_filter
@@ -32,17 +32,13 @@ from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sent
 Kind = Transition.Kind
 
 
-def active_silences(project_id: int, now: datetime) -> list[ActiveSilence]:
+def active_silences(project_id: int, now: datetime) -> list[Silence]:
     """Return what keeps slices of a project quiet about now."""
-    silences = Silence.objects.filter(project_id=project_id, ends_at__gt=now)
-    return [
-        ActiveSilence(row.starts_at, row.ends_at, terms_of(row.filter), row.rule_id)
-        for row in silences
-    ]
+    return list(Silence.objects.filter(project_id=project_id, ends_at__gt=now))
 
 
 def is_incident_silenced(
-    incident: Incident, now: datetime, known: Sequence[ActiveSilence] | None = None
+    incident: Incident, now: datetime, known: Sequence[Silence] | None = None
 ) -> bool:
     """Whether silences that hold now cover all that an incident touches.
 
@@ -50,10 +46,10 @@ def is_incident_silenced(
     """
     silences = active_silences(incident.project_id, now) if known is None else known
     slices = incident.slices.all() if silences else ()
-    names_kinds = any(term.field == "kind" for one in silences for term in one.terms)
+    names_kinds = any(term.field == "kind" for one in silences for term in terms_of(one.filter))
     verdict = incident.latest_verdict
     return bool(silences) and all(
-        is_silenced(
+        _is_silenced(
             silences,
             now,
             one.rule_id,
@@ -62,6 +58,12 @@ def is_incident_silenced(
         )
         for one in slices
     )
+
+
+def _is_silenced(
+    silences: Sequence[Silence], now: datetime, rule: int, values: Slice, kinds: Sequence[str]
+) -> bool:
+    return any(one.mutes(now, rule, values, kinds) for one in silences)
 
 
 def _kinds_of(rule_filter: str, verdict: Mapping[str, Any]) -> Sequence[str]:
@@ -86,8 +88,9 @@ def raise_slices(
         return
     verdicts = VerdictCache(project_id, at, now)
     silences = [] if past else active_silences(project_id, at)
-    rows = _open_incidents(project_id)
-    known = {row.pk: row for row in rows if not past or row.onset <= at}
+    rows = Incident.objects.filter(project_id=project_id, cleared_at=None)
+    ordered = rows.prefetch_related("slices").order_by("pk")
+    known = {row.pk: row for row in ordered if not past or row.onset <= at}
     for incident in known.values():
         if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
             _attribute_again(incident, verdicts)
@@ -108,7 +111,7 @@ def raise_slices(
             incident = _open(project_id, one, attribution, verdict, at, is_past=past)
             known[incident.pk] = incident
         kinds = _kinds_of(one.rule.filter, verdict)
-        silenced = is_silenced(silences, at, one.rule.id, one.values, kinds)
+        silenced = _is_silenced(silences, at, one.rule.id, one.values, kinds)
         raised[joined.id if joined else incident.pk].append((one, silenced))
     for pk, slices in raised.items():
         incident = known[pk]
@@ -130,7 +133,7 @@ def _reopen(
     attribution: Attribution,
     verdict: dict[str, object],
     at: datetime,
-    silences: Sequence[ActiveSilence],
+    silences: Sequence[Silence],
 ) -> Incident | None:
     """Go on with the incident that a slice was in, where it ended by itself a moment ago."""
     ended = IncidentSlice.objects.filter(
@@ -154,7 +157,7 @@ def _reopen(
     put_down_to(incident, attribution)
     incident.save()
     kinds = _kinds_of(one.rule.filter, verdict)
-    is_covered = is_silenced(silences, at, one.rule.id, one.values, kinds)
+    is_covered = _is_silenced(silences, at, one.rule.id, one.values, kinds)
     record_transition(incident, Kind.REOPENED, at, of=last, is_silenced=is_covered)
     return incident
 
@@ -173,7 +176,10 @@ def clear_slices(states: Mapping[int, bool], at: datetime) -> None:
         mine = [one for one in open_slices if one.incident_id == incident.pk]
         if all(states[one.state_id] for one in mine):
             incident.resolution_cause = Incident.Cause.NEW_USUAL_LEVEL
-        _end_with(incident, mine, at)
+        for one in mine:
+            record_transition(incident, Kind.SLICE_CLEARED, at, of=one)
+        if incident.cleared_at is None and not incident.slices.filter(cleared_at=None).exists():
+            close(incident, Kind.CLEARED, at)
 
 
 def close(incident: Incident, kind: str, at: datetime, by: int | None = None) -> Transition:
@@ -209,11 +215,6 @@ def record_transition(
     transition.processed_at = at
     transition.save(update_fields=["processed_at"])
     return transition
-
-
-def _open_incidents(project_id: int) -> list[Incident]:
-    rows = Incident.objects.filter(project_id=project_id, cleared_at=None)
-    return list(rows.prefetch_related("slices").order_by("pk"))
 
 
 def _attribute_again(incident: Incident, verdicts: VerdictCache) -> None:
@@ -307,7 +308,7 @@ def _add(
 
 
 def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> IncidentSlice:
-    result = one.result
+    found = {name: getattr(one.result, name) for name in ("k", "n", "value", "bound", "baseline")}
     return IncidentSlice(
         incident=incident,
         state_id=one.row.pk,
@@ -317,11 +318,7 @@ def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> Incide
         slice=dict(one.values),
         onset=one.onset,
         fired_at=at,
-        k=result.k,
-        n=result.n,
-        value=result.value,
-        bound=result.bound,
-        baseline=result.baseline,
+        **found,
     )
 
 
@@ -329,21 +326,11 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     """Write name, onset and affected calls anew: a slice more may widen them."""
     known = IncidentSlice.objects.filter(incident=incident).order_by("pk")
     slices = [row.slice for row in known]
-    incident.title = (_subject(incident) or listed(widest_of(name_slices(slices)), 2))[:300]
+    # Its slices name all else better than the provider whose outage it is.
+    is_outage = incident.cause == "provider_outage" and incident.cause_value
+    named = listed(widest_of(name_slices(slices)), 2)
+    incident.title = (f"{incident.cause_value}: outage" if is_outage else named)[:300]
     if since_of(incident.verdict_now) is None:
         incident.onset = min(incident.onset, *(row.onset for row in new))
     incident.filter = filter_of(slices)
     incident.save(update_fields=["title", "onset", "filter", "severity"])
-
-
-def _subject(incident: Incident) -> str:
-    """Name the provider whose outage it is; its slices say it better otherwise."""
-    is_outage = incident.cause == "provider_outage"
-    return f"{incident.cause_value}: outage" if is_outage and incident.cause_value else ""
-
-
-def _end_with(incident: Incident, ended: Sequence[IncidentSlice], at: datetime) -> None:
-    for one in ended:
-        record_transition(incident, Kind.SLICE_CLEARED, at, of=one)
-    if incident.cleared_at is None and not incident.slices.filter(cleared_at=None).exists():
-        close(incident, Kind.CLEARED, at)

@@ -1,13 +1,19 @@
 """Silences: what is watched and not told."""
 
+from collections.abc import Collection
+from datetime import datetime
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rules import terms_of
+from diagnostics.alerting.signals import Slice
 from diagnostics.constraints import check, index, person
 from diagnostics.redaction.fields import RedactedTextField
+from diagnostics.selection.selection import keeps_all
 
 
 class Silence(models.Model):
@@ -35,3 +41,18 @@ class Silence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.filter or 'everything'} until {self.ends_at:%Y-%m-%d %H:%M}"
+
+    def mutes(self, now: datetime, rule: int, values: Slice, kinds: Collection[str] = ()) -> bool:
+        """Whether a slice is quiet now: it has every value that the silence names.
+
+        `kinds` are the kinds of failure that the slice fires for, as filters name them. One
+        that the silence does not name keeps the slice loud; so do kinds that are not known.
+        """
+        if not self.starts_at <= now < self.ends_at or self.rule_id not in (None, rule):
+            return False
+        terms = terms_of(self.filter)
+        of_kind = [term for term in terms if term.field == "kind"]
+        others = [term for term in terms if term.field != "kind"]
+        if of_kind and not (kinds and all(keeps_all(of_kind, {"kind": one}) for one in kinds)):
+            return False
+        return all(term.field in values for term in others) and keeps_all(others, dict(values))
