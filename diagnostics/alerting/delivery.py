@@ -22,9 +22,9 @@ from django.db.models.functions import Coalesce
 
 from diagnostics import clock
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.receipts import accepted, waiting
+from diagnostics.alerting.receipts import Receipts, accepted, waiting
+from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.alerting.senders.chat import prepare_chat
-from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.alerting.senders.mail import prepare_mail, probe_mail
 from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook
 from diagnostics.clock import DatabaseNow
@@ -105,7 +105,8 @@ def claim_next(
     place of each kind is left to other projects.
     `is_ending`: mail only, and only while other receivers are waited for.
     """
-    crowded = _crowded(under_way)
+    counts = Counter((row.project_id, row.channel.kind) for row in under_way)
+    crowded = [crowd for crowd, count in counts.items() if count >= AT_ONCE[crowd[1]] - 1]
     given = {
         "lease": LEASE,
         "pace": PACE,
@@ -126,19 +127,6 @@ def _full_kinds(under_way: Sequence[Notification], *, is_ending: bool) -> list[s
         return [kind for kind, most in AT_ONCE.items() if counts[kind] >= most]
     is_open = mails < counts.total() and mails < AT_ONCE[Channel.Kind.EMAIL]
     return [kind for kind in AT_ONCE if kind != Channel.Kind.EMAIL or not is_open]
-
-
-def _crowded(under_way: Sequence[Notification]) -> list[tuple[int, str]]:
-    """Return the projects and kinds of which no more may be under way."""
-    counts = Counter((row.project_id, row.channel.kind) for row in under_way)
-    return [crowd for crowd, count in counts.items() if count >= AT_ONCE[crowd[1]] - 1]
-
-
-def deliver(claim: NotificationClaim) -> bool:
-    """Send what is claimed and record the end; False when it did not get through."""
-    row = _row_of(claim)
-    sending = row and _prepare(claim, row)
-    return bool(row and sending and _record(claim, row, sending))
 
 
 def probe_channels() -> int:
@@ -177,15 +165,14 @@ def _prepare(claim: NotificationClaim, row: Notification) -> Sending | None:
         return None
 
 
-def _record(claim: NotificationClaim, row: Notification, sending: Sending) -> bool:
-    """Record how a sending ends; whether it got through."""
+def _record(claim: NotificationClaim, row: Notification, sending: Sending) -> None:
+    """Record how a sending ends."""
     try:
         answer = sending()
     except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
         _record_failure(claim, row, error)
-        return False
-    _record_success(claim, row, answer)
-    return True
+    else:
+        _record_success(claim, row, answer)
 
 
 def _probe(channel: Channel) -> bool:
@@ -235,8 +222,10 @@ def _record_failure(claim: NotificationClaim, row: Notification, error: BaseExce
     words = str(error) if is_plain else f"{type(error).__name__}: {error}"
     told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
     with transaction.atomic():
-        now, changes = clock.now(), _receipt_changes(row, error)
-        is_over = pause is None or row.reason in ONCE or _is_final(error)
+        receipts = error.receipts if isinstance(error, SendError) else {}
+        now, changes = clock.now(), _receipt_changes(row, receipts)
+        is_answered = bool(receipts) and not waiting(receipts)
+        is_over = pause is None or row.reason in ONCE or is_answered
         ended = _held(claim).update(
             state=State.FAILED if is_over else State.QUEUED,
             next_attempt_at=now if is_over else now + (pause or timedelta()),
@@ -265,20 +254,14 @@ def _note_passage(channel: Channel, sent_at: datetime | DatabaseNow, refused: st
         _wake(channel.pk)
 
 
-def _receipt_changes(row: Notification, error: BaseException) -> dict[str, Any]:
+def _receipt_changes(row: Notification, receipts: Receipts) -> dict[str, Any]:
     """Return what a row keeps of the answers for each address; `sent_at` if somebody has it."""
-    if not isinstance(error, SendError) or not error.receipts:
+    if not receipts:
         return {}
-    kept = {address: redact(text, ERROR_BYTES) for address, text in error.receipts.items()}
+    kept = {address: redact(text, ERROR_BYTES) for address, text in receipts.items()}
     is_news = len(accepted(kept)) > len(accepted(row.receipts))
     sent_at = clock.now() if is_news else row.sent_at
     return {"receipts": kept} | ({"sent_at": sent_at} if sent_at else {})
-
-
-def _is_final(error: BaseException) -> bool:
-    """Whether all addresses were answered for good."""
-    receipts = error.receipts if isinstance(error, SendError) else {}
-    return bool(receipts) and not waiting(receipts)
 
 
 def _held(claim: NotificationClaim) -> QuerySet[Notification]:

@@ -12,13 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
 from diagnostics.alerting import incident_actions as doing
-from diagnostics.alerting.ack_links import BadLinkError, read_link
+from diagnostics.alerting.incident_facts import ACKNOWLEDGE
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import MOST_SHOWN
 from diagnostics.alerting.incident_views import HOURS, find_incident
@@ -27,6 +24,7 @@ from diagnostics.figures import plural, read_number
 from diagnostics.verdict.ratings import mark_verdict
 from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_action, own_page, require_actor
+from diagnostics.web.signed_links import BadLinkError, link_page, read_link
 
 LONGEST_HOURS = HOURS[-1]
 
@@ -148,14 +146,11 @@ def act_on_incidents(request: ConsoleRequest) -> HttpResponse:
 GONE = 410
 
 
-# Who has the link may use it: it is what a cookie would prove elsewhere.
-@csrf_exempt
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@link_page
 def acknowledge_link(request: HttpRequest, token: str) -> HttpResponse:
     """Whether to acknowledge; a POST does it, unless the link was used before."""
     try:
-        number = read_link(token, clock.now())
+        number, _ = read_link(ACKNOWLEDGE, token, clock.now())
     except BadLinkError:
         return _answer(request, "bad", status=404)
     rows = Notification.objects.select_related("incident", "channel", "project")
@@ -192,7 +187,4 @@ def _answer(
     context = {"what": what, "row": row, "incident": incident, "said": said and said.parts}
     # No script knows the zone here: the channel's is what the mail was written in.
     with timezone.override(ZoneInfo(row.channel.zone) if row else None):
-        answer = render(request, "incidents/acknowledge.html", context, status=status)
-    # The address is the permission: it must not go along to where a link leads.
-    answer["Referrer-Policy"] = "no-referrer"
-    return answer
+        return render(request, "incidents/acknowledge.html", context, status=status)

@@ -1,7 +1,7 @@
 """What there is to tell of an incident: read once, redacted, kept in the notification."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.conf import settings
@@ -10,23 +10,30 @@ from django.urls import reverse
 from diagnostics.alerting.correlation import NAMELESS, widest_of
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_facts import (
+    MOST_LINES,
     DigestLine,
     FactRate,
     Facts,
     SampleRun,
     advice_of,
     rate_of,
+    subject_of,
+    summarise,
 )
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.notification_wording import MOST_LINES, subject_of, summarise
-from diagnostics.alerting.signals import noun_of
+from diagnostics.alerting.signals import RATIOS, noun_of
 from diagnostics.alerting.wording import slice_words
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.verdict.wording import onset_of, sentence_of
+from diagnostics.web.signed_links import sign_link
 
+ACKNOWLEDGE = "acknowledge"
+"""What its links are signed for."""
+ACKNOWLEDGED = frozenset({"fired", "worsened", "reminder", "escalated"})
+KEEP_LINK = timedelta(days=7)
 SAMPLES = 3
 MOST_SLICES = 10
 
@@ -38,18 +45,14 @@ def facts_of(
     slices = list(incident.slices.select_related("rule").order_by("pk"))
     names = widest_of(slice_words(one.slice) for one in slices)
     verdict = incident.latest_verdict
-    sentence = sentence_of(verdict)
-    _, low, high = onset_of(verdict) or (None, None, None)
+    _, low, high = onset_of(verdict) or (None,) * 3
     told = Facts(
         reason=reason,
         project=incident.project.name,
         severity=transition.severity,
         at=now,
         title=incident.title,
-        told=sentence,
-        sentence=sentence.text if sentence else incident.title,
-        headline=sentence.headline if sentence else incident.title,
-        why=sentence.why if sentence else "",
+        told=sentence_of(verdict),
         incident=incident.pk,
         path=reverse("incident", args=[incident.pk]),
         onset=incident.onset,
@@ -81,7 +84,8 @@ def _ended_by(incident: Incident, transition: Transition) -> str:
 
 
 def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
-    counted = [one for one in slices if one.n and one.k <= one.n]
+    # Of a limit of latency it would be the share of slow calls.
+    counted = [one for one in slices if one.rule.signal in RATIOS and 0 < one.n >= one.k]
     if not counted:
         return None
     worst = max(counted, key=lambda one: one.k / one.n)
@@ -106,27 +110,23 @@ def cause_of(incident: Incident) -> str:
 def _samples(incident: Incident, now: datetime) -> list[SampleRun]:
     selection = read_selection(dict(parse_qsl(incident.filter)))
     found = latest_degraded(incident.project_id, selection, now, SAMPLES)
+    references = [one.correlation_id for one in found if one.correlation_id]
     return [
-        SampleRun(reference=one.correlation_id, path=_goal_path(one.correlation_id))
-        for one in found
-        if one.correlation_id
+        SampleRun(reference=one, path=f"{reverse('find_goal')}?{urlencode({'reference': one})}")
+        for one in references
     ]
-
-
-def _goal_path(reference: str) -> str:
-    return f"{reverse('find_goal')}?{urlencode({'reference': reference})}"
 
 
 def read_facts(row: Notification) -> Facts:
     """Return what a notification says in its channel's zone; a digest, of all tied to it."""
     zone = row.channel.zone
-    facts = Facts.model_validate(row.facts).in_zone(zone)
+    facts = Facts.model_validate({**row.facts, "zone": zone})
     if row.reason != Notification.Reason.DIGEST:
         return facts
     digested = row.digested.order_by("pk").values_list("facts", flat=True)
     number = digested.count()
-    listed = (Facts.model_validate(told).in_zone(zone) for told in digested[:MOST_LINES])
-    lines = [_line(told) for told in listed]
+    listed = (Facts.model_validate({**told, "zone": zone}) for told in digested[:MOST_LINES])
+    lines = [DigestLine(subject=subject_of(told), path=told.path, at=told.at) for told in listed]
     title = summarise(lines[0].subject, number) if lines else "No alerts"
     more = {"more_lines": number - len(lines)}
     return facts.model_copy(update={"lines": lines, "title": title, **more})
@@ -140,5 +140,12 @@ def stable_key(row: Notification) -> str:
     return f"{host}/incidents/{row.incident_id}"
 
 
-def _line(facts: Facts) -> DigestLine:
-    return DigestLine(subject=subject_of(facts), path=facts.path, at=facts.at)
+def acknowledge_url(row: Notification) -> str:
+    """Return the link that acknowledges without signing in; empty where there is nothing to.
+
+    The same row gives the same link, whenever it is sent.
+    """
+    if row.incident_id is None or row.reason not in ACKNOWLEDGED:
+        return ""
+    token = sign_link(ACKNOWLEDGE, row.pk, row.created_at + KEEP_LINK)
+    return f"{settings.FAILSOFT_BASE_URL}{reverse('acknowledge_link', args=[token])}"

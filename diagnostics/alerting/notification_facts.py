@@ -1,13 +1,16 @@
-"""What a notification tells: frozen when it is written, so that each try says the same."""
+"""What a notification says: frozen when it is written, so that each try says the same.
+
+The subject is the verdict, and both parts of a mail say the same.
+"""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from diagnostics.figures import percent
+from diagnostics.figures import duration, percent, shorten
 from diagnostics.verdict.wording import Sentence, part_words
 
 
@@ -62,10 +65,7 @@ class DigestLine(Fact):
 
 
 class Facts(Fact):
-    """What a notification says; texts are redacted, links are paths.
-
-    Times in texts are in UTC until `in_zone` has put them into the channel's zone.
-    """
+    """What a notification says; texts are redacted, links are paths."""
 
     reason: str
     project: str
@@ -73,11 +73,8 @@ class Facts(Fact):
     at: datetime
     title: str = ""
     zone: str = "UTC"
-    # The verdict: as parts, all of it as text, what and since when, and the reason.
+    # The verdict, worded in the zone.
     told: Sentence | None = None
-    sentence: str = ""
-    headline: str = ""
-    why: str = ""
     incident: int | None = None
     path: str = ""
     onset: datetime | None = None
@@ -103,13 +100,10 @@ class Facts(Fact):
     ended_by: str = ""
     is_reopened: bool = False
 
-    def in_zone(self, zone: str) -> "Facts":
-        """Return the same with the times of its texts in a zone."""
-        if self.told is None:
-            return self.model_copy(update={"zone": zone})
-        headline, why = self.told.written(ZoneInfo(zone), self.at)
-        texts = {"headline": headline, "why": why, "sentence": f"{headline} {why}".strip()}
-        return self.model_copy(update={"zone": zone, **texts})
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """What degrades since when, and the reason."""
+        return self.told.written(ZoneInfo(self.zone), self.at) if self.told else (self.title, "")
 
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
@@ -142,3 +136,80 @@ def advice_of(verdict: Mapping[str, Any]) -> list[AdviceLine]:
     """Read what a verdict says to change."""
     found = verdict.get("advice") or []
     return [AdviceLine.model_validate(one) for one in found if isinstance(one, Mapping)]
+
+
+WORDS = {
+    "fired": ("{verdict}", "{why}"),
+    "worsened": ("Severity raised: {verdict}", "Severity raised to {severity}."),
+    "recovered": ("Resolved after {lasted}: {title}", "The incident lasted {lasted}."),
+    "usual": (
+        "New baseline after {lasted}: {title}",
+        "The rate did not drop. After {lasted} at one level, that level is the new baseline,"
+        " and the incident is resolved.",
+    ),
+    "resolved": ("Resolved by {ended_by} after {lasted}: {title}", "The incident lasted {lasted}."),
+    "reopened": ("Firing again: {verdict}", "The incident had been resolved, and fires again."),
+    "reminder": ("Open for {lasted}: {verdict}", "Not acknowledged yet. {note}"),
+    "escalated": ("Not acknowledged for {lasted}: {verdict}", "Escalated to this channel. {note}"),
+    "digest": ("{title}", "Several alerts in one message. {note}"),
+    "test": ("Test message from {project}", "{note}"),
+    "canary": ("Daily test message from {project}", "{note}"),
+}
+"""By reason: the subject, and why it was sent."""
+
+
+def subject_of(facts: Facts) -> str:
+    """Write the one line that a phone shows."""
+    return _worded(facts, 0)
+
+
+def mail_subject_of(facts: Facts) -> str:
+    """Write the subject of a mail: project and severity first, short enough for a phone."""
+    if facts.incident is None:
+        return subject_of(facts)
+    title = shorten(facts.title, LONGEST_TITLE)
+    verdict = f"{title}, {facts.rate.part}" if facts.rate else title
+    short = facts.model_copy(update={"told": Sentence(verdict, None, ""), "title": title})
+    return f"[{shorten(facts.project, LONGEST_TITLE)}] {facts.severity}: {subject_of(short)}"
+
+
+def lead_of(facts: Facts) -> str:
+    """Say in one sentence why this was sent."""
+    return _worded(facts, 1)
+
+
+def _worded(facts: Facts, place: int) -> str:
+    reason = facts.reason
+    if reason == "recovered":
+        reason = "usual" if facts.is_usual else "resolved" if facts.ended_by else reason
+    elif facts.is_reopened:
+        reason = "reopened"
+    verdict, why = facts.verdict
+    known = {"verdict": verdict.rstrip("."), "why": why, "lasted": duration(facts.lasted)}
+    return WORDS[reason][place].format(**known, **dict(facts)).strip()
+
+
+def story_of(facts: Facts) -> str:
+    """Say what neither subject nor lead says of the verdict; once resolved, all of it."""
+    if facts.reason == "recovered":
+        return f"Last verdict: {' '.join(facts.verdict)}".strip()
+    return facts.verdict[1] if facts.reason != "fired" else ""
+
+
+LONGEST_TITLE = 48
+"""Of a project or incident in the subject of a mail."""
+COLLECT = timedelta(minutes=5)
+"""A digest waits so long for what else there is to tell."""
+APART = timedelta(minutes=20)
+MOST_LINES = 50
+
+
+def digest_due(now: datetime, last: datetime | None) -> datetime:
+    """Return when the next digest goes out, by when the last one did."""
+    soon = now + COLLECT
+    return soon if last is None else max(soon, last + APART)
+
+
+def summarise(first: str, number: int) -> str:
+    """Write the subject of a digest of so many alerts."""
+    return first if number == 1 else f"{number:,} alerts: {first}"

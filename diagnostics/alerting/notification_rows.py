@@ -13,10 +13,9 @@ from django.db.models import Count, Max, Q
 from diagnostics import clock
 from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.notification_facts import Facts
+from diagnostics.alerting.notification_facts import Facts, digest_due
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
-from diagnostics.alerting.notification_wording import digest_due
 from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
 from diagnostics.store.outbox import enqueue
 
@@ -65,10 +64,13 @@ def notify(incident: Incident, transition: Transition) -> list[Notification]:
         held_by = BY_HAND
     notice = Notice(incident, transition, reason, transition.severity, clock.now(), held_by)
     channels = channels_of(incident, _notified_channels(incident))
-    if transition.kind == Transition.Kind.JOINED:
-        known = set(incident.notifications.values_list("channel_id", flat=True))
-        channels = [channel for channel in channels if channel.pk not in known]
-    return write_rows(notice, channels)
+    known = set[int]()
+    if transition.kind in (Transition.Kind.JOINED, Transition.Kind.WORSENED):
+        heard = incident.notifications.values_list("channel_id", flat=True)
+        is_joined = transition.kind == Transition.Kind.JOINED
+        # Who is told of a series that joined has been told the severity that it raised.
+        known.update(heard if is_joined else heard.filter(transition__at=transition.at))
+    return write_rows(notice, [channel for channel in channels if channel.pk not in known])
 
 
 def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification]:

@@ -4,13 +4,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.failures.excerpt import Excerpt
 from diagnostics.figures import listed, plural, rate_percent, shorten
-from diagnostics.verdict.wording import WITH_DAY, sentence_of
+from diagnostics.verdict.wording import WITH_DAY, onset_of, sentence_of
 
 LONGEST = 1_000
 _TICKS = re.compile("`+")
@@ -105,10 +104,9 @@ def _head(facts: TaskFacts) -> Iterator[str]:
         yield from (code_span(sentence.why), "")
     yield f"- Project: {code_span(facts.project)}"
     verdict = facts.verdict
-    times = [_moment(verdict.get(name)) for name in ("since", "since_low", "since_high")]
-    if times[0]:
-        between = f" (95 % interval {times[1]} to {times[2]})" if times[1] and times[2] else ""
-        yield f"- Since: {times[0]}{between}"
+    if onset := onset_of(verdict):
+        since, low, high = (f"{at:{WITH_DAY}}" for at in onset)
+        yield f"- Since: {since}{f' (95 % interval {low} to {high})' if low != high else ''}"
     if rate := rate_of(verdict):
         usual = f", baseline {rate_percent(rate.baseline)}" if rate.baseline is not None else ""
         yield f"- Rate: {rate.words}{usual}"
@@ -147,10 +145,3 @@ def _links(links: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield "## More"
     yield ""
     yield from (f"- {name}: {address}" for name, address in links)
-
-
-def _moment(kept: object) -> str:
-    try:
-        return f"{datetime.fromisoformat(str(kept)):{WITH_DAY}}"
-    except ValueError:
-        return ""

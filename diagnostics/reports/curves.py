@@ -38,7 +38,10 @@ def draw_curve(
         (b"tRNS", OPACITY),
         (b"IDAT", compress(pixels, 9)),
     )
-    chunks = (_chunk(kind, body) for kind, body in (*parts, (b"IEND", b"")))
+    chunks = (
+        pack(">I", len(body)) + kind + body + pack(">I", crc32(kind + body))
+        for kind, body in (*parts, (b"IEND", b""))
+    )
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
@@ -69,7 +72,3 @@ def _dashed(rows: Iterator[bytes], at: int) -> Iterator[bytes]:
             yield bytes(LINE if x // DASH % 2 else pixel for x, pixel in enumerate(row))
         else:
             yield row
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return pack(">I", len(body)) + kind + body + pack(">I", crc32(kind + body))

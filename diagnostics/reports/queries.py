@@ -59,6 +59,11 @@ BEYOND = (
     "that its other filters keep."
 )
 NOTHING = (0,) * len(COUNTED)
+SAME = (
+    *("runs", "degraded", "repaired", "unchecked", "first_attempts", "calls", "calls_failed"),
+    *("cancelled", "retry_tokens"),
+)
+"""Counts that a report calls as they are called everywhere."""
 SENT = ("events", "invalid", "succeeded", "runs", "degraded")
 SILENT = timedelta(days=1)
 MOST_GROUPS = 5
@@ -105,7 +110,8 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     scope = ReportScope(project.pk, period.since, period.until, before, selection.rollup_terms, now)
     at_end = read_statuses(project.pk, selection, now)
     verdict = _verdict(scope, selection, at_end)
-    degrading = _degradations(verdict)
+    causes = map(_degradation, (verdict, *verdict.others))
+    degrading = [cause for cause in causes if cause]
     incidents = _incidents_of(scope)
     dated = [row for row in incidents if row.fired_at < period.until]
     models = [
@@ -176,12 +182,6 @@ def _verdict(scope: ReportScope, selection: Selection, at_end: StatusSet) -> Ver
     return verdict_within(scope.project_id, selection, scope.now)
 
 
-def _degradations(verdict: Verdict) -> list[Degradation]:
-    return [
-        degradation for part in (verdict, *verdict.others) if (degradation := _degradation(part))
-    ]
-
-
 def _degradation(verdict: Verdict) -> Degradation | None:
     rate = verdict.rate
     if verdict.state != "degrading" or verdict.since is None or rate is None:
@@ -240,16 +240,8 @@ def _read_models(
         figures[key] = ModelFigures(
             name=_model_name(key),
             url=f"{reverse('now')}?{query}",
-            runs=counts.runs,
-            degraded=counts.degraded,
+            **{name: getattr(counts, name) for name in SAME},
             ok_first=counts.first_pass,
-            repaired=counts.repaired,
-            unchecked=counts.unchecked,
-            first_attempts=counts.first_attempts,
-            calls=counts.calls,
-            calls_failed=counts.calls_failed,
-            cancelled=counts.cancelled,
-            retry_tokens=counts.retry_tokens,
             retry_ms=counts.retry_milliseconds,
             retry_usd=spent[key].money_usd if key in spent else None,
             runs_before=runs_before,

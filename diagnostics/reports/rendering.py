@@ -89,7 +89,8 @@ def subject_of(document: ReportDocument) -> str:
 def moment_of(at: datetime, document: ReportDocument) -> str:
     """Return a time in the report's zone: `Thu 14:30 Europe/Berlin`, or `12 Nov 14:30 …`."""
     local = at.astimezone(ZoneInfo(document.zone))
-    day = f"{local:%a}" if document.until - at <= WEEK else f"{local.day} {local:%b}"
+    is_near = document.until - WEEK <= at <= document.until
+    day = f"{local:%a}" if is_near else f"{local.day} {local:%b}"
     return f"{day} {local:%H:%M} {document.zone}"
 
 
@@ -205,6 +206,9 @@ def write_letter(document: ReportDocument) -> Letter:
     ranked = worst_first(document.models)
     bad = [model for model in ranked if status_of(model) in BAD]
     lead, verdict = _verdict(document, bad)
+    degrading = (model for model in bad if status_of(model) is SeriesState.DEGRADING)
+    # Few enough for one mail.
+    curved = [model for model in degrading if any(runs for runs, _ in model.curve)][:MOST_CURVES]
     more_failures = plural(document.more_groups, "more failure")
     incidents = document.incidents
     return Letter(
@@ -215,10 +219,7 @@ def write_letter(document: ReportDocument) -> Letter:
         lead=lead,
         verdict=verdict,
         others=[_degradation(other, document) for other in document.others],
-        curves=[
-            _curve(number, model, document)
-            for number, model in enumerate(_models_with_curve(bad), 1)
-        ],
+        curves=[_curve(number, model, document) for number, model in enumerate(curved, 1)],
         columns=COLUMNS,
         total=_model_entry(document.total, "All models"),
         models=[_model_entry(model) for model in ranked[:MOST_ROWS]],
@@ -342,12 +343,6 @@ def _retries(total: ModelFigures) -> str:
     took = f"{short_count(total.retry_tokens)} tokens and {duration(total.retry_ms / 1000)}"
     unknown = "" if money else " No prices are known."
     return f"Spent on retries: {cost}{took}.{unknown}"
-
-
-def _models_with_curve(bad: Sequence[ModelFigures]) -> Sequence[ModelFigures]:
-    """Return the models with a curve: the degrading ones, few enough for one mail."""
-    degrading = [model for model in bad if status_of(model) is SeriesState.DEGRADING]
-    return [model for model in degrading if any(runs for runs, _ in model.curve)][:MOST_CURVES]
 
 
 def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:

@@ -10,11 +10,10 @@ from django.contrib import messages
 from django.core.mail import get_connection
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.crypto import get_random_string
 
 from diagnostics import clock
-from diagnostics.accounts.models import Profile
 from diagnostics.figures import read_number
 from diagnostics.moments import write_moment
 from diagnostics.outbound.mail import make_message_id, render_html, render_text
@@ -39,6 +38,7 @@ from diagnostics.web.access import (
     member_form,
     member_page,
 )
+from diagnostics.web.filter_bar import reader_zone
 from diagnostics.web.pages import respond
 
 POLICY = (
@@ -94,7 +94,7 @@ def report_new(request: ConsoleRequest) -> HttpResponse:
     """Show the form of a new subscription, and save it."""
     subscription = Subscription(
         project=request.project,
-        zone=_zone(request),
+        zone=reader_zone(request) or "UTC",
         query=request.GET.urlencode(),
         at=EIGHT,
         weekday=0,
@@ -164,24 +164,15 @@ def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
         messages.error(request, "Your account has no mail address.")
         return redirect("report_preview", number)
     try:
-        _send(subscription, write_letter(preview_of(subscription)), address)
+        mail = mail_merge_of(write_letter(preview_of(subscription)))
+        message_id = make_message_id(f"preview-{get_random_string(12)}")
+        copy = copy_of(mail, subscription, message_id, [], clock.now(), address)
+        get_connection().send_messages([copy])
     except Exception as error:  # noqa: BLE001 - mail servers fail in many ways
         messages.error(request, f"Not sent: {type(error).__name__}.")
     else:
         messages.success(request, f"Sent to {address}.")
     return redirect("report_preview", number)
-
-
-def _send(subscription: Subscription, letter: Letter, address: str) -> None:
-    copy = copy_of(
-        mail_merge_of(letter),
-        subscription,
-        make_message_id(f"preview-{get_random_string(12)}"),
-        [],
-        clock.now(),
-        address,
-    )
-    get_connection().send_messages([copy])
 
 
 def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
@@ -205,10 +196,7 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
 
 def _subscription(request: ConsoleRequest, number: int) -> Subscription:
     """Return a subscription that the person may change; another's is not there."""
-    subscription = _subscriptions(request).filter(pk=number).first()
-    if subscription is None:
-        raise Http404
-    return subscription
+    return get_object_or_404(_subscriptions(request), pk=number)
 
 
 def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
@@ -242,11 +230,6 @@ def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:
     return page[:LISTED], write_cursor(last.period_end, last.pk)
 
 
-def _zone(request: ConsoleRequest) -> str:
-    profile = Profile.objects.filter(user_id=request.user.pk or 0).first()
-    return (profile.zone if profile else "") or "UTC"
-
-
 NO_RECIPIENT = {**dict.fromkeys(PERSONAL, ""), "why": "This is the archived copy."}
 
 
@@ -270,7 +253,4 @@ def report_mail(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 def _report(request: ConsoleRequest, number: int) -> Report:
-    report = reports_of(request.project.pk).filter(pk=number).first()
-    if report is None:
-        raise Http404
-    return report
+    return get_object_or_404(reports_of(request.project.pk), pk=number)

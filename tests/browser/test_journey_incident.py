@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.ack_links import acknowledge_url
+from diagnostics.alerting.incident_facts import acknowledge_url
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.silence_models import Silence
 from tests.browser.conftest import Open, Reader

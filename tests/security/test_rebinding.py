@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.alerting.senders.faults import SendError
+from diagnostics.alerting.senders import SendError
 from diagnostics.alerting.senders.webhook import post
 from diagnostics.outbound.addresses import ForbiddenAddressError
 from plans.tools.builtin import HttpGetArgs, HttpGetError, http_get

@@ -7,14 +7,12 @@ from typing import Any
 
 from django.conf import settings
 
-from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.channels import target_of
-from diagnostics.alerting.incident_facts import read_facts, stable_key
-from diagnostics.alerting.notification_facts import Facts
+from diagnostics.alerting.incident_facts import acknowledge_url, read_facts, stable_key
+from diagnostics.alerting.notification_facts import Facts, lead_of, story_of, subject_of
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.notification_wording import lead_of, story_of, subject_of
+from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
-from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.redaction.redactor import redact
 
 PROGRAM = ("-m", "diagnostics.alerting.senders.chat_process")
@@ -23,6 +21,7 @@ MOST_SECONDS = 15.0
 START_SECONDS = 30.0
 ERROR_BYTES = 300
 TONES = {"recovered": "success", "test": "info", "canary": "info"}
+SEVERITY_TONES = {"critical": "failure"}
 # Which of a service's own fields keeps its alert together.
 KEYED = {"pagerduty": ("dedup",), "opsgenie": ("alias", "entity")}
 
@@ -34,7 +33,7 @@ def prepare_chat(row: Notification) -> Sending:
         "address": target_of(row.channel),
         "title": subject_of(facts),
         "body": body_of(row, facts),
-        "tone": _tone(facts),
+        "tone": TONES.get(facts.reason) or SEVERITY_TONES.get(facts.severity, "warning"),
         "attributes": {},
         "storage": str(settings.FAILSOFT_DATA_DIR.absolute() / "apprise"),
         "allow_private": settings.FAILSOFT_HTTP_ALLOW_PRIVATE,
@@ -87,11 +86,6 @@ def body_of(row: Notification, facts: Facts) -> str:
     link = acknowledge_url(row)
     told.append(f"Acknowledge: {link}" if link else "")
     return "\n".join(line for line in told if line)
-
-
-def _tone(facts: Facts) -> str:
-    is_bad = facts.severity == "critical"
-    return TONES.get(facts.reason) or ("failure" if is_bad else "warning")
 
 
 def _ties(module: str, key: str) -> dict[str, str]:

@@ -11,13 +11,12 @@ from django.core.mail.backends.smtp import EmailBackend
 from django.core.mail.message import sanitize_address
 from django.db.models import QuerySet
 
-from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.channels import split_addresses
-from diagnostics.alerting.incident_facts import read_facts
+from diagnostics.alerting.incident_facts import acknowledge_url, read_facts
+from diagnostics.alerting.notification_facts import lead_of, mail_subject_of, story_of, subject_of
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.notification_wording import lead_of, mail_subject_of, story_of, subject_of
 from diagnostics.alerting.receipts import ACCEPTED, Receipts, accepted, receipt_words, waiting
-from diagnostics.alerting.senders.faults import SendError, Sending
+from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.outbound.mail import compose, make_message_id
 from diagnostics.outbound.mail_headers import LONGEST_SUBJECT, clean_header
 from diagnostics.outbound.smtp import SomeRecipientsRefused
@@ -43,7 +42,10 @@ def prepare_mail(row: Notification) -> Sending:
         "channel": row.channel.name,
     }
     known = {to: row.receipts.get(to, "") for to in split_addresses(row.channel.shown)}
-    late = _waiting_before(row).intersection(waiting(known))
+    queued = _earlier(row).filter(state=Notification.State.QUEUED)
+    before = queued.values_list("receipts", flat=True)
+    # They get an earlier message of the incident first.
+    late = {address for receipts in before for address in waiting(receipts)} & set(waiting(known))
     to = [address for address in waiting(known) if address not in late]
     message = compose(subject, "alert", context, to, headers)
     return partial(send_message, message, known | dict.fromkeys(late, NOT_YET))
@@ -89,12 +91,6 @@ def _threaded(row: Notification, headline: str) -> tuple[str, dict[str, str]]:
     begun_by = make_message_id(str(first.key))
     subject = REPLY + clean_header(mail_subject_of(read_facts(first)), longest)
     return subject, {"In-Reply-To": begun_by, "References": begun_by}
-
-
-def _waiting_before(row: Notification) -> set[str]:
-    """Return the addresses that get an earlier message of the incident first."""
-    known = _earlier(row).filter(state=Notification.State.QUEUED).values_list("receipts", flat=True)
-    return {address for receipts in known for address in waiting(receipts)}
 
 
 def _earlier(row: Notification) -> QuerySet[Notification]:

@@ -11,12 +11,11 @@ from typing import Any
 from django.conf import settings
 
 from diagnostics import clock
-from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.channels import secrets_of, target_of
-from diagnostics.alerting.incident_facts import read_facts, stable_key
+from diagnostics.alerting.incident_facts import acknowledge_url, read_facts, stable_key
+from diagnostics.alerting.notification_facts import lead_of, subject_of
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.notification_wording import lead_of, subject_of
-from diagnostics.alerting.senders.faults import SendError, Sending
+from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.alerting.signing import signed_headers
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
 from diagnostics.outbound.pinned_http import (
@@ -89,6 +88,7 @@ def payload_of(row: Notification) -> dict[str, Any]:
         "url": base + facts.path if facts.path else None,
         "acknowledge_url": acknowledge_url(row) or None,
         "duration_seconds": facts.lasted,
+        "sentence": " ".join(facts.verdict).strip(),
         **{name: told[name] for name in _COPIED},
         "samples": [{"reference": one.reference, "url": base + one.path} for one in facts.samples],
         "alerts": [
@@ -102,7 +102,7 @@ def payload_of(row: Notification) -> dict[str, Any]:
 
 
 _COPIED = (
-    *("project", "severity", "title", "sentence", "incident", "onset"),
+    *("project", "severity", "title", "incident", "onset"),
     *("onset_low", "onset_high", "fired_at", "ended_at"),
     *("rate", "cause", "advice", "rules", "slices", "more_slices"),
 )

@@ -176,7 +176,7 @@ def test_an_alarm_joins_the_open_incident_of_its_cause_that_was_backfilled(
     assert notification.reason == "fired"
     told = sentence_of(incident.verdict_now)
     assert told is not None
-    assert notification.facts["sentence"] == told.text
+    assert sentence_of(notification.facts) == told
     assert incident.verdict_at == now
 
 

@@ -27,7 +27,7 @@ from diagnostics.alerting.incident_actions import (
 from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
 from diagnostics.alerting.incident_rows import clear_slices, is_incident_silenced
-from diagnostics.alerting.notification_wording import lead_of, subject_of
+from diagnostics.alerting.notification_facts import lead_of, subject_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
 from diagnostics.store.windows import floor

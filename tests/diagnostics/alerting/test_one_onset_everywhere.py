@@ -20,9 +20,9 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.correlation import UNCLEAR
 from diagnostics.alerting.evaluator import evaluate
+from diagnostics.alerting.incident_facts import acknowledge_url
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders.mail import prepare_mail

@@ -12,8 +12,8 @@ from diagnostics.alerting.incident_actions import acknowledge, resolve
 from diagnostics.alerting.incident_facts import read_facts
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.incident_records import totals_by_rule
+from diagnostics.alerting.notification_facts import subject_of
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.notification_wording import subject_of
 from diagnostics.alerting.rule_rows import create_rule
 from diagnostics.store.windows import floor
 from tests.console import make_member

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from diagnostics.alerting.delivery import PAUSES, next_pause
-from diagnostics.alerting.notification_wording import APART, COLLECT, digest_due, summarise
+from diagnostics.alerting.notification_facts import APART, COLLECT, digest_due, summarise
 from diagnostics.alerting.reminders import ChannelHistory, is_due_again
 from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
 

@@ -14,7 +14,7 @@ from diagnostics.reports.document import (
     name_of,
     status_of,
 )
-from diagnostics.reports.rendering import subject_of, write_letter
+from diagnostics.reports.rendering import moment_of, subject_of, write_letter
 from tests.diagnostics.reports.builders import UNTIL, make_document, make_model
 
 CALM: dict[str, Any] = {
@@ -74,6 +74,11 @@ def test_a_time_long_ago_is_told_with_its_date() -> None:
     old = begun.model_copy(update={"since": datetime(2026, 10, 25, 13, 30, tzinfo=UTC)})
     made = make_document(**changes, degradation=old, cadence="monthly")
     assert subject_of(made).endswith("claude-haiku since 25 Oct 14:30 Europe/Berlin")
+
+
+def test_a_time_after_the_period_is_told_with_its_date() -> None:
+    made = make_document()
+    assert moment_of(UNTIL + timedelta(days=3), made) == "26 Nov 00:00 Europe/Berlin"
 
 
 def test_a_day_of_another_length_says_so() -> None:

@@ -12,7 +12,7 @@ from django.test import Client
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project, SavedView
 from diagnostics.reports.archive import archive_last_days
-from diagnostics.reports.links import LinkAction, action_url, read_link
+from diagnostics.reports.links import LinkAction, action_url, subscription_of
 from diagnostics.reports.models import Subscription
 from tests.console import Role, make_member
 from tests.diagnostics.alerting.notifications.building import make_incident
@@ -274,7 +274,7 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
     for path in forged:
         assert client.post(path).status_code == 404
     assert not Subscription.objects.exclude(unsubscribed_at=None).exists()
-    assert read_link(LinkAction.UNSUBSCRIBE, token, now) == mine
+    assert subscription_of(LinkAction.UNSUBSCRIBE, token, now) == mine
     Subscription.objects.filter(pk=mine.pk).update(token="v" * 22)
     assert client.post(good).status_code == 404
 

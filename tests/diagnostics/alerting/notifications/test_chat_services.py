@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from diagnostics.alerting.senders import chat
+from diagnostics.alerting.senders import SendError, chat
 from diagnostics.alerting.senders.chat import send_order
 from diagnostics.alerting.senders.chat_services import SERVICES, ChatAddressError, check_address
-from diagnostics.alerting.senders.faults import SendError
 from tests.sinks import Sink, agreeing_sink, dripping_sink
 
 TITLE = "Degrading since 14:32"

@@ -7,7 +7,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from diagnostics.accounts.models import AuditEntry, Project
-from diagnostics.alerting.ack_links import acknowledge_url
+from diagnostics.alerting.incident_facts import acknowledge_url
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from tests.diagnostics.alerting.notifications.building import (

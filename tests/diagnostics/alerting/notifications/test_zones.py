@@ -14,9 +14,8 @@ from pytest_django import Settings
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.ack_links import acknowledge_url
 from diagnostics.alerting.incident_actions import silence_incident
-from diagnostics.alerting.incident_facts import read_facts
+from diagnostics.alerting.incident_facts import acknowledge_url, read_facts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.senders.chat import body_of
