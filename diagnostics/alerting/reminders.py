@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Min, Q
 
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident, Transition
@@ -85,7 +85,8 @@ def send_canaries() -> int:
     recent = Notification.objects.filter(day).values("channel")
     wanting = Channel.objects.filter(has_canary=True, enabled=True)
     due, queued = wanting.exclude(pk__in=recent), 0
-    for channel in due.select_related("project"):
+    awake = (one for one in due.select_related("project") if not _is_resting(one, now))
+    for channel in awake:
         note = "No alert: this channel receives one test message a day."
         facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
         with transaction.atomic():
@@ -104,14 +105,15 @@ def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: dateti
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)
+    further = _further(fired, channels, rules, now)
     again = [
         channel
         for channel in channels
-        if (history := heard.get(channel.pk))
+        if channel not in further
+        and (history := heard.get(channel.pk))
         and is_due_again(history, _every(channel, rules), now)
         and not _is_resting(channel, now)
     ]
-    further = _further(incident, channels, rules, now)
     if not again and not further:
         return 0
     with transaction.atomic():
@@ -152,10 +154,16 @@ def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
 
 
 def _further(
-    incident: Incident, channels: Iterable[Channel], rules: Iterable[AlertRule], now: datetime
+    fired: Transition, channels: Iterable[Channel], rules: Iterable[AlertRule], now: datetime
 ) -> list[Channel]:
     """Return the channels that it goes on to and that have not been told so yet."""
-    wanted, seconds = set[int](), (now - incident.fired_at).total_seconds()
+    incident = fired.incident
+    since = incident.fired_at
+    if fired.is_silenced:
+        # Nobody could acknowledge it before the silence ended.
+        told = incident.notifications.exclude(state=State.SUPPRESSED)
+        since = told.aggregate(first=Min("created_at"))["first"] or now
+    wanted, seconds = set[int](), (now - since).total_seconds()
     for rule in rules:
         if rule.escalate_seconds and seconds >= rule.escalate_seconds:
             wanted.update(rule.escalation)

@@ -94,7 +94,7 @@ def _joined(names: Sequence[str]) -> str:
 
 def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
     """Say what one evaluation found, and against which limit."""
-    told = f"{count(k)} of {plural(n, noun_of(signal))}" if n else count(k)
+    told = _counted(signal, k, n)
     if signal not in RATIOS:
         return f"{told}; limit {bound:.3g}" if bound else told
     share = k / n if n else value
@@ -109,11 +109,15 @@ def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) ->
 
 def found_words(signal: str, result: DetectorEvaluation) -> str:
     """Write the share or the number that fired, beside its baseline."""
-    noun = noun_of(signal)
-    told = f"{count(result.k)} of {plural(result.n, noun)}" if result.n else count(result.k)
+    told = _counted(signal, result.k, result.n)
     if signal in RATIOS and result.n:
-        told = part_words(result.k / result.n, result.n, noun)
+        told = part_words(result.k / result.n, result.n, noun_of(signal))
     return told if result.baseline is None else f"{told} (baseline {rate_percent(result.baseline)})"
+
+
+def _counted(signal: str, k: int, n: int) -> str:
+    slower = " slower" if signal == Signal.LATENCY_P95 else ""
+    return f"{count(k)} of {plural(n, noun_of(signal))}{slower}" if n else count(k)
 
 
 def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool) -> str:

@@ -6,7 +6,7 @@ WITH next AS (
     SELECT n.id
     FROM diagnostics_notification AS n
     JOIN diagnostics_channel AS c ON c.id = n.channel_id
-    WHERE n.state = 'queued' AND c.enabled
+    WHERE n.state = 'queued' AND (c.enabled OR n.reason = 'test')
       AND c.kind <> ALL(%(full)s::text[])
       AND n.channel_id <> ALL(%(channels)s::bigint[])
       AND (n.project_id, c.kind) NOT IN (

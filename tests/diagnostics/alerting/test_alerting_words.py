@@ -15,6 +15,8 @@ from diagnostics.verdict.wording import NO_CAUSE, Sentence, write_sentence
         ("degraded_ratio", 40, 60, 0.517, 0.1,
          "40 of 60 runs, 67\u202f%; lower bound 51.7\u202f%; limit 10.0\u202f%"),
         ("degraded_ratio", 7, 40, 0.175, 0.05, "7 of 40 runs, 18\u202f%; limit 5.0\u202f%"),
+        # A limit of latency: a share of slow calls, not of failed ones.
+        ("latency_p95", 9, 24, 9.0, 0.05, "9 of 24 calls slower; limit 0.05"),
         # The change detector: evidence is no share.
         ("degraded_ratio", 29, 52, 7.95, 7.84,
          "29 of 52 runs, 56\u202f%; evidence 8.0, alarm at 7.8"),

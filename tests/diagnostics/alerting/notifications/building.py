@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -100,11 +100,11 @@ def make_rule(project: Project, **fields: Any) -> AlertRule:
 
 
 def happen(
-    incident: Incident, kind: str = "fired", *, silenced: bool = False
+    incident: Incident, kind: str = "fired", *, silenced: bool = False, at: datetime | None = None
 ) -> list[Notification]:
     """Write a transition and what is told of it, in one transaction."""
     with transaction.atomic():
-        at = clock.now()
+        at = at or clock.now()
         if kind in ("cleared", "resolved"):
             incident.state, incident.cleared_at = "resolved", at
             incident.save()

@@ -139,6 +139,48 @@ def test_an_incident_that_cannot_be_told_again_holds_up_no_other(
     assert remind_all() == 1
 
 
+def test_an_escalation_after_a_silence_waits_for_its_time_from_when_the_silence_ended(
+    project: Project,
+) -> None:
+    boss = make_channel(project, name="boss")
+    ops = make_channel(project, escalate_to=boss, escalate_after_minutes=15)
+    rule = make_rule(project, routing=[ops.pk])
+    silence(project.pk, None, clock.now() + HOUR, text="model=claude-haiku")
+    happen(make_incident(project, rule=rule), silenced=True)
+    travel(61 * MINUTE)
+    assert [remind_all(), remind_all()] == [1, 0]
+    assert (reasons(channel=ops, state="queued"), reasons(channel=boss)) == (["reminder"], [])
+    travel(15 * MINUTE)
+    assert [remind_all(), remind_all()] == [1, 0]
+    assert reasons(channel=boss) == ["escalated"]
+
+
+def test_a_channel_that_is_escalated_to_is_not_reminded_at_the_same_time(project: Project) -> None:
+    now = clock.now()
+    begin, end = (now - HOUR).time(), (now + HOUR).time()
+    boss = make_channel(project, quiet_from=time(begin.hour), quiet_to=time(end.hour, 59))
+    make_channel(project, escalate_to=boss, escalate_after_minutes=15)
+    happen(make_incident(project))
+    travel(4 * HOUR)
+    assert [remind_all(), remind_all()] == [1, 0]
+    assert reasons(channel=boss, state="queued") == ["escalated"]
+
+
+def test_a_series_that_joins_and_raises_the_severity_tells_each_channel_once(
+    project: Project,
+) -> None:
+    ops, data = make_channel(project), make_channel(project)
+    incident = make_incident(project, rule=make_rule(project, routing=[ops.pk]))
+    happen(incident)
+    other = make_incident(project, rule=make_rule(project, routing=[data.pk]))
+    other.slices.update(incident=incident)
+    at = clock.now()
+    for kind in ("joined", "worsened"):
+        happen(incident, kind, at=at)
+    assert reasons(channel=data, incident=incident) == ["fired"]
+    assert reasons(channel=ops, incident=incident) == ["fired", "worsened"]
+
+
 def test_what_quiet_hours_held_back_is_told_when_they_end(
     project: Project, hook: tuple[Hook, str]
 ) -> None:
@@ -309,6 +351,16 @@ def test_a_canary_goes_once_a_day_to_channels_that_want_it(
     assert send_canaries() == 1
 
 
+def test_a_canary_waits_for_the_end_of_quiet_hours(project: Project) -> None:
+    now = clock.now()
+    begin, end = (now - HOUR).time(), (now + HOUR).time()
+    rest = time(begin.hour), time(end.hour, 59)
+    make_channel(project, has_canary=True, quiet_from=rest[0], quiet_to=rest[1])
+    assert send_canaries() == 0
+    travel(4 * HOUR)
+    assert [send_canaries(), send_canaries()] == [1, 0]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_send_a_canary_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     make_channel(project, has_canary=True)
@@ -338,3 +390,17 @@ def test_a_test_is_tried_once_and_its_answer_kept(project: Project, hook: tuple[
     row = queue_alone(channel, facts)
     deliver_all()
     assert (at_rest(row).state, "400" in row.last_error) == ("failed", True)
+
+
+def test_a_channel_that_is_off_can_be_tested(project: Project, hook: tuple[Hook, str]) -> None:
+    channel = make_channel(project, "webhook", hook[1], enabled=False)
+    row = queue_alone(channel, Facts(reason="test", project="P1", at=clock.now()))
+    deliver_all()
+    assert at_rest(row).state == "sent"
+
+
+def test_a_share_of_slow_calls_is_no_rate_of_failures(project: Project) -> None:
+    make_channel(project)
+    rule = make_rule(project, signal="latency_p95", detector="threshold")
+    (row,) = happen(make_incident(project, rule=rule, verdict={}))
+    assert row.facts["rate"] is None
