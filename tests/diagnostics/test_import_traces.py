@@ -322,6 +322,44 @@ def test_a_generation_of_langfuse_may_fail_or_be_none(
     assert [kind for kind in kinds() if kind != "degraded"] == expected
 
 
+def test_one_bad_observation_of_a_trace_costs_no_other(project: Project, write: Write) -> None:
+    bad = observation(hours_ago(3), id="0" * 15 + "1", startTime="yesterday")
+    path = write("trace.json", {"id": TRACE, "observations": [bad, observation(hours_ago(3))]})
+    said, _ = refused(path)
+    assert "no time: 'yesterday'" in said
+    assert Event.objects.get().model == "gpt-4o"
+
+
+def test_a_time_beyond_all_numbers_is_refused_with_its_line(project: Project, write: Write) -> None:
+    bad = json.dumps(observation(hours_ago(3), startTime=float("inf"))).replace("Infinity", "1e999")
+    path = write("api.jsonl", bad, observation(hours_ago(3)))
+    said, _ = refused(path)
+    assert "api.jsonl:1: no time: " in said
+    assert Event.objects.count() == 1
+
+
+def test_a_row_of_csv_with_more_cells_than_names_is_read(project: Project, tmp_path: Path) -> None:
+    path = as_csv(tmp_path / "console.csv", [observation(hours_ago(3))])
+    header, row = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(f"{header}\n{row},one,more\n", encoding="utf-8")
+    run(path)
+    assert Event.objects.get().model == "gpt-4o"
+
+
+@pytest.mark.parametrize("first", ["", '"id": "cut off"}'], ids=["blank", "broken"])
+def test_lines_stay_lines_behind_one_that_is_blank_or_broken(
+    project: Project, write: Write, first: str
+) -> None:
+    lines = [observation(hours_ago(3), id=f"{number:016x}") for number in (1, 2)]
+    path = write("api.jsonl", *([first, *lines] if first else [lines[0], first, lines[1]]))
+    if first:
+        said, _ = refused(path)
+        assert "api.jsonl:1: not JSON" in said
+    else:
+        run(path)
+    assert Event.objects.count() == 2
+
+
 def test_what_the_span_told_before_langfuse_read_it_is_read_again(
     project: Project, write: Write
 ) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from io import TextIOWrapper
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -22,7 +22,7 @@ import jiter
 
 from diagnostics.ingest.exports import langfuse, phoenix
 from diagnostics.ingest.otlp.json_encoding import logs_in, spans_in
-from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, UnreadItem
+from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 
 Record = Mapping[str, Any]
 # Of a line, a document or a field: what is in memory at once, several times over.
@@ -55,6 +55,7 @@ KINDS: Sequence[tuple[Callable[[int], bool], str]] = (
     (stat.S_ISBLK, "a device"),
 )
 Unread = Callable[[str], None]
+NumberedLine = tuple[int, str]
 
 
 def read_file(
@@ -72,7 +73,7 @@ def read_file(
         try:
             for item in READERS[export_format](record):
                 yield PlacedItem(f"{path}:{place}", item)
-        except (MalformedError, ValueError) as error:
+        except ValueError as error:
             unread(f"{path}:{place}: {error}")
 
 
@@ -110,17 +111,15 @@ def _records(path: Path, unread: Unread) -> Iterator[tuple[str, Record]]:
     with _open(path) as file:
         if name.endswith(".csv"):
             csv.field_size_limit(MOST_CHARACTERS)
-            reader = csv.DictReader(_bounded_lines(path, file))
+            reader = csv.DictReader(_bounded_lines(path, file), restkey="")
             for row in reader:
                 yield str(reader.line_num), row
             return
-        lines = _bounded_lines(path, file)
-        first = next(filter(str.strip, lines), "")
-        second = next(lines, "")
-        if _parse_line(first) is None or not second.strip():
-            values = _values(path, _join(path, chain((first, second), lines)))
-        else:
-            values = _lines(path, chain((first, second), lines), unread)
+        numbered = enumerate(_bounded_lines(path, file), start=1)
+        lines = (numbered_line for numbered_line in numbered if numbered_line[1].strip())
+        begin = list(islice(lines, 2))
+        read = _lines if _are_lines([line for _, line in begin]) else _values
+        values = read(path, chain(begin, lines), unread)
         for place, value in values:
             if isinstance(value, dict):
                 yield place, value
@@ -149,9 +148,24 @@ def _bounded_lines(path: Path, file: IO[str]) -> Iterator[str]:
         yield line
 
 
-def _join(path: Path, lines: Iterable[str]) -> str:
+def _are_lines(begin: Sequence[str]) -> bool:
+    """Whether each line is a value of its own, by the first two: one of them may be broken."""
+    faults = [_fault_of(line) for line in begin]
+    return len(faults) > 1 and "" in faults and not faults[0].startswith("EOF")
+
+
+def _fault_of(line: str) -> str:
+    """Return what keeps a text from being JSON; empty if it is."""
+    try:
+        jiter.from_json(line.encode("utf-8", "replace"))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _join(path: Path, lines: Iterable[NumberedLine]) -> str:
     parts, size = [], 0
-    for line in lines:
+    for _, line in lines:
         parts.append(line)
         size += len(line)
         if size > MOST_CHARACTERS:
@@ -166,18 +180,19 @@ def _too_long(path: Path, part: str) -> UnreadableError:
     )
 
 
-def _lines(path: Path, lines: Iterable[str], unread: Unread) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+def _lines(path: Path, lines: Iterable[NumberedLine], unread: Unread) -> Iterator[tuple[str, Any]]:
+    for number, line in lines:
         try:
             yield str(number), jiter.from_json(line.encode("utf-8", "replace"))
         except ValueError as error:
             unread(f"{path}:{number}: not JSON: {str(error).replace(ONE_LINE, '')}")
 
 
-def _values(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+def _values(
+    path: Path, lines: Iterable[NumberedLine], _unread: Unread
+) -> Iterator[tuple[str, Any]]:
     """Yield the values of a document: of a list, of an API response with a list, or itself."""
+    text = _join(path, lines)
     try:
         document = jiter.from_json(text.encode("utf-8", "replace"))
     except ValueError as error:
@@ -188,10 +203,3 @@ def _values(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         yield from ((f"item {number}", value) for number, value in enumerate(document, start=1))
     else:
         yield "1", document
-
-
-def _parse_line(line: str) -> Any:  # noqa: ANN401 - any JSON
-    try:
-        return jiter.from_json(line.encode("utf-8", "replace"))
-    except ValueError:
-        return None

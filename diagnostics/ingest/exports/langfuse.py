@@ -18,7 +18,7 @@ from diagnostics.ingest.exports.values import (
 )
 from diagnostics.ingest.otlp.attributes import decoded
 from diagnostics.ingest.otlp.langfuse import ERROR_LEVEL, OBSERVATION
-from diagnostics.ingest.otlp.telemetry import Span
+from diagnostics.ingest.otlp.telemetry import Span, UnreadItem
 
 NO_LETTER = re.compile(r"[^a-z0-9]")
 SCOPE = "langfuse-export"
@@ -37,15 +37,17 @@ def is_observation(record: Mapping[str, Any]) -> bool:
     return "observations" in names or {"traceid", "type", "starttime"} <= names
 
 
-def read_record(record: Mapping[str, Any]) -> Iterator[Span]:
+def read_record(record: Mapping[str, Any]) -> Iterator[Span | UnreadItem]:
     """Yield the span of an observation, or the spans of a trace; raises ValueError otherwise."""
     values = {_plain(name): value for name, value in record.items()}
     if isinstance(values.get("observations"), list):
         for observation in values["observations"]:
             if isinstance(observation, dict):
-                yield from read_record(
-                    {"traceId": values.get("id"), **_context(values), **observation}
-                )
+                told = {"traceId": values.get("id"), **_context(values), **observation}
+                try:
+                    yield from read_record(told)
+                except ValueError as error:
+                    yield UnreadItem(str(error))
         return
     if not (values.get("id") and values.get("traceid")):
         raise ValueError("an observation needs an id and a traceId")

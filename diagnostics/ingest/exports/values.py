@@ -28,10 +28,10 @@ def read_time(value: object) -> int:
     if value is None or value == "":
         return 0
     if isinstance(value, int | float) and not isinstance(value, bool):
-        nanoseconds = int(value * next((unit for limit, unit in UNITS if abs(value) < limit), 1))
+        nanoseconds = value * next((unit for limit, unit in UNITS if abs(value) < limit), 1)
         if not 0 < nanoseconds < LATEST_NS:
-            raise ValueError(f"no time: {value}")
-        return nanoseconds
+            raise ValueError(f"no time: {str(value)[:40]}")
+        return int(nanoseconds)
     try:
         at = datetime.fromisoformat(str(value))
     except ValueError as error:
