@@ -45,6 +45,8 @@ OK = 200
 MOST_BESIDE = 5
 MOST_EVENTS = 100
 DEFAULT_LIMIT = "20"
+# Before any incident.
+EVER = "2000-01-01T00:00:00Z"
 INCIDENT = ("id", "title", "state", "severity", "onset", "cause", "sentence")
 FAILURE = ("id", "kind", "node", "schema", "error_type", "pointer", "seen", "last_seen", "models")
 SERIES = (
@@ -102,14 +104,18 @@ class Reader:
 def _degradation_now(reader: Reader, asked: Mapping[str, str]) -> Json:
     verdict = reader.read(VerdictView, asked)
     place = {name: asked[name] for name in SERIES_FIELDS if name in asked}
-    recent = reader.items(IncidentsView, {**place, "range": "30d"}, INCIDENT, MOST_EVENTS)
+    unresolved = [
+        incident
+        for state in (Incident.State.OPEN, Incident.State.ACKNOWLEDGED)
+        for incident in reader.items(
+            IncidentsView, {**place, "from": EVER, "state": state}, INCIDENT
+        )
+    ]
     return {
         "sentence": verdict["sentence"],
         "verdict": verdict,
         "worst_series": reader.items(SeriesView, asked, SERIES),
-        "open_incidents": [one for one in recent if one["state"] != Incident.State.RESOLVED][
-            :MOST_BESIDE
-        ],
+        "open_incidents": sorted(unresolved, key=lambda one: -one["id"])[:MOST_BESIDE],
         "most_frequent_failures": reader.items(FailuresView, asked, FAILURE),
         "go_on": "explain_incident with an id of open_incidents; search_runs with outcome=degraded"
         " and the filters of a series; compare to see what changed",
@@ -141,7 +147,9 @@ def _run_timeline(reader: Reader, asked: Mapping[str, str]) -> Json:
 
 
 def _without_blanks(item: Json) -> Json:
-    return {name: value for name, value in item.items() if value not in (*EMPTY, {}, False)}
+    # A number of 0 is none of these: it equals False.
+    blank = (*EMPTY, {})
+    return {name: value for name, value in item.items() if value is not False and value not in blank}
 
 
 def _compare(reader: Reader, asked: Mapping[str, str]) -> Json:

@@ -97,7 +97,7 @@ def retry_spend(
         stretch = TimeWindow(since, until, window.finest)
         question = Question(stretch, ("provider", "model"), RETRIES, terms)
         for provider, model, *row in sum_rollups(project_id, question):
-            rows[provider, model].append((since.date(), *row))
+            rows[provider, model].append((since.astimezone(UTC).date(), *row))
     return {key: _spend(found, prices.get(key, ())) for key, found in rows.items()}
 
 

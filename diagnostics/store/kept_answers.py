@@ -114,13 +114,15 @@ class ResultCache(Generic[T]):
     ) -> CachedResult[T]:
         with self._lock:
             own_lock = self._locks.setdefault(key, Lock())
-        with own_lock:
-            cached = self._kept.get(key)
-            if cached is None or now - cached.at >= seconds:
-                cached = self._keep(key, CachedResult(now, make(now)))
-        with self._lock:
-            self._locks.pop(key, None)
-        return cached
+        try:
+            with own_lock:
+                cached = self._kept.get(key)
+                if cached is None or now - cached.at >= seconds:
+                    cached = self._keep(key, CachedResult(now, make(now)))
+                return cached
+        finally:
+            with self._lock:
+                self._locks.pop(key, None)
 
     def _renew(self, key: Hashable, make: Callable[[datetime], T]) -> Event:
         with self._lock:

@@ -183,6 +183,25 @@ def test_why_planning_got_worse_takes_one_call(door: Door, project: Project) -> 
     assert (failure["error_type"], failure["seen"]) == ("not_json", 5)
 
 
+def test_an_incident_is_open_however_long_ago_it_fired(door: Door, project: Project) -> None:
+    incident = make_worse(project)
+    long_ago = clock.now() - timedelta(days=40)
+    for state in (Incident.State.OPEN, Incident.State.ACKNOWLEDGED):
+        Incident.objects.update(fired_at=long_ago, state=state)
+        told = data_of(door.call("degradation_now"))["open_incidents"]
+        assert [(one["id"], one["state"]) for one in told] == [(incident.pk, state)]
+    Incident.objects.update(state=Incident.State.RESOLVED, cleared_at=clock.now())
+    assert data_of(door.call("degradation_now"))["open_incidents"] == []
+
+
+def test_a_timeline_tells_zeros_apart_from_what_is_unknown(door: Door, project: Project) -> None:
+    event = wire_event(occurred_at=clock.now().isoformat(), correlation_id="zero", temperature=0)
+    record(project.pk, [PostedEvent.model_validate(event)])
+    (told,) = data_of(door.call("run_timeline", correlation_id="zero"))["events"]
+    assert told["temperature"] == 0
+    assert "sampled_out" not in told
+
+
 def test_an_incident_leads_to_its_runs_and_a_run_to_its_attempts(
     door: Door, project: Project
 ) -> None:

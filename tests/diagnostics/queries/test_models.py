@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -184,6 +185,21 @@ def test_a_price_that_begins_in_the_window_applies_from_its_day(
     window = align(at - timedelta(days=2), at + timedelta(hours=1), clock.now())
     spent = retry_spend(project.pk, prices_of(project.pk), window)
     assert spent[FAKE].money_usd == Decimal("0.066")
+
+
+def test_a_price_begins_with_its_day_in_utc_wherever_the_window_begins(
+    project: Project, at: datetime
+) -> None:
+    price(project)
+    day = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    price(project, valid_from=day.date(), input_per_million=Decimal(20))
+    tokens = {"input_tokens": 1_000, "output_tokens": 0, "latency_ms": 700}
+    post_calls(project, 1, 0, day - timedelta(minutes=30), attempt=2, **tokens)
+    # Of a report whose week begins at midnight in Tokyo.
+    since = (day - timedelta(hours=1)).astimezone(ZoneInfo("Asia/Tokyo"))
+    window = align(since, day + timedelta(hours=1), clock.now())
+    spent = retry_spend(project.pk, prices_of(project.pk), window)
+    assert spent[FAKE].money_usd == Decimal("0.002")
 
 
 def test_prices_of_others_and_unknown_ones_are_not_used(project: Project) -> None:

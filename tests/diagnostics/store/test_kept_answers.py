@@ -75,6 +75,18 @@ def test_one_that_cannot_be_renewed_is_tried_again() -> None:
     assert kept.get("a", SOON, make).answer == "made 12:00:15"
 
 
+def test_an_answer_that_fails_leaves_nothing_behind() -> None:
+    kept: ResultCache[str] = ResultCache()
+
+    def fail(at: datetime) -> str:
+        raise RuntimeError(at)
+
+    for key in range(3):
+        with pytest.raises(RuntimeError):
+            kept.get(key, NOON, fail)
+    assert not kept._locks
+
+
 def test_two_who_ask_at_once_share_one() -> None:
     kept: ResultCache[str] = ResultCache()
     begun, may_go = Event(), Event()
