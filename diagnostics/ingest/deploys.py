@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from diagnostics.ingest.deploy_items import DeployKind, ObservedKind, PostedDeploy
 from diagnostics.ingest.models import Deploy
-from diagnostics.redaction.redactor import redact, redact_name
+from diagnostics.redaction.rules import redactor_of
 from diagnostics.selection.fields import LONGEST_VALUE
 from failsoft.json_values import clean_text
 
@@ -16,15 +16,18 @@ NOTE_BYTES = 2_000
 
 def record_deploy(project_id: int, posted: PostedDeploy) -> tuple[Deploy, bool]:
     """Store a deploy, redacted; return the row and whether it is new."""
+    redact = redactor_of(project_id)
+    names = posted.model_dump(include={"source", "environment", "version"})
     identity: dict[str, Any] = {
         "project_id": project_id,
         "at": posted.at,
         "kind": posted.kind.value,
-        "source": _safe(posted.source),
-        "environment": _safe(posted.environment),
-        "version": _safe(posted.version),
+        **{
+            name: text and redact(clean_text(text), LONGEST_VALUE, is_name=True).text
+            for name, text in names.items()
+        },
     }
-    note = redact(clean_text(posted.note), NOTE_BYTES)
+    note = redact(clean_text(posted.note), NOTE_BYTES).text
     return Deploy.objects.get_or_create(**identity, defaults={"note": note})
 
 
@@ -50,7 +53,3 @@ def reported_deploys(
 def observed_changes(project_id: int, since: datetime, until: datetime) -> QuerySet[Deploy]:
     """Return the observed changes of answerers, newest first."""
     return deploys_of(project_id, since, until).filter(kind__in=ObservedKind)
-
-
-def _safe(text: str | None) -> str | None:
-    return None if text is None else redact_name(text, LONGEST_VALUE)

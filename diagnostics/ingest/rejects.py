@@ -7,6 +7,7 @@ flood is cut to a few requests per second, and the oldest rows are deleted.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -18,9 +19,10 @@ from django.db.models import QuerySet
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.models import Reject
-from diagnostics.redaction.redactor import redact, redact_name
+from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem
 from failsoft.json_values import clean_text
+from failsoft.redaction import Redact
 
 HEAD_BYTES = 2_048
 # Enough is read that no secret is cut before it is recognised.
@@ -139,24 +141,26 @@ def _write(rows: Sequence[Reject], limit: int) -> None:
 
 
 def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reject:
+    redact = redactor_of(key.project_id)
+    safe = partial(_safe, redact)
     return Reject(
         project_id=key.project_id,
         api_key_id=key.pk,
         received_at=clock.now(),
         endpoint=endpoint[:64],
         http_status=http_status,
-        source=redact_name(refusal.source, LONGEST_TEXT) if refusal.source else None,
+        source=safe(refusal.source, is_name=True) if refusal.source else None,
         item_index=refusal.index,
-        event_id=_safe(refusal.event_id) if refusal.event_id else None,
-        code=_safe(refusal.code),
-        path=_safe(refusal.path),
-        message=_safe(refusal.message),
-        errors=[{name: _safe(text) for name, text in error.items()} for error in refusal.errors],
-        head=redact(clean_text(refusal.raw_text), HEAD_BYTES),
+        event_id=safe(refusal.event_id) if refusal.event_id else None,
+        code=safe(refusal.code),
+        path=safe(refusal.path),
+        message=safe(refusal.message),
+        errors=[{name: safe(text) for name, text in error.items()} for error in refusal.errors],
+        head=redact(clean_text(refusal.raw_text), HEAD_BYTES).text,
         size_bytes=refusal.size_bytes,
     )
 
 
-def _safe(text: str) -> str:
+def _safe(redact: Redact, text: str, *, is_name: bool = False) -> str:
     """Redact a text: names of unknown fields come from the sender too."""
-    return redact(clean_text(text), LONGEST_TEXT)
+    return redact(clean_text(text), LONGEST_TEXT, is_name=is_name).text

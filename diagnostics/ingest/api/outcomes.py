@@ -17,7 +17,7 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import BatchView, StoredBatch, refused_result, stored_result
 from diagnostics.ingest.assessments import PostedAssessment, record_assessments
 from diagnostics.ingest.series_names import settle_names
-from diagnostics.redaction.redactor import redact_name
+from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_item
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.examples import ASSESSMENT, OUTCOMES, OUTCOMES_RESULT
@@ -26,6 +26,8 @@ from diagnostics.rest.resources import describe_model
 from diagnostics.store.sql import execute
 from diagnostics.store.windows import TimeMark
 from failsoft.events import PlausibleTime, Whole
+from failsoft.json_values import clean_text
+from failsoft.redaction import Redact
 
 MOST_RUNS = 10_000_000
 COUNTS = (
@@ -124,8 +126,9 @@ def record_outcomes(
     """
     if not outcomes:
         return []
+    redact = redactor_of(project_id)
     rows = [
-        make_outcome_row(index, outcome, _redacted(outcome))
+        make_outcome_row(index, outcome, _redacted(outcome, redact))
         for index, outcome in enumerate(outcomes)
     ]
     settle_names(project_id, rows)
@@ -134,9 +137,9 @@ def record_outcomes(
     return [(status, mark and TimeMark(mark)) for _, status, mark in recorded]
 
 
-def _redacted(outcome: PostedOutcome) -> dict[str, str | None]:
+def _redacted(outcome: PostedOutcome, redact: Redact) -> dict[str, str | None]:
     return {
-        name: None if text is None else redact_name(text)
+        name: None if text is None else redact(clean_text(text), None, is_name=True).text
         for name, text in texts_of(outcome).items()
     }
 

@@ -1,20 +1,30 @@
 """A new rule reaches what is stored, batch by batch, and can be killed in between."""
 
+import json
+from functools import partial
+
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
+from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project, SavedView
+from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting.incident_models import Incident, IncidentNote
+from diagnostics.ingest import rejects
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.redaction import rescrub
 from diagnostics.redaction.rescrub import advance, advance_all, request_rescrub
 from diagnostics.redaction.rules import RedactionRule, Rescrub, forget_rules
+from diagnostics.store.aggregation import fold
 from diagnostics.store.models import EventPayload
-from tests.diagnostics.builders import AT, make_event
+from tests.diagnostics.builders import AT, make_event, wire_event
 
 pytestmark = pytest.mark.django_db
 TICKET = "CUST-48213"
+DEPLOY = {"at": AT.isoformat(), "kind": "release"}
+OUTCOME = {"minute": f"{AT:%Y-%m-%dT%H:%M}Z", "source": "bot", "node": "plan", "ok_first": 3}
 
 
 @pytest.fixture
@@ -46,6 +56,28 @@ def test_a_rule_of_the_project_masks_what_comes_and_no_other_projects_texts(
     assert previews(other) == [f"for {TICKET}"]
     kinds = EventPayload.objects.get(project=project).redacted_kinds
     assert kinds == ["customer"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "where"),
+    [
+        ("events", [wire_event(attempt=0, raw_output_preview=f"for {TICKET}")], "rejects"),
+        ("deploys", {**DEPLOY, "version": TICKET, "note": f"for {TICKET}"}, "deploys"),
+        ("outcomes", [{**OUTCOME, "environment": TICKET}], "series?range=90d"),
+    ],
+)
+def test_a_rule_of_the_project_masks_what_comes_at_every_door(
+    project: Project, path: str, body: object, where: str
+) -> None:
+    add_rule(project)
+    rejects.allowance.clear()
+    key = issue_key(project, "bot", [Scope.INGEST, Scope.READ]).text
+    send = partial(Client().generic, headers={"Authorization": f"Bearer {key}"})
+    send("POST", f"/api/v1/{path}", json.dumps(body), "application/json")
+    fold()
+    told = send("GET", f"/api/v1/{where}").content.decode()
+    assert "[REDACTED:customer]" in told
+    assert TICKET not in told
 
 
 def test_what_is_stored_is_masked_in_batches_that_may_be_killed(
