@@ -38,6 +38,8 @@ from failsoft.retry.answers import reasoning_fault
 JUDGING_SECONDS = 1.0
 NO_ARGUMENTS = "{}"
 LONGEST_NAME = 200
+# Tools whose names are compared with that of an unknown one: thousands would take seconds.
+MOST_COMPARED = 200
 # The types of an answer that may have no content.
 NOTHING = frozenset({ParseErrorType.EMPTY_OUTPUT, ParseErrorType.TRUNCATED})
 CUT_CALL = ValidationErrorItem(
@@ -254,7 +256,7 @@ def _is_offered(draft: Draft, call: CalledTool) -> bool:
 def _unknown_tool(draft: Draft, call: CalledTool) -> SchemaVerdict:
     name = (call.name or "")[:LONGEST_NAME]
     offered = [tool for tool in draft.tools if tool is not None]
-    nearest = get_close_matches(name, offered, 1)
+    nearest = get_close_matches(name, offered[:MOST_COMPARED], 1)
     hint = f"; the nearest is {nearest[0]}" if nearest else ""
     message = f"expected a tool that was offered, got {name or 'no name'}{hint}"
     fault = ValidationErrorItem(path="", code="tool_unknown", message=message)

@@ -26,8 +26,9 @@ from failsoft.redaction.secret_names import Strength, name_strength
 NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 LEFT = 48
 MOST = 4_096
-# The number of bytes of a bare value that are checked.
-JUDGED = 1_024
+# The number of bytes of a bare value that are checked; fewer behind a name that is no certain
+# sign, as `key=key=key=...` has a value behind each.
+JUDGED, WEIGHED = 1_024, 256
 # From the first letter of the word: the rest of the name, its closers, a separator.
 NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
 CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}")
@@ -194,7 +195,9 @@ def _read_bare(body: bytes, begin: int, at: int, sign: bytes, strength: Strength
     at += body[at : at + 1] == b"["
     escape = body.find(b"\\", at, at + JUDGED)
     line = ESCAPED_LINE.search(body, escape, at + JUDGED) if escape >= 0 else None
-    last = line.start() if line else at + JUDGED
+    longest = line.start() if line else len(body)
+    limit = at + (JUDGED if strength == Strength.CERTAIN else WEIGHED)
+    last = min(longest, limit)
     match = BARE.match(body, at, last)
     if match is None:
         return None
@@ -214,10 +217,10 @@ def _read_bare(body: bytes, begin: int, at: int, sign: bytes, strength: Strength
     if _is_code(value, body[end : end + 2], sign):
         return None
     span = _judged(body, (at, end), strength)
-    if span is None or end < at + JUDGED:
+    if span is None or end < limit:
         return span
     # A value of this length is masked to its end.
-    run = BARE.match(body, at)
+    run = BARE.match(body, at, longest)
     return at, run.end() if run else end
 
 
@@ -237,7 +240,7 @@ def _is_code(value: bytes, after: bytes, sign: bytes) -> bool:
 def _judged(body: bytes, span: Span, strength: Strength, is_quoted: bool = False) -> Span | None:
     start, end = span
     value = body[start : min(end, start + MOST)]
-    if (is_placeholder(value) and len(value) < 80) or ADDRESS.match(value):
+    if (len(value) < 80 and is_placeholder(value)) or ADDRESS.match(value):
         return None
     end = start + len(value.rstrip(b" \t\r\n").rstrip(b").]},:;\\") or value)
     start, end = without_foreign(body, start, end)

@@ -242,6 +242,10 @@ def test_a_failure_says_what_is_wrong() -> None:
         "expected a tool that was offered, got book_seats; the nearest is book_seat"
     )
     assert "no name" in message(called("", "{}"))
+    # Of thousands of tools only the first are compared: all would take seconds.
+    many = [*({"name": f"t{number}"} for number in range(1_000)), {"name": "book_seat"}]
+    unknown = called("book_seats", "{}") | {"tools": [{"functionDeclarations": many}]}
+    assert "nearest" not in message(unknown)
     reasoned = {"text": "", "output_tokens": 64, "reasoning_tokens": 64}
     assert "all 64 output tokens were reasoning" in message(reasoned)
     assert "64 of 70 output tokens were" in message({**reasoned, "output_tokens": 70})

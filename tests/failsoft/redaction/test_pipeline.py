@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failsoft.redaction import FAILED, Redactor
+from failsoft.redaction import FAILED, Redactor, key_values
 from failsoft.redaction.pipeline import INPUT_CHARACTERS
 from failsoft.redaction.preview import MARKER
 from failsoft.redaction.rules import load_rules
@@ -128,6 +128,21 @@ def test_a_failing_redactor_gives_no_text(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_kind_must_fit_a_marker() -> None:
     with pytest.raises(ValueError, match="kind"):
         Redactor([], {KNOWN: "two words"})
+
+
+def test_a_value_behind_a_weak_name_is_weighed_by_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weighed: list[int] = []
+    monkeypatch.setattr(key_values, "is_random", lambda value: weighed.append(len(value)))
+    REDACTOR.redact("key=" * 1_000)
+    assert 0 < sum(weighed) < 300 * 1_000
+
+
+def test_a_long_value_behind_a_weak_name_is_masked_to_its_end() -> None:
+    value = Random(7).randbytes(450).hex()
+    text = REDACTOR.redact(f'"see token={value}\\nNEXT=1"').text
+    assert text == '"see token=[REDACTED:secret]\\nNEXT=1"'
 
 
 HOSTILE = {
