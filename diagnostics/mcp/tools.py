@@ -147,9 +147,9 @@ def _run_timeline(reader: Reader, asked: Mapping[str, str]) -> Json:
 
 
 def _without_blanks(item: Json) -> Json:
-    # A number of 0 is none of these: it equals False.
-    blank = (*EMPTY, {})
-    return {name: value for name, value in item.items() if value is not False and value not in blank}
+    # A number of 0 equals False, and is no blank.
+    told = ((name, value) for name, value in item.items() if value is not False)
+    return {name: value for name, value in told if value not in (*EMPTY, {})}
 
 
 def _compare(reader: Reader, asked: Mapping[str, str]) -> Json:
