@@ -11,6 +11,7 @@ from django.conf import settings
 from django.forms import BoundField
 from django.http import HttpRequest
 from django.template import Context
+from django.template.defaulttags import CsrfTokenNode
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -23,7 +24,7 @@ from diagnostics.alerting.dead_man import Alarm, alarm_of
 from diagnostics.alerting.wording import scope_words
 from diagnostics.moments import write_moment
 from diagnostics.selection.query_language import write_term
-from diagnostics.web.access import chosen_project, draft_of, memberships_of
+from diagnostics.web.access import OF_PAGE, chosen_project, draft_of, memberships_of
 from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS
 from failsoft import VERSION
 
@@ -181,11 +182,15 @@ def alarm_banner(context: Context) -> dict[str, object]:
     }
 
 
-BUTTON = (
-    '<form method="post" action="{}">'
-    '<input type="hidden" name="csrfmiddlewaretoken" value="{}">{}'
-    '<button type="submit"{}>{}{}</button></form>'
-)
+HIDDEN = '{}<input type="hidden" name="{}" value="{}">'
+BUTTON = '<form method="post" action="{}">{}{}<button type="submit"{}>{}{}</button></form>'
+
+
+@register.simple_tag(takes_context=True)
+def csrf_token(context: Context) -> SafeString:
+    """Write Django's token, and the project of the page: the form acts on that one."""
+    token, project = CsrfTokenNode().render(context), context.get("project")
+    return format_html(HIDDEN, token, OF_PAGE, project.slug) if project else SafeString(token)
 
 
 @register.simple_tag(takes_context=True)
@@ -204,7 +209,7 @@ def post_button(
     """
     look = format_html(' class="{}"', style) if style else ""
     beside = format_html('<span class="sr"> {}</span>', about) if about else ""
-    token = context.get("csrf_token", "")
+    token = csrf_token(context)
     then = format_html('<input type="hidden" name="next" value="{}">', back) if back else ""
     return format_html(BUTTON, reverse(name, args=args), token, then, look, label, beside)
 

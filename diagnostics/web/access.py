@@ -12,7 +12,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.db.utils import OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -57,6 +57,8 @@ def was_stopped(error: OperationalError) -> bool:
 
 P = ParamSpec("P")
 CHOSEN = "project"
+# Field of a form, and header of htmx: the project of the page, whatever another tab has opened.
+OF_PAGE, OF_PAGE_HEADER = "of_project", "X-Project"
 READING = frozenset({"GET", "HEAD"})
 DRAFT = "draft"
 DRAFT_CHARACTERS = 50_000
@@ -80,7 +82,7 @@ ConsoleView = Callable[Concatenate[ConsoleRequest, P], HttpResponse]
 def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
     """Let members of a project in; others sign in first, or learn that they have none.
 
-    The project is the one chosen in the session, else the first by name. A project the
+    The project is that of the page, else the one chosen in the session, else the first. One the
     reader is not a member of is never chosen, so every query below is theirs to make.
     """
 
@@ -93,7 +95,12 @@ def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
             return render(request, "console/no_project.html", status=403)
         request.memberships = memberships
         request.project = chosen_project(request, memberships)
+        of_page = project_of_page(request)
+        if of_page and of_page != request.project.slug:
+            raise Http404
         if request.method not in READING:
+            if of_page:
+                request.session[CHOSEN] = of_page
             return view(request, *args, **kwargs)
         # A reload shows nothing until the first byte; htmx leaves the old page while it waits.
         pace = nullcontext() if request.htmx else hurried()
@@ -147,7 +154,7 @@ def _instead(
     context = {**frame_of(request), "page": page, "page_title": title, **shown}
     response = render(request, "page.html", context, status=status)
     response["Cache-Control"] = "private, no-store"
-    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    patch_vary_headers(response, ("HX-Request", OF_PAGE_HEADER, "Cookie"))
     return response
 
 
@@ -255,7 +262,12 @@ def role_of(request: ConsoleRequest) -> str:
     return next(m.role for m in request.memberships if m.project == request.project)
 
 
+def project_of_page(request: HttpRequest) -> str:
+    """Return the slug of the project whose page sent this request; empty if it does not say."""
+    return request.headers.get(OF_PAGE_HEADER) or request.POST.get(OF_PAGE, "")
+
+
 def chosen_project(request: HttpRequest, memberships: Sequence[Membership]) -> Project:
-    """Return the project chosen in the session, else the first."""
-    slug = request.session.get(CHOSEN)
+    """Return the project of the page, else the one chosen in the session, else the first."""
+    slug = project_of_page(request) or request.session.get(CHOSEN)
     return next((m for m in memberships if m.project.slug == slug), memberships[0]).project

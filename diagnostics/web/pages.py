@@ -8,7 +8,7 @@ from django.http import HttpResponse, HttpResponseNotModified
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 
-from diagnostics.web.access import ConsoleRequest, frame_of
+from diagnostics.web.access import OF_PAGE_HEADER, ConsoleRequest, frame_of
 
 VOLATILE = re.compile(
     r'<input type="hidden" name="csrfmiddlewaretoken"[^>]*>|<time [^>]*data-checked.*?</time>'
@@ -39,5 +39,5 @@ def _conditional(request: ConsoleRequest, body: str) -> HttpResponse:
     response: HttpResponse = HttpResponseNotModified() if same else HttpResponse(body)
     response["ETag"] = tag
     response["Cache-Control"] = "private, no-cache"
-    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    patch_vary_headers(response, ("HX-Request", OF_PAGE_HEADER, "Cookie"))
     return response

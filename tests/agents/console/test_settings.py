@@ -1,6 +1,7 @@
 """The settings pages: administrators change, others learn why not, every change is noted."""
 
 import json
+import re
 import time
 from datetime import timedelta
 from typing import Any
@@ -320,6 +321,52 @@ def test_projects_are_made_renamed_and_opened(admin: Client, project: Project) -
     admin.post("/settings/projects/", {"do": "rename", "rename-name": "Renamed"})
     made.refresh_from_db()
     assert (made.name, made.slug) == ("Renamed", "second-one")
+
+
+def fields_of_page(client: Client, path: str) -> dict[str, str]:
+    """Return the hidden fields of the last form of a page."""
+    html = client.get(path).content.decode()
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', html))
+
+
+def test_a_form_changes_the_project_of_its_page_whatever_another_tab_has_opened(
+    admin: Client, project: Project
+) -> None:
+    fields = fields_of_page(admin, "/settings/projects/")
+    admin.post("/settings/projects/", {"do": "create", "create-name": "Other"})
+    admin.post("/settings/projects/", {**fields, "do": "rename", "rename-name": "Renamed"})
+    assert list(Project.objects.order_by("pk").values_list("name", flat=True)) == [
+        "Renamed",
+        "Other",
+    ]
+    assert admin.session["project"] == project.slug
+
+
+def test_a_button_acts_on_the_project_of_its_page(admin: Client, project: Project) -> None:
+    admin.post("/settings/members/", {"role": "viewer"})
+    fields = fields_of_page(admin, "/settings/members/")
+    admin.post("/settings/projects/", {"do": "create", "create-name": "Other"})
+    admin.post(reverse("revoke_invitation", args=[Invitation.objects.get().pk]), fields)
+    assert Invitation.objects.get().revoked_at is not None
+
+
+def test_a_form_of_a_project_that_one_has_left_changes_no_other(
+    admin: Client, project: Project
+) -> None:
+    fields = fields_of_page(admin, "/settings/projects/")
+    admin.post("/settings/projects/", {"do": "create", "create-name": "Other"})
+    Membership.objects.filter(project=project).delete()
+    renamed = {**fields, "do": "rename", "rename-name": "Renamed"}
+    assert admin.post("/settings/projects/", renamed).status_code == 404
+    assert Project.objects.filter(name="Other").exists()
+
+
+def test_a_page_refreshes_itself_with_its_own_project(admin: Client, project: Project) -> None:
+    make_model(project, "haiku-of-mine")
+    admin.post("/settings/projects/", {"do": "create", "create-name": "Other"})
+    headers = {"HX-Request": "true", "X-Project": project.slug}
+    assert "haiku-of-mine" in admin.get("/settings/providers/", headers=headers).content.decode()
+    assert admin.session["project"] == "other"
 
 
 def test_quotas_hold_and_empty_ones_are_the_installations(admin: Client, project: Project) -> None:
