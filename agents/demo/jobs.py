@@ -1,5 +1,6 @@
 """Load or remove the demo data in a worker, with a row and an audit entry."""
 
+from dataclasses import asdict
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -22,10 +23,7 @@ def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
     """Enqueue loading or removing the demo data; return the running order if there is one."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
-        lost = DemoOrder.objects.filter(
-            project=project, status=Status.RUNNING, at__lt=clock.now() - LOST
-        )
-        lost.update(status=Status.FAILED, finished_at=DatabaseNow())
+        _end_lost(project)
         at_work = DemoOrder.objects.filter(project=project, status=Status.RUNNING)
         if running := at_work.first():
             return running
@@ -34,7 +32,14 @@ def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
     return job
 
 
+def _end_lost(project: Project) -> None:
+    running = DemoOrder.objects.filter(project=project, status=Status.RUNNING)
+    lost = running.filter(at__lt=clock.now() - LOST)
+    lost.update(status=Status.FAILED, finished_at=DatabaseNow())
+
+
 def last_order(project: Project) -> DemoOrder | None:
+    _end_lost(project)
     orders = DemoOrder.objects.filter(project=project).select_related("by")
     return orders.order_by("-at", "-pk").first()
 
@@ -45,18 +50,11 @@ def carry_out(order_id: int) -> None:
     job = orders.filter(pk=order_id, status=Status.RUNNING).first()
     if job is None:
         return
+    status, counts = Status.FAILED, loading.DemoCounts(0, 0)
     try:
-        if job.verb == DemoOrder.Verb.LOAD:
-            counts = loading.load(job.project, clock.now())
-        else:
-            counts = loading.remove(job.project)
-    except Exception:
-        _finish(job, Status.FAILED, 0, 0)
-        raise
-    _finish(job, Status.DONE, counts.events, counts.goals)
-
-
-def _finish(job: DemoOrder, status: str, events: int, goals: int) -> None:
-    finish_job(
-        job, status, f"demo.{job.verb}_{status}", job.project.slug, events=events, goals=goals
-    )
+        is_load = job.verb == DemoOrder.Verb.LOAD
+        counts = loading.load(job.project, clock.now()) if is_load else loading.remove(job.project)
+        status = Status.DONE
+    finally:
+        action = f"demo.{job.verb}_{status}"
+        finish_job(job, status, action, job.project.slug, **asdict(counts))

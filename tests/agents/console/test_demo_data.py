@@ -74,6 +74,17 @@ def test_an_order_whose_worker_died_can_be_given_again(admin: Client, project: P
     assert sorted(DemoOrder.objects.values_list("status", flat=True)) == ["failed", "running"]
 
 
+def test_the_page_of_an_order_whose_worker_died_has_its_button_again(
+    admin: Client, project: Project
+) -> None:
+    admin.post("/settings/demo/", {"do": "load"})
+    assert "Load demo data" not in admin.get("/settings/demo/").content.decode()
+    DemoOrder.objects.update(at=clock.now() - 2 * jobs.LOST)
+    html = admin.get("/settings/demo/").content.decode()
+    assert "Failed: see the worker log" in html
+    assert "Load demo data" in html
+
+
 def test_a_load_that_fails_says_so(
     admin: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
