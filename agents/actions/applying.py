@@ -28,7 +28,7 @@ from failsoft.actions.results import (
     ParseResult,
     summarise,
 )
-from failsoft.actions.streaming import describe_failure
+from failsoft.actions.streaming import without_model_text
 from failsoft.json_values import clean_text
 from plans.runs import working_store
 
@@ -150,7 +150,7 @@ def _undo_records(goal: Goal) -> list[dict[str, Any]]:
 def _describe_unparsed(failure: ParseFailure) -> dict[str, Any]:
     """Return a parse failure as it is stored: the text is redacted whole, then cut."""
     raw = redact(clean_text(failure.raw_arguments), RAW_BYTES)
-    return {**_redact_texts(describe_failure(failure)), "raw_arguments": raw}
+    return {**_redact_texts(without_model_text(failure)), "raw_arguments": raw}
 
 
 def _describe_execution(failure: ExecutionFailure) -> dict[str, Any]:

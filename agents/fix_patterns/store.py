@@ -12,7 +12,7 @@ each other and never deadlock.
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Any
 
@@ -145,23 +145,18 @@ def _lock(rows: QuerySet[FixPattern]) -> list[int]:
 ACTOR_CHARACTERS = 200
 
 
-def approve(row: FixPattern, actor: Actor) -> None:
-    """Approve a pattern: it becomes a hint once it has enough successes."""
-    _decide(row, FixPattern.Decision.APPROVED, actor, "approve")
-
-
-def reject(row: FixPattern, actor: Actor) -> None:
-    """Reject a pattern: it never becomes a hint."""
-    _decide(row, FixPattern.Decision.REJECTED, actor, "reject")
-
-
 @transaction.atomic
-def _decide(row: FixPattern, decision: FixPattern.Decision, actor: Actor, verb: str) -> None:
+def _decide(decision: FixPattern.Decision, verb: str, row: FixPattern, actor: Actor) -> None:
     FixPattern.objects.filter(pk=row.pk).update(
         decision=decision, decided_by=_decider(row, actor), decided_at=clock.now()
     )
     note(row.project_id, actor, f"fix_pattern.{verb}", str(row))
     logger.info("fix_pattern_decided", pattern=row.pk, decision=decision, actor=_actor_name(actor))
+
+
+# A pattern that is approved becomes a hint once it has enough successes, a rejected one never.
+approve = partial(_decide, FixPattern.Decision.APPROVED, "approve")
+reject = partial(_decide, FixPattern.Decision.REJECTED, "reject")
 
 
 def expire(row: FixPattern, actor: Actor) -> None:

@@ -132,13 +132,8 @@ def worker_part(name: str, queues: str, children: int, env: Mapping[str, str]) -
     """Return a Celery worker; it may finish its task before it must requeue it."""
     arguments = ["-m", "celery", "-A", "config.celery", "worker", "--queues", queues]
     arguments += ["--concurrency", str(children), "--hostname", f"{name}@local"]
-    arguments += [
-        "--loglevel",
-        "INFO",
-        "--without-gossip",
-        "--without-mingle",
-        "--without-heartbeat",
-    ]
+    arguments += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    arguments += ["--loglevel", "INFO"]
     return LocalProgram(
         name,
         python(*arguments, end_with=signal.SIGKILL),

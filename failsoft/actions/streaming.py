@@ -100,18 +100,14 @@ def _decode(toolset: Toolset, line: Line) -> Line:
 def _describe(result: ParseResult) -> dict[str, Any]:
     return {
         "actions": [action.flat() for action in result.actions],
-        "failures": [describe_failure(failure) for failure in result.failures],
-        "coerced": [_without_model_text(item) for item in result.coerced],
+        "failures": [without_model_text(failure) for failure in result.failures],
+        "coerced": [without_model_text(item) for item in result.coerced],
         "repairs": [repair.model_dump() for repair in result.repairs],
     }
 
 
-def describe_failure(failure: ParseFailure) -> dict[str, Any]:
-    """Return a failure for reports, without the text of the model."""
-    return _without_model_text(failure)
-
-
-def _without_model_text(item: ParseFailure | Leniency) -> dict[str, Any]:
+def without_model_text(item: ParseFailure | Leniency) -> dict[str, Any]:
+    """Return a failure or leniency for reports."""
     return {key: value for key, value in asdict(item).items() if key not in _NOT_SHOWN}
 
 

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser
 from datetime import datetime
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
@@ -41,30 +42,19 @@ class Command(BaseCommand):
             help="1 is about 25,000 events, 15,000 with --incident",
         )
 
-    def handle(
-        self,
-        *,
-        remove: bool,
-        incident: str | None,
-        json: bool,
-        project: str,
-        now: datetime | None,
-        seed: int,
-        volume: float,
-        **_: object,
-    ) -> None:
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Load or remove, and print one line about it."""
-        owner = require_project(project)
-        if json and (incident is None or remove):
+        owner, incident = require_project(options["project"]), options["incident"]
+        if options["json"] and (incident is None or options["remove"]):
             raise CommandError("--json requires --incident")
-        moment = now or clock.now()
-        if remove:
+        moment, seed, volume = options["now"] or clock.now(), options["seed"], options["volume"]
+        if options["remove"]:
             message = _remove(owner)
         elif incident is None:
             message = _load(owner, moment, seed, volume)
         else:
             drawn = make_incident(incident, seed, moment, RUNS_PER_HOUR * volume, weakest=WEAKEST)
-            message = _load_incident(owner, drawn, as_json=json)
+            message = _load_incident(owner, drawn, as_json=options["json"])
         self.stdout.write(message)
 
 
