@@ -18,7 +18,7 @@ from diagnostics.alerting import incident_actions as doing
 from diagnostics.alerting.incident_facts import ACKNOWLEDGE
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import MOST_SHOWN
-from diagnostics.alerting.incident_views import HOURS, find_incident
+from diagnostics.alerting.incident_views import HOURS
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
 from diagnostics.verdict.ratings import mark_verdict
@@ -37,7 +37,7 @@ def _action(
     @member_action
     @wraps(act)
     def view(request: ConsoleRequest, number: int) -> HttpResponse:
-        row = find_incident(request, number)
+        row = doing.incident_of(request.project.pk, number)
         act(request, row, require_actor(request))
         page = reverse("incident", args=[row.pk])
         return redirect(own_page(request, request.POST.get("next", ""), page))

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.shortcuts import get_object_or_404
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
@@ -32,9 +33,10 @@ class IncidentError(ValueError):
     """this cannot be done to the incident"""
 
 
-def incident_of(project_id: int, incident_id: int) -> Incident | None:
+def incident_of(project_id: int, incident_id: int) -> Incident:
+    """Return an incident of a project; Http404 for any other."""
     rows = Incident.objects.select_related("assignee", "acknowledged_by", "resolved_by")
-    return rows.filter(project_id=project_id, pk=incident_id).first()
+    return get_object_or_404(rows, project_id=project_id, pk=incident_id)
 
 
 @transaction.atomic

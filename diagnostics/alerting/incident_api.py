@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from django.db.models import Prefetch, Q, QuerySet
-from django.http import Http404
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -177,9 +176,7 @@ class CommentView(ActionView):
 
 def find(request: Request, incident_id: int) -> Incident:
     """Return an incident of the key's project; Http404."""
-    if (row := incident_of(project_of(request).pk, incident_id)) is None:
-        raise Http404
-    return row
+    return incident_of(project_of(request).pk, incident_id)
 
 
 def _kept(rows: QuerySet[Incident], selection: Selection, cursor: str | None) -> Iterator[Incident]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 
 from diagnostics import clock
@@ -152,7 +152,7 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
 @member_page
 def incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show one incident: its verdict, its time line, what it touches, who does what."""
-    found = find_incident(request, number)
+    found = incident_of(request.project.pk, number)
     return respond(
         request,
         "incidents/incident",
@@ -164,7 +164,7 @@ def incident(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_page
 def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show the evidence of an incident as a text to copy."""
-    row = find_incident(request, number)
+    row = incident_of(request.project.pk, number)
     path = reverse("incident", args=[row.pk])
     facts = task_of(
         request.project,
@@ -187,13 +187,6 @@ def answer_task(
         return HttpResponse(text, content_type="text/plain; charset=utf-8")
     context = {"section": "incidents", "text": text, "back": back, "back_label": back_label}
     return respond(request, "incidents/task", context, "Task")
-
-
-def find_incident(request: ConsoleRequest, number: int) -> Incident:
-    """Return an incident of the reader's project; any other is not there."""
-    if (row := incident_of(request.project.pk, number)) is None:
-        raise Http404
-    return row
 
 
 def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.http import Http404
 from django.test import Client
 
 from diagnostics import clock
@@ -223,7 +224,8 @@ def test_a_rule_that_is_deleted_ends_what_it_fires_for(incident: Incident, perso
 
 def test_incidents_of_other_projects_are_not_found(incident: Incident) -> None:
     other = Project.objects.create(slug="q", name="Q")
-    assert incident_of(other.pk, incident.pk) is None
+    with pytest.raises(Http404):
+        incident_of(other.pk, incident.pk)
     assert incident_of(incident.project_id, incident.pk) == incident
 
 
