@@ -11,6 +11,7 @@ from agents.fix_patterns.views import patterns_of
 from diagnostics import clock
 from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.analysis.status import SeriesOnset
 from diagnostics.failures.advice import advise_group
 from diagnostics.failures.counts import GroupQuestion, is_of_kinds, read_question
 from diagnostics.failures.excerpt import excerpt
@@ -25,7 +26,7 @@ from diagnostics.selection.fields import FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.queries import failure_evidence
 from diagnostics.web.access import ConsoleRequest, member_page
-from diagnostics.web.charts.series import SeriesChart, Since
+from diagnostics.web.charts.series import SeriesChart
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
@@ -48,7 +49,7 @@ def chart_of(
         noun=noun,
         failing="failing",
         baseline=curve.usual,
-        onset=Since(begun, begun, begun + curve.width) if begun else None,
+        onset=SeriesOnset(begun, begun, begun + curve.width) if begun else None,
         marks=marks,
         query=query,
     )

@@ -14,7 +14,7 @@ from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import COUNTING
 from diagnostics.analysis.series import SeriesKey, axis_of
-from diagnostics.analysis.status import STATUS_SPAN, Unit
+from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, Unit
 from diagnostics.ingest.deploys import deploys_of
 from diagnostics.queries.events import window_for
 from diagnostics.queries.models import slot_width
@@ -23,7 +23,7 @@ from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.store.windows import RunBucket, add_curves, ceil, floor
 from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
-from diagnostics.web.charts.series import SeriesChart, Since, carries_rate, widen
+from diagnostics.web.charts.series import SeriesChart, carries_rate, widen
 
 BEFORE, AFTER = timedelta(hours=1), timedelta(hours=1)
 """What is drawn at least before the onset, and after the end."""
@@ -118,7 +118,7 @@ def _chart(
         noun=unit,
         failing="degraded" if unit == "run" else "failed",
         baseline=None if usual is None else (usual, usual, usual),
-        onset=Since(at, low, high) if at >= since else None,
+        onset=SeriesOnset(at, low, high) if at >= since else None,
         marks=marks,
         query=incident.filter,
         page=reverse("now"),

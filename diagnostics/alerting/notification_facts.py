@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field
 
 from diagnostics.figures import duration, percent, shorten
+from diagnostics.verdict.advice import Advice
 from diagnostics.verdict.wording import Sentence, part_words
 
 
@@ -42,13 +43,6 @@ class FactRate(Fact):
         if self.low is not None and self.high is not None:
             told += f" (95 % between {percent(self.low)} and {percent(self.high)})"
         return told
-
-
-class AdviceLine(Fact):
-    """One thing to change, and why."""
-
-    text: str
-    evidence: str = ""
 
 
 class SampleRun(Fact):
@@ -85,7 +79,7 @@ class Facts(Fact):
     ended_at: datetime | None = None
     rate: FactRate | None = None
     cause: str = ""
-    advice: list[AdviceLine] = Field(default_factory=list)
+    advice: list[Advice] = Field(default_factory=list)
     samples: list[SampleRun] = Field(default_factory=list)
     rules: list[str] = Field(default_factory=list)
     slices: list[str] = Field(default_factory=list)
@@ -132,10 +126,10 @@ def rate_of(verdict: Mapping[str, Any]) -> FactRate | None:
     )
 
 
-def advice_of(verdict: Mapping[str, Any]) -> list[AdviceLine]:
+def advice_of(verdict: Mapping[str, Any]) -> list[Advice]:
     """Read what a verdict says to change."""
     found = verdict.get("advice") or []
-    return [AdviceLine.model_validate(one) for one in found if isinstance(one, Mapping)]
+    return [Advice(str(one["text"]), str(one.get("evidence") or "")) for one in found]
 
 
 WORDS = {

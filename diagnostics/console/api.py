@@ -40,6 +40,7 @@ from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict.advice import Advice
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.ratings import JudgedShare
 from diagnostics.verdict.verdicts import describe, judged_times
@@ -108,13 +109,6 @@ class ExcessShareResource(Resource):
     lift: Annotated[Share | None, Field(description="share / traffic_share")]
 
 
-class AdviceResource(Resource):
-    """One thing to change, and why."""
-
-    text: str
-    evidence: str
-
-
 class JudgedResource(Resource):
     """How many were judged by people, and how many of them in this way."""
 
@@ -173,7 +167,7 @@ class IncidentVerdict(Resource):
     beside: Annotated[OtherRateResource | None, Field(description="the rate in the other unit")]
     rise: Annotated[RiseResource | None, Field(description="where it surely gets worse and worse")]
     excess: list[ExcessShareResource]
-    advice: list[AdviceResource]
+    advice: list[Advice]
     sentence: str
 
 

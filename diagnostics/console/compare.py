@@ -34,7 +34,7 @@ from diagnostics.selection.query_language import Query, Term, parse_query, write
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.scales import Scale, difference_scale
-from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.filter_bar import FilterField, filter_frame, read_filters
 from diagnostics.web.pages import respond
 
 PICKS: Mapping[str, Sequence[str]] = {
@@ -59,15 +59,6 @@ CSV_COLUMNS = (
     *("rate", "a", "b", "a_share", "a_count", "a_total", "b_share", "b_count", "b_total"),
     *("difference", "low", "high", "a_is"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ComparePicker:
-    """A list to pick from of one side: (value, label, is it chosen)."""
-
-    name: str
-    label: str
-    choices: Sequence[tuple[str, str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +227,7 @@ def _is_pick(term: Term) -> bool:
 
 def _pickers(
     side: str, selection: Selection, known: KnownValues, models: Sequence[Sequence[str | None]]
-) -> list[ComparePicker]:
+) -> list[FilterField]:
     pickers = []
     for name, fields in PICKS.items():
         offered = models if name == "model" else [(value,) for value in known.get(fields[0], ())]
@@ -247,7 +238,7 @@ def _pickers(
         if chosen:
             choices.setdefault(chosen, _label([term.value for term in terms]))
         shown = [(value, label, value == chosen) for value, label in choices.items()]
-        pickers.append(ComparePicker(f"{side}_{name}", LABELS[name], shown))
+        pickers.append(FilterField(f"{side}_{name}", LABELS[name], shown))
     return pickers
 
 

@@ -75,8 +75,10 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     cursor = request.GET.get("after", "")
     now = clock.now()
-    after = _read_cursor(cursor) or (now - SETTLED, NO_ID)
-    at, identifier = after
+    try:
+        at, identifier = read_cursor(cursor, UUID)
+    except BadCursorError:
+        at, identifier = now - SETTLED, NO_ID
     later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)
     newer = matching(request.project.pk, selection)(at, now - SETTLED).filter(later)
     events = list(newer[: MOST_COUNTED + 1])
@@ -111,10 +113,3 @@ def _cursor(events: Sequence[Event], otherwise: datetime) -> str:
     if not events:
         return write_cursor(otherwise, NO_ID)
     return write_cursor(events[0].occurred_at, events[0].event_id)
-
-
-def _read_cursor(text: str) -> tuple[datetime, UUID] | None:
-    try:
-        return read_cursor(text, UUID)
-    except BadCursorError:
-        return None

@@ -11,6 +11,7 @@ from django.utils.timezone import get_current_timezone
 from diagnostics.alerting.marks import marks_between
 from diagnostics.alerting.statuses import recent_verdict_within
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
+from diagnostics.analysis.status import SeriesOnset
 from diagnostics.console.call_samples import sample_calls
 from diagnostics.console.models_page import failures_url
 from diagnostics.figures import duration, short_count, write_usd
@@ -52,7 +53,7 @@ from diagnostics.verdict.verdicts import Verdict
 from diagnostics.web.charts.lines import Line, LineChart, LineDrawing, draw_lines
 from diagnostics.web.charts.marks import Mark, Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
-from diagnostics.web.charts.series import SeriesChart, Since
+from diagnostics.web.charts.series import SeriesChart
 
 ADDRESS_FIELDS = frozenset(("provider", "model"))
 APPLIED_FIELDS = ROLLUP_FIELDS - ADDRESS_FIELDS
@@ -269,12 +270,12 @@ def _query_without_times(selection: Selection) -> str:
     return selection.query(provider=None, model=None, range=None, **{"from": None, "to": None})
 
 
-def _since(verdict: Verdict, since: datetime, until: datetime) -> Since | None:
+def _since(verdict: Verdict, since: datetime, until: datetime) -> SeriesOnset | None:
     """Return the onset, where it lies on the axis."""
     at, low, high = verdict.since, verdict.since_low, verdict.since_high
     if at is None or not since <= at < until:
         return None
-    return Since(at, low or at, high or at)
+    return SeriesOnset(at, low or at, high or at)
 
 
 def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Rise]:

@@ -16,7 +16,7 @@ from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.incident_rows import active_silences, is_incident_silenced
 from diagnostics.alerting.incident_views import headline_of
 from diagnostics.alerting.marks import marks_between
-from diagnostics.alerting.notification_facts import AdviceLine, advice_of, rate_of
+from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.severity import rank
 from diagnostics.alerting.statuses import StatusSet, read_status
 from diagnostics.alerting.wording import STATES, name_slices
@@ -36,6 +36,7 @@ from diagnostics.queries.events import covered_by, window_of
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.store.windows import TimeWindow
+from diagnostics.verdict.advice import Advice
 from diagnostics.verdict.verdicts import Verdict
 from diagnostics.verdict.wording import since_of
 from diagnostics.web.access import ConsoleRequest, member_page
@@ -71,7 +72,7 @@ class CauseCard:
         return any(slot.runs for slot in self.chart.slots)
 
     @property
-    def advice(self) -> Sequence[AdviceLine]:
+    def advice(self) -> Sequence[Advice]:
         """What to change, with its evidence; the first is shown, the others are counted."""
         return advice_of(self.incident.latest_verdict)
 

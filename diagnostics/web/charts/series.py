@@ -19,6 +19,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
+from diagnostics.analysis.status import SeriesOnset
 from diagnostics.figures import percent, plural
 from diagnostics.store.windows import RunBucket, ceil, floor, merged
 from diagnostics.web.charts.marks import Mark
@@ -72,15 +73,6 @@ MOST_TICKS = 7
 MOST_MARKS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
-    """When a change began, and the 95 % interval of that time."""
-
-    at: datetime
-    low: datetime
-    high: datetime
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverTime:
     """What is drawn over time, whatever it shows: slots of `width`, the first at `since`.
@@ -120,7 +112,7 @@ class SeriesChart(OverTime):
     noun: str = "call"
     failing: str = "failed"
     baseline: tuple[float, float, float] | None = None
-    onset: Since | None = None
+    onset: SeriesOnset | None = None
     page: str = ""
     height: int = HEIGHT
 

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+from diagnostics.analysis.status import SeriesOnset
 from diagnostics.store.windows import RunBucket
 from diagnostics.web.charts.evidence import HEIGHT, draw_evidence
-from diagnostics.web.charts.series import SeriesChart, Since
+from diagnostics.web.charts.series import SeriesChart
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 HALF_HOUR = timedelta(minutes=30)
@@ -12,11 +13,13 @@ GOOD, BAD, NONE = RunBucket(20, 1), RunBucket(20, 8), RunBucket(0, 0)
 USUAL = (0.04, 0.03, 0.05)
 
 
-ONSET = Since(SINCE + 20 * HALF_HOUR, SINCE + 19 * HALF_HOUR, SINCE + 21 * HALF_HOUR)
+ONSET = SeriesOnset(SINCE + 20 * HALF_HOUR, SINCE + 19 * HALF_HOUR, SINCE + 21 * HALF_HOUR)
 
 
 def chart(
-    *slots: RunBucket, usual: tuple[float, float, float] | None = USUAL, onset: Since | None = None
+    *slots: RunBucket,
+    usual: tuple[float, float, float] | None = USUAL,
+    onset: SeriesOnset | None = None,
 ) -> SeriesChart:
     return SeriesChart(
         name="calls",

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from diagnostics.analysis.status import SeriesOnset
 from diagnostics.store.windows import RunBucket
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import (
@@ -14,7 +15,6 @@ from diagnostics.web.charts.series import (
     WIDTH,
     Drawing,
     SeriesChart,
-    Since,
     draw_series,
 )
 
@@ -152,7 +152,7 @@ def test_too_many_marks_show_the_latest_and_say_so() -> None:
 
 
 def test_the_onset_is_drawn_with_its_interval() -> None:
-    since = Since(NOON + 2 * HOUR, NOON + HOUR, NOON + 3 * HOUR)
+    since = SeriesOnset(NOON + 2 * HOUR, NOON + HOUR, NOON + 3 * HOUR)
     drawing = drawn(*FULL, onset=since)
     assert drawing.onset_x == 500.0
     assert drawing.onset_box == (250.0, 500.0)
