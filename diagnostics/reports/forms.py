@@ -117,14 +117,9 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         """Keep only the day that belongs to the cadence."""
         fields: dict[str, Any] = super().clean() or {}
         cadence = fields.get("cadence")
-        if cadence == Cadence.WEEKLY and fields.get("weekday") is None:
-            fields["weekday"] = 0
-        if cadence == Cadence.MONTHLY and fields.get("month_day") is None:
-            fields["month_day"] = 1
-        if cadence != Cadence.WEEKLY:
-            fields["weekday"] = None
-        if cadence != Cadence.MONTHLY:
-            fields["month_day"] = None
+        day, month_day = fields.get("weekday") or 0, fields.get("month_day") or 1
+        fields["weekday"] = day if cadence == Cadence.WEEKLY else None
+        fields["month_day"] = month_day if cadence == Cadence.MONTHLY else None
         return fields
 
     def filled(self, person: Person) -> Subscription:

@@ -46,6 +46,7 @@ def schedule_of(subscription: Subscription) -> Schedule:
     )
 
 
+@transaction.atomic
 def subscribe(subscription: Subscription, by: Person) -> Subscription:
     """Store a new or changed subscription; its schedule starts now.
 
@@ -56,40 +57,39 @@ def subscribe(subscription: Subscription, by: Person) -> Subscription:
         # The view may be deleted: the report keeps its query.
         subscription.query = subscription.view.query
     is_new = subscription.pk is None
-    with transaction.atomic():
-        if is_new:
-            subscription.token = get_random_string(TOKEN_LENGTH)
-            subscription.created_by_id = by.pk
-        subscription.save()
-        _note(subscription, by, "report.subscribed" if is_new else "report.changed")
+    if is_new:
+        subscription.token = get_random_string(TOKEN_LENGTH)
+        subscription.created_by_id = by.pk
+    subscription.save()
+    _note(subscription, by, "report.subscribed" if is_new else "report.changed")
     return subscription
 
 
+@transaction.atomic
 def pause(subscription: Subscription, by: Actor, span: timedelta = PAUSE) -> datetime:
     """Pause a subscription; skipped reports are not sent later."""
     until = clock.now() + span
-    with transaction.atomic():
-        subscription.paused_until = until
-        subscription.save(update_fields=["paused_until"])
-        _note(subscription, by, "report.paused", {"until": until.isoformat()})
+    subscription.paused_until = until
+    subscription.save(update_fields=["paused_until"])
+    _note(subscription, by, "report.paused", {"until": until.isoformat()})
     return until
 
 
+@transaction.atomic
 def resume(subscription: Subscription, by: Actor) -> None:
     """End a pause: the next report is sent at its regular time."""
-    with transaction.atomic():
-        subscription.paused_until = None
-        subscription.next_at = schedule_of(subscription).after(clock.now()).at
-        subscription.save(update_fields=["paused_until", "next_at"])
-        _note(subscription, by, "report.resumed")
+    subscription.paused_until = None
+    subscription.next_at = schedule_of(subscription).after(clock.now()).at
+    subscription.save(update_fields=["paused_until", "next_at"])
+    _note(subscription, by, "report.resumed")
 
 
+@transaction.atomic
 def unsubscribe(subscription: Subscription, by: Actor) -> None:
     """End a subscription; its row stays, so that the link still works."""
     active = Subscription.objects.filter(pk=subscription.pk, unsubscribed_at__isnull=True)
-    with transaction.atomic():
-        if active.update(unsubscribed_at=clock.now()):
-            _note(subscription, by, "report.unsubscribed")
+    if active.update(unsubscribed_at=clock.now()):
+        _note(subscription, by, "report.unsubscribed")
 
 
 def skipped_words(subscription: Subscription, skipped: list[str]) -> str:
