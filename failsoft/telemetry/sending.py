@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from multiprocessing.util import Finalize, register_after_fork
 from typing import Any
 
@@ -51,7 +51,7 @@ PROMPT = re.compile(
     r"|ai\.(prompt|values?$)|(traceloop\.entity|haystack\.component)\.input|request_data"
     r"|langfuse\.(observation|trace)\.input|llm\.prompt_template\.(template|variables)"
     r"|gcp\.vertex\.agent\.(llm_request|tool_response|data)|reranker\."
-    r"|mlflow\.spanInputs|pydantic_ai\.all_messages"
+    r"|mlflow\.spanInputs|pydantic_ai\.all_messages|braintrust\.(input|expected)|genkit:(input|init)"
     r"|gen_ai\.tool\.call\.result|tool_response|retrieval\.|embedding\."
 )
 # What tells of models; a span without any of it, of the web or a database, is sent bare.
@@ -187,6 +187,8 @@ class Preparing:
         self._redactor = redactor
         self._schemas: dict[str, object] = {}
         self._waiting: dict[str, int] = {}
+        # All spans of a process have one resource, or few.
+        self.mask_resource = lru_cache(64)(self._mask_resource)
 
     @cached_property
     def _masking(self) -> Redactor:
@@ -228,6 +230,9 @@ class Preparing:
             return [self.mask(part) for part in value]
         return value
 
+    def _mask_resource(self, resource: Resource) -> Resource:
+        return Resource(self.mask(resource.attributes), resource.schema_url)
+
 
 class MaskedSpans(SpanExporter):
     """Prepares spans, then exports them."""
@@ -252,7 +257,10 @@ class MaskedSpans(SpanExporter):
             for event in span.events
         ]
         status = Status(span.status.status_code, mask(span.status.description))
-        return _changed(span, mask(span.attributes or {}), events, status, mask(span.name))
+        resource = self._preparing.mask_resource(span.resource)
+        return _changed(
+            span, mask(span.attributes or {}), events, status, mask(span.name), resource
+        )
 
 
 class MaskedLogs(LogRecordExporter):
@@ -269,7 +277,10 @@ class MaskedLogs(LogRecordExporter):
         for item in batch:
             item.log_record.body = mask(item.log_record.body)
             item.log_record.attributes = mask(item.log_record.attributes or {})
-        return self._exporter.export(batch)
+        mask_resource = self._preparing.mask_resource
+        return self._exporter.export(
+            [replace(item, resource=mask_resource(item.resource)) for item in batch]
+        )
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Do nothing: nothing is kept here."""
@@ -420,13 +431,14 @@ def _changed(
     events: Sequence[Event] | None = None,
     status: Status | None = None,
     name: str | None = None,
+    resource: Resource | None = None,
 ) -> ReadableSpan:
     """Return a span with other parts; its links, which the server does not read, are dropped."""
     return ReadableSpan(
         name or span.name,
         span.context,
         span.parent,
-        span.resource,
+        resource or span.resource,
         attributes,
         span.events if events is None else events,
         (),

@@ -14,10 +14,11 @@ CONTENTS = ("parts", "content", "text")
 # Tuples: the type of a part may be anything, and a set refuses what has no hash.
 TEXT_PARTS = ("text", "output_text")
 TOOL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call")
-# Bedrock and Haystack name a block by its key.
-NAMED_CALLS = frozenset({"toolUse", "tool_call"})
+# Bedrock, Haystack, Google and Genkit name a block by its key.
+NAMED_CALLS = frozenset({"toolUse", "tool_call", "function_call", "functionCall", "toolRequest"})
 # Not part of the answer: reasoning, and calls of the provider's own tools.
 ASIDE_PARTS = ("reasoning", "thinking", "redacted_thinking")
+ASIDE_KEYS = frozenset({"reasoningContent", "reasoning"})
 ARGUMENTS = ("arguments", "input", "args", "parameters")
 # What instrumentations write in place of hidden content.
 HIDDEN = frozenset({"__REDACTED__"})
@@ -197,7 +198,7 @@ def _of_parts(parts: Iterable[object]) -> Answer:
         elif isinstance(part, Mapping) and (named := NAMED_CALLS & part.keys()):
             calls.extend(calls_of([part[key] for key in named]))
             is_called = True
-        elif not isinstance(part, Mapping) or kind in ASIDE_PARTS or "reasoningContent" in part:
+        elif not isinstance(part, Mapping) or kind in ASIDE_PARTS or _is_aside(part):
             continue
         elif kind in TOOL_PARTS:
             calls.extend(calls_of([part]))
@@ -212,6 +213,10 @@ def _of_parts(parts: Iterable[object]) -> Answer:
     known = [text for text in texts if text is not None]
     is_known = bool(known) or not (texts or is_called)
     return Answer("".join(known) if is_known else None, tuple(calls), None, is_refusal)
+
+
+def _is_aside(part: Mapping[str, Any]) -> bool:
+    return part.get("thought") is True or not ASIDE_KEYS.isdisjoint(part)
 
 
 def _printed(text: str) -> Answer | None:

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -13,7 +14,8 @@ from pydantic import BaseModel, Field
 
 import failsoft
 from failsoft.telemetry import runs
-from failsoft.telemetry.sending import OPEN_SPANS, OtelSending
+from failsoft.telemetry.connection import ServerAddress
+from failsoft.telemetry.sending import OPEN_SPANS, MaskedSpans, OtelSending, Preparing
 from tests.failsoft.telemetry.conftest import Server
 
 
@@ -200,6 +202,8 @@ def test_prompts_stay_and_secrets_are_masked(provider: TracerProvider, server: S
         "langfuse.trace.input": "a prompt",
         "llm.prompt_template.variables": "a prompt",
         "gcp.vertex.agent.llm_request": "a prompt",
+        "braintrust.input_json": "a prompt",
+        "genkit:input": "a prompt",
         "reranker.query": "a prompt",
         "ai.values": ["a prompt"],
         "gen_ai.prompt.version": "7",
@@ -221,6 +225,18 @@ def test_prompts_stay_and_secrets_are_masked(provider: TracerProvider, server: S
     }
     assert secret not in str(server.requests)
     assert "a prompt" not in str(server.requests)
+
+
+def test_secrets_of_the_resource_are_masked() -> None:
+    secret = "sk-ant-" + "api03-" + "Ab9" * 30
+    resource = Resource({"service.name": "bot", "process.command_line": f"bot --key {secret}"})
+    sent, provider = InMemorySpanExporter(), TracerProvider(resource=resource)
+    masked = MaskedSpans(sent, Preparing(ServerAddress("http://127.0.0.1:1", "key"), None))
+    provider.add_span_processor(SimpleSpanProcessor(masked))
+    call(provider, "first")
+    (span,) = sent.get_finished_spans()
+    assert span.resource.attributes["service.name"] == "bot"
+    assert secret not in str(dict(span.resource.attributes))
 
 
 def test_what_tells_nothing_of_models_is_sent_bare(

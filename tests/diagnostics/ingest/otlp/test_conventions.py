@@ -62,6 +62,13 @@ COMPLETION = {"choices": [{"message": {"role": "assistant", "content": BAD}}], "
 LANGSMITH = {"langsmith.span.kind": "llm", "gen_ai.operation.name": "chat"}
 LLM = {"gen_ai.system": "openai", "gen_ai.request.model": "gpt-4o"}
 MLFLOW = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.llm.model": '"gpt-4o"'}
+TOKENS = {"gen_ai.response.prompt_tokens": 7, "gen_ai.response.completion_tokens": 9}
+THOUGHT = {"text": "A city, and how many days?", "thought": True}
+GENKIT = {"genkit:metadata:subtype": "model", "genkit:name": "gpt-4o"}
+BRAINTRUST = {
+    "braintrust.metadata": json.dumps({"provider": "openai", "model": "gpt-4o"}),
+    "braintrust.metrics": json.dumps({"prompt_tokens": 7, "completion_tokens": 9}),
+}
 VERCEL = {
     "operation.name": "ai.generateObject.doGenerate trip-planner",
     "ai.operationId": "ai.generateObject.doGenerate",
@@ -93,6 +100,27 @@ VERCEL = {
                     {"event.name": "gen_ai.user.message", "content": "Plan a trip."},
                     {"event.name": "gen_ai.choice", "message": {"content": BAD}},
                 ]
+            ),
+        },
+        # Google's ADK, Genkit and Braintrust: their own envelopes.
+        {
+            **LLM,
+            **TOKENS,
+            "gcp.vertex.agent.llm_response": json.dumps(
+                {"content": {"role": "model", "parts": [THOUGHT, {"text": BAD}]}}
+            ),
+        },
+        {
+            **GENKIT,
+            "genkit:output": json.dumps(
+                {"message": {"role": "model", "content": [{"reasoning": "Hm."}, {"text": BAD}]}}
+            ),
+        },
+        {**BRAINTRUST, "braintrust.output_json": json.dumps(COMPLETION["choices"])},
+        {
+            **BRAINTRUST,
+            "braintrust.output_json": json.dumps(
+                [{"role": "assistant", "content": [{"type": "text", "text": BAD}]}]
             ),
         },
         # MLflow: the provider's reply, or the texts of DSPy, as JSON.
@@ -172,6 +200,30 @@ def test_the_scope_alone_tells_an_envelope_of_langsmith() -> None:
 )  # fmt: skip
 def test_calls_of_tools_in_an_envelope_are_checked(attributes: dict[str, Any]) -> None:
     assert event_of(attributes).parse_error_type == "truncated"
+
+
+@pytest.mark.parametrize("name", ["function_call", "functionCall", "toolRequest"])
+def test_a_part_that_is_named_like_a_call_is_one(name: str) -> None:
+    parts = [{name: {"name": "book", "args": {"days": 3}}}]
+    told = {**GENKIT, "genkit:output": json.dumps({"message": {"role": "model", "content": parts}})}
+    (draft,) = draft_span(read_span(told))
+    (call,) = draft.answer.calls
+    assert (call.name, json.loads(call.arguments)) == ("book", {"days": 3})
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {**LLM, "gen_ai.operation.name": "chat.completions", **TOKENS},
+        {**LLM, "gen_ai.operation.name": "chat", "gcp.vertex.agent.llm_response": json.dumps(
+            {"usage_metadata": {"prompt_token_count": 7, "candidates_token_count": 9}})},
+        {**GENKIT, "genkit:output": json.dumps({"usage": {"inputTokens": 7, "outputTokens": 9}})},
+        {**BRAINTRUST, "braintrust.output_json": "[]"},
+    ],
+)  # fmt: skip
+def test_tokens_are_read_wherever_a_client_tells_them(attributes: dict[str, Any]) -> None:
+    event = event_of(attributes)
+    assert (event.input_tokens, event.output_tokens, event.model) == (7, 9, "gpt-4o")
 
 
 def test_a_bedrock_block_of_a_tool_is_a_call() -> None:
