@@ -29,11 +29,11 @@ class DrawnCounts:
     silent: frozenset[str] = frozenset()
     """Sources that tell of failing calls only, and of no ends of runs."""
 
-    def curves(self, stretch: Stretch) -> Curves:
-        """Give every series its calls and failures in each slot of a stretch."""
+    def curves(self, stretch: Stretch, of: frozenset[SeriesKey] | None = None) -> Curves:
+        """Give series (None: all) their calls and failures in each slot of a stretch."""
         found: dict[SeriesKey, SeriesCurve] = {}
         for run in self._between(stretch.window.since, stretch.window.until):
-            if run.calls:
+            if run.calls and (of is None or run.place.series in of):
                 curve = found.setdefault(run.place.series, SeriesCurve([0] * stretch.count))
                 slot = (run.at - stretch.origin) // stretch.width
                 curve.add(slot, len(run.calls), failures_of(run))

@@ -60,6 +60,11 @@ class Stretch:
         """The number of slots."""
         return -(-(self.window.until - self.origin) // self.width)
 
+    @property
+    def in_hours(self) -> "Stretch":
+        """The same time in slots of an hour at least: a fraction of the rows."""
+        return Stretch(self.window, max(self.width, HOUR))
+
     def begin(self, slot: int) -> datetime:
         """Return the start of a slot."""
         return max(self.origin + slot * self.width, self.window.since)

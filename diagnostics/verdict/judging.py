@@ -22,6 +22,7 @@ from diagnostics.verdict.cells import CountCell, without_failure_only
 from diagnostics.verdict.curves import (
     SHORTEST,
     Curves,
+    SeriesCurve,
     Stretch,
     VerdictRange,
     noise_before,
@@ -46,8 +47,8 @@ class VerdictCounts(Protocol):
     def stretch(self) -> Stretch:
         """Return the slots of the judgement."""
 
-    def curves(self, stretch: Stretch) -> Curves:
-        """Return the calls and failures of every series in each slot of a stretch."""
+    def curves(self, stretch: Stretch, of: frozenset[SeriesKey] | None = None) -> Curves:
+        """Return the calls and failures of series (None: all) in each slot of a stretch."""
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
@@ -110,8 +111,7 @@ def judge_range(
 
 def _suspected(counts: VerdictCounts, over: Over | None) -> Onsets:
     """Return since when series are touched by what only all of them together show."""
-    curves = counts.curves(counts.stretch)
-    return suspect(counts.cells, curves, counts.stretch, over and over[1]) if curves else {}
+    return suspect(counts.cells, counts.curves, counts.stretch, over and over[1])
 
 
 def judge(
@@ -121,7 +121,8 @@ def judge(
 
     `fired` are the series that degrade by themselves.
     """
-    curves = counts.curves(counts.stretch)
+    hours = counts.stretch.in_hours
+    curves = counts.curves(hours)
     onsets = {series: onset for series, onset in onsets.items() if series in curves}
     if not onsets:
         return [_calm_diagnosis(curves, over)]
@@ -132,8 +133,8 @@ def judge(
     )
     timing = _timing(counts, onset, onsets)
     timing = replace(timing, day=counts.cells(healthy - DAY, healthy))
-    noise = noise_before(curves, counts.stretch, onset.low)
-    noise /= max((until - onset.low) / max(HOUR, counts.stretch.width), 1.0)
+    noise = noise_before(curves, hours, onset.low)
+    noise /= max((until - onset.low) / hours.width, 1.0)
     findings = find_causes(cells, before, timing, noise, fired)
     for finding in findings:
         latest = (counts.cells(floor(until - reach, HOUR), until) for reach in LATELY)
@@ -185,12 +186,13 @@ def _diagnose(
 ) -> Diagnosis:
     cells, before = around
     touched = _series_hit(cells, before, finding)
-    known = _sharpest(onsets, touched)
+    known, slots = _sharpest(onsets, touched), counts.curves(counts.stretch, touched)
     if several and touched and touched <= curves.keys():
         # The series may have degraded by another cause before.
         baseline, kinds = CellBaseline.of(before), finding.risen[:1]
         healthy = min(one.low for one in onsets.values())
-        known = onset_of_kinds(kinds, touched, baseline, curves, counts.stretch, healthy)
+        noise = noise_before(curves, counts.stretch.in_hours, healthy)
+        known = onset_of_kinds(kinds, touched, baseline, slots, counts.stretch, noise)
     since = _since(counts, finding, known, onsets)
     diagnosis = Diagnosis(
         finding,
@@ -208,7 +210,7 @@ def _diagnose(
         diagnosis,
         hit=_hit_since(counts, diagnosis, cells),
         shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
-        rise=_rise(counts.stretch, since, touched, finding, curves),
+        rise=_rise(counts.stretch, since, finding, slots.values()),
     )
 
 
@@ -242,15 +244,10 @@ def _series_hit(
 
 
 def _rise(
-    stretch: Stretch,
-    onset: SeriesOnset,
-    touched: Iterable[SeriesKey],
-    finding: Finding,
-    curves: Curves,
+    stretch: Stretch, onset: SeriesOnset, finding: Finding, mine: Collection[SeriesCurve]
 ) -> RisingShare | None:
     # A slot with good calls of before the onset would make a step look like a drift.
     begin = max(-((stretch.origin - onset.high) // stretch.width), 0)
-    mine = [curves[series] for series in touched if series in curves]
     slots = []
     for at in range(begin, stretch.count):
         calls = sum(curve.calls[at] for curve in mine)

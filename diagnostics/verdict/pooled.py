@@ -51,6 +51,8 @@ SURE = 1 - 1e-12
 """The highest probability of anything."""
 
 CellsBetween = Callable[[datetime, datetime], Sequence[CountCell]]
+CurvesIn = Callable[[Stretch, frozenset[SeriesKey] | None], Curves]
+"""Curves of the slots of a stretch, of series (None: all)."""
 Value = tuple[int, str | None] | None
 """A dimension by its place, and its value; None stands for all calls."""
 Sums = Counter[tuple[Value, str]]
@@ -100,11 +102,11 @@ def onset_of_kinds(
     baseline: CellBaseline,
     curves: Curves,
     stretch: Stretch,
-    healthy: datetime,
+    noise: float,
 ) -> SeriesOnset:
     """Return since when some kinds of failure are more frequent in some series.
 
-    Until `healthy` nothing was worse.
+    `noise` is the squared variation of the rate of an hour.
     """
     rates = {
         series: baseline.rate(Dimensions(**series._asdict()), kinds).mean for series in touched
@@ -120,19 +122,22 @@ def onset_of_kinds(
         seconds = (end - begin).total_seconds()
         stretches.append(CountedStretch(begin.timestamp(), seconds, calls, failed))
         usual.append(sum(rates[series] * count for series, count in called.items()) / calls)
-    noise = max(noise_before(curves, stretch, healthy), LEAST_NOISE)
-    found = find_onset(stretches, Background(usual, USUAL_ERROR, 0.0, [(noise, 0.0)]))
+    noises = [(max(noise, LEAST_NOISE), 0.0)]
+    found = find_onset(stretches, Background(usual, USUAL_ERROR, 0.0, noises))
     return SeriesOnset(*(datetime.fromtimestamp(at, UTC) for at in found))
 
 
 def suspect(
-    cells: CellsBetween, curves: Curves, stretch: Stretch, after: datetime | None = None
+    cells: CellsBetween, curves_in: CurvesIn, stretch: Stretch, after: datetime | None = None
 ) -> Mapping[SeriesKey, SeriesOnset]:
     """Return since when series are touched by what is as sure as an alarm, and lasts.
 
     Until `after` the detector of a series said that it got worse; then that it is well again.
     """
-    until = stretch.window.until
+    until, hours = stretch.window.until, stretch.in_hours
+    curves = curves_in(hours, None)
+    if not curves:
+        return {}
     hour = floor(until - timedelta.resolution, HOUR)
     begins = [hour - reach for reach in REACHES]
     bounds = [begins[-1] - WEEK, *reversed(begins), until]
@@ -145,15 +150,16 @@ def suspect(
         suspicion
         for strength, begin, since, before in nlargest(MOST_EXPLAINED, strongest, key=itemgetter(0))
         if strength >= WORTH_EXPLAINING
-        and (suspicion := _explain(cells, begin, since, before, curves, stretch))
+        and (suspicion := _explain(cells, begin, since, before, curves, hours))
         # What is part of its series only has not ended with the alarm of one.
         and (after is None or begin >= after or suspicion.is_part)
     ]
     best = max(known, key=lambda one: (one.is_sure, one.evidence), default=None)
     if best is None or not best.is_sure:
         return {}
-    touched, kinds = best.touched() & curves.keys(), best.answer.kinds
-    onset = onset_of_kinds(kinds, touched, best.counted.baseline, curves, stretch, best.begin)
+    touched, kinds = best.touched().intersection(curves), best.answer.kinds
+    slots, noise = curves_in(stretch, touched), noise_before(curves, hours, best.begin)
+    onset = onset_of_kinds(kinds, touched, best.counted.baseline, slots, stretch, noise)
     latest = list[CountCell]()
     for begin, part in zip(begins, parts, strict=False):
         latest += part

@@ -1,5 +1,6 @@
 """Queries of the verdict: curves of series, cells by version, evidence of failures."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from django.db.models import Count, Min, Q, QuerySet
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.ingest.deploys import observed_changes, reported_deploys
+from diagnostics.queries.busiest import ids_of
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.queries.events import payloads_of, window_for
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
@@ -56,24 +58,24 @@ class StoredCounts:
     stretch: Stretch
     series: Sequence[int] | None = None
     """The ids of the series whose calls are counted; None counts all."""
-    _curves: dict[Stretch, dict[SeriesKey, SeriesCurve]] = field(default_factory=dict)
+    _curves: dict[tuple[Stretch, frozenset[SeriesKey] | None], Curves] = field(default_factory=dict)
     _cells: dict[tuple[datetime, datetime], list[CountCell]] = field(default_factory=dict)
 
-    def curves(self, stretch: Stretch) -> Curves:
-        """Return the calls and failures of every series in each slot of a stretch."""
-        known = self._curves.get(stretch)
+    def curves(self, stretch: Stretch, of: frozenset[SeriesKey] | None = None) -> Curves:
+        """Return the calls and failures of series (None: all) in each slot of a stretch."""
+        known = self._curves.get((stretch, of))
         if known is None:
             slots = Slots(stretch.origin, stretch.width, stretch.count)
             terms = self.selection.rollup_terms
-            question = Question(stretch.window, SERIES, COUNTED, terms, slots)
-            known, end = {}, len(SERIES)
-            for row in self._sum(question):
+            ids = self.series if of is None else ids_of(self.project_id, of)
+            question = Question(stretch.window, SERIES, COUNTED, terms, slots, ids)
+            end = len(SERIES)
+            curves = defaultdict[SeriesKey, SeriesCurve](lambda: SeriesCurve([0] * slots.count))
+            for row in sum_rollups(self.project_id, question):
                 calls, failures, _, _ = count_calls(row[end + 1 :])
                 if calls:
-                    series = SeriesKey(*row[:end])
-                    curve = known.setdefault(series, SeriesCurve([0] * stretch.count))
-                    curve.add(row[end], calls, failures)
-            self._curves[stretch] = known
+                    curves[SeriesKey(*row[:end])].add(row[end], calls, failures)
+            known = self._curves[stretch, of] = dict(curves)
         return known
 
     def cells(self, since: datetime, until: datetime) -> list[CountCell]:

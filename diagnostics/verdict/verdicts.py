@@ -7,7 +7,7 @@ two, and derives advice from the failures themselves.
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -87,7 +87,7 @@ def verdict_of(
     choice = choose_series(project_id, counted.series_terms, requested.since, requested.until)
     # Not the worst ones: chosen by their failures they look worse together than they are.
     series = [*choice.busiest, *ids_of(project_id, onsets)] if choice else None
-    count = partial(StoredCounts, project_id, counted, series=series)
+    count = cache(partial(StoredCounts, project_id, counted, series=series))
     first, *others = judge_range(requested, count, onsets, over)
     if first.since is None:
         return _calm_outcome(first)
