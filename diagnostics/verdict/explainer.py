@@ -291,10 +291,11 @@ def _first_beside(
     It must be as sure as an alarm, unless a detector fired for it.
     """
     known, fired = frozenset[int]().union(*(other.cells for other in others)), counted.fired
+    alarm = counted.alarm
     for answer in posterior.answers:
         cells = (counted.cells[index] for index in answer.cells - known)
         has_fired = fired is None or any(cell.place.series in fired for cell in cells)
-        is_likely = answer.weight >= (NOTHING_MORE if has_fired else counted.alarm)
+        is_likely = answer.weight >= (NOTHING_MORE if has_fired else alarm)
         if is_likely and _shows_beside(counted, answer, others, taken):
             return answer
     return None

@@ -7,9 +7,10 @@ vary by more than chance. Both are squared variations of a beta distribution.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import exp, lgamma, log, sqrt
+from math import exp, log, sqrt
 from typing import NamedTuple
 
+from diagnostics.analysis.detectors.noise import log_likelihood
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import CountCell, Dimensions, unanswered
 
@@ -57,11 +58,7 @@ class Rate(NamedTuple):
     def log_likelihood(self, failed: int, calls: int) -> float:
         """Return the logarithm of the beta-binomial, without the binomial coefficient."""
         bad = 1 / self.variation
-        good = bad * (1 - self.mean) / self.mean
-        whole = bad + good
-        result = lgamma(good + calls - failed) - lgamma(good) - lgamma(whole + calls)
-        result += lgamma(whole)
-        return result + (lgamma(bad + failed) - lgamma(bad) if failed else 0.0)
+        return log_likelihood(bad, bad * (1 - self.mean) / self.mean, calls, failed)
 
     def ratios(self, failed: int, calls: int, deviation: float) -> list[float]:
         """Return how much likelier (log) counts are with each share of hits, then with noise."""
@@ -124,7 +121,7 @@ class CellBaseline:
     _calls: dict[object, int] = field(default_factory=lambda: defaultdict(int))
     _failures: dict[object, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _rates: dict[tuple[Dimensions, tuple[str, ...]], Rate] = field(default_factory=dict)
-    _counted: dict[tuple[object, tuple[str, ...]], tuple[int, int]] = field(default_factory=dict)
+    _means: dict[tuple[object, tuple[str, ...]], float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
@@ -133,7 +130,8 @@ class CellBaseline:
         for cell in before:
             for level in (*_levels(cell.place), *_senders(cell.place)):
                 baseline._calls[level] += cell.attempts
-                baseline._failures[level].update(cell.failures)
+                if cell.failures:
+                    baseline._failures[level].update(cell.failures)
         return baseline
 
     def compares(self, place: Dimensions) -> bool:
@@ -145,31 +143,34 @@ class CellBaseline:
         """Return the rate of some kinds of failure, each level shrunk towards its parent."""
         known = self._rates.get((place, kinds))
         if known is None:
-            known = self._rates[place, kinds] = self._rate(_levels(place), kinds)
+            levels, (failed, _) = _levels(place), self._count(place, kinds)
+            is_known = self._calls.get(levels[1], 0) >= KNOWN_CALLS
+            information = (KNOWN_MODEL if is_known else UNKNOWN_MODEL) + failed
+            mean = min(self._mean(levels, kinds), HIGHEST_RATE)
+            known = self._rates[place, kinds] = Rate(mean, 1 / information)
         return known
 
-    def _rate(self, levels: Sequence[object], kinds: tuple[str, ...]) -> Rate:
-        failed, calls = self._count(levels[0], kinds)
-        share = len(kinds) / len(FAILURE_KINDS)
-        mean = (failed + FIRST_RATE * share * KNOWN_CALLS) / (calls + KNOWN_CALLS)
-        least = LEAST_RATE * min(len(kinds), 3)
-        mean = max(mean, least)
-        for level, added in zip(levels[1:], LEVEL_FAILURES, strict=True):
-            failed, calls = self._count(level, kinds)
-            if calls:
-                mean = max((failed + added) / (calls + added / mean), least)
-        is_known = self._calls.get(levels[1], 0) >= KNOWN_CALLS
-        information = (KNOWN_MODEL if is_known else UNKNOWN_MODEL) + failed
-        return Rate(min(mean, HIGHEST_RATE), 1 / information)
+    def _mean(self, levels: Sequence[object], kinds: tuple[str, ...]) -> float:
+        """Return the rate of the last level, which many places share all others with."""
+        known = self._means.get((levels[-1], kinds))
+        if known is not None:
+            return known
+        failed, calls = self._count(levels[-1], kinds)
+        *parents, _ = levels
+        if not parents:
+            share = len(kinds) / len(FAILURE_KINDS)
+            mean = (failed + FIRST_RATE * share * KNOWN_CALLS) / (calls + KNOWN_CALLS)
+        else:
+            mean, added = self._mean(parents, kinds), LEVEL_FAILURES[len(parents) - 1]
+            mean = (failed + added) / (calls + added / mean) if calls else mean
+        mean = self._means[levels[-1], kinds] = max(mean, LEAST_RATE * min(len(kinds), 3))
+        return mean
 
     def _count(self, level: object, kinds: tuple[str, ...]) -> tuple[int, int]:
-        known = self._counted.get((level, kinds))
-        if known is None:
-            failures = self._failures.get(level, Counter())
-            failed = sum(failures[kind] for kind in kinds)
-            calls = self._calls.get(level, 0) - unanswered(failures, kinds)
-            known = self._counted[level, kinds] = failed, calls
-        return known
+        calls, failures = self._calls.get(level, 0), self._failures.get(level)
+        if not failures:
+            return 0, calls
+        return sum(failures[kind] for kind in kinds), calls - unanswered(failures, kinds)
 
 
 def _levels(place: Dimensions) -> tuple[object, ...]:

@@ -22,8 +22,6 @@ RARE_NOISE, LEAST_NOISE = 1e-4, (0.0, 0.2, 0.3, 0.3, 0.2)
 LENT_NOISE, MOST_LENT = 0.2, 8.0
 """How much of what the other series' hours were like counts for a series."""
 NOISE_DECAY = 0.998
-FEW = 12
-"""Calls up to which a product is quicker than gamma functions."""
 
 Noise = Sequence[float]
 """The log likelihood of what was seen, of each kind of noise."""
@@ -57,22 +55,9 @@ def log_sum(logs: Sequence[float]) -> float:
 
 def log_likelihood(bad: float, good: float, calls: float, failed: float) -> float:
     """Return the log likelihood of calls, in their order, whose rate is beta distributed."""
-    if calls <= FEW and calls == int(calls) and failed == int(failed):
-        likely, both = 1.0, bad + good
-        for step in range(int(failed)):
-            likely *= (bad + step) / (both + step)
-        both += failed
-        for step in range(int(calls - failed)):
-            likely *= (good + step) / (both + step)
-        return log(likely)
-    return (
-        lgamma(bad + failed)
-        - lgamma(bad)
-        + lgamma(good + calls - failed)
-        - lgamma(good)
-        - lgamma(bad + good + calls)
-        + lgamma(bad + good)
-    )
+    both, passed = bad + good, calls - failed
+    likely = lgamma(good + passed) - lgamma(good) - lgamma(both + calls) + lgamma(both)
+    return likely + lgamma(bad + failed) - lgamma(bad) if failed else likely
 
 
 QUARTER, QUARTERS = 900.0, 4
