@@ -41,8 +41,8 @@ from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, ce
 
 DAY = WIDTHS[Grain.DAY]
 NO_KEY = UUID(int=0)
-MOST_PRIMED = 200
-"""Detectors that begin in one minute."""
+MOST_PRIMED = 50
+"""Detectors that begin in one minute, in a fraction of the time that a turn has."""
 
 
 class SeriesDetector(models.Model):
