@@ -156,8 +156,3 @@ class RunCurve:
     def begin(self, bucket: int) -> datetime:
         """Return when a bucket begins."""
         return self.since + bucket * self.width
-
-    def count_since(self, at: datetime) -> RunBucket:
-        """Count the runs from the bucket that a time lies in to the end."""
-        bad = self.buckets[max((at - self.since) // self.width, 0) :]
-        return RunBucket(sum(one.runs for one in bad), sum(one.degraded for one in bad))
