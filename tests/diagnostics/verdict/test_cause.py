@@ -169,7 +169,7 @@ def test_a_release_is_back_again_only_if_the_day_before_was_without_it(
     before = [*quiet(HAIKU, GPT), cell(newer, 300, schema_invalid=3)]
     day = [cell(of_the_day or newer, 300, schema_invalid=3), cell(GPT, 300)]
     cells = [cell(newer, 200, not_json=60), cell(GPT, 200)]
-    assert find_cause(cells, before, Timing(*SHARP, day=day)).cause is cause
+    assert find_cause(cells, before, Timing(SHARP[0], SHARP[1], day=day)).cause is cause
 
 
 def test_a_prompt_and_the_release_that_brought_it_are_the_prompt() -> None:
