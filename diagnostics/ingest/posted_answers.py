@@ -13,18 +13,20 @@ from diagnostics.ingest.otlp.call_errors import CallError
 from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, make_event
 from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import Span
-from diagnostics.ingest.schemas import SchemaVerdict
+from diagnostics.ingest.schemas import SchemaFaultError, SchemaVerdict, read_schema
+from diagnostics.ingest.schemas.reading import MAX_DEPTH, MAX_NODES
 from diagnostics.rest.batches import RefusedItem, read_item
 from failsoft.answered import ANSWER_PARTS, PostedAnswer
-from failsoft.events import PostedEvent, describe_errors
+from failsoft.events import PostedEvent, UncheckedReason, describe_errors
 from failsoft.identifiers import EPOCH
-from failsoft.json_values import JSON
+from failsoft.json_values import JSON, clean_json
 
 # The span attributes with the same meaning.
 ATTRIBUTE_NAMES = {
     "tools": "gen_ai.tool.definitions",
     "answer_schema": "gen_ai.request.structured_output_schema",
 }
+MOST_FAULTS = 5
 # What an answer of no run and no project has in the place of both.
 NOBODYS: dict[str, JSON] = {
     "event_id": str(UUID(int=0)),
@@ -45,6 +47,8 @@ class JudgedAnswers:
 
     events: list[PostedEvent | RefusedItem] = field(default_factory=list)
     unplaced: dict[UUID, Span] = field(default_factory=dict)
+    # What is wrong with the schemas of the first answers that could not be checked.
+    schema_faults: list[dict[str, str]] = field(default_factory=list)
 
 
 def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAnswers:
@@ -58,11 +62,39 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
         if isinstance(answer, RefusedItem):
             judged.events.append(answer)
             continue
-        event = _judge(verdicts, next(unjudged), project_id)
+        draft = next(unjudged)
+        event = _judge(verdicts, draft, project_id)
         judged.events.append(event)
         if answer.attempt is None and isinstance(event, PostedEvent):
             judged.unplaced[event.event_id] = _span_of(answer)
+        if _is_unread(draft, event) and len(judged.schema_faults) < MOST_FAULTS:
+            judged.schema_faults += _faults_of(draft.answer_schema)
     return judged
+
+
+def _is_unread(draft: Draft, event: PostedEvent | RefusedItem) -> bool:
+    return (
+        draft.answer_schema is not None
+        and isinstance(event, PostedEvent)
+        and event.unchecked is UncheckedReason.NO_SCHEMA
+    )
+
+
+def _faults_of(schema: Any) -> list[dict[str, str]]:  # noqa: ANN401 - any JSON
+    """Return why the schema of a request cannot be read; its paths are in the schema itself."""
+    fault = clean_json(schema, MAX_NODES, MAX_DEPTH)[1] or _refusal_of(schema)
+    if fault is None:
+        return []
+    message = f"this schema checks nothing: {fault.path or 'its root'}: {fault.message}"
+    return [{"path": "/answer_schema", "code": fault.code, "message": message}]
+
+
+def _refusal_of(schema: Any) -> SchemaFaultError | None:  # noqa: ANN401 - any JSON
+    try:
+        read_schema(schema, is_ours=False)
+    except SchemaFaultError as error:
+        return error
+    return None
 
 
 def judge_answer(parts: Mapping[str, JSON]) -> dict[str, JSON]:

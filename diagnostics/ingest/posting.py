@@ -67,7 +67,7 @@ def post_items(
         else _without_derived_id(item, shaped.get(index))
         for index, item in enumerate(checked)
     ]
-    return PostedBatch(stored, _warnings(shaped, judged.events))
+    return PostedBatch(stored, _warnings(shaped, judged.events) + judged.schema_faults)
 
 
 def _stored_item(

@@ -124,6 +124,21 @@ def test_an_answer_is_unchecked_without_a_schema_unless_it_is_said_to_be_json(
 
 
 @pytest.mark.parametrize(
+    ("schema", "fault"),
+    [
+        ({"properties": {"at": {"type": "objekt"}}}, "/properties/at/type: expected one of "),
+        ({"schema": {"required": "at"}}, "/required: expected a list of names"),
+    ],
+)
+def test_a_schema_that_cannot_be_read_is_named_with_its_fault(
+    agent: Agent, schema: dict[str, Any], fault: str
+) -> None:
+    told = agent.post({"text": '{"at": 9}', "answer_schema": schema})
+    (warning,) = [one for one in told["warnings"] if one["path"] == "/answer_schema"]
+    assert (warning["code"], fault in warning["message"]) == ("argument", True)
+
+
+@pytest.mark.parametrize(
     ("attributes", "unchecked"),
     [
         (output("The train leaves at nine."), "no_schema"),
