@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -18,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from agents.goals.state import MAX_ANSWER_CHARACTERS, GoalBudget
 from failsoft.actions.entries import TOOLSETS
 from failsoft.completion.specification import CheckSpec
-from failsoft.json_values import JSON, pointer_of
+from failsoft.json_values import JSON, clean_text, pointer_of
 from failsoft.plans.violations import Violation
 from failsoft.retry.answers import AnswerSchema
 from failsoft.retry.policy import RetryConfig
@@ -31,7 +32,8 @@ NULL_MEANS_DEFAULT = frozenset(
     {"retry", "budget", "constraints", "max_iterations", "mode", "runner"}
 )
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+# A text that PostgreSQL cannot store is the name of nothing, and no internal error.
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(clean_text)]
 
 
 NO_OBJECT = Violation("", "object_type", "expected a JSON object")

@@ -219,11 +219,11 @@ def _choose_model(project_id: int, request: GoalRequest) -> LanguageModel:
     enabled = LanguageModel.objects.filter(
         project_id=project_id, enabled=True, provider__enabled=True
     ).select_related("provider")
-    names = {"provider__name": request.provider, "name": request.model}
-    conditions: dict[str, Any] = {key: clean_text(name) for key, name in names.items() if name}
-    provider = conditions.get("provider__name")
+    provider = request.provider
     if provider is not None and not enabled.filter(provider__name=provider).exists():
         raise _refuse("/provider", "unknown_provider", "no enabled provider has this name")
+    names = {"provider__name": provider, "name": request.model}
+    conditions: dict[str, Any] = {key: name for key, name in names.items() if name is not None}
     model = (
         enabled.filter(**conditions or {"is_default": True}).order_by("-is_default", "pk").first()
     )

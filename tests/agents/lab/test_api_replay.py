@@ -56,6 +56,7 @@ def test_what_is_wrong_is_named(project: Project, api: Api) -> None:
     for body, path in (
         ({}, "/failure"),
         ({**good, "schema": "node:other"}, "/schema"),
+        ({**good, "schema": "node:\0"}, "/schema"),
         ({**good, "schema": "pasted", "json_schema": {"type": "poem"}}, "/json_schema"),
         ({**good, "range": "2y"}, "/range"),
     ):
