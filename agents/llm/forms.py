@@ -117,9 +117,9 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         return cleaned
 
     def clean_base_url(self) -> str:
-        """Accept http and https only, and `script:` for tests."""
+        """Accept http and https only, and the script of a scripted provider."""
         address: str = self.cleaned_data["base_url"].strip()
-        if address and not address.startswith(("http://", "https://", "script:")):
+        if address and not address.startswith(("http://", "https://", "file:/")):
             raise ValidationError("Must start with https:// or http://")
         # Whether a call is answered, refused or times out says what listens at an address.
         is_free = self.runs_installation or settings.FAILSOFT_HTTP_ALLOW_PRIVATE

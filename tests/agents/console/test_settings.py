@@ -4,6 +4,7 @@ import json
 import re
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -502,6 +503,20 @@ def test_a_test_that_no_worker_took_up_does_not_wait_for_ever(
     page = admin.get("/settings/providers/")
     assert "not run within 2 min" in page.text
     assert not page.context["waiting"]
+
+
+def test_a_scripted_provider_is_added_with_its_file_and_answers(
+    admin: Client, project: Project, tmp_path: Path
+) -> None:
+    script = tmp_path / "replies.jsonl"
+    script.write_text('{"text": "hi"}\n', encoding="utf-8")
+    fields = {"name": "p", "adapter": "scripted", "base_url": f"file:{script}", "enabled": "on"}
+    admin.post(reverse("add_provider"), fields)
+    provider = Provider.objects.get(project=project)
+    model = LanguageModel.objects.create(project=project, provider=provider, name="m")
+    admin.post(reverse("test_model", args=[model.pk]))
+    try_model(model.pk)
+    assert ModelCheck.objects.get().fault == ""
 
 
 @pytest.mark.parametrize(
