@@ -50,7 +50,7 @@ def check_prompt(
     lines = "\n".join(f"- {line}" for line in describe_results(iteration, results))
     blocks = [
         f"Task:\n{fenced(goal, MAX_GOAL_CHARACTERS)}",
-        f"What was done:\n{lines[:MAX_RESULTS_CHARACTERS]}" if lines else "",
+        f"What was done:\n{lines[-MAX_RESULTS_CHARACTERS:]}" if lines else "",
         f"What to look at:\n{instructions}" if instructions else "",
         "Answer with one JSON object with these keys: "
         '"decision", which is either "complete" or "incomplete"; '

@@ -10,6 +10,7 @@ import pytest
 import structlog
 from pydantic import BaseModel
 
+from agents.cycle.model_check import check_prompt
 from agents.cycle.running import run_goal
 from agents.goals.models import Goal
 from agents.goals.records import goal_record, owners_of_workspaces
@@ -542,3 +543,13 @@ def test_the_folder_of_an_earlier_goal_is_its_projects(planner: Planner) -> None
     goal = planner.submit(completion_check={"kind": "tool", "tool": "echo"})
 
     assert owners_of_workspaces([str(goal.pk), "unknown"]) == {str(goal.pk): planner.project.pk}
+
+
+def test_a_checking_model_sees_the_last_steps_of_a_long_run() -> None:
+    results = [
+        {"step_id": f"step_{number}", "tool": "echo", "ok": True, "output": "x" * 400}
+        for number in range(1, 101)
+    ]
+    user = check_prompt("Say hello", 1, results, None, "an-id").user
+    assert "step_100 (echo): ok" in user
+    assert "step_1 (echo)" not in user
