@@ -24,7 +24,8 @@ from agents.goals.state import PlanningOutcome, Status, TaskState, describe_answ
 from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
-from diagnostics.redaction.redactor import redact, redact_json, redact_name
+from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.outbox import enqueue
 from failsoft.identifiers import uuid7
 from failsoft.json_values import clean_text
@@ -80,9 +81,9 @@ def submit_goal(
     goal.request_hash = digest
     if idempotency_key is not None:
         goal.idempotency_digest = digest_key(project_id, idempotency_key)
-    goal.source = source and redact_name(source)
+    goal.source = source and _masked_name(project_id, source)
     environment = environment or settings.FAILSOFT_ENVIRONMENT
-    goal.environment = redact_name(environment) if environment else None
+    goal.environment = _masked_name(project_id, environment) if environment else None
     try:
         with transaction.atomic():
             goal.save(force_insert=True)
@@ -93,6 +94,11 @@ def submit_goal(
     except IntegrityError:
         return _after_race(project_id, request, idempotency_key, digest)
     return goal
+
+
+def _masked_name(project_id: int, name: str) -> str:
+    """Return a name as the goal's events have it."""
+    return redactor_of(project_id)(clean_text(name), None, is_name=True).text
 
 
 def digest_key(project_id: int, key: str) -> str:
@@ -184,9 +190,9 @@ def _make_goal(project_id: int, request: GoalRequest) -> Goal:
     return Goal(
         id=identity,
         project_id=project_id,
-        correlation_id=redact_name(request.correlation_id or str(identity)),
+        correlation_id=_masked_name(project_id, request.correlation_id or str(identity)),
         mode=request.mode,
-        text_preview=redact(clean_text(request.goal), PREVIEW_BYTES),
+        text_preview=redactor_of(project_id)(clean_text(request.goal), PREVIEW_BYTES).text,
         max_iterations=request.max_iterations,
         language_model=language_model,
         runner=request.runner,

@@ -15,6 +15,7 @@ from agents.llm.provider import Completion
 from agents.llm.scripted import ScriptedProvider
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.rules import RedactionRule, forget_rules
 from diagnostics.store.leases import LeaseLostError
 from diagnostics.store.models import Event
 from diagnostics.verdict.advice import advise
@@ -103,6 +104,22 @@ def test_feedback_survives_a_crash_between_attempts(planner: Planner) -> None:
     record = planner.finish(goal)
 
     assert "/kind: expected `kind`" in record["attempts"][1]["feedback"]
+
+
+def test_a_rule_of_the_project_masks_a_goal_and_the_answers_of_its_planner(
+    planner: Planner,
+) -> None:
+    planner.will_say("for CUST-48213", CALL_ECHO, FINISH)
+    rule = {"name": "customers", "kind": "customer", "pattern": "CUST-[0-9]+"}
+    RedactionRule.objects.create(project=planner.project, **rule)
+    forget_rules()
+    goal = planner.submit(goal="Say hello to CUST-48213", correlation_id="CUST-48213")
+    planner.finish(goal)
+    goal.refresh_from_db()
+    assert goal.text_preview == "Say hello to [REDACTED:customer]"
+    assert goal.correlation_id == "[REDACTED:customer]"
+    first = Attempt.objects.filter(goal=goal).earliest("pk")
+    assert first.preview == "for [REDACTED:customer]"
 
 
 def test_an_overtaken_worker_stores_nothing(planner: Planner) -> None:
