@@ -10,38 +10,40 @@
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import exp, log, sqrt
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
-from diagnostics.verdict.hypotheses import UNTIMED, Subset, Timing, mark_prior, pairs_of, singles_of
+from diagnostics.verdict.hypotheses import (
+    UNTIMED,
+    Part,
+    Subset,
+    Timing,
+    mark_prior,
+    pairs_of,
+    singles_of,
+    surged_pairs,
+)
 from diagnostics.verdict.rates import (
     DIFFERING,
     CellBaseline,
     KindCounts,
     Rate,
     RatioTable,
-    add_counts,
+    bounded,
     log_sum,
 )
 
 TEMPER = 0.8
 """The weight of the likelihood: counts are less independent than the model says."""
 NOTHING = log(0.5)
-MOST_CELLS = 1_500
-FORGOTTEN: Sequence[Callable[[Dimensions], Dimensions]] = (
-    lambda place: place._replace(credential=None),
-    lambda place: place._replace(region=None),
-    lambda place: place._replace(schema_version=None),
-    lambda place: place._replace(release=None),
-    lambda place: place._replace(served=None),
-)
-"""Of more cells, these dimensions are left out, one after the other."""
 MOST_KINDS = 6
+SAID = frozenset(FAILURE_KINDS) - TRANSPORT - {UNSAID}
+"""The kinds of bad answers that senders name."""
 LEAST_POINTS = 0.015
 """The least rise of a rate that anybody would want to know of."""
 MOST_UNSAID = 0.2
@@ -112,8 +114,12 @@ class CellCounts:
     noise: float
     """The squared variation of the rate of a stretch as long as this one."""
     singles: Sequence[Subset]
+    surged: Collection[frozenset[Part]] = ()
+    """The sources and models that are called together much more than before."""
     fired: Collection[SeriesKey] | None = None
     """The series that degrade by their own detectors; None if all may."""
+    unsaying: Collection[str | None] = ()
+    """The sources that never say how an answer was bad."""
     _counts: dict[tuple[int, tuple[str, ...]], KindCounts] = field(default_factory=dict)
     _ratios: dict[tuple[int, tuple[str, ...], Rate], Sequence[float]] = field(default_factory=dict)
     _tables: dict[tuple[str, ...], RatioTable] = field(default_factory=dict)
@@ -128,21 +134,32 @@ class CellCounts:
         fired: Collection[SeriesKey] | None = None,
     ) -> "CellCounts":
         """Return counts of a stretch, given a healthy one before it."""
-        merged, before = _bounded(list(cells), list(before))
+        merged, before = bounded(list(cells), list(before))
         # Calls of a version just before the onset may be its first failing ones: no baseline.
         recent = {version.place for version in timing.begun}
         earlier = [cell for cell in before if cell.place.versions not in recent and cell.attempts]
         singles = singles_of(merged, earlier, timing)
-        return cls(merged, CellBaseline.of(earlier), noise, singles, fired)
+        told = defaultdict[str | None, set[str]](set)
+        for cell in (*merged, *before):
+            told[cell.place.source] |= cell.failures.keys()
+        unsaying = {source for source in told if not told[source] & SAID and UNSAID in told[source]}
+        surged = surged_pairs(merged, earlier)
+        return cls(merged, CellBaseline.of(earlier), noise, singles, surged, fired, unsaying)
+
+    def said(self, place: Dimensions, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        """Return kinds as their sender reports them: what it never says may be any of them."""
+        is_any = place.source in self.unsaying and UNSAID not in kinds
+        return kinds if not is_any or SAID.isdisjoint(kinds) else (*kinds, UNSAID)
 
     def counts(self, index: int, kinds: tuple[str, ...]) -> KindCounts:
         """Return the failures of some kinds in a cell, beside what is expected."""
         known = self._counts.get((index, kinds))
         if known is None:
             cell = self.cells[index]
-            rate = self.baseline.rate(cell.place, kinds)
+            said = self.said(cell.place, kinds)
+            rate = self.baseline.rate(cell.place, said)
             rate = Rate(rate.mean, rate.variation + self.noise)
-            known = self._counts[index, kinds] = KindCounts(*cell.of_kinds(kinds), rate)
+            known = self._counts[index, kinds] = KindCounts(*cell.of_kinds(said), rate)
         return known
 
     def rate(self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]) -> Rate:
@@ -208,21 +225,6 @@ class CellCounts:
         return sets + sorted(kinds for kinds in several if len(kinds) > 1)
 
 
-def _bounded(
-    cells: list[CountCell], before: list[CountCell]
-) -> tuple[list[CountCell], list[CountCell]]:
-    """Return one cell of each place; of too many without the dimensions that tell least."""
-    merged = [cell for cell in add_counts(cells) if cell.attempts]
-    for forget in FORGOTTEN:
-        if len(merged) <= MOST_CELLS:
-            break
-        merged, before = (
-            [replace(cell, place=forget(cell.place)) for cell in part] for part in (merged, before)
-        )
-        merged = list(add_counts(merged))
-    return merged, before
-
-
 def posterior_of(counted: CellCounts, taken: Sequence[AddedFailures] = ()) -> Posterior:
     """Return how probable every answer is, beside known causes."""
     kind_sets = counted.kind_sets()
@@ -232,7 +234,7 @@ def posterior_of(counted: CellCounts, taken: Sequence[AddedFailures] = ()) -> Po
     above = [_above_least(counted, index, taken) for index in range(len(counted.cells))]
     scored = [_score(subset, tables, above) for subset in counted.singles]
     best = sorted(scored, key=lambda score: -score.gain)[:MOST_PAIRED]
-    pairs = pairs_of([score.subset for score in best], counted.singles)
+    pairs = pairs_of([score.subset for score in best], counted.singles, counted.surged)
     scored += [_score(pair, tables, above) for pair in pairs]
     return _normalise(scored)
 
@@ -402,10 +404,11 @@ def count_kinds(
     calls = failed = 0
     expected = 0.0
     for cell in cells:
-        count, left = cell.of_kinds(kinds)
+        said = counted.said(cell.place, kinds)
+        count, left = cell.of_kinds(said)
         calls += left
         failed += count
-        expected += left * counted.baseline.rate(cell.place, kinds).mean
+        expected += left * counted.baseline.rate(cell.place, said).mean
     return calls, failed, expected
 
 

@@ -9,8 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import combinations
+from itertools import chain, combinations
 from math import log
+from typing import TypeVar
 
 from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
 
@@ -98,6 +99,7 @@ class Timing:
 UNTIMED = Timing()
 Part = tuple[str, str]
 """A dimension and one of its values."""
+Value = TypeVar("Value")
 
 READ: Mapping[str, Callable[[Dimensions], str | None]] = {
     "provider": lambda place: place.provider,
@@ -141,6 +143,9 @@ RARE = 0.2
 as if new."""
 BACK = 4.0
 """The same of a version that is back again."""
+SURGED, FEWEST_SURGED = 8.0, 20
+"""How many times higher the odds must be that a call is one of a source with a model, and of how
+many calls, for something in them to be new, such as a loop: retries make failing ones three."""
 PARTLY = 3.0
 """How much less often a new version fails with one value of another dimension only."""
 EARLY_HOUR, EARLY_CALL = 1.5, 0.2
@@ -214,20 +219,40 @@ def singles_of(
     return subsets
 
 
-def _calls_by(
-    read: Callable[[Dimensions], str | None], cells: Iterable[CountCell]
-) -> Counter[str | None]:
-    counts = Counter[str | None]()
+def _calls_by(read: Callable[[Dimensions], Value], cells: Iterable[CountCell]) -> Counter[Value]:
+    counts = Counter[Value]()
     for cell in cells:
         counts[read(cell.place)] += cell.attempts
     return counts
 
 
-def pairs_of(best: Sequence[Subset], singles: Sequence[Subset]) -> Iterator[Subset]:
+def surged_pairs(cells: Iterable[CountCell], before: Iterable[CountCell]) -> set[frozenset[Part]]:
+    """Return the known sources and models that have many more calls together than before."""
+
+    def called(place: Dimensions) -> tuple[Part, Part]:
+        return ("source", place.source or ""), ("model", model_name(place.provider, place.model))
+
+    now, past = (_calls_by(called, some) for some in (cells, before))
+    known = {*chain(*past)}
+
+    def odds(counts: Counter[tuple[Part, Part]], pair: tuple[Part, Part]) -> float:
+        return (counts[pair] + 0.5) / (counts.total() - counts[pair] + 0.5)
+
+    return {
+        frozenset(pair)
+        for pair, count in now.items()
+        if count >= FEWEST_SURGED and known.issuperset(pair)
+        if odds(now, pair) >= SURGED * odds(past, pair)
+    }
+
+
+def pairs_of(
+    best: Sequence[Subset], singles: Sequence[Subset], surged: Collection[frozenset[Part]] = ()
+) -> Iterator[Subset]:
     """Yield the intersections of two subsets of different dimensions.
 
     Of subsets with the same cells only the likeliest is paired. A new version may fail at one
-    of its models only, even if that model has no other calls.
+    of its models only, even if that model has no other calls; so may what surged.
     """
     values = Counter(subset.parts[0][0] for subset in singles if subset.parts)
     distinct: dict[frozenset[int], Subset] = {}
@@ -239,15 +264,20 @@ def pairs_of(best: Sequence[Subset], singles: Sequence[Subset]) -> Iterator[Subs
     for first, second in combinations(distinct.values(), 2):
         new, other = (first, second) if first.is_new else (second, first)
         both = new.cells & other.cells
-        is_proper = both != new.cells and (both != other.cells or new.is_new)
+        has_surged = frozenset((*new.parts, *other.parts)) in surged
+        is_proper = (both != new.cells and (both != other.cells or new.is_new)) or has_surged
         if both and is_proper and new.dimensions != other.dimensions:
             intersections.setdefault(both, (new, other))
     prior = log(PAIRS / max(len(intersections), 1))
     for both, (new, other) in intersections.items():
         log_prior = prior
+        parts = (*new.parts, *other.parts)
+        has_surged = frozenset(parts) in surged
         if new.is_new:
             log_prior = new.log_prior - log(PARTLY * values[other.parts[0][0]])
-        yield Subset((*new.parts, *other.parts), both, log_prior, new.is_new)
+        elif has_surged:
+            log_prior += BACK
+        yield Subset(parts, both, log_prior, new.is_new or has_surged)
 
 
 def _prior_of(subset: Subset) -> float:
@@ -257,11 +287,10 @@ def _prior_of(subset: Subset) -> float:
 def mark_prior(subset: Subset, kinds: Sequence[str]) -> float:
     """Return the log prior that a cause of this sort makes failures of these kinds."""
     is_transport = set(kinds) <= TRANSPORT
-    dimension = subset.parts[0][0] if len(subset.parts) == 1 else ""
-    if dimension in {"provider", "credential", "region", "environment"}:
-        return log(0.8 if is_transport else 0.2)
-    if dimension in VERSIONS:
+    if not VERSIONS.isdisjoint(subset.dimensions):
         return log(0.2 if is_transport else 0.8)
+    if subset.dimensions in {("provider",), ("credential",), ("region",), ("environment",)}:
+        return log(0.8 if is_transport else 0.2)
     return log(0.4 if is_transport else 0.6)
 
 

@@ -5,8 +5,8 @@ vary by more than chance. Both are squared variations of a beta distribution.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ FIRST_RATE = 0.02
 """The rate of all failures where nothing is known."""
 LEVEL_FAILURES = (0.5, 1.0, 2.0, 4.0)
 """For each level below the project: how many failures at its parent's rate are added."""
+OF_SOURCE, SOURCE_FAILURES = 2, 0.5
+"""The first level of a source; how many failures at the rates of its models are added to it."""
 KNOWN_MODEL, UNKNOWN_MODEL = 4.0, 1.0
 """The information of a rate (in failures) for a cell without calls before."""
 KNOWN_CALLS = 50
@@ -35,6 +37,16 @@ NOISE = (-sqrt(3), sqrt(3))
 """Deviations of an hour."""
 DEVIATES, CALM = log(1 / 6), log(2 / 3)
 """The log weights of each, and of none."""
+
+MOST_CELLS = 1_500
+FORGOTTEN: Sequence[Callable[[Dimensions], Dimensions]] = (
+    lambda place: place._replace(credential=None),
+    lambda place: place._replace(region=None),
+    lambda place: place._replace(schema_version=None),
+    lambda place: place._replace(release=None),
+    lambda place: place._replace(served=None),
+)
+"""Of more cells, these dimensions are left out, one after the other."""
 
 
 class Rate(NamedTuple):
@@ -122,6 +134,9 @@ class CellBaseline:
     _failures: dict[object, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _rates: dict[tuple[Dimensions, tuple[str, ...]], Rate] = field(default_factory=dict)
     _means: dict[tuple[object, tuple[str, ...]], float] = field(default_factory=dict)
+    _callers: dict[str | None, set[object]] = field(default_factory=lambda: defaultdict(set))
+    """The models that each source calls."""
+    _ratios: dict[tuple[str | None, tuple[str, ...]], float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
@@ -132,6 +147,7 @@ class CellBaseline:
                 baseline._calls[level] += cell.attempts
                 if cell.failures:
                     baseline._failures[level].update(cell.failures)
+            baseline._callers[cell.place.source].add(_levels(cell.place)[1])
         return baseline
 
     def compares(self, place: Dimensions) -> bool:
@@ -146,11 +162,25 @@ class CellBaseline:
             levels, (failed, _) = _levels(place), self._count(place, kinds)
             is_known = self._calls.get(levels[1], 0) >= KNOWN_CALLS
             information = (KNOWN_MODEL if is_known else UNKNOWN_MODEL) + failed
-            mean = min(self._mean(levels, kinds), HIGHEST_RATE)
+            mean = min(self._mean(levels, kinds, place.source), HIGHEST_RATE)
             known = self._rates[place, kinds] = Rate(mean, 1 / information)
         return known
 
-    def _mean(self, levels: Sequence[object], kinds: tuple[str, ...]) -> float:
+    def _ratio(self, source: str | None, kinds: tuple[str, ...]) -> float:
+        """Return how many times more often the calls of a source fail than its models explain."""
+        known = self._ratios.get((source, kinds))
+        if known is None:
+            failed = expected = SOURCE_FAILURES
+            for model in self._callers[source]:
+                bad, calls = self._count((model, source), kinds)
+                failed += bad
+                expected += calls * self._mean((None, model), kinds)
+            known = self._ratios[source, kinds] = failed / expected
+        return known
+
+    def _mean(
+        self, levels: Sequence[object], kinds: tuple[str, ...], source: str | None = None
+    ) -> float:
         """Return the rate of the last level, which many places share all others with."""
         known = self._means.get((levels[-1], kinds))
         if known is not None:
@@ -161,7 +191,10 @@ class CellBaseline:
             share = len(kinds) / len(FAILURE_KINDS)
             mean = (failed + FIRST_RATE * share * KNOWN_CALLS) / (calls + KNOWN_CALLS)
         else:
-            mean, added = self._mean(parents, kinds), LEVEL_FAILURES[len(parents) - 1]
+            mean, added = self._mean(parents, kinds, source), LEVEL_FAILURES[len(parents) - 1]
+            if len(parents) == OF_SOURCE:
+                odds = mean / (1 - mean) * self._ratio(source, kinds)
+                mean = odds / (1 + odds)
             mean = (failed + added) / (calls + added / mean) if calls else mean
         mean = self._means[levels[-1], kinds] = max(mean, LEAST_RATE * min(len(kinds), 3))
         return mean
@@ -211,3 +244,18 @@ def add_counts(cells: Iterable[CountCell]) -> Iterator[CountCell]:
         calls[cell.place] += cell.attempts
         failures[cell.place].update(cell.failures)
     return (CountCell(place, count, failures[place]) for place, count in calls.items())
+
+
+def bounded(
+    cells: list[CountCell], before: list[CountCell]
+) -> tuple[list[CountCell], list[CountCell]]:
+    """Return one cell of each place; of too many without the dimensions that tell least."""
+    merged = [cell for cell in add_counts(cells) if cell.attempts]
+    for forget in FORGOTTEN:
+        if len(merged) <= MOST_CELLS:
+            break
+        merged, before = (
+            [replace(cell, place=forget(cell.place)) for cell in part] for part in (merged, before)
+        )
+        merged = list(add_counts(merged))
+    return merged, before

@@ -232,6 +232,15 @@ def test_more_calls_from_a_source_that_always_was_worse_are_no_degradation() -> 
     assert find_cause(cells, before).cause is None
 
 
+def test_what_a_source_always_failed_by_is_known_though_each_of_its_models_had_few_calls() -> None:
+    models = [GPT._replace(model=f"m{number}") for number in range(10)]
+    hard = [place._replace(source="hard", release="h1") for place in models]
+    before = [cell(place, 150, not_json=2) for place in models]
+    before += [cell(place, 5, not_json=1 + number % 2) for number, place in enumerate(hard)]
+    cells = [cell(place, 20) for place in models] + [cell(place, 8, not_json=2) for place in hard]
+    assert find_cause(cells, before).cause is None
+
+
 def test_a_small_model_that_fails_is_seen_beside_a_large_one_that_does_better() -> None:
     before = [cell(HAIKU, 500), cell(GPT, 20_000, schema_invalid=3_000)]
     cells = [cell(HAIKU, 110, truncated=90)]
@@ -255,6 +264,40 @@ def test_a_new_schema_is_to_blame_though_agents_tell_its_failures_differently() 
     webs = [place._replace(source="web") for place in (HAIKU, GPT)]
     finding = find_cause(cells, quiet(HAIKU, GPT, *webs))
     assert (finding.cause, finding.value) == (Cause.SCHEMA, "Plan 4")
+
+
+def test_a_source_that_reports_ends_of_runs_only_does_not_clear_the_model() -> None:
+    places = [
+        place._replace(source=source, release=f"{source} 1")
+        for place in (HAIKU, GPT, GPT._replace(model="mini"))
+        for source in ("bot", "crm", "ends")
+    ]
+    before = [
+        cell(place, 400, **{"other_invalid" if place.source == "ends" else "not_json": 4})
+        for place in places
+    ]
+    cells = [cell(place, 60) for place in places if place.model != "haiku"]
+    hit = zip(places, ({"truncated": 25}, {"truncated": 20}, {"other_invalid": 7}), strict=False)
+    cells += [cell(place, 80, **failures) for place, failures in hit]
+    causes = find_causes(cells, before)
+    assert [(one.cause, one.value) for one in causes] == [(Cause.MODEL, "anthropic/haiku")]
+
+
+def test_a_model_that_one_source_suddenly_calls_in_a_loop_is_not_said_to_be_at_fault() -> None:
+    crm = [place._replace(source="crm", release="c1") for place in (HAIKU, GPT)]
+    cells = [cell(HAIKU, 3), cell(GPT, 7), cell(crm[0], 70, not_json=60), cell(crm[1], 6)]
+    before = [cell(place, 100 if place.model == "haiku" else 900) for place in (HAIKU, GPT, *crm)]
+    finding = find_cause(cells, before)
+    assert (finding.cause, finding.value) == (Cause.PAIR, "crm with anthropic/haiku")
+    assert not finding.is_theirs
+
+
+def test_retries_of_failing_calls_are_no_loop_of_their_source() -> None:
+    crm = [place._replace(source="crm", release="c1") for place in (HAIKU, GPT)]
+    cells = [cell(HAIKU, 4, not_json=2), cell(GPT, 40), cell(crm[0], 60, not_json=40)]
+    cells += [cell(crm[1], 40)]
+    before = [cell(place, 250) for place in (HAIKU, GPT, *crm)]
+    assert find_cause(cells, before).cause is Cause.MODEL
 
 
 AT = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
