@@ -41,9 +41,12 @@ class DrawnCounts:
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Give what was counted of every place in whole hours between two times."""
+        return self._cells(floor(since, HOUR), ceil(until, HOUR))
+
+    def _cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         calls, runs, bad = Counter[Dimensions](), Counter[Dimensions](), Counter[Dimensions]()
         kinds = defaultdict[Dimensions, Counter[str]](Counter)
-        for run in self._between(floor(since, HOUR), ceil(until, HOUR)):
+        for run in self._between(since, until):
             calls[run.place] += len(run.calls)
             if run.place.source not in self.silent:
                 runs[run.place] += 1
@@ -54,11 +57,9 @@ class DrawnCounts:
         ]
 
     def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
-        """Give the same by series."""
-        return [
-            replace(cell, place=Dimensions(**cell.place.series._asdict()))
-            for cell in self.cells(since, until)
-        ]
+        """Give the same by series, to the second."""
+        cells = self._cells(since, until)
+        return [replace(one, place=Dimensions(**one.place.series._asdict())) for one in cells]
 
     def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
         """Give the first call of each version that began between two times."""
@@ -112,9 +113,7 @@ def failures_of(run: DrawnRun) -> Counter[str]:
 
 
 def _count(run: DrawnRun, found: Counter[str]) -> None:
-    for kind in run.calls:
-        if kind:
-            found[kind] += 1
+    found.update(kind for kind in run.calls if kind)
     if run.has_unknown_tool:
         found["unknown_tool"] += 1
 

@@ -14,15 +14,13 @@ from typing import Protocol
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.status import SeriesOnset
-from diagnostics.analysis.trend import RisingShare, find_rise
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
-from diagnostics.verdict.cells import CountCell, without_failure_only
+from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
 from diagnostics.verdict.curves import (
     SHORTEST,
     Curves,
-    SeriesCurve,
     Stretch,
     VerdictRange,
     noise_before,
@@ -86,8 +84,6 @@ class Diagnosis:
     before: Sequence[CountCell] = field(default=(), repr=False)
     shifted: bool = False
     """Whether the rate rose only because calls moved to series with higher baselines."""
-    rise: RisingShare | None = None
-    """How much it has worsened since the onset."""
 
 
 def judge_range(
@@ -100,39 +96,35 @@ def judge_range(
 
     Return a diagnosis of each cause, the largest first; a single one if nothing is worse.
     """
-    fired = list(onsets)
+    fired, is_well = list(onsets), True
     if not fired:
         latest = replace(requested, since=max(requested.since, requested.until - SHORTEST))
-        onsets = _suspected(count(stretch_of(latest)), over)
+        counts = count(stretch_of(latest))
+        onsets, is_well = suspect(counts.cells, counts.curves, counts.stretch, over and over[1])
     lows = [onset.low - DAY for onset in onsets.values()]
     longer = replace(requested, since=min([requested.since, *lows]))
-    return judge(count(stretch_of(longer)), onsets, over, fired)
-
-
-def _suspected(counts: VerdictCounts, over: Over | None) -> Onsets:
-    """Return since when series are touched by what only all of them together show."""
-    return suspect(counts.cells, counts.curves, counts.stretch, over and over[1])
+    return judge(count(stretch_of(longer)), onsets, over, fired, is_well=is_well)
 
 
 def judge(
-    counts: VerdictCounts, onsets: Onsets, over: Over | None, fired: Collection[SeriesKey]
+    counts: VerdictCounts,
+    onsets: Onsets,
+    over: Over | None,
+    fired: Collection[SeriesKey],
+    *,
+    is_well: bool = True,
 ) -> Sequence[Diagnosis]:
     """Return a diagnosis of each cause, the largest first; the same counts give the same.
 
-    `fired` are the series that degrade by themselves.
+    `fired` are the series that degrade by themselves; without any, all may be well together.
     """
     hours = counts.stretch.in_hours
     curves = counts.curves(hours)
     onsets = {series: onset for series, onset in onsets.items() if series in curves}
     if not onsets:
-        return [_calm_diagnosis(curves, over)]
+        return [_calm_diagnosis(curves, over, is_well=is_well)]
     onset, until = _sharpest(onsets, onsets), counts.stretch.window.until
-    healthy = min(floor(min(one.low for one in onsets.values()), HOUR), floor(onset.at, HOUR))
-    cells, before = without_failure_only(
-        counts.cells(floor(onset.at, HOUR), until), counts.cells(healthy - WEEK, healthy)
-    )
-    timing = _timing(counts, onset, onsets)
-    timing = replace(timing, day=counts.cells(healthy - DAY, healthy))
+    cells, before, timing = _around_onset(counts, onset, onsets)
     noise = noise_before(curves, hours, onset.low)
     noise /= max((until - onset.low) / hours.width, 1.0)
     findings = find_causes(cells, before, timing, noise, fired)
@@ -145,7 +137,7 @@ def judge(
             break
     if findings[0].cause in (None, Cause.NOT_ENOUGH_DATA):
         if not fired:
-            return [_calm_diagnosis(curves, over)]
+            return [_calm_diagnosis(curves, over, is_well=is_well)]
         findings = [_unexplained(cells, onsets)]
     diagnoses = [
         _diagnose(counts, finding, onsets, (cells, before), curves, several=len(findings) > 1)
@@ -175,6 +167,45 @@ def _unexplained(cells: Iterable[CountCell], onsets: Onsets) -> Finding:
     )
 
 
+def _around_onset(
+    counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets
+) -> tuple[list[CountCell], list[CountCell], Timing]:
+    """Return the cells since the onset, and of the week before anything got worse."""
+    since, until = floor(onset.at, HOUR), counts.stretch.window.until
+    healthy, later = min(since, *(floor(one.low, HOUR) for one in onsets.values())), since + HOUR
+    timing = replace(_timing(counts, onset, onsets), day=counts.cells(healthy - DAY, healthy))
+    newer = {version.place for version in timing.begun if version.at >= onset.at}
+    earlier = counts.series_cells(since, onset.at)
+    cells = _without_earlier(counts.cells(since, min(later, until)), earlier, newer)
+    if later < until:
+        cells += counts.cells(later, until)
+    return *without_failure_only(cells, counts.cells(healthy - WEEK, healthy)), timing
+
+
+def _without_earlier(
+    cells: Sequence[CountCell], earlier: Sequence[CountCell], newer: Collection[Dimensions]
+) -> list[CountCell]:
+    """Return what was counted in an hour without the good calls before the onset in it.
+
+    Of these only the series is known; versions that began later have none of them.
+    """
+    good, known = (Counter[SeriesKey](), Counter[SeriesKey]())
+    for cell in earlier:
+        good[cell.place.series] += cell.attempts - cell.failed
+    older = [cell for cell in cells if cell.place.versions not in newer]
+    for cell in older:
+        known[cell.place.series] += cell.attempts - cell.failed
+    # Where minutes are not kept, all of the hour is returned.
+    if good.total() >= known.total():
+        return list(cells)
+    rest = [cell for cell in cells if cell.place.versions in newer]
+    for cell in older:
+        series, well = cell.place.series, cell.attempts - cell.failed
+        part = min(good[series] / known[series], 1.0) if well else 0.0
+        rest.append(replace(cell, attempts=cell.attempts - round(well * part)))
+    return rest
+
+
 def _diagnose(
     counts: VerdictCounts,
     finding: Finding,
@@ -186,31 +217,31 @@ def _diagnose(
 ) -> Diagnosis:
     cells, before = around
     touched = _series_hit(cells, before, finding)
-    known, slots = _sharpest(onsets, touched), counts.curves(counts.stretch, touched)
+    known = _sharpest(onsets, touched)
     if several and touched and touched <= curves.keys():
         # The series may have degraded by another cause before.
         baseline, kinds = CellBaseline.of(before), finding.risen[:1]
         healthy = min(one.low for one in onsets.values())
         noise = noise_before(curves, counts.stretch.in_hours, healthy)
+        slots = counts.curves(counts.stretch, touched)
         known = onset_of_kinds(kinds, touched, baseline, slots, counts.stretch, noise)
     since = _since(counts, finding, known, onsets)
+    mine = [cell for cell in before if finding.touches(cell.place)]
+    if finding.is_new or not mine or _has_all(finding, touched, cells):
+        past = counts.series_cells(since.low - WEEK, since.low)
+        mine = [cell for cell in past if cell.place.series in touched]
     diagnosis = Diagnosis(
         finding,
         since=since.at,
         since_low=since.low,
         since_high=since.high,
         touched=touched,
-        before=[
-            cell
-            for cell in counts.series_cells(since.low - WEEK, since.low)
-            if cell.place.series in touched
-        ],
+        before=mine,
     )
     return replace(
         diagnosis,
         hit=_hit_since(counts, diagnosis, cells),
         shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
-        rise=_rise(counts.stretch, since, finding, slots.values()),
     )
 
 
@@ -243,21 +274,6 @@ def _series_hit(
     return frozenset(series for series in touched if excess[series] > 0) or touched
 
 
-def _rise(
-    stretch: Stretch, onset: SeriesOnset, finding: Finding, mine: Collection[SeriesCurve]
-) -> RisingShare | None:
-    # A slot with good calls of before the onset would make a step look like a drift.
-    begin = max(-((stretch.origin - onset.high) // stretch.width), 0)
-    slots = []
-    for at in range(begin, stretch.count):
-        calls = sum(curve.calls[at] for curve in mine)
-        failed = (
-            row[at] for curve in mine for kind in finding.risen if (row := curve.failed.get(kind))
-        )
-        slots.append((calls, min(sum(failed), calls)))
-    return find_rise(slots)
-
-
 def _hit_since(
     counts: VerdictCounts, diagnosis: Diagnosis, cells: Sequence[CountCell]
 ) -> Sequence[CountCell]:
@@ -267,10 +283,15 @@ def _hit_since(
     """
     since, until = diagnosis.since or counts.stretch.window.since, counts.stretch.window.until
     touches, touched = diagnosis.finding.touches, diagnosis.touched
-    is_unclear = diagnosis.finding.cause is Cause.MIXED
-    if is_unclear or all(touches(cell.place) for cell in cells if cell.place.series in touched):
+    if _has_all(diagnosis.finding, touched, cells):
         return [cell for cell in counts.series_cells(since, until) if cell.place.series in touched]
     return [cell for cell in counts.cells(floor(since, HOUR), until) if touches(cell.place)]
+
+
+def _has_all(finding: Finding, touched: Collection[SeriesKey], cells: Iterable[CountCell]) -> bool:
+    """Whether all calls of the touched series are hit, or may be."""
+    mine = (cell.place for cell in cells if cell.place.series in touched)
+    return finding.cause is Cause.MIXED or all(map(finding.touches, mine))
 
 
 def _timing(counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets) -> Timing:
@@ -282,10 +303,10 @@ def _timing(counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets) -> Timing
     return Timing(onset.low, onset.high, begun, counts.deploys(since, until), others)
 
 
-def _calm_diagnosis(curves: Curves, over: Over | None) -> Diagnosis:
+def _calm_diagnosis(curves: Curves, over: Over | None, *, is_well: bool) -> Diagnosis:
     # Senders of failures alone tell nothing of what goes well.
     well = {series: curve for series, curve in curves.items() if curve.has_success}
     calls = sum(sum(curve.calls) for curve in well.values())
     models = len({(series.provider, series.model) for series in well})
-    enough = calls >= LEAST_CALLS
+    enough = calls >= LEAST_CALLS and is_well
     return Diagnosis(Finding(None if enough else Cause.NOT_ENOUGH_DATA), calls, models, over=over)

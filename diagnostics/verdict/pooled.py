@@ -2,7 +2,7 @@
 
 A release, a source or a region may have a few calls of each of many series. From each of some
 beginnings on, the posterior over subsets says how much likelier the counts are if one of them got
-worse. What is as sure as an alarm is suspected, unless its latest calls are well.
+worse. What is sure enough is suspected, unless its latest calls are well.
 """
 
 from collections import Counter
@@ -33,12 +33,16 @@ from diagnostics.verdict.rates import CellBaseline
 HOUR, DAY, WEEK = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY], timedelta(days=7)
 REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
 """How long before the hour that runs it may have begun."""
-MOST_EXPLAINED, WORTH_EXPLAINING = 2, 8.0
+MOST_EXPLAINED, WORTH_EXPLAINING = 2, 6.0
 """The beginnings that are explained, and how much likelier (log) failures must be there."""
 LEAST_SHARE, MOST_SHARE = 0.03, 0.9
 PER_VERSION = log(200)
 """The evidence (log odds) that one in 200 healthy new versions reaches. A version has one possible
-onset, its first call; anything else could begin at any minute and needs more."""
+onset, its first call; anything else could begin at any time and needs more."""
+FALSE_PER = 30 * WEEK
+"""Of each reach, one suspicion in so long is false: a long stretch has few chances to be."""
+UNSURE = log(20)
+"""The evidence from which calls are not said to be as usual."""
 OVER = 3.0
 """How much likelier (log) the latest calls are as usual where it has ended."""
 SURELY_NO_MORE = 5.0
@@ -69,11 +73,13 @@ class PooledSuspicion:
     counted: CellCounts
     is_first: bool
     """Whether it is a version that was never called before."""
+    until: datetime
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is as sure as an alarm, or as a new version must be."""
-        return self.evidence >= (PER_VERSION if self.is_first else self.counted.alarm)
+        """Whether so much is rarely false, of so long a stretch or of a new version."""
+        chances = FALSE_PER / max(self.until - self.begin, HOUR)
+        return self.evidence >= (PER_VERSION if self.is_first else log(chances))
 
     def touched(self) -> frozenset[SeriesKey]:
         """Return the series of its calls."""
@@ -129,15 +135,15 @@ def onset_of_kinds(
 
 def suspect(
     cells: CellsBetween, curves_in: CurvesIn, stretch: Stretch, after: datetime | None = None
-) -> Mapping[SeriesKey, SeriesOnset]:
-    """Return since when series are touched by what is as sure as an alarm, and lasts.
+) -> tuple[Mapping[SeriesKey, SeriesOnset], bool]:
+    """Return since when series are touched by what is sure, and lasts; and whether all are well.
 
     Until `after` the detector of a series said that it got worse; then that it is well again.
     """
     until, hours = stretch.window.until, stretch.in_hours
     curves = curves_in(hours, None)
     if not curves:
-        return {}
+        return {}, True
     hour = floor(until - timedelta.resolution, HOUR)
     begins = [hour - reach for reach in REACHES]
     bounds = [begins[-1] - WEEK, *reversed(begins), until]
@@ -156,7 +162,7 @@ def suspect(
     ]
     best = max(known, key=lambda one: (one.is_sure, one.evidence), default=None)
     if best is None or not best.is_sure:
-        return {}
+        return {}, best is None or best.evidence < UNSURE
     touched, kinds = best.touched().intersection(curves), best.answer.kinds
     slots, noise = curves_in(stretch, touched), noise_before(curves, hours, best.begin)
     onset = onset_of_kinds(kinds, touched, best.counted.baseline, slots, stretch, noise)
@@ -166,8 +172,8 @@ def suspect(
         if begin <= onset.at:
             break
         if best.is_over(cells(floor(onset.at, HOUR), begin), latest):
-            return {}
-    return dict.fromkeys(touched, onset)
+            return {}, True
+    return dict.fromkeys(touched, onset), False
 
 
 def is_called_no_more(
@@ -206,7 +212,7 @@ def _explain(
     best = posterior.answers[0]
     is_version = not VERSIONS.isdisjoint(best.subsets[0].dimensions)
     is_first = is_version and not any(best.subsets[0].touches(cell.place) for cell in before)
-    return PooledSuspicion(begin, evidence, best, counted, is_first)
+    return PooledSuspicion(begin, evidence, best, counted, is_first, stretch.window.until)
 
 
 def _reported_whole(parts: Sequence[Sequence[CountCell]]) -> list[list[CountCell]]:

@@ -14,7 +14,6 @@ from pydantic_core import to_jsonable_python
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.analysis.trend import RisingShare
 from diagnostics.figures import plural
 from diagnostics.queries.busiest import choose_series, ids_of
 from diagnostics.selection.selection import Selection
@@ -59,8 +58,6 @@ class Verdict:
     since_low: datetime | None = None
     since_high: datetime | None = None
     rate: VerdictRate | None = None
-    rise: RisingShare | None = None
-    """How much it has worsened since the onset, in shares of calls."""
     advice: Sequence[Advice] = ()
     touched: frozenset[SeriesKey] = frozenset()
     """The degraded series."""
@@ -130,9 +127,7 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
     around = diagnosis.since_low or since, diagnosis.since_high or since
     observed = observed_near(project_id, diagnosis.touched, *around)
     name = _name(finding, common, diagnosis.touched)
-    told = describe_degradation(
-        name, rate, diagnosis.since, finding, changed, now, observed, diagnosis.rise
-    )
+    told = describe_degradation(name, rate, diagnosis.since, finding, changed, now, observed)
     return Verdict(
         state="degrading",
         told=replace(told, reason=(SHIFTED,)) if diagnosis.shifted else told,
@@ -143,7 +138,6 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
         since_low=diagnosis.since_low,
         since_high=diagnosis.since_high,
         rate=rate,
-        rise=diagnosis.rise,
         advice=advise(
             finding.top_kind,
             finding.cause,
@@ -213,7 +207,6 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
         "runs": rate.total if rate else 0,
         "counted": f"{rate.noun}s" if rate else None,
         "beside": _describe_beside(rate.beside) if rate and rate.beside else None,
-        "rise": verdict.rise._asdict() if verdict.rise else None,
         "excess": [{**asdict(share), "lift": share.lift} for share in finding.shares],
         "advice": [asdict(advice) for advice in verdict.advice],
         "sentence": verdict.sentence,

@@ -9,7 +9,6 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.analysis.status import SeriesState
-from diagnostics.analysis.trend import RisingShare
 from diagnostics.figures import plural, rate_percent
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.moments import write_moment
@@ -18,7 +17,7 @@ from diagnostics.verdict.cells import LIMITED
 from diagnostics.web.charts.marks import Tone
 
 LATELY = timedelta(hours=1)
-"""A deploy at most this long before the onset is named; an older one is ruled out."""
+"""A deploy at most this long before the onset, or after it, is near it."""
 WITH_DAY, WITHOUT_DAY = "%Y-%m-%d %H:%M UTC", "%H:%M UTC"
 # A time among words: an object in JSON, to distinguish it from its neighbours.
 Moment = Annotated[
@@ -228,7 +227,6 @@ def describe_degradation(
     last_change: datetime | None,
     now: datetime | None = None,
     observed: ObservedChange | None = None,
-    rise: RisingShare | None = None,
 ) -> Sentence:
     """Return the sentence of a degradation, with a date unless it is today's (UTC)."""
     against = (
@@ -244,9 +242,8 @@ def describe_degradation(
     if observed and finding.cause not in OURS:
         reason += observed.words
     is_old = since is not None and now is not None and since.date() != now.date()
-    rest = f": {subject}, {share}{against}{kind}{_ends_words(rate)}{_rise_words(rise)}."
-    lead = "Degrading" if rise is None else "Degrading more and more"
-    return Sentence(lead, since, rest, reason, is_old)
+    rest = f": {subject}, {share}{against}{kind}{_ends_words(rate)}."
+    return Sentence("Degrading", since, rest, reason, is_old)
 
 
 def _ends_words(rate: VerdictRate) -> str:
@@ -261,13 +258,6 @@ def part_words(share: float, total: int, noun: str) -> str:
     """Return a share with its total; of fewer than have a rate the count: `1 of 1 run`."""
     part = f"{round(share * total):,}" if total < LEAST_TRIALS else rate_percent(share)
     return f"{part} of {plural(total, noun)}"
-
-
-def _rise_words(rise: RisingShare | None) -> str:
-    if rise is None:
-        return ""
-    first, latest = rate_percent(rise.first), rate_percent(rise.latest)
-    return f"; {first} of calls failed at first, {latest} do lately"
 
 
 UNSURE = Sentence("Not enough data", None, ".", ())
@@ -296,7 +286,7 @@ def describe_calm(
 
 def describe_unsure(calls: int) -> Sentence:
     """Return the sentence for too few calls or failures."""
-    note = "The rate is slightly above baseline, within chance."
+    note = "The rate may be above baseline; there are too few failures to tell."
     reason = f"{plural(calls, 'call')} evaluated." if calls < LEAST_CALLS else note
     return replace(UNSURE, reason=(reason,))
 
@@ -310,7 +300,7 @@ def _reason(
     if last_change is None or since is None:
         return (f"{words}.",)
     is_recent = last_change >= since - LATELY
-    deploy_text = "last deploy at" if is_recent else "no deploy reported since"
+    deploy_text = "last deploy at" if is_recent else "the last deploy before was at"
     return (f"{words}{', ' if ':' in words else ': '}{deploy_text} ", last_change, ".")
 
 

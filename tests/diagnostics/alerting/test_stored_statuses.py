@@ -19,9 +19,7 @@ from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting import evaluator
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.statuses import (
-    FUNCTIONS,
     STATUSES,
-    VERDICT,
     ProjectStatus,
     judge_statuses,
     read_status,
@@ -30,7 +28,6 @@ from diagnostics.alerting.statuses import (
     stored_statuses,
 )
 from diagnostics.analysis.status import SeriesState
-from diagnostics.analysis.trend import RisingShare
 from diagnostics.console.api import list_series
 from diagnostics.console.now import now_context
 from diagnostics.reports.document import status_of
@@ -121,13 +118,6 @@ def test_what_was_stored_is_read_as_it_was_judged(project: Project) -> None:
     assert describe(found.verdict) == describe(stored.verdict)
     assert found.verdict.touched == stored.verdict.touched
     assert found.verdict.told == stored.verdict.told
-
-
-def test_how_much_it_rose_is_stored_too(project: Project) -> None:
-    now = trouble(project)
-    verdict = replace(store_statuses(project.pk, now).verdict, rise=RisingShare(0.1, 0.4))
-    assert VERDICT.validate_json(VERDICT.dump_json(verdict, exclude=FUNCTIONS)).rise == verdict.rise
-    assert describe(verdict)["rise"] == {"first": 0.1, "latest": 0.4}
 
 
 def test_the_first_look_judges_nothing(

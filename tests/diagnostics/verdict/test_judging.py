@@ -236,18 +236,6 @@ def test_a_baseline_counts_up_to_its_onset_within_the_hour(project: Project) -> 
     assert verdict.rate.baseline == 0.0
 
 
-@pytest.mark.parametrize("minute", [30, 39])
-def test_a_step_is_no_drift_wherever_it_lies_in_its_slot(project: Project, minute: int) -> None:
-    begun = clock.now().replace(minute=minute, second=0, microsecond=0) - timedelta(hours=2)
-    post_runs(project, 300, 0, begun - timedelta(days=2), model="a")
-    for ago in range(-30, 45):
-        bad = 8 if ago >= 0 else 0
-        post_runs(project, 20 - bad, bad, begun + timedelta(minutes=ago), model="a")
-    verdict = judged(project, clock.now())
-    assert verdict.since is not None
-    assert verdict.rise is None
-
-
 def test_an_unclear_cause_counts_the_series_that_the_sentence_names(project: Project) -> None:
     """Either of two old versions with the same calls would count but these calls."""
     begun = clock.now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)

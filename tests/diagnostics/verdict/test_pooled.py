@@ -106,3 +106,35 @@ def test_a_source_whose_latest_calls_are_well_is_over() -> None:
 
     (found,) = judged(recovered)
     assert (found.finding.cause, found.since) == (None, None)
+
+
+def mild(every: int, hours: int) -> Changes:
+    """For some hours a few more calls of one source fail, too few for any series to show."""
+
+    def change(place: Dimensions, at: datetime, number: int) -> tuple[Dimensions, str | None]:
+        is_hit = place.source == "etl" and number // 3 % every == 0
+        return place, "truncated" if is_hit and at >= NOW - timedelta(hours=hours) else None
+
+    return change
+
+
+def test_a_long_stretch_needs_fewer_failures_than_a_short_one() -> None:
+    (found,) = judged(mild(25, 8))
+    assert found.since is not None
+
+
+def test_what_is_likely_but_not_sure_is_neither_named_nor_called_well() -> None:
+    (found,) = judged(mild(31, 8))
+    assert (found.finding.cause, found.since) == (Cause.NOT_ENOUGH_DATA, None)
+
+
+def test_a_rate_of_some_calls_of_a_series_is_compared_with_that_of_the_same_calls() -> None:
+    def hit(place: Dimensions, at: datetime, number: int) -> tuple[Dimensions, str | None]:
+        if place.source == "crm":
+            return place, "refusal" if number % 4 else None
+        is_hit = at >= BEGUN and place.source == "etl" and number // len(PLACES) % 3 == 0
+        return place, "truncated" if is_hit else None
+
+    (found,) = judged(hit)
+    assert (found.finding.cause, found.finding.value) == (Cause.SOURCE, "etl")
+    assert {cell.place.source for cell in found.before} == {"etl"}
