@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from bench import servers
 from bench.pages.serving import free_port
+from config.local.parts import answers_http
 
 TICKS = os.sysconf("SC_CLK_TCK")
 START_SECONDS = 300
@@ -86,20 +86,12 @@ def running_stack(port: int) -> Iterator[int]:
         command = [sys.executable, "-m", "config.local", *words, "--data", str(data / "d")]
         process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own words
         try:
-            _await_ready(f"http://127.0.0.1:{port}/readyz")
+            ready = f"http://127.0.0.1:{port}/readyz"
+            servers.await_ready(lambda: answers_http(ready), START_SECONDS)
             yield process.pid
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(60)
-
-
-def _await_ready(url: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        with suppress(OSError), urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback
-            return
-        time.sleep(1)
-    raise TimeoutError(f"the stack was not ready after {START_SECONDS} s")
 
 
 def main() -> None:

@@ -11,12 +11,9 @@ plan that is wise. Intervals are 95 % Wilson (S1-50, S1-59, S1-62).
 import argparse
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +23,9 @@ from pathlib import Path
 from agents.llm.openai import OpenAIProvider
 from agents.llm.provider import CompletionProvider, CompletionRequest, ProviderError
 from agents.llm.transport import call
+from bench.database import say
+from bench.pages.serving import free_port
+from config.local.parts import answers_http
 from diagnostics.analysis.statistics import wilson_interval
 from failsoft.retry.answer_schemas import answer_schema
 from failsoft.retry.answers import PlannerSchema, Understood, interpret
@@ -174,9 +174,7 @@ def summarise(climbs: Sequence[Climb]) -> list[str]:
 @contextmanager
 def embedded_model() -> Iterator[tuple[str, str]]:
     """Serve the embedded model for the run; gives its address and key."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     key = secrets.token_hex(16)
     process = subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-m", "config.local.model", "--port", str(port)],
@@ -194,13 +192,10 @@ def embedded_model() -> Iterator[tuple[str, str]]:
 
 def _await(process: "subprocess.Popen[bytes]", address: str) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(address, timeout=2):  # noqa: S310 - loopback
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    raise SystemExit("the model's server did not start")
+    while not answers_http(address):
+        if time.monotonic() > deadline or process.poll() is not None:
+            raise SystemExit("the model's server did not start")
+        time.sleep(0.2)
 
 
 def run(planner: Planner, goals: Sequence[str], *, verbose: bool) -> list[str]:
@@ -212,13 +207,8 @@ def run(planner: Planner, goals: Sequence[str], *, verbose: bool) -> list[str]:
         if verbose:
             verdict = "ok" if climb.succeeded else "failed"
             why = ",".join(climb.failures)
-            _print(f"  {verdict:<6} {climb.attempts} {climb.seconds:6.1f} s  {why:<32} {goal}")
+            say(f"  {verdict:<6} {climb.attempts} {climb.seconds:6.1f} s  {why:<32} {goal}")
     return summarise(climbs)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def main() -> None:
@@ -231,7 +221,7 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true", help="a line for every goal")
     options = parser.parse_args()
     goals = GOALS.read_text(encoding="utf-8").splitlines()[: options.goals]
-    _print(f"{options.model}, {len(goals)} goals, max_retries {options.retries}")
+    say(f"{options.model}, {len(goals)} goals, max_retries {options.retries}")
     if options.url:
         report = run(_planner(options, options.url, os.environ.get("MODEL_KEY")), goals,
                      verbose=options.verbose)  # fmt: skip
@@ -239,7 +229,7 @@ def main() -> None:
         with embedded_model() as (url, key):
             report = run(_planner(options, url, key), goals, verbose=options.verbose)
     for line in report:
-        _print(line)
+        say(line)
 
 
 def _planner(options: argparse.Namespace, url: str, key: str | None) -> Planner:

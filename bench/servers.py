@@ -5,7 +5,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def postgresql() -> Iterator[str]:
         postgres.initialise(path / "pg")
         command = postgres.server_command(path / "pg", sockets)
         with _running(command, path / "log", signal.SIGQUIT):
-            _await(lambda: postgres.ensure_database(sockets))
+            await_ready(lambda: postgres.ensure_database(sockets))
             yield postgres.database_url(sockets)
 
 
@@ -44,7 +44,7 @@ def valkey() -> Iterator[str]:
         socket = path / "b.sock"
         command = broker.server_command(path, socket)
         with _running(command, path / "log", signal.SIGTERM):
-            _await(lambda: broker.answers(socket))
+            await_ready(lambda: broker.answers(socket))
             yield broker.broker_url(socket)
 
 
@@ -61,9 +61,10 @@ def _running(command: list[str], log: Path, end: signal.Signals) -> Iterator[Non
         process.wait(timeout=20)
 
 
-def _await(is_ready: object) -> None:
-    deadline = time.monotonic() + READY_SECONDS
-    while not is_ready():  # type: ignore[operator] # a plain function
+def await_ready(is_ready: Callable[[], bool], seconds: float = READY_SECONDS) -> None:
+    """Wait until a server is ready."""
+    deadline = time.monotonic() + seconds
+    while not is_ready():
         if time.monotonic() > deadline:
             raise TimeoutError("a server did not start")
         time.sleep(0.05)

@@ -9,7 +9,6 @@ change with what else the machine does, as wall time does.
 
 import argparse
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -17,19 +16,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.client import HTTPConnection
-from pathlib import Path
 
+from bench.idle import usage_of
+from bench.ingest.measuring import cpu_seconds
+from bench.ingest.servers import ROOT, start, wsgi_words
+from config.local.parts import web_arguments
 from tests import embedded
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.ingest.servers import wsgi_words  # noqa: E402 - the path comes first
-from config.local.parts import web_arguments  # noqa: E402
 
 CLIENTS = 8
 PAGES = ("/accounts/login/", "/no-such-page", "/healthz")
-TICKS = os.sysconf("SC_CLK_TCK")
 PORTS = {"granian ASGI": 18431, "granian WSGI": 18432, "gunicorn": 18433}
 SERVERS = {
     "granian ASGI": web_arguments(PORTS["granian ASGI"]),
@@ -40,34 +35,6 @@ SERVERS = {
         "config.wsgi:application",
     ],
 }
-
-
-def group_of(leader: int) -> list[Path]:
-    """Return the /proc folders of a process group."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if int(_stat(path)[2]) == leader:
-                found.append(path)
-        except OSError:
-            continue
-    return found
-
-
-def _stat(path: Path) -> list[str]:
-    return (path / "stat").read_text().rpartition(")")[2].split()
-
-
-def cpu_seconds(leader: int) -> float:
-    """Return the CPU time of a process group."""
-    stats = [_stat(path) for path in group_of(leader)]
-    return sum(int(stat[11]) + int(stat[12]) for stat in stats) / TICKS
-
-
-def memory_mib(leader: int) -> float:
-    """Return the resident memory of a process group."""
-    pages = sum(int(_stat(path)[21]) for path in group_of(leader))
-    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def ask(port: int, page: str, count: int) -> list[float]:
@@ -93,26 +60,6 @@ def ask_together(port: int, page: str, requests: int) -> list[float]:
         return [ms for job in jobs for ms in job.result()]
 
 
-def start(name: str, port: int, stack: ExitStack) -> int:
-    """Start a server; return its process group."""
-    process = subprocess.Popen(  # noqa: S603 - our own words
-        [sys.executable, *SERVERS[name]],
-        cwd=ROOT,
-        env={**os.environ, "FAILSOFT_LOG_LEVEL": "ERROR"},
-        start_new_session=True,
-    )
-    stack.callback(process.wait)
-    stack.callback(os.killpg, process.pid, signal.SIGTERM)
-    for _ in range(300):
-        try:
-            ask(port, "/healthz", 1)
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return process.pid
-    raise RuntimeError(f"{name} did not start")
-
-
 def main() -> None:
     """Measure and print one line a server and page."""
     parser = argparse.ArgumentParser()
@@ -127,21 +74,26 @@ def main() -> None:
         subprocess.run(
             [sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, check=True
         )
-        groups = {name: start(name, port, stack) for name, port in PORTS.items()}
+        env = {**os.environ, "FAILSOFT_LOG_LEVEL": "ERROR"}
+        groups = {
+            name: start([sys.executable, *SERVERS[name]], env, port, "/healthz", stack)
+            for name, port in PORTS.items()
+        }
         for page in PAGES:
             used: dict[str, list[float]] = {name: [] for name in PORTS}
             times: dict[str, list[float]] = {name: [] for name in PORTS}
             for _ in range(options.rounds):
                 for name, port in PORTS.items():
-                    before = cpu_seconds(groups[name])
+                    before = cpu_seconds([groups[name]])
                     times[name] += ask_together(port, page, options.requests)
-                    used[name].append(cpu_seconds(groups[name]) - before)
+                    used[name].append(cpu_seconds([groups[name]]) - before)
             for name in PORTS:
                 cpu = sum(used[name]) * 1000 / (options.rounds * options.requests)
                 tail = statistics.quantiles(times[name], n=100)
+                mib = sum(usage.memory for usage in usage_of(groups[name]).values())
                 print(  # noqa: T201 - a measurement's purpose
                     f"{page} {name}: {cpu:.2f} ms CPU a request, p50 {tail[49]:.1f} ms,"
-                    f" p99 {tail[98]:.1f} ms, {memory_mib(groups[name]):.0f} MiB"
+                    f" p99 {tail[98]:.1f} ms, {mib:.0f} MiB"
                 )
 
 

@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from django.core.management import call_command
 
 from bench.ingest.contenders import Contenders
-from bench.ingest.measuring import median
 from bench.ingest.servers import NO_LIMITS
 from tests import embedded
 

@@ -1,7 +1,6 @@
 """CPU time of processes, and requests over one connection."""
 
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from http.client import HTTPConnection
@@ -78,7 +77,3 @@ def get_all(port: int, path: str, count: int) -> None:
         if answer.status >= 300:
             raise RuntimeError(f"{path}: {answer.status}")
     connection.close()
-
-
-def median(values: Sequence[float]) -> float:
-    return statistics.median(values)

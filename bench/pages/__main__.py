@@ -8,8 +8,8 @@ asks for each page over HTTP, and for those with filters in other ranges and nar
 milliseconds to the first byte and until the first view is whole, of CPU (web server and
 PostgreSQL, the first view included), bytes, nodes, requests a page loads with; queries are
 counted in this process. Budgets at 100,000 events: 100 ms (150 at 10 million), 60 KB, 1,500
-nodes, 4 requests. With `--keep` the folder is filled once and asked again the next time, while
-its events are recent.
+nodes, 4 requests; a page over one of them is explained by a profile. With `--keep` the folder
+is filled once and asked again the next time, while its events are recent.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from bench.database import say
 from bench.filling.loading import fill
 from bench.idle import Usage, usage_of
 from bench.pages.asked import QUERIES
+from bench.pages.explaining import explain
 from bench.pages.looking import Look, look_at
 from bench.pages.serving import serving
 from diagnostics import clock
@@ -38,6 +39,7 @@ from tests.console_pages import console_pages
 
 LARGE = 1_000_000
 MINUTE = 60.0
+OVER = "  over: "
 MOST_BYTES, MOST_NODES, MOST_REQUESTS = 60 * 1024, 1_500, 4
 
 
@@ -74,7 +76,10 @@ def main() -> None:
             before = usage_of(os.getpid())
             look = look_at(served.port, path, headers, asked.rounds)
             cpu_ms = 1000 * _cpu_since(before) / (asked.rounds + 1)
-            say(_line(path, look, cpu_ms, queries, most_ms))
+            line = _line(path, look, cpu_ms, queries, most_ms)
+            say(line)
+            if OVER in line:
+                say(explain(served.client, path))
 
 
 def filling_of(events: int) -> Callable[[Project, str], None]:
@@ -116,7 +121,7 @@ def _line(path: str, look: Look, cpu_ms: float, queries: int, most_ms: int) -> s
         )
         if is_over
     ]
-    told = f"  over: {', '.join(over)}" if over else ""
+    told = f"{OVER}{', '.join(over)}" if over else ""
     return (
         f"{path[:55]:56}{look.first_ms:8.1f}{look.whole_ms:8.1f}{look.p50_ms:8.1f}"
         f"{look.p95_ms:8.1f}{cpu_ms:8.0f}{look.size / 1024:7.1f}{look.nodes:7}{queries:8}{told}"
