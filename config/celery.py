@@ -33,11 +33,16 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 QUEUES = ("plan", "steps", "notify", "report", "fold")
 
+# The heartbeat sends marks through these queues to show that workers consume them; it does the
+# same for `fold` itself.
+PINGED_QUEUES = ("plan", "steps")
+HEARTBEAT_TASK = "diagnostics.tasks.beat_heartbeat"
+
 # The periodic tasks of the scheduler, with their intervals in seconds.
 BEAT = (
     # A commit wakes the relay: this sends what was delayed, or waited for a broker that was down.
     ("diagnostics.tasks.relay_outbox", 2.0),
-    ("diagnostics.tasks.beat_heartbeat", 5.0),
+    (HEARTBEAT_TASK, 5.0),
     ("diagnostics.tasks.fold_deltas", 2.0),
     # A minute is evaluated once; a shorter interval only makes it earlier.
     ("diagnostics.tasks.evaluate_alerts", 10.0),
@@ -57,11 +62,6 @@ BEAT = (
     ("diagnostics.tasks.index_words", 3600.0),
 )
 
-# Marker tasks go through these queues to show that workers consume them. The heartbeat
-# above does the same for `fold`.
-PINGED_QUEUES = ("plan", "steps")
-MARK_TASK = "diagnostics.tasks.mark_queue"
-MARK_SECONDS = 5.0
 ALIVE_TASK = "diagnostics.tasks.note_workers"
 
 # Beat's clock writes when a message expires, and that of a worker reads it.
@@ -114,13 +114,7 @@ def make_schedule() -> dict[str, dict[str, object]]:
         }
         for name, seconds in BEAT
     }
-    for queue in PINGED_QUEUES:
-        schedule[f"mark {queue}"] = {
-            "task": MARK_TASK,
-            "kwargs": {"queue": queue},
-            "schedule": MARK_SECONDS,
-            "options": {"expires": 2 * MARK_SECONDS + CLOCKS_APART},
-        }
+    schedule[HEARTBEAT_TASK]["kwargs"] = {"queues": PINGED_QUEUES}
     return schedule
 
 

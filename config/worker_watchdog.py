@@ -20,7 +20,7 @@ from kombu import Connection
 logger = structlog.get_logger(__name__)
 
 # Restart included, a worker consumes messages again within half a minute.
-CHECK_SECONDS = 3.0
+CHECK_SECONDS = 5.0
 PATIENCE_SECONDS = 15.0
 REPORT_SECONDS = 5.0
 

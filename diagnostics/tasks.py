@@ -64,13 +64,16 @@ def evaluate_alerts() -> int:
 
 
 @shared_task
-def beat_heartbeat() -> None:
-    """Record that the scheduler sent this and a worker ran it, by the database clock."""
-    at = clock.now()
-    for name in ("beat", "worker"):
-        Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
+def beat_heartbeat(queues: Sequence[str] = ()) -> None:
+    """Record that the scheduler sent this and a worker ran it, by the database clock.
+
+    Then send marks to queues: a task for each would cost as much again.
+    """
+    Heartbeat.note(clock.now(), "beat", "worker")
     if not are_days_ready():
         ensure_partitions()
+    for queue in queues:
+        send_mark(queue)
 
 
 @shared_task
@@ -92,7 +95,7 @@ def ping_queue(queue: str, at: str | None = None) -> None:
 
     A scheduler of an earlier release sends no time.
     """
-    Heartbeat.objects.update_or_create(name=queue_heartbeat(queue), defaults={"at": clock.now()})
+    Heartbeat.note(clock.now(), queue_heartbeat(queue))
     if at is not None:
         note_mark(queue, datetime.fromisoformat(at))
 
@@ -103,9 +106,8 @@ def note_workers(queues: Sequence[str], *, has_pool: bool = True) -> None:
 
     `has_pool`: whether its pool has a process that takes tasks.
     """
-    at, name_of = clock.now(), worker_heartbeat if has_pool else pool_heartbeat
-    for queue in queues:
-        Heartbeat.objects.update_or_create(name=name_of(queue), defaults={"at": at})
+    name_of = worker_heartbeat if has_pool else pool_heartbeat
+    Heartbeat.note(clock.now(), *map(name_of, queues))
 
 
 @shared_task

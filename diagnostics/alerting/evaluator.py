@@ -49,7 +49,7 @@ def evaluate(now: datetime | None = None) -> int:
     """
     ensure_standard_rules()
     done = give_turns(PARTS, now or clock.now(), RUN_SECONDS)
-    Heartbeat.objects.update_or_create(name=EVALUATOR, defaults={"at": all_turns_until()})
+    Heartbeat.note(all_turns_until(), EVALUATOR)
     return done
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.sessions.models import Session
 from django.db import connection
+from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock, tasks
 from diagnostics.accounts.models import Project
@@ -26,6 +27,19 @@ def test_a_heartbeat_tells_of_beat_and_worker_by_the_database_clock() -> None:
     beats = Heartbeat.objects.in_bulk()
     assert set(beats) == {"beat", "worker"}
     assert abs(clock.now() - beats["beat"].at) < timedelta(minutes=1)
+
+
+def test_a_heartbeat_marks_the_queues_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    marked: list[str] = []
+    monkeypatch.setattr(tasks, "send_mark", marked.append)
+    tasks.beat_heartbeat(["plan", "steps"])
+    assert marked == ["plan", "steps"]
+
+
+def test_a_heartbeat_is_one_statement(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    at = clock.now()
+    with django_assert_num_queries(1):
+        Heartbeat.note(at, "beat", "worker")
 
 
 def test_the_first_heartbeat_makes_the_days_ready() -> None:
