@@ -38,7 +38,8 @@ def describe_place(pointer: str) -> str:
 def _predicate(pattern: FixRule) -> str:
     match pattern.change:
         case FixChange.ADDED:
-            return f"is never left out{_is(pattern.after)}"
+            shape = SHAPES.get(pattern.after)
+            return f"is never left out: it is {shape}" if shape else "is never left out"
         case FixChange.RENAMED:
             key = pattern.pointer.rpartition("/")[2]
             return f"is never left out: its key is exactly `{key}`"
@@ -48,10 +49,6 @@ def _predicate(pattern: FixRule) -> str:
             return _is_not(pattern.after, pattern.before)
         case _:
             return RULES.get(pattern.code, FORM)
-
-
-def _is(shape: ValueShape) -> str:
-    return f": it is {SHAPES[shape]}" if shape in SHAPES else ""
 
 
 def _is_not(shape: ValueShape, other: ValueShape) -> str:

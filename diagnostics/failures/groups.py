@@ -6,10 +6,11 @@ Groups are created by the fold, so failures of the last second or two are missin
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
 from diagnostics.failures.counts import (
@@ -299,11 +300,13 @@ def _runs(
     project_id: int, question: GroupQuestion, ids: Sequence[int]
 ) -> Mapping[int, tuple[int, int]]:
     condition, values = write_condition(project_id, question)
+    # Samples are details, kept for fewer days than events: of others nothing is even planned.
+    kept = timedelta(days=settings.FAILSOFT_KEEP_PAYLOAD_DAYS + 1)
     parameters: dict[str, Any] = {
         **values,
         "project": project_id,
         "ids": list(ids),
-        "since": question.since,
+        "since": max(question.since, question.until - kept),
         "until": question.until,
         "latest": question.until + LONGEST_RUN,
         "most": RUN_SAMPLES,
