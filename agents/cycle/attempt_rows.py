@@ -78,12 +78,8 @@ def note_reply(row: Attempt, reply: Reply, started: float) -> None:
         row.output_tokens = reply.completion.output_tokens
         row.reasoning_tokens = reply.completion.reasoning_tokens
         for name in ANSWERERS:
-            setattr(row, name, _clean_name(getattr(reply.completion, name)))
-
-
-def _clean_name(name: str | None) -> str | None:
-    """Return a name that a server sent, redacted; None if it is blank."""
-    return redact_name(name.strip(), LONGEST_NAME) if name and name.strip() else None
+            sent = (getattr(reply.completion, name) or "").strip()
+            setattr(row, name, redact_name(sent, LONGEST_NAME) if sent else None)
 
 
 @dataclass(frozen=True, slots=True)

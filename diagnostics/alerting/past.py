@@ -23,8 +23,6 @@ from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeWindow, floor
 HISTORY = timedelta(days=14)
 HOUR = WIDTHS[Grain.HOUR]
 PLACES = len(SERIES)
-
-
 EVENTS_SECONDS = 4.0
 TOO_MANY = "the last two days have too many events to count them by prompt version"
 

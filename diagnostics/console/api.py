@@ -46,8 +46,6 @@ from diagnostics.verdict.ratings import JudgedShare
 from diagnostics.verdict.verdicts import describe, judged_times
 
 Share = Annotated[float, Field(json_schema_extra={"format": "double"})]
-
-
 COUNTED: Mapping[Unit, Literal["runs", "calls"]] = {"run": "runs", "call": "calls"}
 
 

@@ -37,14 +37,8 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 CALL_KINDS = ("succeeded", "parse_invalid", "provider_error")
-
-
 COLUMNS = ("latency_ms", "input_tokens", "output_tokens")
-
-
 MOST_READ = 20_000
-
-
 MOST_CALLS = 2_000
 
 

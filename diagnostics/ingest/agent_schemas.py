@@ -84,7 +84,8 @@ def _store(project: Project, node: str, json_schema: JSON, version: str | None) 
     row = _matching_version(versions, json_schema, version)
     if row is None:
         row = AgentSchema(project=project, node=node, json_schema=json_schema)
-        row.version = version or _next_version(versions)
+        latest = max((read_number(one.version, 9) or 0 for one in versions), default=0)
+        row.version = version or str(latest + 1)
     elif row.current_since is not None:
         return row
     AgentSchema.objects.filter(pk__in=[version_row.pk for version_row in versions]).filter(
@@ -109,10 +110,6 @@ def _matching_version(
     if row is not None and row.json_schema != json_schema:
         raise VersionTakenError(VersionTakenError.__doc__)
     return row
-
-
-def _next_version(known: list[AgentSchema]) -> str:
-    return str(max((read_number(row.version, 9) or 0 for row in known), default=0) + 1)
 
 
 def _refuse_secrets(value: Any, pointer: str) -> None:  # noqa: ANN401 - any JSON

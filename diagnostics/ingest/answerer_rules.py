@@ -52,11 +52,8 @@ def place(value: str, observed: SeenStretch, known: Mapping[str, SeenStretch]) -
     if known_stretch is None:
         is_kept = is_latest and len(known) < MOST_VALUES
         return Placed(observed, previous) if is_kept else Placed(None)
-    if previous is not None and is_latest and _is_back(observed, known_stretch, others[previous]):
+    is_far = observed.first - known_stretch.last > RETURN
+    if previous is not None and is_latest and is_far and others[previous].last > known_stretch.last:
         return Placed(observed, previous)
     is_due = observed.last - known_stretch.last >= KEPT_EXACT_TO
     return Placed(known_stretch.joined(observed) if is_due else None)
-
-
-def _is_back(observed: SeenStretch, own: SeenStretch, other: SeenStretch) -> bool:
-    return observed.first - own.last > RETURN and other.last > own.last

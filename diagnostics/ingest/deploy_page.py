@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from diagnostics.accounts.audit_log import note
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import record_deploy, reported_deploys
-from diagnostics.ingest.models import Deploy
 from diagnostics.web.access import ConsoleRequest, may_act, member_form, require_actor
 from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import respond
@@ -58,7 +57,9 @@ def deploys(request: ConsoleRequest) -> HttpResponse:
             with transaction.atomic():
                 row, is_new = record_deploy(request.project.pk, form.posted)
                 if is_new:
-                    note(request.project.pk, request.user, "deploy.marked", str(row), _details(row))
+                    place = {"source": row.source, "environment": row.environment}
+                    details = {**place, "at": row.at.isoformat()}
+                    note(request.project.pk, request.user, "deploy.marked", str(row), details)
             words = "Deploy marked" if is_new else "This deploy was marked before"
             messages.success(request, f"{words}: {row.kind} {row.version}.")
             return redirect("deploys")
@@ -70,7 +71,3 @@ def deploys(request: ConsoleRequest) -> HttpResponse:
         "may_act": may_act(request),
     }
     return respond(request, "ingest/deploys", context, "Deploys")
-
-
-def _details(row: Deploy) -> dict[str, Any]:
-    return {"source": row.source, "environment": row.environment, "at": row.at.isoformat()}

@@ -64,7 +64,10 @@ def _names_of(project_id: int, spellings: set[Spelling]) -> Names:
 
 def _find_names(project_id: int, spellings: set[Spelling]) -> Names:
     """Return the names of spellings; one of a new name becomes it once it is committed."""
-    written = {spelling: _own_alias(*spelling) for spelling in spellings}
+    written = {
+        (kind, name): _aliases().get((kind, name.strip().casefold()), name)
+        for kind, name in spellings
+    }
     keys = {(kind, name): key_of(kind, name) for (kind, _), name in written.items()}
     known = _known_names(project_id, {*keys.values(), *written.values()})
     new = {
@@ -127,7 +130,3 @@ def _aliases() -> Mapping[Spelling, str]:
         for kind, aliases in given.items()
         for spelling, name in aliases.items()
     }
-
-
-def _own_alias(kind: NameKind, spelling: str) -> str:
-    return _aliases().get((kind, spelling.strip().casefold()), spelling)

@@ -114,7 +114,10 @@ def redact_content(event: PostedEvent, redact: Redact) -> tuple[Row, set[str]]:
     if not _is_clean(content, redact):
         masking = _Masking(redact, kinds)
         content = {
-            key: value if _is_kept(key, value) else masking.walk_field(key, value)
+            # What is from a closed list, or a number, stays as it is.
+            key: value
+            if key in CLOSED_FIELDS or isinstance(value, int | float)
+            else masking.walk_field(key, value)
             for key, value in content.items()
         }
     if preview is not None:
@@ -123,11 +126,6 @@ def redact_content(event: PostedEvent, redact: Redact) -> tuple[Row, set[str]]:
         preview = redacted.text
     content["raw_output_preview"] = preview
     return content, kinds
-
-
-def _is_kept(key: str, value: object) -> bool:
-    """Whether a field stays as it is: from a closed list, or a number."""
-    return key in CLOSED_FIELDS or isinstance(value, int | float)
 
 
 def digest(content: Row) -> str:

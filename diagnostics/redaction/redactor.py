@@ -112,12 +112,13 @@ def register_passing_secret(value: str, kind: str) -> None:
 def register_settings_secrets() -> None:
     """Register the secrets in settings: keys, and the passwords in addresses."""
     database = settings.DATABASES["default"]
+    broker = urlsplit(getattr(settings, "BROKER_URL", ""))
     for value, kind in (
         (settings.SECRET_KEY, "secret_key"),
         (getattr(settings, "FAILSOFT_WORKING_KEY", ""), "working_key"),
         (getattr(settings, "FAILSOFT_MODEL_KEY", ""), "model_key"),
         (database.get("PASSWORD", ""), "database_password"),
-        (_password_of(getattr(settings, "BROKER_URL", "")), "broker_password"),
+        (unquote(broker.password or ""), "broker_password"),
         (getattr(settings, "EMAIL_HOST_PASSWORD", ""), "mail_password"),
     ):
         if value:
@@ -221,7 +222,3 @@ def _redact_logged(key: str, value: object) -> object:
     if isinstance(value, str) and not is_secret_name(key):
         return redact(value)
     return redact_json({key: value}).popitem()[1]  # type: ignore[union-attr] # a dict
-
-
-def _password_of(url: str) -> str:
-    return unquote(urlsplit(url).password or "") if url else ""

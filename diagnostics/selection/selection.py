@@ -11,6 +11,7 @@ from typing import TypeVar
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
+from diagnostics.figures import read_number
 from diagnostics.selection.fields import (
     FIELDS,
     LONGEST_VALUE,
@@ -330,15 +331,11 @@ def fault_of(name: str, value: str | None) -> str | None:
     """Return why a field cannot have a value; None if it can."""
     if value is None:
         return None
-    if name == "attempt" and not _is_number(value):
+    if name == "attempt" and not read_number(value, MOST_DIGITS):
         return "must be a number from 1"
     if name == "outcome" and value not in OUTCOME_NAMES:
         return f"must be one of {', '.join(OUTCOME_NAMES)}"
     return None
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and text > "0"
 
 
 def _read(

@@ -31,8 +31,5 @@ PIECES = {"at": "<mark>{}</mark>", "redacted": '<span class="redacted">{}</span>
 @register.simple_tag
 def pieces(parts: Iterable[Piece]) -> SafeString:
     """Write a line in its pieces: the place of a fault and what is masked stand out."""
-    return format_html_join("", "{}", ([_piece(part)] for part in parts))
-
-
-def _piece(part: Piece) -> SafeString | str:
-    return format_html(PIECES[part.kind], part.text) if part.kind in PIECES else part.text
+    written = ([format_html(PIECES.get(part.kind, "{}"), part.text)] for part in parts)
+    return format_html_join("", "{}", written)

@@ -256,9 +256,10 @@ def pairs_of(
     """
     values = Counter(subset.parts[0][0] for subset in singles if subset.parts)
     distinct: dict[frozenset[int], Subset] = {}
-    for subset in sorted(best, key=lambda subset: (not subset.is_new, -_prior_of(subset))):
+    named = [subset for subset in best if subset.parts]
+    for subset in sorted(named, key=lambda one: (not one.is_new, -PRIORS[one.parts[0][0]])):
         # A credential is already one of a source and a provider.
-        if subset.parts and subset.dimensions != ("credential",):
+        if subset.dimensions != ("credential",):
             distinct.setdefault(subset.cells, subset)
     intersections: dict[frozenset[int], tuple[Subset, Subset]] = {}
     for first, second in combinations(distinct.values(), 2):
@@ -278,10 +279,6 @@ def pairs_of(
         elif has_surged:
             log_prior += BACK
         yield Subset(parts, both, log_prior, new.is_new or has_surged)
-
-
-def _prior_of(subset: Subset) -> float:
-    return PRIORS[subset.parts[0][0]] if subset.parts else PRIORS["everything"]
 
 
 def mark_prior(subset: Subset, kinds: Sequence[str]) -> float:

@@ -62,8 +62,6 @@ _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
 _USUAL = frozenset({None, FinishClass.STOP, FinishClass.TOOL_CALLS, FinishClass.OTHER})
 MAX_PATH = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
-
-
 Value = TypeVar("Value", default=dict[str, Any] | list[Any])
 Model = TypeVar("Model", bound=BaseModel)
 

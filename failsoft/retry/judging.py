@@ -26,8 +26,6 @@ from failsoft.retry.coercion import (
 from failsoft.retry.proposals import PROPOSALS
 
 MAX_MESSAGE = 1000
-
-
 KEY_UNKNOWN = "key_unknown"
 _AT_KEYS = frozenset({UNKNOWN_KEY, NEAR_NAME})
 # Returns why a tool cannot be called: `tool_unknown` alone, or faults with pointers into its

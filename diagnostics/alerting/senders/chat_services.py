@@ -12,8 +12,6 @@ from urllib.parse import unquote
 _EVERYWHERE = frozenset({"format", "overflow"})
 # `+Header=`, `-parameter=` and `:field=` add to what is sent to a receiver of one's own.
 _ADDITIONS = ("+", "-", ":")
-
-
 _SCHEME = re.compile(r"[A-Za-z0-9]{1,20}")
 
 

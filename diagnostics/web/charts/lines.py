@@ -80,7 +80,10 @@ def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
         chart=chart,
         paths=[_path(chart, line, y) for line in chart.lines],
         rows=list(_rows(chart)),
-        values="|".join(_values(line) for line in chart.lines),
+        values="|".join(
+            ",".join("" if figure is None else f"{figure:.6g}" for figure in line.figures)
+            for line in chart.lines
+        ),
         ticks=[Tick(y.position(figure), chart.write(figure)) for figure in y.quarters()[::2]],
         times=list(x_ticks(chart, zone)),
         flags=flags,
@@ -137,7 +140,3 @@ def _rows(chart: LineChart) -> Iterator[tuple[datetime, list[str]]]:
     for place in range(chart.count):
         cells = [chart.write(line.figures[place]) for line in chart.lines]
         yield chart.since + place * chart.width, cells
-
-
-def _values(line: Line) -> str:
-    return ",".join("" if figure is None else f"{figure:.6g}" for figure in line.figures)
