@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
@@ -37,13 +37,18 @@ class WatchingRule:
 class WatchedModels:
     """The rules of a project and how their series stand; read once, with two queries."""
 
-    def __init__(self, project_id: int, *, only_fired: bool = False) -> None:
+    def __init__(
+        self, project_id: int, values: Mapping[str, str | None], *, only_fired: bool = False
+    ) -> None:
         """Read the rules that are enabled, and the last evaluation of each of their series.
 
-        With `only_fired`, of rules that people made, and of their series that fire.
+        Only of series that have these values, or leave them open. With `only_fired`, of rules
+        that people made, and of their series that fire.
         """
         rules = live_rules(project_id).filter(is_enabled=True)
         states = _states(project_id)
+        for name, value in values.items():
+            states = states.filter(~Q(slice__has_key=name) | Q(**{f"slice__{name}": value}))
         if only_fired:
             rules = rules.filter(standard=None)
             states = states.filter(rule__standard=None, state__in=ON)

@@ -53,8 +53,6 @@ STATUSES = "statuses"
 """The part of a project's turn that stores them."""
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
 SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus])
-
-
 _OF_FINDING = {"finding": {"touches"}}
 FUNCTIONS: Any = {**_OF_FINDING, "others": {"__all__": _OF_FINDING}}
 """Inputs of the judgement that are not stored."""
@@ -97,8 +95,8 @@ class StatusSet:
 
         Series in `counted` are included even without a known last day.
         """
-        keys = dict.fromkeys((*self.series, *counted))
-        statuses = (self.status(key) for key in keys if selection.keeps(key._asdict()))
+        keys, terms = dict.fromkeys((*self.series, *counted)), selection.terms
+        statuses = (self.status(key) for key in keys if keeps_all(terms, key._asdict()))
         return sorted(statuses, key=lambda status: status.rank)
 
 
@@ -151,14 +149,23 @@ def read_status(project_id: int, selection: Selection, now: datetime) -> StatusS
     return replace(statuses, verdict=_narrow(project_id, statuses, selection, now))
 
 
-def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
+def recent_verdict_of(
+    project_id: int, selection: Selection, now: datetime, statuses: StatusSet | None = None
+) -> Verdict:
     """Return the recent verdict of a selection over its whole range.
 
-    Conditions that rollups cannot express do not change the verdict.
+    Conditions that rollups cannot express do not change the verdict. `statuses` are those of
+    the selection, if they were read before.
     """
-    if selection.is_custom or selection.span > STATUS_SPAN:
+    if _is_long(selection):
         return _judge_kept(project_id, selection, now).answer
-    return read_status(project_id, selection, now).verdict
+    statuses = statuses or read_statuses(project_id, selection, now)
+    return _narrow(project_id, statuses, selection, now)
+
+
+def _is_long(selection: Selection) -> bool:
+    """Whether a verdict on the whole range is another one than on its end."""
+    return selection.is_custom or selection.span > STATUS_SPAN
 
 
 def recent_verdict_within(
@@ -168,11 +175,14 @@ def recent_verdict_within(
 
     A part alone has no other calls to compare with.
     """
-    verdict = recent_verdict_of(project_id, selection, now)
+    statuses = None if _is_long(selection) else read_statuses(project_id, selection, now)
+    verdict = recent_verdict_of(project_id, selection, now, statuses)
     for cause in (verdict, *verdict.others):
         if cause.since and any(part.keeps(key._asdict()) for key in cause.touched):
             return cause
-    return recent_verdict_of(project_id, part, now)
+    # What was left out of a large project may be in the part.
+    is_whole = statuses and not statuses.left_out
+    return recent_verdict_of(project_id, part, now, statuses if is_whole else None)
 
 
 def stored_statuses(project_id: int, at: datetime) -> StatusSet | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, reduce
 from itertools import groupby
-from operator import add
+from operator import add, attrgetter
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -262,8 +262,8 @@ def _add_up(series: Sequence[NowRow]) -> NowRow:
 
 
 def _sum_counts(counts: Sequence[RunCounts]) -> RunCounts:
-    names = RunCounts.__slots__
-    return RunCounts(**{name: sum(getattr(one, name) for one in counts) for name in names})
+    columns = zip(*map(attrgetter(*RunCounts.__slots__), counts), strict=True)
+    return RunCounts(*map(sum, columns))
 
 
 def _place(row: NowRow) -> tuple[int, float]:

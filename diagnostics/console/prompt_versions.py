@@ -7,10 +7,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from diagnostics.queries.call_counts import CallCounts, add_counts
-from diagnostics.queries.matrix import Excess, excess_of_rate
+from diagnostics.queries.matrix import Excess, ModelKey, excess_of_rate
 
 ROLLED_OUT = 0.25
-ModelKey = tuple[str | None, str | None]
 VersionKey = tuple[str | None, str | None]
 """Source and prompt version."""
 

@@ -11,11 +11,11 @@ from django.http import HttpResponse
 from diagnostics import clock
 from diagnostics.alerting.marks import marks_between
 from diagnostics.console.models_page import failures_url
-from diagnostics.console.prompt_versions import ModelKey, PromptVersion, VersionKey, versions_of
+from diagnostics.console.prompt_versions import PromptVersion, VersionKey, versions_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.wording import title_of
-from diagnostics.queries.call_counts import CALLS, CallCounts, count_calls
-from diagnostics.queries.matrix import Excess
+from diagnostics.queries.call_counts import FAILING, CallCounts, count_failing
+from diagnostics.queries.matrix import Excess, ModelKey
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.ranges import DEFAULT_RANGE
@@ -62,10 +62,10 @@ def used_versions(
     project_id: int, axis: VersionAxis, terms: Sequence[Term]
 ) -> Mapping[VersionKey, Mapping[ModelKey, CallCounts]]:
     """Return the calls of every prompt version by every model."""
-    question = Question(axis.window, (*VERSIONS, "provider", "model"), CALLS, terms)
+    question = Question(axis.window, (*VERSIONS, "provider", "model"), FAILING, terms)
     versions: dict[VersionKey, dict[ModelKey, CallCounts]] = defaultdict(dict)
     for source, version, provider, model, *sums in sum_rollups(project_id, question):
-        counts = count_calls(dict(zip(CALLS, sums, strict=True)))
+        counts = count_failing(*sums)
         if counts.calls:
             versions[source, version][provider, model] = counts
     return versions
@@ -79,7 +79,7 @@ def placed_versions(
     question = Question(axis.window, VERSIONS, ("attempts", "runs"), terms, slots)
     placed: dict[VersionKey, dict[int, int]] = defaultdict(dict)
     for source, version, slot, attempts, runs in sum_rollups(project_id, question):
-        # As `count_calls` has it: where no call was told, runs stand for them.
+        # As `count_failing` has it: where no call was told, runs stand for them.
         if calls := attempts or runs:
             placed[source, version][slot] = calls
     return placed

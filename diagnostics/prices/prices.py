@@ -63,22 +63,19 @@ def cost_usd(prices: Sequence[TokenPrice], spends: Iterable[DaySpend]) -> Decima
 
 
 RETRIES = ("retries", "retry_input_tokens", "retry_output_tokens", "retry_ms")
+PRICED = ("provider", "model", "valid_from", "input_per_million", "output_per_million", "origin")
 Prices = Mapping[ModelKey, Sequence[TokenPrice]]
 
 
 def prices_of(project_id: int) -> Prices:
     """Return every price of a project by model, in one query."""
     prices: dict[ModelKey, list[TokenPrice]] = defaultdict(list)
-    for row in Price.objects.filter(project_id=project_id):
-        if row.input_per_million is None or row.output_per_million is None:
-            continue
-        price = TokenPrice(
-            row.valid_from,
-            row.input_per_million,
-            row.output_per_million,
-            row.origin == Price.Origin.OWN,
-        )
-        prices[row.provider, row.model].append(price)
+    known = Price.objects.filter(
+        project_id=project_id, input_per_million__isnull=False, output_per_million__isnull=False
+    )
+    for *model, day, read, written, origin in known.values_list(*PRICED):
+        price = TokenPrice(day, read, written, origin == Price.Origin.OWN)
+        prices[model[0], model[1]].append(price)
     return prices
 
 

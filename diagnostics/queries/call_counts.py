@@ -1,14 +1,13 @@
 """Counts of calls from rollups, under names for pages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from diagnostics.analysis.statistics import AttemptTally
 from diagnostics.store.rollups import (
     CALL_ERRORS,
     FAILURE_KINDS,
     FOUND_BY_CHECK,
-    INVALID,
     LATENCY,
     LATENCY_BOUNDS_MS,
     UNCHECKED,
@@ -33,7 +32,9 @@ CALLS: tuple[str, ...] = (
     *TRIED,
 )
 """The measures needed to compare calls."""
-FAILED = (*INVALID, *CALL_ERRORS)
+FAILED = ("invalid", *CALL_ERRORS)
+FAILING: tuple[str, ...] = ("attempts", "runs", "degraded", *FAILED)
+"""The measures needed to tell how many calls failed, of whatever kind."""
 LADDERS: tuple[str, ...] = ("succeeded", *GOOD)
 COSTS: tuple[str, ...] = (
     "input_tokens",
@@ -51,8 +52,6 @@ COSTS: tuple[str, ...] = (
 ANSWERS: tuple[str, ...] = ("succeeded", "output_tokens", "invalid_output_tokens")
 BASELINE = tuple(dict.fromkeys((*CALLS, *ANSWERS)))
 EVERYTHING = tuple(dict.fromkeys((*BASELINE, *LADDERS, *COSTS, *LATENCY)))
-
-
 LEAST_POSTED = 0.9
 """With fewer calls per run, the agent posts outcomes, and only some calls one by one."""
 
@@ -118,30 +117,28 @@ class CallCounts:
 
 def count_calls(sums: Mapping[str, int]) -> CallCounts:
     """Read sums of `CALLS`; runs replace calls if not every call was posted."""
-    calls, runs, degraded = sums["attempts"], sums["runs"], sums["degraded"]
+    found = count_failing(*(sums[name] for name in FAILING))
     by_kind = {kind: sums[kind] for kind in FAILURE_KINDS if sums[kind]}
-    failed = sum(map(sums.__getitem__, FAILED))
-    if not calls:
-        calls, failed = runs, degraded
-        by_kind = {UNSAID: degraded} if degraded else {}
-    noun = "run" if counts_runs(sums["attempts"], runs) else "call"
-    ended = sums["ok_first"], sums["repaired"]
-    unchecked = sum(sums[name] for name in UNCHECKED)
-    first = first_attempts(
-        sums["attempts"] - unchecked, failed, *ended, degraded, sum(sums[name] for name in TRIED)
+    if not sums["attempts"]:
+        by_kind = {UNSAID: found.degraded} if found.degraded else {}
+    ended = sums["ok_first"], sums["repaired"], found.degraded
+    unchecked, retries = (sum(sums[name] for name in names) for names in (UNCHECKED, TRIED))
+    return replace(
+        found,
+        ok_first=ended[0],
+        repaired=ended[1],
+        by_kind=by_kind,
+        altered=sums["ok_altered"],
+        unchecked=unchecked,
+        first=first_attempts(sums["attempts"] - unchecked, found.failed, *ended, retries),
     )
-    return CallCounts(
-        runs if noun == "run" else calls,
-        failed,
-        runs,
-        degraded,
-        *ended,
-        by_kind,
-        noun,
-        sums["ok_altered"],
-        unchecked,
-        first,
-    )
+
+
+def count_failing(attempts: int, runs: int, degraded: int, *failed: int) -> CallCounts:
+    """Read sums of `FAILING`: calls and how many failed, without their kinds."""
+    noun = "run" if counts_runs(attempts, runs) else "call"
+    calls, failures = (attempts, sum(failed)) if attempts else (runs, degraded)
+    return CallCounts(runs if noun == "run" else calls, failures, runs, degraded, noun=noun)
 
 
 def first_attempts(

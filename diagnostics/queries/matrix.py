@@ -11,6 +11,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from diagnostics.analysis.statistics import (
     LEAST_FAILURES,
@@ -30,7 +31,7 @@ MOST_KINDS = 9
 OTHERS = "others"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Excess:
     """A share and its baseline, with the interval of their difference."""
 
@@ -61,7 +62,7 @@ class Excess:
             return None
         return self.a.share - self.b.share
 
-    @property
+    @cached_property
     def level(self) -> int:
         """0 within chance, 1 to 4 above the baseline, -1 below it."""
         if not self.is_clear:

@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from diagnostics.analysis.series import RunCurve
-from diagnostics.queries.call_counts import CALLS, EVERYTHING, CallCounts, count_calls
+from diagnostics.queries.call_counts import (
+    CALLS,
+    EVERYTHING,
+    FAILING,
+    CallCounts,
+    count_calls,
+    count_failing,
+)
 from diagnostics.queries.events import BASELINE_SPAN
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
@@ -51,8 +58,8 @@ def calls_by_model(
         for stretch in (window, window.before(BASELINE_SPAN))
     )
     return (
-        {(row[0], row[1]): _read(row, 2) for row in now},
-        {(row[0], row[1]): _read(row, 2) for row in past},
+        {(row[0], row[1]): _read(row) for row in now},
+        {(row[0], row[1]): _read(row) for row in past},
     )
 
 
@@ -69,9 +76,9 @@ def sums_between(
 def calls_by_prompt(
     project_id: int, window: TimeWindow, terms: Sequence[Term]
 ) -> dict[str | None, CallCounts]:
-    """Return calls by prompt version, in whole hours."""
-    rows = sum_rollups(project_id, Question(window.in_hours, ("prompt_version",), CALLS, terms))
-    return {row[0]: _read(row, 1) for row in rows}
+    """Return calls and failed ones by prompt version, in whole hours."""
+    question = Question(window.in_hours, ("prompt_version",), FAILING, terms)
+    return {row[0]: count_failing(*row[1:]) for row in sum_rollups(project_id, question)}
 
 
 def calls_over_time(
@@ -80,8 +87,8 @@ def calls_over_time(
     """Return calls, with failed ones as degraded, in at most 50 slots; by minute where kept."""
     slots = _slots_of(window, terms, now, MOST_SLOTS)
     buckets = [RunBucket(0, 0)] * slots.count
-    for row in sum_rollups(project_id, _by_slot(slots, CALLS, terms)):
-        counts, known = _read(row, 2), buckets[row[1]]
+    for row in sum_rollups(project_id, _by_slot(slots, FAILING, terms)):
+        counts, known = count_failing(*row[2:]), buckets[row[1]]
         buckets[row[1]] = RunBucket(known.runs + counts.calls, known.degraded + counts.failed)
     return RunCurve(slots.since, slots.width, buckets)
 
@@ -128,5 +135,5 @@ def _grain_of(width: timedelta) -> Grain:
     return next(wide, Grain.MINUTE)
 
 
-def _read(row: Row, dimensions: int) -> CallCounts:
-    return count_calls(dict(zip(CALLS, row[dimensions:], strict=True)))
+def _read(row: Row) -> CallCounts:
+    return count_calls(dict(zip(CALLS, row[len(BY_MODEL) :], strict=True)))

@@ -164,8 +164,10 @@ class RunBucket:
 
 def merged(buckets: Sequence[RunBucket], together: int) -> list[RunBucket]:
     """Return sums of neighbouring buckets, `together` at a time."""
-    starts = range(0, len(buckets), together)
-    return [add_buckets(buckets[start : start + together]) for start in starts]
+    # The columns apart: a page adds up thousands of buckets.
+    runs, degraded = [one.runs for one in buckets], [one.degraded for one in buckets]
+    places = [slice(start, start + together) for start in range(0, len(buckets), together)]
+    return [RunBucket(sum(runs[place]), sum(degraded[place])) for place in places]
 
 
 def add_buckets(buckets: Sequence[RunBucket]) -> RunBucket:
@@ -176,4 +178,8 @@ def add_curves(curves: Sequence[Sequence[RunBucket]], count: int) -> Sequence[Ru
     """Return the sums of curves of `count` buckets each; most often there is one."""
     if len(curves) == 1:
         return curves[0]
-    return list(map(add_buckets, zip(*curves, strict=True) if curves else [()] * count))
+    if not curves:
+        return [RunBucket(0, 0)] * count
+    runs = zip(*([one.runs for one in curve] for curve in curves), strict=True)
+    degraded = zip(*([one.degraded for one in curve] for curve in curves), strict=True)
+    return list(map(RunBucket, map(sum, runs), map(sum, degraded)))

@@ -18,7 +18,8 @@ def thresholds(context: Context, provider: str | None, model: str | None) -> Map
     """Show the rules that watch a model, and the way to a new one."""
     page = f"{model_url(provider, model)}#thresholds"
     query = urlencode({"provider": provider or "-", "model": model or "-", "next": page})
-    rules = WatchedModels(context["project"].pk).rules_of(provider, model)
+    values = {"provider": provider, "model": model}
+    rules = WatchedModels(context["project"].pk, values).rules_of(provider, model)
     return {"rules": rules, "query": query}
 
 
@@ -30,5 +31,6 @@ def row_thresholds(
     # Read once for all rows of a page.
     kept: WatchedModels | None = context.render_context.get(READ)
     if kept is None:
-        kept = context.render_context[READ] = WatchedModels(context["project"].pk, only_fired=True)
+        project_id = context["project"].pk
+        kept = context.render_context[READ] = WatchedModels(project_id, {}, only_fired=True)
     return {"rules": [one for one in kept.rules_of(provider, model) if one.state[0] == "bad"]}

@@ -1,11 +1,11 @@
 """Rates and differences of rates with their 95 % intervals, on one axis."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from diagnostics.figures import points
 from diagnostics.web.charts.marks import Tone
-from diagnostics.web.charts.scales import Scale, Tick
+from diagnostics.web.charts.scales import Scale
 
 SUCCEED = "succeed"
 
@@ -19,7 +19,7 @@ class IntervalBar:
     low_x: float
     range_width: float
     base_x: float | None
-    grid: Sequence[Tick]
+    grid: str
     text: str
     width: float
 
@@ -64,7 +64,13 @@ def _lay_out(
         low_x,
         round(max(high_x - low_x, 1.0), 1),
         None if base is None else scale.position(base),
-        list(scale.ticks()),
+        _grid(scale),
         text,
         scale.width,
     )
+
+
+@lru_cache
+def _grid(scale: Scale) -> str:
+    """Return the lines of an axis, which all bars of a table have."""
+    return "".join(f"M{tick.place} 0v20" for tick in scale.ticks())

@@ -24,6 +24,7 @@ from diagnostics.alerting.statuses import (
     judge_statuses,
     read_status,
     read_statuses,
+    recent_verdict_within,
     store_statuses,
     stored_statuses,
 )
@@ -127,6 +128,17 @@ def test_the_first_look_judges_nothing(
     store_statuses(project.pk, now)
     with django_assert_num_queries(1):
         read_status(project.pk, Selection(), now + timedelta(minutes=2))
+
+
+def test_the_verdict_of_a_part_reads_the_stored_row_once(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    now = trouble(project)
+    store_statuses(project.pk, now)
+    part = read_selection({"model": "of nobody"})
+    with django_assert_num_queries(1):
+        verdict = recent_verdict_within(project.pk, Selection(), part, now)
+    assert verdict.since is None
 
 
 def test_a_row_that_nobody_renews_is_not_read(project: Project) -> None:

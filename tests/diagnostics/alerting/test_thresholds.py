@@ -60,8 +60,10 @@ def test_the_page_of_a_model_lists_the_rules_that_watch_it(
     create_rule(project.pk, RULE, None)
     create_rule(project.pk, {**RULE, "name": "of m-10 only", "filter": "model=m-10"}, None)
     evaluate_project(project.pk, now)
-    mine = {one.rule.name: one for one in WatchedModels(project.pk).rules_of("acme", "m-1")}
+    mine = {one.rule.name: one for one in WatchedModels(project.pk, {}).rules_of("acme", "m-1")}
     assert set(mine) == {"Failure rate above baseline", "m-1 above 10 %"}
+    alone = WatchedModels(project.pk, {"provider": "acme", "model": "m-1"})
+    assert alone.rules_of("acme", "m-1") == list(mine.values())
     found = mine["m-1 above 10 %"]
     assert found.state == ("bad", "firing")
     assert found.says == "failed calls above 10\u202f%"
@@ -79,7 +81,7 @@ def test_the_rules_of_all_models_are_read_with_two_queries(
 ) -> None:
     create_rule(project.pk, RULE, None)
     with django_assert_num_queries(2):
-        watched = WatchedModels(project.pk)
+        watched = WatchedModels(project.pk, {})
         for number in range(30):
             watched.rules_of("acme", f"m-{number}")
 
@@ -90,6 +92,6 @@ def test_a_rule_on_one_kind_counts_only_that_kind(project: Project) -> None:
     for kind in ("truncated", "not_json"):
         create_rule(project.pk, {**RULE, "name": kind, "filter": f"kind={kind}"}, None)
     evaluate_project(project.pk, now)
-    watching = WatchedModels(project.pk).rules_of("acme", "m-1")
+    watching = WatchedModels(project.pk, {}).rules_of("acme", "m-1")
     states = {one.rule.name: one.state[1] for one in watching}
     assert (states["truncated"], states["not_json"]) == ("ok", "firing")

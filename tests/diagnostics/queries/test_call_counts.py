@@ -12,11 +12,12 @@ from diagnostics.queries.call_counts import (
     latency_percentile,
     tallies_of,
 )
-from diagnostics.store.rollups import FAILURE_KINDS, LATENCY_BOUNDS_MS
+from diagnostics.store.rollups import FAILURE_KINDS, INVALID, LATENCY_BOUNDS_MS
 
 
 def sums(**counted: int) -> dict[str, int]:
-    return dict.fromkeys(EVERYTHING, 0) | counted
+    invalid = sum(counted.get(name, 0) for name in INVALID)
+    return dict.fromkeys(EVERYTHING, 0) | {"invalid": invalid} | counted
 
 
 def test_failed_calls_are_invalid_answers_and_calls_without_one() -> None:
