@@ -13,7 +13,7 @@ from django.db.models.functions import Collate
 
 from diagnostics.queries.events import scan
 from diagnostics.rest.cursors import read_cursor, write_cursor
-from diagnostics.selection.conditions import ANY_DAY, Days, matches, narrow, narrow_rows
+from diagnostics.selection.conditions import ANY_DAY, Days, matches, narrow, narrow_rows, within
 from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
@@ -158,4 +158,6 @@ def _event_exists(query: Query, days: Days) -> Exists:
         occurred_at__gte=OuterRef("began_at"),
         occurred_at__lte=OuterRef("ended_at"),
     )
+    # The days as values, too: by the times of a run alone all that there are would be planned for.
+    events = within(events, days.since, days.until)
     return Exists(narrow(events, Selection(text=query), days))

@@ -12,6 +12,8 @@ from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.api import events
 from diagnostics.ingest.recording import record
 from diagnostics.queries.events import FIRST_STRETCH, matching, scan
+from diagnostics.queries.runs import runs_of
+from diagnostics.selection.conditions import Days
 from diagnostics.selection.selection import read_selection
 from tests.diagnostics.builders import make_event
 
@@ -81,3 +83,12 @@ def test_pages_of_an_impatient_search_lead_to_every_event(
         asked["cursor"] = body["next"]
     assert found == ["job-0", "job-1", "job-2", "job-3"]
     assert pages > len(found)
+
+
+def test_events_of_runs_are_searched_in_the_days_that_are_asked_for(
+    project: Project, now: datetime
+) -> None:
+    since = now - timedelta(hours=3)
+    runs = runs_of(project.pk, read_selection({"q": "pointer:/steps/1"}), Days(since))
+    # Of the events and of their details.
+    assert str(runs.query).count(f">= {since.isoformat(sep=' ')}") == 2
