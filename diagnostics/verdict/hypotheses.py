@@ -192,9 +192,8 @@ def singles_of(
     cells: Sequence[CountCell], before: Collection[CountCell], timing: Timing
 ) -> list[Subset]:
     """Return everything and each value of each dimension, given the cells before."""
-    calls = sum(cell.attempts for cell in cells)
     day = timing.day or before
-    calls_of_day = sum(cell.attempts for cell in day)
+    of_source, of_source_that_day = (_calls_by(_source_of, some) for some in (cells, day))
     everything = frozenset(range(len(cells)))
     subsets = [Subset((), everything, log(PRIORS["everything"]))]
     for dimension, read in READ.items():
@@ -209,6 +208,10 @@ def singles_of(
             called = sum(cells[index].attempts for index in indexes)
             if called < FEWEST_CALLS:
                 continue
+            # The share of its sources' calls: all that a source has grows with it.
+            sources = {cells[index].place.source for index in indexes}
+            calls = sum(of_source[source] for source in sources)
+            calls_of_day = sum(of_source_that_day[source] for source in sources)
             is_back = of_day[value] * calls < RARE * called * calls_of_day
             is_new = dimension in CHANGEABLE and (is_back or not past[value])
             # A sender that merely begins to report a dimension has changed nothing.
@@ -217,6 +220,10 @@ def singles_of(
                 is_new, bonus = False, 0.0
             subsets.append(Subset(((dimension, value),), frozenset(indexes), prior + bonus, is_new))
     return subsets
+
+
+def _source_of(place: Dimensions) -> str | None:
+    return place.source
 
 
 def _calls_by(read: Callable[[Dimensions], Value], cells: Iterable[CountCell]) -> Counter[Value]:

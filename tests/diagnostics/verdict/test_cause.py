@@ -292,6 +292,13 @@ def test_a_model_that_one_source_suddenly_calls_in_a_loop_is_not_said_to_be_at_f
     assert not finding.is_theirs
 
 
+def test_a_release_whose_source_alone_grew_is_not_back_again() -> None:
+    crm = [place._replace(source="crm", release="c1") for place in (HAIKU, GPT)]
+    cells = [cell(HAIKU, 30), cell(GPT, 30), *(cell(place, 50, not_json=30) for place in crm)]
+    before = [*quiet(HAIKU, GPT), *(cell(place, 40) for place in crm)]
+    assert find_cause(cells, before).cause is Cause.SOURCE
+
+
 def test_retries_of_failing_calls_are_no_loop_of_their_source() -> None:
     crm = [place._replace(source="crm", release="c1") for place in (HAIKU, GPT)]
     cells = [cell(HAIKU, 4, not_json=2), cell(GPT, 40), cell(crm[0], 60, not_json=40)]
