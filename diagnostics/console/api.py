@@ -124,6 +124,13 @@ class JudgedResources(Resource):
     alarms_false: Annotated[JudgedResource, Field(description="of the incidents with a cause")]
 
 
+class RiseResource(Resource):
+    """The share of calls that fail, in the first third of a trouble and in its latest."""
+
+    first: Share
+    latest: Share
+
+
 class OtherRateResource(Resource):
     """The rate in the other unit: of runs where a verdict counts calls, and the reverse."""
 
@@ -156,6 +163,7 @@ class IncidentVerdict(Resource):
     runs: Annotated[int, Field(description="how many `rate` is of")]
     counted: Annotated[Literal["runs", "calls"] | None, Field(description="what `rate` is of")]
     beside: Annotated[OtherRateResource | None, Field(description="the rate in the other unit")]
+    rise: Annotated[RiseResource | None, Field(description="of older verdicts; else null")]
     excess: list[ExcessShareResource]
     advice: list[Advice]
     sentence: str

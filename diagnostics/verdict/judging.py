@@ -17,7 +17,7 @@ from diagnostics.analysis.status import SeriesOnset
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
-from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
+from diagnostics.verdict.cells import CountCell, without_failure_only
 from diagnostics.verdict.curves import (
     SHORTEST,
     Curves,
@@ -171,39 +171,11 @@ def _around_onset(
     counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets
 ) -> tuple[list[CountCell], list[CountCell], Timing]:
     """Return the cells since the onset, and of the week before anything got worse."""
-    since, until = floor(onset.at, HOUR), counts.stretch.window.until
-    healthy, later = min(since, *(floor(one.low, HOUR) for one in onsets.values())), since + HOUR
+    since = floor(onset.at, HOUR)
+    healthy = min(since, *(floor(one.low, HOUR) for one in onsets.values()))
     timing = replace(_timing(counts, onset, onsets), day=counts.cells(healthy - DAY, healthy))
-    newer = {version.place for version in timing.begun if version.at >= onset.at}
-    earlier = counts.series_cells(since, onset.at)
-    cells = _without_earlier(counts.cells(since, min(later, until)), earlier, newer)
-    if later < until:
-        cells += counts.cells(later, until)
+    cells = counts.cells(since, counts.stretch.window.until)
     return *without_failure_only(cells, counts.cells(healthy - WEEK, healthy)), timing
-
-
-def _without_earlier(
-    cells: Sequence[CountCell], earlier: Sequence[CountCell], newer: Collection[Dimensions]
-) -> list[CountCell]:
-    """Return what was counted in an hour without the good calls before the onset in it.
-
-    Of these only the series is known; versions that began later have none of them.
-    """
-    good, known = (Counter[SeriesKey](), Counter[SeriesKey]())
-    for cell in earlier:
-        good[cell.place.series] += cell.attempts - cell.failed
-    older = [cell for cell in cells if cell.place.versions not in newer]
-    for cell in older:
-        known[cell.place.series] += cell.attempts - cell.failed
-    # Where minutes are not kept, all of the hour is returned.
-    if good.total() >= known.total():
-        return list(cells)
-    rest = [cell for cell in cells if cell.place.versions in newer]
-    for cell in older:
-        series, well = cell.place.series, cell.attempts - cell.failed
-        part = min(good[series] / known[series], 1.0) if well else 0.0
-        rest.append(replace(cell, attempts=cell.attempts - round(well * part)))
-    return rest
 
 
 def _diagnose(

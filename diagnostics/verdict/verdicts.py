@@ -207,6 +207,8 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
         "runs": rate.total if rate else 0,
         "counted": f"{rate.noun}s" if rate else None,
         "beside": _describe_beside(rate.beside) if rate and rate.beside else None,
+        # Of the API since 0.1.0; no drift was ever found by it.
+        "rise": None,
         "excess": [{**asdict(share), "lift": share.lift} for share in finding.shares],
         "advice": [asdict(advice) for advice in verdict.advice],
         "sentence": verdict.sentence,

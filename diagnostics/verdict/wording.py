@@ -300,7 +300,7 @@ def _reason(
     if last_change is None or since is None:
         return (f"{words}.",)
     is_recent = last_change >= since - LATELY
-    deploy_text = "last deploy at" if is_recent else "the last deploy before was at"
+    deploy_text = "last deploy at" if is_recent else "last deploy before it:"
     return (f"{words}{', ' if ':' in words else ': '}{deploy_text} ", last_change, ".")
 
 

@@ -1,7 +1,6 @@
 """Two causes at once: each is told by itself, whatever calls they share."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import cycle, product
@@ -97,23 +96,3 @@ def test_a_cause_that_began_later_in_the_same_series_has_its_own_onset() -> None
     assert since.keys() == {"schema_invalid", "call_provider_error"}
     for kind, at in (("schema_invalid", WORSE), ("call_provider_error", later)):
         assert abs((since[kind] or NOW) - at) < timedelta(minutes=25)
-
-
-def test_good_calls_of_before_the_onset_do_not_blame_a_schema_that_came_just_before_it() -> None:
-    """Its hour begins with them: the former schema seems well at the provider that fails."""
-    down, deployed = NOW - timedelta(minutes=70), NOW - timedelta(minutes=78)
-
-    def fails(place: Dimensions, at: datetime, round_: int) -> str | None:
-        is_hit = at >= down and place.provider == "openai" and round_ % 3
-        return "call_timeout" if is_hit else None
-
-    def schema_of(run: DrawnRun) -> Dimensions:
-        version = "2" if run.at >= deployed else "1"
-        return run.place._replace(release=None, schema="Plan", schema_version=version)
-
-    called = places(("groq", "llama"), ("openai", "gpt"), ("openai", "mini"))
-    runs = [replace(run, place=schema_of(run)) for run in played(called, fails)]
-    day = VerdictRange(NOW - timedelta(days=1), NOW, NOW)
-    (found,) = judge_range(day, partial(DrawnCounts, runs, []), detect(runs))
-    assert found.finding.cause != "pair"
-    assert ("provider_outage", "openai") in found.finding.alternatives

@@ -28,7 +28,7 @@ RATE = VerdictRate(128, 412, 0.04)
 @pytest.mark.parametrize(
     ("deploy", "said"),
     [
-        (timedelta(hours=-5), "5 prompt versions affected, the last deploy before was at"),
+        (timedelta(hours=-5), "5 prompt versions affected, last deploy before it:"),
         (timedelta(minutes=-40), "5 prompt versions affected, last deploy at"),
         (timedelta(minutes=20), "5 prompt versions affected, last deploy at"),
     ],
