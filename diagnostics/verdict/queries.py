@@ -68,6 +68,9 @@ class StoredCounts:
             slots = Slots(stretch.origin, stretch.width, stretch.count)
             terms = self.selection.rollup_terms
             ids = self.series if of is None else ids_of(self.project_id, of)
+            if of and ids is not None and len(ids) < len(of):
+                # A series has no id before it is first folded.
+                ids = None
             question = Question(stretch.window, SERIES, COUNTED, terms, slots, ids)
             end = len(SERIES)
             curves = defaultdict[SeriesKey, SeriesCurve](lambda: SeriesCurve([0] * slots.count))
