@@ -190,12 +190,13 @@ def _diagnose(
     cells, before = around
     touched = _series_hit(cells, before, finding)
     known = _sharpest(onsets, touched)
-    if several and touched and touched <= curves.keys():
+    # A series that was first called in the minute that runs has no slot yet.
+    slots = counts.curves(counts.stretch, touched) if several else {}
+    if touched and touched <= slots.keys():
         # The series may have degraded by another cause before.
         baseline, kinds = CellBaseline.of(before), finding.risen[:1]
         healthy = min(one.low for one in onsets.values())
         noise = noise_before(curves, counts.stretch.in_hours, healthy)
-        slots = counts.curves(counts.stretch, touched)
         known = onset_of_kinds(kinds, touched, baseline, slots, counts.stretch, noise)
     since = _since(counts, finding, known, onsets)
     mine = [cell for cell in before if finding.touches(cell.place)]

@@ -163,8 +163,10 @@ def suspect(
     best = max(known, key=lambda one: (one.is_sure, one.evidence), default=None)
     if best is None or not best.is_sure:
         return {}, best is None or best.evidence < UNSURE
-    touched, kinds = best.touched().intersection(curves), best.answer.kinds
-    slots, noise = curves_in(stretch, touched), noise_before(curves, hours, best.begin)
+    slots, noise = curves_in(stretch, best.touched()), noise_before(curves, hours, best.begin)
+    touched, kinds = best.touched().intersection(curves, slots), best.answer.kinds
+    if not touched:
+        return {}, False
     onset = onset_of_kinds(kinds, touched, best.counted.baseline, slots, stretch, noise)
     latest = list[CountCell]()
     for begin, part in zip(begins, parts, strict=False):
