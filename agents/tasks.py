@@ -4,7 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from agents.cycle import recovery, running
+from agents.cycle import running
 from agents.demo import jobs
 from agents.llm import model_test
 from agents.purge import purging
@@ -19,7 +19,7 @@ def run_goal(goal_id: str) -> None:
 @shared_task(name="agents.tasks.reconcile_goals")
 def reconcile_goals() -> None:
     """Requeue goals that went silent."""
-    recovery.reconcile_goals()
+    running.reconcile_goals()
 
 
 @shared_task(name="agents.tasks.try_model")

@@ -9,14 +9,13 @@ from agents.breakers.views import breakers, isolate_model, move_breaker
 from agents.console.failure_page import failure
 from agents.console.goal_actions import answer, cancel, export_goals, goal_new, patterns, undo
 from agents.console.goal_page import export_goal
-from agents.console.links import find
 from agents.console.model_page import model
 from agents.console.plan_run_list import plan_runs
 from agents.console.plan_run_page import cancel as cancel_run
 from agents.console.plan_run_page import moved_results, plan_run, rerun, resolve, run_results
 from agents.console.run_list import export_runs, moved_live, runs
 from agents.console.run_page import moved_goal, run
-from agents.console.search import search_page
+from agents.console.search import find_run, search_page
 from agents.console.tools_page import allow_tool, tools
 from agents.demo.views import demo
 from agents.fix_patterns.api import FixDecisionView, FixPatternsView, FixPolicyView
@@ -65,7 +64,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tools/allow/", allow_tool, name="allow_tool"),
     path("search/", search_page, name="search"),
     # Links in mails and trackers lead here.
-    path("find/", find, name="find_goal"),
+    path("find/", find_run, name="find_goal"),
     path("models/<name:provider>/<name:name>/", model, name="model"),
     path("breakers/", breakers, name="breakers"),
     path("breakers/isolate/", isolate_model, name="isolate_model"),

@@ -5,8 +5,8 @@ from uuid import UUID
 from celery import shared_task
 
 from plans.checks.workspaces import remove_workspace, workspace_of
-from plans.runs import recovery, running, working_store
-from plans.tools.mcp import refresh
+from plans.runs import running, working_store
+from plans.tools.mcp import health
 
 
 @shared_task(name="plans.tasks.execute_run")
@@ -24,7 +24,7 @@ def execute_steps(run_id: str, positions: list[int]) -> None:
 @shared_task(name="plans.tasks.reconcile_runs")
 def reconcile_runs() -> None:
     """Requeue runs and steps whose worker went silent."""
-    recovery.reconcile_runs()
+    running.reconcile_runs()
 
 
 @shared_task(name="plans.tasks.purge_working_store")
@@ -38,10 +38,10 @@ def purge_working_store() -> None:
 @shared_task(name="plans.tasks.request_discovery")
 def request_discovery() -> None:
     """Enqueue a discovery of each MCP server that is due."""
-    refresh.request_discovery()
+    health.request_discovery()
 
 
 @shared_task(name="plans.tasks.discover_tools")
 def discover_tools(server: str) -> None:
     """Discover the tools of an MCP server."""
-    refresh.discover_tools(server)
+    health.discover_tools(server)

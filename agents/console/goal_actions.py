@@ -18,8 +18,8 @@ from agents.actions.applying import (
 from agents.console.goal_forms import AnswerForm, GoalForm
 from agents.console.run_page import show_run
 from agents.goals.api import GoalsView
+from agents.goals.claims import stops_of
 from agents.goals.models import Goal
-from agents.goals.planning_stops import stops_of
 from agents.goals.records import goal_path
 from agents.goals.requests import RequestRefusedError
 from agents.goals.submission import (

@@ -12,9 +12,8 @@ from django.shortcuts import get_object_or_404
 from agents.badges import GOAL_STATUS, Badge, goal_badge, outcome_badge
 from agents.breakers.models import Breaker
 from agents.console.headlines import goal_headline
-from agents.console.moments import cycles_of
+from agents.console.moments import cycles_of, sightings_of
 from agents.console.run_reading import run_cards
-from agents.console.sightings import sightings_of
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.records import goal_record
 from agents.goals.responses import PATTERNS_PATH

@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from agents.badges import goal_badge, outcome_badge
+from agents.goals.claims import stops_of
 from agents.goals.models import Goal
-from agents.goals.planning_stops import stops_of
 from agents.goals.records import goal_path, run_path
 from diagnostics import clock
 from diagnostics.console.exports import stream_list

@@ -1,7 +1,10 @@
-"""The page of a run: its attempts, how it ended, and of a goal its plan and its answers."""
+"""The page of a run: its attempts, how it ended, and of a goal its plan and its answers.
 
-from collections.abc import Mapping
+What an external agent reported is read of its events."""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -10,17 +13,34 @@ from django.urls import reverse
 from agents.badges import outcome_badge
 from agents.console.goal_forms import AnswerForm
 from agents.console.goal_page import goal_context
+from agents.console.headlines import Ending, outside_headline
 from agents.console.keyset import read_id
-from agents.console.reported_run import FACTS, events_with, reported_context
+from agents.console.moments import TOLD_EVENTS, cycles_of, reported_attempts, sightings_of
 from agents.goals import records
+from agents.goals.events import STATE_OF
 from agents.goals.models import Goal
 from agents.goals.records import goal_path, run_path
 from diagnostics.figures import read_number
 from diagnostics.prices.run_costs import costs_of
+from diagnostics.queries.events import events_of, payloads_of
+from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.run_models import AgentRun
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.pages import respond
 from plans.models.run import Run
+
+MOST_EVENTS = 100
+LAST = 2**31
+FACTS = (
+    "environment",
+    "source",
+    "release",
+    "prompt_version",
+    "schema",
+    "schema_version",
+    "region",
+    "credential",
+)
 
 
 @member_page
@@ -98,3 +118,53 @@ def _to(path: str, request: ConsoleRequest) -> HttpResponse:
     query = request.GET.urlencode()
     mark = "&" if "?" in path else "?"
     return redirect(f"{path}{mark}{query}" if query else path)
+
+
+def events_with(project_id: int, reference: str) -> list[Event]:
+    """Return the newest events with a reference, oldest first."""
+    if "\0" in reference or not reference:
+        return []
+    mine = events_of(project_id).filter(correlation_id=reference)
+    # Agents may write one time on a whole run: attempts then go by number.
+    return sorted(mine[:MOST_EVENTS], key=lambda event: (event.occurred_at, event.attempt or LAST))
+
+
+def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, Any]:
+    """Read everything the page shows; two queries."""
+    payloads = payloads_of(events)
+    attempts = reported_attempts(events, payloads)
+    endings = [
+        Ending(event.kind, event.reason, event.status)
+        for event in events
+        if event.kind in TOLD_EVENTS
+    ]
+    tone, headline = outside_headline([attempt.state for attempt in attempts], endings)
+    sightings = sightings_of(project_id, events, payloads)
+    return {
+        "tone": tone,
+        "headline": headline,
+        "cycles": cycles_of(attempts, events, [], sightings),
+        "calls": len(attempts),
+        "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
+        "called_ms": sum(a.latency_ms or 0 for a in attempts),
+        "last": events[-1],
+        "is_cut": len(events) == MOST_EVENTS,
+        "facts": [(name.replace("_", " "), _known(events, name)) for name in FACTS],
+        "attributes": _attributes(events, payloads),
+    }
+
+
+def _known(events: Sequence[Event], name: str) -> str:
+    values = dict.fromkeys(getattr(event, name) for event in events)
+    return ", ".join(value for value in values if value)
+
+
+def _attributes(
+    events: Sequence[Event], payloads: Mapping[UUID, EventPayload]
+) -> list[tuple[str, Any]]:
+    """Return the custom attributes of attempts; the latest value counts."""
+    attributes: dict[str, Any] = {}
+    for event in events:
+        if event.kind in STATE_OF and event.event_id in payloads:
+            attributes |= payloads[event.event_id].attributes
+    return sorted(attributes.items())

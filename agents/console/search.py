@@ -15,9 +15,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from agents.badges import outcome_badge
-from agents.console.links import STAY
-from agents.console.run_page import find_goal
-from agents.goals.records import run_path
+from agents.console.goal_forms import AnswerForm
+from agents.console.run_page import events_with, find_goal, show_run
+from agents.goals.records import goal_path, is_plain, run_path
 from diagnostics.accounts.saved_views import view_address, views_for
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertRule
@@ -33,6 +33,9 @@ from diagnostics.web.pages import respond
 from failsoft.json_values import clean_text
 
 T = TypeVar("T")
+LONGEST_REFERENCE = 200
+# In the address of a search that must not lead back here.
+STAY = "stay"
 LONGEST_TEXT = 200
 SHOWN = 6
 WORDS = "Words in failures"
@@ -181,3 +184,20 @@ def _page_hit(page: Destination) -> SearchHit:
 def _matching(rows: Iterable[T], text: str, label: Callable[[T], str]) -> list[T]:
     needle = text.casefold()
     return [row for row in rows if needle in label(row).casefold()][:SHOWN]
+
+
+@member_page
+def find_run(request: ConsoleRequest) -> HttpResponse:
+    """Lead to the run with a correlation id, or to the search where there is none."""
+    reference = request.GET.get("reference", "").strip()[:LONGEST_REFERENCE]
+    reference = reference.replace("\0", "")
+    goal = find_goal(request.project.pk, reference) if reference else None
+    if goal is not None:
+        return redirect(goal_path(goal))
+    if events_with(request.project.pk, reference):
+        if is_plain(reference):
+            return redirect(run_path(reference))
+        # No address can name it.
+        return show_run(request, reference, None, AnswerForm())
+    query = {"q": reference, STAY: "1"} if reference else {}
+    return redirect(f"{reverse('search')}?{urlencode(query)}")

@@ -5,23 +5,30 @@
 3. Walk it node by node. A submitted plan suspends the walk: its run enqueues this goal again.
 4. `respond_node` ends the goal, or lets it wait for the user, with the terminal event in the same
    transaction. Every write is fenced by the claim.
+5. A goal whose worker died, or whose message is gone, is queued again.
 """
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from enum import StrEnum
 from uuid import UUID
 
 import structlog
 from django.db import DatabaseError
+from django.db.models import Q, QuerySet
 
 from agents.cycle.nodes import act, check, execute, respond
 from agents.cycle.plan_node import plan
 from agents.cycle.walk import Walk
-from agents.goals.claims import claim_goal, claim_poisoned
+from agents.goals.claims import claim_goal, claim_poisoned, is_stopped
+from agents.goals.models import Goal
 from agents.goals.policies import without_wait
 from agents.goals.state import Status, TaskState
-from diagnostics.store.leases import LeaseLostError
+from agents.goals.submission import MESSAGE_LEASE, QUEUE, enqueue_goal
+from diagnostics.clock import DatabaseNow
+from diagnostics.store.leases import UNFINISHED, LeaseLostError, silent, take_up
+from diagnostics.store.queue_marks import drained_until
 from plans.models.run import Run
 
 
@@ -65,6 +72,11 @@ ROUTES: dict[CycleNode, Callable[[TaskState], CycleNode]] = {
     # The response is the last node.
     CycleNode.RESPOND: lambda _: CycleNode.END,
 }
+# The outbox announces a run's end; this is for a message that was lost.
+_RUN_ENDED_LONG_AGO = timedelta(seconds=60)
+_WORKING = Q(status=Goal.Status.RUNNING)
+
+
 logger = structlog.get_logger(__name__)
 NODES: dict[CycleNode, Callable[[Walk], None]] = {
     CycleNode.NEXT_STEP: plan,
@@ -127,3 +139,30 @@ def _entry(walk: Walk) -> CycleNode:
         walk.cancel()
         return CycleNode.RESPOND
     return CycleNode.NEXT_STEP if run is None else CycleNode.CHECK
+
+
+def reconcile_goals() -> int:
+    """Requeue goals that should be running and are not; return how many there were.
+
+    A goal that went silent too often ends as poison instead.
+    """
+    return take_up(_silent_goals(), _WORKING, _queue_again, end_poisoned)
+
+
+def _silent_goals() -> QuerySet[Goal]:
+    waiting = Q(status=Goal.Status.QUEUED) & (~is_stopped() | Q(cancel_requested_at__isnull=False))
+    forgotten = Q(
+        lease_until__isnull=True,
+        current_run__state__in=[Run.State.ENDED, Run.State.POISON],
+        current_run__ended_at__lt=drained_until(QUEUE) - _RUN_ENDED_LONG_AGO,
+    )
+    # As the partial index has it.
+    unfinished = Goal.objects.filter(status__in=UNFINISHED)
+    return unfinished.filter(silent(waiting, _WORKING, QUEUE) | forgotten)
+
+
+def _queue_again(goal: Goal) -> None:
+    Goal.objects.filter(pk=goal.pk).update(
+        status=Goal.Status.QUEUED, lease_until=DatabaseNow() + MESSAGE_LEASE
+    )
+    enqueue_goal(goal)

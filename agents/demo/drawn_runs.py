@@ -9,8 +9,7 @@ from itertools import accumulate
 from random import Random
 
 from agents.demo.calls import SCHEMA_OF_NODE, DemoAttempts, Outcome, make_calls, repertoires
-from agents.demo.deploys import demo_deploy
-from agents.demo.events import MISSPELLED
+from agents.demo.events import MISSPELLED, demo_deploy
 from agents.demo.incident_scenarios import KINDS, InjectedChange, InjectedIncident
 from agents.demo.story import HOUR, RunPace
 from agents.demo.traffic import SETTLED, traffic_share

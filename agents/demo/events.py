@@ -1,4 +1,4 @@
-"""Events of the demo's runs, with ids that mark them as demo data."""
+"""Events and deploys of the demo's runs, with ids that mark them as demo data."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,12 +8,18 @@ from uuid import UUID
 
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
 from agents.demo.calls import TEMPERATURE, DemoAttempts, DemoCall
+from agents.demo.story import HOUR, STORY, release_at
+from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from failsoft.events import AFTER, NEAREST_TOOL, EventKind, PostedEvent, event_name
 from failsoft.identifiers import uuid7
 from failsoft.retry.answers import Misunderstood
 
 MARK = bytes.fromhex("de3057a1150f")
 """The last 48 bits of every id of the demo, by which its rows are removed."""
+NOTE = "Demo data."
+"""The prefix of every note of the demo, by which it is removed."""
+
+
 NEAREST = {
     "orders.fetch": "orders.get",
     "ticket.search": "tickets.search",
@@ -98,4 +104,31 @@ def _event(
         # In the demo the requested model always answers.
         **{k: value for k, value in ladder.place._asdict().items() if k != "served"},
         **fields,
+    )
+
+
+def story_deploys(now: datetime) -> Iterator[PostedDeploy]:
+    """Yield the releases and prompt versions of the two weeks before `now`."""
+    for hours in STORY.deployed_hours_ago:
+        if hours < STORY.days * 24:
+            for source in STORY.sources:
+                version = release_at(now, hours * HOUR)
+                yield demo_deploy(now - hours * HOUR, "release", version, source)
+    for period in STORY.prompts:
+        if period.since_hours < STORY.days * 24:
+            at, scope = now - period.since_hours * HOUR, (period.source, period.environment)
+            yield demo_deploy(at, "prompt", period.name, *scope)
+
+
+def demo_deploy(
+    at: datetime, kind: str, version: str, source: str | None, environment: str | None = None
+) -> PostedDeploy:
+    """Return a deploy with the demo's note."""
+    return PostedDeploy(
+        at=at,
+        kind=DeployKind(kind),
+        source=source,
+        environment=environment,
+        version=version,
+        note=NOTE,
     )

@@ -15,9 +15,8 @@ from django.db.models.lookups import EndsWith
 from agents.demo.aftermath import add_aftermath, demo_provider, remove_aftermath
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
 from agents.demo.calls import TEMPERATURE, DemoAttempts
-from agents.demo.deploys import NOTE, story_deploys
 from agents.demo.drawn_runs import DrawnIncident, attempts_of
-from agents.demo.events import MARK, events_of
+from agents.demo.events import MARK, NOTE, events_of, story_deploys
 from agents.demo.goals import TIMEOUT_SECONDS, GoalStory, goals
 from agents.demo.story import STORY
 from agents.demo.traffic import traffic

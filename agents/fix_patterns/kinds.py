@@ -1,4 +1,4 @@
-"""The closed sets that a fix pattern is made of."""
+"""The closed sets that a fix pattern is made of, and the sentences generated from them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -98,6 +98,18 @@ OWN_KEYS: dict[PlannerSchema, frozenset[str]] = {
     PlannerSchema.NEXT_STEP: PROPOSAL_KEYS,
     PlannerSchema.ACTIONS: _CALL_KEYS | _ENTRY_KEYS,
 }
+SHAPES: Mapping[ValueShape, str] = {
+    ValueShape.NULL: "null",
+    ValueShape.BOOLEAN: "true or false",
+    ValueShape.NUMBER: "a number",
+    ValueShape.TEXT: "a text",
+    ValueShape.LIST: "a list",
+    ValueShape.OBJECT: "an object",
+}
+
+
+FORM = "has the form that is shown"
+ANSWER = "The answer"
 
 
 def parts_of(pointer: str) -> list[str]:
@@ -123,3 +135,41 @@ def own_pointer(parts: list[str], schema: PlannerSchema) -> str:
 def own_code(code: str | None) -> str:
     """Return the code of a violated rule; `other` if our validators do not have it."""
     return code if code is not None and code in CODES else OTHER
+
+
+def describe(pattern: FixRule) -> str:
+    """Return one sentence that a planner can follow; it contains no model output."""
+    if not pattern.pointer and pattern.code in WHOLE:
+        return WHOLE[pattern.code]
+    place = describe_place(pattern.pointer)
+    subject = f"`{place}`" if place else ANSWER
+    return f"{subject} {_predicate(pattern)}."
+
+
+def describe_place(pointer: str) -> str:
+    """Return a pointer as a path: `/steps/*/tool` is `steps[*].tool`; "" for the whole answer."""
+    path = ""
+    for part in pointer.split("/")[1:]:
+        path += f"[{STAR}]" if part == STAR else f".{part}" if path else part
+    return path
+
+
+def _predicate(pattern: FixRule) -> str:
+    match pattern.change:
+        case FixChange.ADDED:
+            shape = SHAPES.get(pattern.after)
+            return f"is never left out: it is {shape}" if shape else "is never left out"
+        case FixChange.RENAMED:
+            key = pattern.pointer.rpartition("/")[2]
+            return f"is never left out: its key is exactly `{key}`"
+        case FixChange.REMOVED:
+            return RULES.get(pattern.code, "is left out")
+        case FixChange.RETYPED:
+            return _is_not(pattern.after, pattern.before)
+        case _:
+            return RULES.get(pattern.code, FORM)
+
+
+def _is_not(shape: ValueShape, other: ValueShape) -> str:
+    are_named = shape in SHAPES and other in SHAPES
+    return f"is {SHAPES[shape]}, not {SHAPES[other]}" if are_named else FORM

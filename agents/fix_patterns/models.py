@@ -9,8 +9,7 @@ from django.db.models.functions import Now
 
 from agents.badges import Badge
 from agents.fix_patterns import status
-from agents.fix_patterns.kinds import FixChange, FixRule, ValueShape
-from agents.fix_patterns.wording import describe
+from agents.fix_patterns.kinds import FixChange, FixRule, ValueShape, describe
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.constraints import check, known, unique

@@ -1,20 +1,25 @@
-"""Claims of goals; none is taken while planning is stopped."""
+"""Claims of goals, and the stops of planning: none is taken while it is stopped."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import transaction
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from agents.goals.models import Goal, PlanningStop
 from diagnostics import clock
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import Project
 from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import redact
 from diagnostics.store.leases import MAX_STARTS, Claim
 
 LEASE = timedelta(seconds=60)
 RENEW_SECONDS = 20.0
+REASON_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +87,44 @@ def _take(goal_id: UUID, free: Q, **columns: object) -> GoalClaim | None:
         pk=goal_id, status=Goal.Status.RUNNING, fencing_token=goal.fencing_token
     )
     return GoalClaim(held, LEASE, goal.fencing_token, goal, clock.now())
+
+
+def stops_of(project: Project) -> list[PlanningStop]:
+    """Return what stops a project's planning: its own row, the installation's, both or none."""
+    stops = PlanningStop.objects.filter(Q(project=project) | Q(project=None))
+    return list(stops.select_related("by").order_by("project_id"))
+
+
+def stop_planning(project: Project | None, by: User, reason: str = "") -> bool:
+    """Prevent goals from being claimed; False if planning was stopped already."""
+    redacted = redact(reason, REASON_BYTES)
+    try:
+        with transaction.atomic():
+            PlanningStop.objects.create(project=project, by=by, reason=redacted)
+            note(_id(project), by, "planning.stopped", _name(project), {"why": redacted})
+    except IntegrityError:
+        return False
+    return True
+
+
+def resume_planning(project: Project | None, by: User) -> bool:
+    """Let goals be claimed again, queued ones within seconds; False if not stopped."""
+    with transaction.atomic():
+        deleted, _ = PlanningStop.objects.filter(project=project).delete()
+        if not deleted:
+            return False
+        note(_id(project), by, "planning.resumed", _name(project))
+        waiting = Goal.objects.filter(status=Goal.Status.QUEUED)
+        if project is not None:
+            waiting = waiting.filter(project=project)
+        # The reconciler queues them once the next mark has passed: their messages are gone.
+        waiting.update(lease_until=DatabaseNow())
+    return True
+
+
+def _id(project: Project | None) -> int | None:
+    return None if project is None else project.pk
+
+
+def _name(project: Project | None) -> str:
+    return "everywhere" if project is None else project.name

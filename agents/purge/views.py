@@ -5,8 +5,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from agents.goals.claims import resume_planning, stop_planning, stops_of
 from agents.goals.models import Goal
-from agents.goals.planning_stops import resume_planning, stop_planning, stops_of
 from agents.llm.forms import ProjectDeletionForm, PurgeForm
 from agents.purge.purging import StillAtWorkError, order_deletion, order_purge, orders_of
 from diagnostics.accounts.models import Project

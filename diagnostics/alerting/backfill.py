@@ -1,30 +1,38 @@
 """Evaluations and incidents of the past: for demonstration data and for a rule that is new.
 
-What is written is marked as such, and nobody is told.
+What is written is marked as such, and nobody is told. While a past is imported there is no
+evaluation, and what it finds raises nothing.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import pasts_of, walk
-from diagnostics.alerting.counts import MINUTE, hold, known_series
-from diagnostics.alerting.evaluator import refresh_verdicts
+from diagnostics.alerting.counts import MINUTE, freeze, hold, known_series
+from diagnostics.alerting.evaluator import claim, refresh_verdicts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, raise_slices
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_models import AlertState, Evaluation
+from diagnostics.alerting.rule_models import AlertSlot, AlertState, Evaluation
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.rules import RuleDefinition
-from diagnostics.alerting.saved_states import SliceEvaluation, save_evaluations
-from diagnostics.alerting.series_detectors import SeriesDetector, judge_series
-from diagnostics.alerting.states import DetectorSignal, StateChange, time_of
+from diagnostics.alerting.saved_states import (
+    SliceEvaluation,
+    save_evaluations,
+    save_new,
+    save_states,
+    standing_of,
+)
+from diagnostics.alerting.series_detectors import SeriesDetector, judge_series, results_of
+from diagnostics.alerting.slice_evaluation import evaluate_slices
+from diagnostics.alerting.states import ON, AlertPhase, DetectorSignal, StateChange, held, time_of
 from diagnostics.store.aggregation import fold
 from diagnostics.store.sql import change, fetch
-from diagnostics.store.windows import floor
+from diagnostics.store.windows import LATE, floor
 
 CALLED = (
     "SELECT DISTINCT series_id FROM diagnostics_rollup_hour WHERE project_id = %s AND events > 0"
@@ -32,6 +40,8 @@ CALLED = (
 FORGET_MINUTES = (
     "DELETE FROM diagnostics_alert_minute WHERE project_id = %s AND series_id <> ALL(%s)"
 )
+PAUSE = timedelta(minutes=3)
+"""An import that was killed keeps nobody from looking for longer."""
 
 
 def backfill(project_id: int, since: datetime, until: datetime) -> int:
@@ -123,3 +133,41 @@ def _replay(project_id: int, happened: list[SliceEvaluation], now: datetime) -> 
         clear_slices({one.row.pk: one.result.is_usual for one in over}, at)
         firing = [one for one in changed if one.happened is StateChange.FIRED]
         raise_slices(project_id, firing, at, now, past=True)
+
+
+def pause_alerts(project_id: int) -> None:
+    """Evaluate no rule of a project for the next minutes; ask again while an import lasts."""
+    claim(project_id, floor(clock.now() + PAUSE, MINUTE))
+
+
+@transaction.atomic
+def take_as_known(project_id: int, since: datetime) -> None:
+    """Look once at every slice after an import that began at `since`, and raise nothing.
+
+    A slice that fires by what was imported fires no more before its detector was quiet once,
+    or a day has passed. One that was about to fire before is left to the next evaluation.
+    """
+    hold(project_id)
+    ensure_standard_rules()
+    slot = floor(clock.now(), MINUTE)
+    AlertSlot.objects.filter(project_id=project_id, slot__gt=slot).delete()
+    claim(project_id, slot)
+    freeze(project_id, floor(since, MINUTE) - LATE, slot + MINUTE - LATE)
+    judge_series(project_id, slot)
+    judged = results_of(project_id, slot)
+    seen = evaluate_slices(project_id, rules_of(project_id), slot, judged, is_complete=True)
+    mine = [one for one in seen if _is_of_import(one)]
+    for one in mine:
+        if one.result.said is DetectorSignal.FIRES:
+            one.standing = held(one.at)
+    save_new(mine)
+    save_states(mine)
+
+
+def _is_of_import(one: SliceEvaluation) -> bool:
+    """Whether it is new, or fires though it was not about to."""
+    if not one.row.pk:
+        return True
+    before = standing_of(one.row).state
+    is_open = before in ON or before is AlertPhase.PENDING
+    return one.result.said is DetectorSignal.FIRES and not is_open

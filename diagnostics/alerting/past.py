@@ -8,8 +8,13 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from diagnostics.alerting.counts import MINUTE, MINUTES_REACH
-from diagnostics.alerting.raw_counts import EventsAsked, EventsUncountableError, count_events
+from diagnostics.alerting.counts import (
+    MINUTE,
+    MINUTES_REACH,
+    EventsAsked,
+    EventsUncountableError,
+    count_events,
+)
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import Key, SliceEvaluation
 from diagnostics.alerting.signals import Count, Slice, slice_key

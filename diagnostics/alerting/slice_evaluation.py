@@ -15,6 +15,7 @@ import structlog
 
 from diagnostics.alerting.change_slices import feed_slices
 from diagnostics.alerting.counts import (
+    EventsUncountableError,
     KnownSeries,
     SeriesCounts,
     known_series,
@@ -28,7 +29,6 @@ from diagnostics.alerting.evaluation import (
     judge_silence,
     windows_of,
 )
-from diagnostics.alerting.raw_counts import EventsUncountableError
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import (
     Key,

@@ -1,7 +1,7 @@
-"""Validation of the shape of single steps: id, title, dependencies, tool."""
+"""Validation of the shape of single steps: id, title, dependencies, tool, keys."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from failsoft.plans.contract import (
@@ -12,13 +12,26 @@ from failsoft.plans.contract import (
     STEP_KEYS,
     TOOL_KEYS,
 )
-from failsoft.plans.near_names import key_meant
 from failsoft.plans.references import find_references
 from failsoft.plans.violations import Violations, kind_of, point, quote
 
 _PREFIX = "step_"
 _PLAIN = re.compile(r"(?:step_[1-9][0-9]{0,8}|(?!step_|__)[A-Za-z_][A-Za-z0-9_]*)\Z")
 _NUMBERED = re.compile(r"step_([1-9][0-9]*)\Z")
+_SEPARATORS = re.compile(r"[\s_-]+")
+# Other names that models write. They are compared without case, spaces, underscores and hyphens.
+NEAR_NAMES: Mapping[str, frozenset[str]] = {
+    "args": frozenset((
+        "arg", "argument", "arguments", "input", "inputs", "kwargs", "param", "parameter",
+        "parameters", "params", "actioninput", "toolargs", "toolarguments", "toolinput",
+        "toolparams",
+    )),
+    "dependencies": frozenset((
+        "after", "blockedby", "dep", "dependency", "dependson", "dependsupon", "deps", "needs",
+        "predecessors", "prereqs", "prerequisite", "prerequisites", "requires", "runafter",
+        "waitfor", "waitsfor",
+    )),
+}  # fmt: skip
 
 
 def _refuse(step_id: object) -> tuple[str, str] | None:
@@ -230,3 +243,17 @@ def explain_unknown_key(key: str, known_keys: Collection[str]) -> str:
     meant = key_meant(key, known_keys)
     hint = f"; {quote(meant)} is the key for it" if meant else ""
     return f"expected only the keys {', '.join(sorted(known_keys))}, got {quote(key)}{hint}"
+
+
+def plain_name(key: str) -> str:
+    """Return a key without case, spaces, underscores and hyphens."""
+    return _SEPARATORS.sub("", key).casefold()
+
+
+def key_meant(key: str, known_keys: Collection[str]) -> str | None:
+    """Return the known key that a key is another spelling or name of, if there is one."""
+    plain = plain_name(key)
+    for known in known_keys:
+        if plain == plain_name(known) or plain in NEAR_NAMES.get(known, ()):
+            return known
+    return None

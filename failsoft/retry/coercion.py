@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from failsoft.json_values import escape_pointer
 from failsoft.parsing.leniency import UNKNOWN_KEY, Softened, is_plain_integer, read_document, soften
 from failsoft.plans.contract import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
-from failsoft.plans.near_names import key_meant, plain_name
+from failsoft.plans.shapes import key_meant, plain_name
 from failsoft.retry.proposals import PROPOSAL_KEYS, PROPOSALS
 
 ALIASES = {"pass": "complete", "fail": "incomplete"}

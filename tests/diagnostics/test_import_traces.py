@@ -17,8 +17,8 @@ from django.core.management import CommandError, call_command
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.backfill import PAUSE, pause_alerts
 from diagnostics.alerting.evaluator import evaluate, evaluate_project
-from diagnostics.alerting.imported_past import PAUSE, pause_alerts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertState

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from diagnostics import clock
-from diagnostics.alerting.imported_past import pause_alerts, take_as_known
+from diagnostics.alerting.backfill import pause_alerts, take_as_known
 from diagnostics.figures import plural
 from diagnostics.ingest.exports.files import ExportFormat, UnreadableError
 from diagnostics.ingest.importing import ImportJob, ImportReport, import_files

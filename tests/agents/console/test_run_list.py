@@ -12,8 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from agents.console.run_list import PAGE
+from agents.goals.claims import stop_planning
 from agents.goals.models import Goal
-from agents.goals.planning_stops import stop_planning
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import record

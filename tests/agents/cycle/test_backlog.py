@@ -9,7 +9,7 @@ import pytest
 from celery import Celery
 from kombu import Connection
 
-from agents.cycle import recovery
+from agents.cycle import running
 from agents.goals import submission
 from agents.goals.models import Goal
 from diagnostics import clock
@@ -20,7 +20,7 @@ from diagnostics.store.outbox import relay_all
 from diagnostics.tasks import mark_queue, ping_queue
 from failsoft.plans.contract import TaskStatus
 from plans.models.run import Run
-from plans.runs import recovery as run_recovery
+from plans.runs import running as run_running
 from plans.runs.submission import submit_run
 from tests.agents.conftest import TASKS, Planner, let_time_pass
 
@@ -62,7 +62,7 @@ def broker(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]
     broker = Broker(broker_url)
     for module in (outbox, queue_marks):
         monkeypatch.setattr(module, "send", broker.send)
-    for module in (recovery, submission):
+    for module in (running, submission):
         monkeypatch.setattr(module, "MESSAGE_LEASE", LEASE)
     yield broker
     broker.flush()
@@ -76,8 +76,8 @@ def pass_a_tick(seconds: float) -> None:
     relay_all()
     for queue in ("plan", "steps"):
         mark_queue(queue)
-    recovery.reconcile_goals()
-    run_recovery.reconcile_runs()
+    running.reconcile_goals()
+    run_running.reconcile_runs()
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_a_mark_says_nothing_of_messages_that_the_relay_has_not_sent_yet(
     let_time_pass(30)
     assert mark_queue("plan")
     broker.take("plan")
-    assert recovery.reconcile_goals() == 0
+    assert running.reconcile_goals() == 0
     relay_all()
     let_time_pass(5)
     assert mark_queue("plan")

@@ -8,8 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from agents.cycle.recovery import reconcile_goals
-from agents.cycle.running import run_goal
+from agents.cycle.running import reconcile_goals, run_goal
 from agents.goals.claims import claim_goal
 from agents.goals.models import Goal
 from agents.goals.submission import AlreadyEndedError, NotWaitingError, answer_goal, cancel_goal

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.fix_patterns.kinds import OTHER, FixChange, FixRule, ValueShape, own_pointer, parts_of
+from agents.fix_patterns.kinds import (
+    OTHER,
+    FixChange,
+    FixRule,
+    ValueShape,
+    describe,
+    own_pointer,
+    parts_of,
+)
 from agents.fix_patterns.recoveries import Recovery, patterns_of
-from agents.fix_patterns.wording import describe
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret, reread
 

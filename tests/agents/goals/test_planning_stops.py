@@ -5,10 +5,9 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from agents.cycle.recovery import reconcile_goals
-from agents.goals.claims import claim_goal
+from agents.cycle.running import reconcile_goals
+from agents.goals.claims import claim_goal, resume_planning, stop_planning, stops_of
 from agents.goals.models import Goal
-from agents.goals.planning_stops import resume_planning, stop_planning, stops_of
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.store.models import OutboxMessage

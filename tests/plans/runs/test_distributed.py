@@ -16,7 +16,7 @@ from plans.runs import distributed
 from plans.runs.claims import lease
 from plans.runs.loading import forget
 from plans.runs.records import check_results, results_of
-from plans.runs.recovery import reconcile_runs
+from plans.runs.running import reconcile_runs
 from plans.runs.submission import STEPS_TASK, UnknownRunnerError, cancel_run, submit_run
 from plans.tools import registry
 from tests.plans.driving import deliver, let_marks_pass, receive, run_through

@@ -12,8 +12,7 @@ from diagnostics.accounts.models import Project
 from failsoft import VERSION
 from plans.models.run import Run
 from plans.runs.pinning import STUCK_AFTER
-from plans.runs.recovery import reconcile_runs
-from plans.runs.running import execute_run
+from plans.runs.running import execute_run, reconcile_runs
 from plans.runs.submission import cancel_run, submit_run
 from plans.tools import registry
 from tests.plans.driving import deliver, let_marks_pass

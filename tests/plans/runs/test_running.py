@@ -19,8 +19,7 @@ from plans.models.run import Run, RunStep, WorkingItem, owner_of
 from plans.runs import inline, running
 from plans.runs.claims import claim_poisoned, claim_run
 from plans.runs.records import check_results, results_of
-from plans.runs.recovery import reconcile_runs
-from plans.runs.running import execute_run
+from plans.runs.running import execute_run, reconcile_runs
 from plans.runs.submission import cancel_run, submit_run
 from plans.tools import registry
 from tests.plans.driving import let_marks_pass

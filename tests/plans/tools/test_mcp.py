@@ -24,7 +24,7 @@ from failsoft.plans.execution import (
     ToolTimeoutError,
 )
 from plans.models.tool import McpServer, McpTool
-from plans.tools.mcp import refresh
+from plans.tools.mcp import health
 from plans.tools.mcp.calling import RemoteToolError
 from plans.tools.mcp.connections import close_connections
 from plans.tools.mcp.discovery import discover_server
@@ -369,12 +369,12 @@ def _wait_until(is_so: Callable[[], bool]) -> bool:
 
 def test_servers_are_asked_again_after_a_while(configure: Configure) -> None:
     configure(shop=PROGRAM, gone={"command": "x"})
-    assert refresh.request_discovery() == 2
-    assert refresh.request_discovery() == 0
+    assert health.request_discovery() == 2
+    assert health.request_discovery() == 0
     configure(shop=PROGRAM)
-    refresh.request_discovery()
+    health.request_discovery()
     assert list(McpServer.objects.values_list("name", flat=True)) == ["shop"]
-    refresh.discover_tools("gone")
+    health.discover_tools("gone")
 
 
 def test_planners_are_told_that_a_server_wrote_its_descriptions(
