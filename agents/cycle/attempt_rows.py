@@ -24,7 +24,6 @@ from agents.llm.registry import open_provider
 from agents.llm.transport import MAX_RETRIES, Reply, call
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact, redact_json, redact_name
-from diagnostics.redaction.rules import redactor_of
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
 from failsoft.json_values import JSON, clean_text
 from failsoft.retry.engine import CallFailed, Feedback, Invalid, PlannedAttempt, Result, Valid
@@ -107,7 +106,6 @@ class AttemptRows:
         `withheld` are the fix patterns left out of this prompt to measure their effect.
         """
         takes_temperature = self.goal.planner_model.provider.takes_temperature
-        own_redact = redactor_of(self.goal.project_id)
         with transaction.atomic():
             self.claim.renew()
             return Attempt.objects.create(
@@ -125,7 +123,7 @@ class AttemptRows:
                 # None where the provider takes none.
                 temperature=attempt.temperature if takes_temperature else None,
                 timeout_seconds=attempt.timeout_seconds,
-                feedback=own_redact(clean_text(prompt.feedback), FEEDBACK_BYTES).text,
+                feedback=redact(clean_text(prompt.feedback), FEEDBACK_BYTES),
                 told_patterns=list(prompt.told_patterns),
                 withheld_patterns=list(withheld) if attempt.number == 1 else [],
                 called_at=clock.now(),

@@ -31,8 +31,7 @@ from agents.goals.policies import budget_of, policy_of, spent_by, was_put_off
 from agents.goals.state import NODES, spent_dimension
 from agents.llm.provider import Completion, ProviderError
 from agents.llm.transport import Reply
-from diagnostics.redaction.redactor import redact_json
-from diagnostics.redaction.rules import redactor_of
+from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import kept_alive
 from failsoft.actions import ParseResult
 from failsoft.actions.entries import TOOLSETS
@@ -140,8 +139,7 @@ class _Shell:
         if isinstance(parsed, Misunderstood):
             tokens = row.output_tokens, row.reasoning_tokens
             parsed = explain_reasoning(parsed, written, *tokens)
-        redact = redactor_of(self.goal.project_id)
-        row.preview = redact(clean_text(written), PREVIEW_BYTES).text
+        row.preview = redact(clean_text(written), PREVIEW_BYTES)
         row.repairs = [item.model_dump() for item in parsed.repairs]
         row.coerced = redact_json([item.model_dump() for item in parsed.coerced])
         if isinstance(parsed, Understood):

@@ -27,6 +27,7 @@ from agents.goals.policies import without_wait
 from agents.goals.state import Status, TaskState
 from agents.goals.submission import MESSAGE_LEASE, QUEUE, enqueue_goal
 from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.rules import texts_of
 from diagnostics.store.leases import UNFINISHED, LeaseLostError, silent, take_up
 from diagnostics.store.queue_marks import drained_until
 from plans.models.run import Run
@@ -93,7 +94,8 @@ def run_goal(goal_id: UUID) -> None:
     if claim is None:
         return
     try:
-        _walk_on(Walk.of(claim))
+        with texts_of(claim.goal.project_id):
+            _walk_on(Walk.of(claim))
     except LeaseLostError:
         logger.warning("goal_lease_lost", goal_id=str(goal_id))
     except BaseException:
@@ -110,7 +112,8 @@ def end_poisoned(goal_id: UUID) -> None:
         return
     walk = Walk.of(claim)
     walk.state = walk.state.unfinished({"reason": "poison", "starts": claim.goal.starts})
-    respond(walk)
+    with texts_of(claim.goal.project_id):
+        respond(walk)
     logger.error("goal_poisoned", goal_id=str(goal_id))
 
 

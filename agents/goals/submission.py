@@ -24,8 +24,8 @@ from agents.goals.state import PlanningOutcome, Status, TaskState, describe_answ
 from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
-from diagnostics.redaction.redactor import redact, redact_json
-from diagnostics.redaction.rules import redactor_of
+from diagnostics.redaction.redactor import redact, redact_json, redact_name
+from diagnostics.redaction.rules import texts_of
 from diagnostics.store.outbox import enqueue
 from failsoft.identifiers import uuid7
 from failsoft.json_values import clean_text
@@ -72,6 +72,17 @@ def submit_goal(
     Raises RequestRefusedError naming the fields, IdempotencyConflictError for a key that was
     used for another body.
     """
+    with texts_of(project_id):
+        return _submit(project_id, body, idempotency_key, source, environment)
+
+
+def _submit(
+    project_id: int,
+    body: Mapping[str, object],
+    idempotency_key: str | None,
+    source: str | None,
+    environment: str | None,
+) -> Goal:
     request = read_request(GoalRequest, body)
     digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
     earlier = _find_earlier(project_id, idempotency_key, digest)
@@ -81,9 +92,9 @@ def submit_goal(
     goal.request_hash = digest
     if idempotency_key is not None:
         goal.idempotency_digest = digest_key(project_id, idempotency_key)
-    goal.source = source and _masked_name(project_id, source)
+    goal.source = source and redact_name(source)
     environment = environment or settings.FAILSOFT_ENVIRONMENT
-    goal.environment = _masked_name(project_id, environment) if environment else None
+    goal.environment = redact_name(environment) if environment else None
     try:
         with transaction.atomic():
             goal.save(force_insert=True)
@@ -94,11 +105,6 @@ def submit_goal(
     except IntegrityError:
         return _after_race(project_id, request, idempotency_key, digest)
     return goal
-
-
-def _masked_name(project_id: int, name: str) -> str:
-    """Return a name as the goal's events have it."""
-    return redactor_of(project_id)(clean_text(name), None, is_name=True).text
 
 
 def digest_key(project_id: int, key: str) -> str:
@@ -190,9 +196,9 @@ def _make_goal(project_id: int, request: GoalRequest) -> Goal:
     return Goal(
         id=identity,
         project_id=project_id,
-        correlation_id=_masked_name(project_id, request.correlation_id or str(identity)),
+        correlation_id=redact_name(request.correlation_id or str(identity)),
         mode=request.mode,
-        text_preview=redactor_of(project_id)(clean_text(request.goal), PREVIEW_BYTES).text,
+        text_preview=redact(clean_text(request.goal), PREVIEW_BYTES),
         max_iterations=request.max_iterations,
         language_model=language_model,
         runner=request.runner,

@@ -30,7 +30,6 @@ from diagnostics.failures.views import failure_url
 from diagnostics.failures.wording import title_of
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact_found
-from diagnostics.redaction.rules import own_rules_of
 from diagnostics.web.access import ConsoleRequest, member_form
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
@@ -131,7 +130,7 @@ class LabForm:
 def lab(request: ConsoleRequest) -> HttpResponse:
     """Show the form, and the readings of a submitted text or a stored failure."""
     form = _read_form(request)
-    text, kinds, fault = _mask(request, form)
+    text, kinds, fault = _mask(form)
     readings = list[Mapping[str, Any]]()
     if text:
         try:
@@ -152,11 +151,11 @@ def lab(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "lab/lab", context, "Parse lab")
 
 
-def _mask(request: ConsoleRequest, form: LabForm) -> tuple[str, Sequence[str], str]:
+def _mask(form: LabForm) -> tuple[str, Sequence[str], str]:
     """Return the text without secrets, the kinds of secrets masked, and a fault."""
     if len(form.text.encode("utf-8", "replace")) > MAX_BYTES:
         return "", (), "The text is larger than 1 MiB."
-    redacted = redact_found(form.text, own=own_rules_of(request.project.pk))
+    redacted = redact_found(form.text)
     return redacted.text, sorted(redacted.found), ""
 
 

@@ -11,6 +11,7 @@ from agents.llm.registry import open_provider
 from diagnostics.accounts.audit_log import note
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
+from diagnostics.redaction.rules import texts_of
 from diagnostics.store.outbox import enqueue
 from failsoft.retry.policy import OutputMode
 
@@ -52,13 +53,15 @@ def try_model(model_id: int) -> None:
         text = answer.text
     except ProviderError as error:
         fault, text = error.error_type.value, str(error)
-    ModelCheck.objects.filter(language_model=model).update(
-        status=ModelCheck.Status.DONE,
-        done_at=DatabaseNow(),
-        latency_ms=round((monotonic() - started) * 1000),
-        fault=fault,
-        said=redact(text, SAID_BYTES),
-    )
+    latency_ms = round((monotonic() - started) * 1000)
+    with texts_of(model.project_id):
+        ModelCheck.objects.filter(language_model=model).update(
+            status=ModelCheck.Status.DONE,
+            done_at=DatabaseNow(),
+            latency_ms=latency_ms,
+            fault=fault,
+            said=redact(text, SAID_BYTES),
+        )
 
 
 def _request(model: LanguageModel) -> CompletionRequest:

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 from urllib.parse import unquote
 
 from django.db.models import Q
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed
 from rest_framework.permissions import BasePermission
@@ -19,6 +20,7 @@ from diagnostics.accounts.api_keys import Scope, allows, is_right_secret, parse_
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import register_passing_secret
+from diagnostics.redaction.rules import texts_of, work_for
 
 KEEP_SECONDS = 4.0
 MOST_KEYS = 10_000
@@ -170,11 +172,22 @@ class HasScope(BasePermission):
 
 
 class KeyedView(APIView):
-    """An endpoint that requires a key with the scope of the method."""
+    """An endpoint that requires a key with the scope of the method.
+
+    What it stores is masked by the rules of the key's project too.
+    """
 
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = (HasScope,)
     required_scopes: ClassVar[Mapping[str, Scope]] = {}
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 - of the URL
+        with texts_of(None):
+            return super().dispatch(request, *args, **kwargs)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - of the URL
+        super().initial(request, *args, **kwargs)
+        work_for(project_of(request).pk)
 
     def http_method_not_allowed(self, request: HttpRequest, *_: object, **__: object) -> NoReturn:
         """Answer 405 with the methods that the address takes."""

@@ -30,6 +30,7 @@ from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import CredentialError, WorkingKeyError
 from diagnostics.redaction.redactor import redact
+from diagnostics.redaction.rules import texts_of
 from diagnostics.store.deadlines import OutOfTimeError, deadline
 from diagnostics.store.sql import fetch, statement
 
@@ -167,12 +168,13 @@ def _prepare(claim: NotificationClaim, row: Notification) -> Sending | None:
 
 def _record(claim: NotificationClaim, row: Notification, sending: Sending) -> None:
     """Record how a sending ends."""
-    try:
-        answer = sending()
-    except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
-        _record_failure(claim, row, error)
-    else:
-        _record_success(claim, row, answer)
+    with texts_of(row.project_id):
+        try:
+            answer = sending()
+        except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
+            _record_failure(claim, row, error)
+        else:
+            _record_success(claim, row, answer)
 
 
 def _probe(channel: Channel) -> bool:

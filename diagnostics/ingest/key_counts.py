@@ -21,6 +21,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.redaction.redactor import redact_name
+from diagnostics.redaction.rules import texts_of
 from diagnostics.store.sql import execute
 
 logger = structlog.get_logger(__name__)
@@ -101,7 +102,8 @@ def note_items(key: ApiKey, counts: Counts) -> None:
 
 
 def _write(project_id: int, key_id: int, counts: Counts) -> None:
-    rows = _rows(counts)
+    with texts_of(project_id):
+        rows = _rows(counts)
     params: dict[str, Any] = {
         "project": project_id,
         "key": key_id,

@@ -2,7 +2,8 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -25,6 +26,9 @@ MAX_NODES = 200_000
 MAX_PASSING = 50
 # Numbers shorter than this cannot be a card.
 CARD_FLOOR = 10**11
+# Finds the own rules of the project that a request or a task works for.
+OwnRulesFinder = Callable[[], OwnRules | None]
+find_own_rules: ContextVar[OwnRulesFinder | None] = ContextVar("find_own_rules", default=None)
 LOG_KEYS_KEPT = frozenset({"_record", "_from_structlog"})
 
 
@@ -141,8 +145,14 @@ def redact_name(text: str, limit: int | None = None) -> str:
 def redact_found(
     text: str, limit: int | None = None, own: OwnRules | None = None, *, is_name: bool = False
 ) -> Redacted:
-    """Redact as `redact` does, with a project's own rules, and name the kinds found."""
+    """Redact as `redact` does, and name the kinds found.
+
+    `own` are a project's own rules; by default those of the project that is worked for.
+    """
     try:
+        find_own = find_own_rules.get()
+        if own is None and find_own is not None:
+            own = find_own()
         redactor = _keeper.redactor()
         if is_name:
             redactor = redactor.for_name(text)
@@ -178,11 +188,18 @@ def redact_json(value: object) -> JSON:
 def redact_event(
     _logger: object, _method: str, event: MutableMapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Mask a log entry: a structlog processor, to run after the exception formatter."""
-    return {
-        key: value if key in LOG_KEYS_KEPT else _redact_logged(key, value)
-        for key, value in event.items()
-    }
+    """Mask a log entry: a structlog processor, to run after the exception formatter.
+
+    Own rules are not applied: reading them may take a query, which may be logged.
+    """
+    before = find_own_rules.set(None)
+    try:
+        return {
+            key: value if key in LOG_KEYS_KEPT else _redact_logged(key, value)
+            for key, value in event.items()
+        }
+    finally:
+        find_own_rules.reset(before)
 
 
 class _JsonRedaction:

@@ -1,5 +1,11 @@
-"""Redaction rules of projects, cached for seconds per process, applied after the built-in ones."""
+"""Redaction rules of projects, cached for seconds per process, applied after the built-in ones.
 
+Requests and tasks name the project that they work for by `texts_of`: from then on every text
+they redact is masked by its rules too.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from time import monotonic
@@ -11,7 +17,7 @@ from django.db.models.functions import Now
 
 from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.redaction.redactor import redact_found
+from diagnostics.redaction.redactor import find_own_rules, redact_found
 from failsoft.redaction import Redact
 from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
 
@@ -98,6 +104,22 @@ def redactor_of(project_id: int) -> Redact:
     """Return the function that redacts texts of a project, including its own rules."""
     own = own_rules_of(project_id)
     return redact_found if own is None else partial(redact_found, own=own)
+
+
+@contextmanager
+def texts_of(project_id: int | None) -> Iterator[None]:
+    """Mask every text by the rules of a project too, in this thread and those of its runs."""
+    before = find_own_rules.set(None)
+    try:
+        work_for(project_id)
+        yield
+    finally:
+        find_own_rules.reset(before)
+
+
+def work_for(project_id: int | None) -> None:
+    """Change the project of the surrounding `texts_of`."""
+    find_own_rules.set(None if project_id is None else partial(own_rules_of, project_id))
 
 
 def own_rules_of(project_id: int) -> OwnRules | None:

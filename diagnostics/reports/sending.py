@@ -23,6 +23,7 @@ from diagnostics.accounts.models import Membership
 from diagnostics.alerting.delivery import next_pause
 from diagnostics.outbound.mail_merge import Copy, MailMerge
 from diagnostics.redaction.redactor import redact
+from diagnostics.redaction.rules import texts_of
 from diagnostics.reports.archive import letter_of, mail_merge_of, report_for, subject_for
 from diagnostics.reports.links import LinkAction, action_url, edit_url
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
@@ -256,7 +257,9 @@ def _settle(delivery: ReportDelivery, state: State, **changes: object) -> int:
 
 
 def _retry_later(delivery: ReportDelivery, error: Exception) -> None:
-    error_text, tries = redact(f"{type(error).__name__}: {error}", ERROR_BYTES), delivery.tries + 1
+    with texts_of(delivery.project_id):
+        error_text = redact(f"{type(error).__name__}: {error}", ERROR_BYTES)
+    tries = delivery.tries + 1
     pause = None if _is_permanent(error) else next_pause(tries)
     logger.warning("report_not_sent", delivery=delivery.pk, error=type(error).__name__)
     at = clock.now() + (pause or timedelta())

@@ -24,6 +24,7 @@ from psycopg.errors import QueryCanceled
 
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.redaction.redactor import redact_json
+from diagnostics.redaction.rules import texts_of
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.kept_answers import AnswerPendingError, hurried
@@ -101,11 +102,12 @@ def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
         if request.method not in READING:
             if of_page:
                 request.session[CHOSEN] = of_page
-            return view(request, *args, **kwargs)
+            with texts_of(request.project.pk):
+                return view(request, *args, **kwargs)
         # A reload shows nothing until the first byte; htmx leaves the old page while it waits.
         pace = nullcontext() if request.htmx else hurried()
         try:
-            with limited_statements(STATEMENT_SECONDS), pace:
+            with texts_of(request.project.pk), limited_statements(STATEMENT_SECONDS), pace:
                 return view(request, *args, **kwargs)
         except AnswerPendingError:
             return _instead(request, "console/pending.html", "Judging")

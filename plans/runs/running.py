@@ -12,6 +12,7 @@ import structlog
 from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.rules import texts_of
 from diagnostics.store.leases import LeaseLostError, silent, take_up
 from plans.models.run import Run, RunStep
 from plans.runs import distributed as distributed_runner
@@ -42,7 +43,8 @@ def execute_steps(run_id: UUID, positions: Sequence[int]) -> None:
     distributed = Run.objects.filter(pk=run_id, runner=Run.Runner.DISTRIBUTED)
     run = distributed.filter(state=Run.State.RUNNING).first()
     if run is not None and _fits(run):
-        distributed_runner.execute_steps(run, positions)
+        with texts_of(run.project_id):
+            distributed_runner.execute_steps(run, positions)
 
 
 def end_poisoned(run_id: UUID) -> None:
@@ -57,7 +59,8 @@ def _go_on(claim: RunClaim | None, give_up_reason: str | None = None) -> None:
     if claim is None:
         return
     try:
-        _hand_over(claim, give_up_reason)
+        with texts_of(claim.run.project_id):
+            _hand_over(claim, give_up_reason)
     except LeaseLostError:
         logger.warning("run_lease_lost", run_id=str(claim.run.pk))
 

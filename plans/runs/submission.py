@@ -12,6 +12,7 @@ from django.db import transaction
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.redaction.rules import texts_of
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.outbox import enqueue
 from failsoft.identifiers import uuid7
@@ -110,7 +111,9 @@ def store_run(
     `kept` are the rows of steps that have a result already, by position; `outputs` are the
     raw outputs that other steps refer to.
     """
-    plan = resolve_plan(payload, redact)
+    with texts_of(project_id):
+        plan = resolve_plan(payload, redact)
+        shown_payload = redact_json(make_json(payload))
     now = clock.now()
     run_id = uuid7(now, secrets.token_bytes(10))
     with transaction.atomic():
@@ -118,7 +121,7 @@ def store_run(
             id=run_id,
             project_id=project_id,
             correlation_id=correlation_id or str(run_id),
-            payload=redact_json(make_json(payload)),
+            payload=shown_payload,
             # The message counts as lost after this.
             lease_until=now + lease(),
             created_at=now,

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from types import FrameType
 
 from django.db import connections
@@ -22,12 +23,12 @@ class KeptThreads:
         self._pid = 0
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
-        """Run `work` in a thread of the pool."""
+        """Run `work` in a thread of the pool, in the context of the caller."""
         with self._lock:
             if self._pool is None or self._pid != os.getpid():
                 self._pool = ThreadPoolExecutor(_MOST_THREADS, self._name)
                 self._pid = os.getpid()
-            return self._pool.submit(work)
+            return self._pool.submit(copy_context().run, work)
 
     def end(self) -> None:
         """Close the connections of all threads and end them."""

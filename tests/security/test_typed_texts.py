@@ -336,27 +336,33 @@ def test_a_text_that_is_used_as_it_is_is_refused_with_a_secret(
         assert tables_holding(core_of(canary)) == [], path
 
 
-def test_no_request_stores_a_secret_that_was_typed(project: Project, canary: str) -> None:
+UNTIL = "2027-01-01T00:00:00+00:00"
+
+
+def bodies(project: Project, canary: str) -> dict[str, dict[str, Any]]:
+    """Return every path of the API that takes a typed text, with the canary in it."""
     incident = first_of(Incident, project)
     breaker = first_of(Breaker, project)
-    key = issue_key(project, "k", list(Scope)).text
-    client = Client(headers={"Authorization": f"Bearer {key}"})
-    until = "2027-01-01T00:00:00+00:00"
-    bodies: dict[str, Any] = {
+    return {
         "alert-rules": {"name": f"rule {canary}"},
-        "silences": {"reason": canary, "ends_at": until},
+        "silences": {"reason": canary, "ends_at": UNTIL},
         f"incidents/{incident.pk}/comment": {"text": canary},
         f"incidents/{incident.pk}/resolve": {"cause": "other", "text": canary},
         f"breakers/{breaker.pk}/isolate": {"reason": canary},
-        "deploys": {"at": until, "kind": "prompt", "version": "1", "note": canary},
+        "deploys": {"at": UNTIL, "kind": "prompt", "version": "1", "note": canary},
     }
-    for path, body in bodies.items():
+
+
+def test_no_request_stores_a_secret_that_was_typed(project: Project, canary: str) -> None:
+    key = issue_key(project, "k", list(Scope)).text
+    client = Client(headers={"Authorization": f"Bearer {key}"})
+    for path, body in bodies(project, canary).items():
         answer = client.post(f"/api/v1/{path}", body, content_type="application/json")
         assert answer.status_code in (200, 201), (path, answer.content)
         assert core_of(canary) not in answer.content.decode()
     for path, body in {
         "alert-rules": {"name": "r", "filter": f"model={canary}"},
-        "silences": {"ends_at": until, "filter": f"model={canary}"},
+        "silences": {"ends_at": UNTIL, "filter": f"model={canary}"},
     }.items():
         answer = client.post(f"/api/v1/{path}", body, content_type="application/json")
         assert (answer.status_code, json.loads(answer.content)["code"]) == (422, "invalid")
