@@ -228,7 +228,7 @@ class Redactor:
             decoded = decode(flat)
             if decoded is not None:
                 self._collect(decoded, self._match(decoded.body), findings)
-        if self._known.has_foreign and not text.isascii():
+        if (self._known.has_foreign or self._own is not None) and not text.isascii():
             findings += self._find_raw(text)
         return merge(findings, markers) if findings else []
 
@@ -259,11 +259,18 @@ class Redactor:
                 findings.append((*view.span(start, end), kind, rank))
 
     def _find_raw(self, text: str) -> Iterator[Finding]:
-        """Yield known values of other alphabets in the raw text."""
+        """Yield what contains other alphabets, in the raw text: known values, matches of `own`."""
         raw = text.encode("utf-8", "surrogatepass")
-        for start, end, kind in self._known.find(raw):
-            first, last = (len(raw[:at].decode("utf-8", "replace")) for at in (start, end))
-            yield first, last, kind, KNOWN
+        findings = [(*span, KNOWN) for span in self._known.find(raw)]
+        if self._own is not None:
+            findings += self._own.find(raw)
+        character_of, before = {0: 0}, 0
+        for place in sorted({place for finding in findings for place in finding[:2]}):
+            passed = len(raw[before:place].decode("utf-8", "replace"))
+            character_of[place] = character_of[before] + passed
+            before = place
+        for start, end, kind, rank in findings:
+            yield character_of[start], character_of[end], kind, rank
 
 
 def _flatten(text: str) -> tuple[bytes, list[Span]]:

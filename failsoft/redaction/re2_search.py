@@ -98,7 +98,7 @@ class OwnRules:
         return bool(self._rules)
 
     def find(self, body: bytes) -> Iterator[tuple[int, int, str, int]]:
-        """Yield (start, end, kind, rank) of what to mask in an ASCII view."""
+        """Yield (start, end, kind, rank) of what to mask in a view, or in text as UTF-8."""
         for pattern, kind in self._rules:
             for match in pattern.finditer(body):
                 group = 1 if match.re.groups and match.span(1)[0] >= 0 else 0

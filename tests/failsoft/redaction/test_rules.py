@@ -104,3 +104,22 @@ def luhn_digit(digits: str) -> str:
         if (sum(numbers[-1::-2]) + sum(doubled)) % 10 == 0:
             return last
     raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("Müller", "für Müller und Muller", "für [REDACTED:own] und Muller"),
+        (
+            "(?i)kunde ([ÄÖÜ]-[0-9]+)",
+            "Kunde ü-12, Kunde ä-7",
+            "Kunde [REDACTED:own], Kunde [REDACTED:own]",
+        ),
+        (r"\p{Greek}+", "a αβγ b", "a [REDACTED:own] b"),
+        ("项目-[0-9]+", "见 项目-42。", "见 [REDACTED:own]。"),
+        ("CASE-[0-9]+", "für CASE-1 \ud800 CASE-2", "für [REDACTED:own] \ud800 [REDACTED:own]"),
+    ],
+)
+def test_an_own_rule_finds_any_alphabet(pattern: str, text: str, expected: str) -> None:
+    redacted = ALL.with_own(OwnRules([OwnRule("own", pattern)])).redact(text)
+    assert redacted.text == expected
