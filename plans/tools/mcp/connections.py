@@ -15,7 +15,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -88,9 +88,11 @@ class Connection:
     async def call(
         self, name: str, args: Mapping[str, Any], meta: dict[str, Any]
     ) -> mcp_types.CallToolResult:
-        """Call a tool; raises the errors of the SDK."""
+        """Call a tool, for as long as the caller waits; raises the errors of the SDK."""
         request_meta: Any = meta
-        return await self._known_client().call_tool(name, dict(args), meta=request_meta)
+        return await self._known_client().call_tool(
+            name, dict(args), read_timeout_seconds=math.inf, meta=request_meta
+        )
 
     def close(self) -> None:
         """End the session, from any thread, and stop its program."""
@@ -206,14 +208,14 @@ def wait_for(
     Raises TimeoutError, InterruptedError when cancelled, or the error of the coroutine.
     """
     future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), _process().loop)
-    while True:
-        with suppress(TimeoutError):
-            return future.result(_POLL_SECONDS)
-        if future.done():
-            raise TimeoutError(f"no answer within {seconds:g} s")
-        if is_cancelled():
-            future.cancel()
+    while not wait([future], _POLL_SECONDS).done:
+        # A result that has just come counts.
+        if is_cancelled() and future.cancel():
             raise InterruptedError("the run was cancelled")
+    try:
+        return future.result()
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
 async def connect(server: str, settings: ServerSettings) -> Connection:

@@ -24,7 +24,7 @@ from failsoft.plans.execution import (
     ToolTimeoutError,
 )
 from plans.models.tool import McpServer, McpTool
-from plans.tools.mcp import health
+from plans.tools.mcp import connections, health
 from plans.tools.mcp.calling import RemoteToolError
 from plans.tools.mcp.connections import close_connections
 from plans.tools.mcp.discovery import discover_server
@@ -197,6 +197,29 @@ def test_c17_an_effect_without_an_answer_is_an_unknown_outcome(
     assert "went away" in McpServer.objects.get().last_error or str(died)
     call_tool("shop.add", {"a": 1, "b": 2})
     assert McpServer.objects.get().last_error == ""
+
+
+def test_a_call_may_take_as_long_as_its_tool_is_allowed_to(
+    configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The limit of one request of the handshake is no limit of calls.
+    monkeypatch.setattr(connections, "_HANDSHAKE_SECONDS", 2.0)
+    configure(**{"slow-shop": PROGRAM})
+    assert discover_server("slow-shop").error == ""
+    output: Any = call_tool("slow-shop.look", {"seconds": 3})
+    assert output["text"] == "seen"
+
+
+def test_an_answer_that_comes_while_it_is_looked_for_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "_POLL_SECONDS", 0)
+
+    async def answer() -> int:
+        return 1
+
+    answers = [connections.wait_for(answer(), 10, lambda: False) for _ in range(2_000)]
+    assert sum(answers) == 2_000
 
 
 def test_x_6_a_cancelled_run_does_not_wait_for_its_server(shop: None) -> None:
