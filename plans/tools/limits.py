@@ -7,11 +7,11 @@ lease ends, and so is that of a call that timed out: its function may still be r
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-from django.db import transaction
+from django.db import Error, transaction
 from django.db.models import F, Q
 
 from diagnostics.clock import DatabaseNow
@@ -97,4 +97,6 @@ def _add_slots(name: str, limit: int) -> bool:
 
 def _give_back(name: str, holder: UUID) -> None:
     slots = ToolSlot.objects.filter(tool=name, holder=holder)
-    slots.update(holder=None, lease_until=None)
+    # The call was made, whatever becomes of its slot, whose lease ends by itself.
+    with suppress(Error):
+        slots.update(holder=None, lease_until=None)

@@ -1,11 +1,12 @@
 """Configured MCP servers: callable tools, last known health, errors."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import Error, transaction
 from django.db.models import Q
 from django.utils.module_loading import import_string
 
@@ -45,17 +46,18 @@ def server_row(name: str, server: ServerSettings) -> McpServer:
 
 
 def note_seen(name: str) -> None:
-    """Store that the server answered."""
+    """Store that the server answered, unless the database is away: the call was made."""
     old = Q(seen_at=None) | Q(seen_at__lt=DatabaseNow() - _SEEN_EVERY)
     rows = McpServer.objects.filter(old | ~Q(last_error=""), name=name)
-    rows.update(seen_at=DatabaseNow(), last_error="")
+    with suppress(Error):
+        rows.update(seen_at=DatabaseNow(), last_error="")
 
 
 def note_fault(name: str, text: str) -> None:
-    """Store an error of the server."""
-    McpServer.objects.filter(name=name).update(
-        last_error=redact(text, _FAULT_BYTES), error_at=DatabaseNow()
-    )
+    """Store an error of the server, unless the database is away."""
+    rows, told = McpServer.objects.filter(name=name), redact(text, _FAULT_BYTES)
+    with suppress(Error):
+        rows.update(last_error=told, error_at=DatabaseNow())
 
 
 class ServerUnavailableError(Exception):

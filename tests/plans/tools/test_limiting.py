@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.transaction import atomic
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -119,3 +120,10 @@ def test_a_cancelled_run_does_not_wait() -> None:
 def test_a_tool_with_a_limit_needs_a_timeout() -> None:
     with pytest.raises(UnboundedToolError):
         tool("press", CountArgs, description="", max_concurrent=1)(lambda args: args)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_was_made_succeeds_though_its_slot_cannot_be_given_back() -> None:
+    with atomic(), holding_slot("press", 1, 5, NOWHERE):
+        # What follows in this transaction raises InterfaceError.
+        connection.close()
