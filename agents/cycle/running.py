@@ -15,7 +15,7 @@ from enum import StrEnum
 from uuid import UUID
 
 import structlog
-from django.db import DatabaseError
+from django.db import Error
 from django.db.models import Q, QuerySet
 
 from agents.cycle.nodes import act, check, execute, respond
@@ -100,7 +100,7 @@ def run_goal(goal_id: UUID) -> None:
         logger.warning("goal_lease_lost", goal_id=str(goal_id))
     except BaseException:
         # Without a database the lease runs out by itself.
-        with suppress(DatabaseError):
+        with suppress(Error):
             claim.drop()
         raise
 

@@ -14,7 +14,7 @@ from threading import Lock, Timer
 from typing import Any
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.models import Sum
 
 from diagnostics import clock
@@ -113,7 +113,7 @@ def _write(project_id: int, key_id: int, counts: Counts) -> None:
     }
     try:
         execute("add_key_minute", params)
-    except DatabaseError as error:
+    except Error as error:
         logger.warning("items_not_counted", error=type(error).__name__)
 
 

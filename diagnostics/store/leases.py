@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import DatabaseError, connection, models, transaction
+from django.db import Error, connection, models, transaction
 from django.db.models import Q, QuerySet
 
 from diagnostics.clock import DatabaseNow
@@ -97,7 +97,7 @@ def _renew_until(
                 renew()
         except LeaseLostError:
             return
-        except DatabaseError as error:
+        except Error as error:
             # The lease outlives some failures; the fence is what protects the row.
             logger.warning("lease_not_renewed", error=type(error).__name__)
         finally:

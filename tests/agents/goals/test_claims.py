@@ -4,7 +4,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, Error, InterfaceError
 
 from agents.cycle.running import run_goal
 from agents.goals.claims import GoalClaim, claim_goal
@@ -55,13 +55,14 @@ def test_a_lost_lease_is_not_renewed(planner: Planner) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("failure", [DatabaseError, InterfaceError])
 def test_one_failure_of_the_database_does_not_end_the_renewing(
-    planner: Planner, monkeypatch: pytest.MonkeyPatch
+    planner: Planner, monkeypatch: pytest.MonkeyPatch, failure: type[Error]
 ) -> None:
     goal = planner.submit()
     claim = claim_goal(goal.pk)
     assert claim is not None
-    failures = [DatabaseError("gone")]
+    failures = [failure("gone")]
     renew = GoalClaim.renew
 
     def failing(self: GoalClaim, **changes: object) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import InterfaceError, connection
 from django.test import Client
 
 from diagnostics import clock
@@ -91,6 +91,17 @@ def test_a_secret_in_a_source_is_masked(key: IssuedKey) -> None:
     secret = "ghp_" + uuid4().hex + "Ab12"
     note_items(key.row, {(f"agent {secret}", "stored"): 1})
     assert secret not in KeyMinute.objects.get().source
+
+
+def test_a_lost_connection_loses_counts_and_no_answer(
+    key: IssuedKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: object) -> None:
+        raise InterfaceError("connection already closed")
+
+    monkeypatch.setattr(key_counts, "execute", lose)
+    note_items(key.row, {("a", "stored"): 1})
+    assert not KeyMinute.objects.exists()
 
 
 def test_old_counts_go(key: IssuedKey) -> None:
