@@ -75,7 +75,7 @@ def execute_steps(run: Run, positions: Sequence[int]) -> None:
     """Execute ready steps; without positions, only settle those that need no call."""
     try:
         plan = plan_of(run)
-    except working_store.WorkingItemMissingError:
+    except working_store.UNREADABLE:
         _settle_ready(run)
         return
     claimed = _claim(run, positions)

@@ -12,6 +12,7 @@ import structlog
 from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
+from diagnostics.outbound.credentials import WorkingKeyError
 from diagnostics.redaction.rules import texts_of
 from diagnostics.store.leases import LeaseLostError, silent, take_up
 from plans.models.run import Run, RunStep
@@ -69,7 +70,10 @@ def _hand_over(claim: RunClaim, give_up_reason: str | None) -> None:
     run = claim.run
     try:
         payload = working_store.get(run, "payload")
-    except working_store.WorkingItemMissingError:
+    except working_store.UNREADABLE as error:
+        # Another worker may have the key; not after so many.
+        if isinstance(error, WorkingKeyError) and give_up_reason is None:
+            raise
         # The redacted payload has the same steps, and is readable without a key.
         payload, give_up_reason = run.payload, "payload_lost"
     if run.runner == Run.Runner.DISTRIBUTED:
@@ -117,7 +121,14 @@ def _reconcile_steps() -> int:
     for run_id, position in rows[:_STEPS_BATCH]:
         positions_by_run[run_id].append(position)
     for run_id, positions in positions_by_run.items():
-        with settling(run_id) as settlement:
-            if settlement is not None:
-                settlement.settle_silent(positions)
+        try:
+            with settling(run_id) as settlement:
+                if settlement is not None:
+                    settlement.settle_silent(positions)
+        except WorkingKeyError:
+            # Other runs do not wait for its key.
+            logger.exception("run_cannot_be_read", run_id=str(run_id))
+            RunStep.objects.filter(run=run_id, position__in=positions).update(
+                lease_until=DatabaseNow() + lease()
+            )
     return sum(map(len, positions_by_run.values()))

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
+from diagnostics.outbound.credentials import WorkingKeyError
 from diagnostics.store.leases import MAX_STARTS, silent
 from diagnostics.store.outbox import enqueue_many
 from diagnostics.store.sql import execute
@@ -244,7 +245,10 @@ def settling(run_id: UUID, plan: ResolvedPlan | None = None) -> Iterator[Settlem
         if run is not None and plan is None:
             try:
                 plan = plan_of(run)
-            except working_store.WorkingItemMissingError:
+            except working_store.UNREADABLE as error:
+                # Another worker may have the key, unless nothing is called any more.
+                if isinstance(error, WorkingKeyError) and read_stop(run) is None:
+                    raise
                 plan, stopped = plan_of(run, run.payload), "payload_lost"
         yield Settlement(run, plan, stopped) if run and plan else None
 

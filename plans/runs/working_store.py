@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
-from diagnostics.outbound.credentials import seal, unseal
+from diagnostics.outbound.credentials import WorkingKeyError, seal, unseal
 from diagnostics.store.retention import delete_oldest
 from plans.models.run import Owner, WorkingItem, owner_of
 
@@ -22,6 +22,9 @@ _PURGE_BATCH = 5_000
 
 class WorkingItemMissingError(Exception):
     """The value was never stored, or has expired."""
+
+
+UNREADABLE = (WorkingItemMissingError, WorkingKeyError)
 
 
 def put(row: Owner, name: str, value: object) -> None:

@@ -1,5 +1,6 @@
 """Running what workers would run, message by message, in the test's own process."""
 
+from base64 import b64encode
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,8 @@ from plans.runs import running
 from plans.runs.submission import EXECUTE_TASK, QUEUE, STEPS_TASK, submit_run
 
 TASKS = (EXECUTE_TASK, STEPS_TASK)
+# Of 32 bytes, as every key of the working store.
+OTHER_KEY = b64encode(bytes(32)).decode()
 
 
 def deliver(most: int = 10_000) -> int:

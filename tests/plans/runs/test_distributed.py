@@ -19,7 +19,7 @@ from plans.runs.records import check_results, results_of
 from plans.runs.running import reconcile_runs
 from plans.runs.submission import STEPS_TASK, UnknownRunnerError, cancel_run, submit_run
 from plans.tools import registry
-from tests.plans.driving import deliver, let_marks_pass, receive, run_through
+from tests.plans.driving import OTHER_KEY, deliver, let_marks_pass, receive, run_through
 
 
 class AnyArgs(BaseModel):
@@ -161,6 +161,29 @@ def test_c3_a_step_whose_worker_died_is_run_again_if_it_may_be(
     run.refresh_from_db()
     assert (run.state, results_of(run)[0]["reason"]) == ("ended", reason)
     assert [context.attempt for context in calls] == [2] * count
+
+
+def test_a_run_whose_key_is_gone_keeps_no_other_waiting_and_can_be_cancelled(
+    project: Project, calls: list[CallContext], settings: Any
+) -> None:
+    lost = _begun(project, _plan("note"))
+    OutboxMessage.objects.all().delete()
+    fine = _begun(project, _plan("note"))
+    OutboxMessage.objects.all().delete()
+    forget(lost.pk)
+    key, settings.FAILSOFT_WORKING_KEY = settings.FAILSOFT_WORKING_KEY, OTHER_KEY
+    long_ago = clock.now() - timedelta(hours=1)
+    RunStep.objects.update(lease_until=long_ago)
+    RunStep.objects.filter(run=lost).update(lease_until=long_ago - timedelta(hours=1))
+    let_marks_pass()
+    assert reconcile_runs() == 2
+    cancel_run(project.pk, lost.pk)
+    deliver()
+    settings.FAILSOFT_WORKING_KEY = key
+    lost.refresh_from_db()
+    fine.refresh_from_db()
+    assert (lost.state, fine.task_status, len(calls)) == ("ended", "COMPLETED", 1)
+    assert results_of(lost)[0]["reason"] == "payload_lost"
 
 
 def test_c4_three_starts_without_a_result_are_one_too_many(

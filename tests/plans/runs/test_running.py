@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.outbound.credentials import WorkingKeyError
 from diagnostics.store.models import OutboxMessage
 from failsoft.plans.execution import CallContext, run_step
 from failsoft.plans.summary import summarise
@@ -22,7 +23,7 @@ from plans.runs.records import check_results, results_of
 from plans.runs.running import execute_run, reconcile_runs
 from plans.runs.submission import cancel_run, submit_run
 from plans.tools import registry
-from tests.plans.driving import let_marks_pass
+from tests.plans.driving import OTHER_KEY, let_marks_pass
 
 
 class AnyArgs(BaseModel):
@@ -289,6 +290,21 @@ def test_a_run_that_kills_its_worker_three_times_ends_as_poison(
     assert [row["reason"] for row in results_of(run)[:-1]] == [None, "poison"]
     assert check_results(run) == []
     assert OutboxMessage.objects.filter(task="agents.tasks.run_goal").count() == 1
+
+
+def test_a_run_whose_key_is_gone_ends_after_three_workers_without_it(
+    project: Project, settings: Any
+) -> None:
+    run = submit_run(project.id, _noted("a"), "c")
+    settings.FAILSOFT_WORKING_KEY = OTHER_KEY
+    for _ in range(3):
+        with pytest.raises(WorkingKeyError):
+            execute_run(run.id)
+        _let_the_lease_expire(run)
+        reconcile_runs()
+    run.refresh_from_db()
+    assert (run.state, run.task_status) == ("ended", "PARTIAL")
+    assert results_of(run)[0]["reason"] == "payload_lost"
 
 
 def _die_inside_tool(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
