@@ -10,9 +10,15 @@ from agents.console.failure_page import failure
 from agents.console.goal_actions import answer, cancel, export_goals, goal_new, patterns, undo
 from agents.console.goal_page import export_goal
 from agents.console.model_page import model
-from agents.console.plan_run_list import plan_runs
 from agents.console.plan_run_page import cancel as cancel_run
-from agents.console.plan_run_page import moved_results, plan_run, rerun, resolve, run_results
+from agents.console.plan_run_page import (
+    moved_results,
+    plan_run,
+    plan_runs,
+    rerun,
+    resolve,
+    run_results,
+)
 from agents.console.run_list import export_runs, moved_live, runs
 from agents.console.run_page import moved_goal, run
 from agents.console.search import find_run, search_page

@@ -13,9 +13,9 @@ from diagnostics.alerting.rule_models import AlertState, RuleDay
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.ingest.models import Deploy
 from diagnostics.store.aggregation import fold_project
-from diagnostics.store.forgetting import OF_MARK, OF_REFERENCE, forget_batch
 from diagnostics.store.retention import leaves_of
 from diagnostics.store.run_models import Assessment
+from diagnostics.store.runs import OF_MARK, OF_REFERENCE, forget_batch
 from diagnostics.store.sql import change
 
 # All data of a project except events.

@@ -23,10 +23,10 @@ from diagnostics.reports.subscriptions import due
 from diagnostics.store import retention
 from diagnostics.store.aggregation import fold
 from diagnostics.store.deadlines import try_work
+from diagnostics.store.leases import note_mark, send_mark
 from diagnostics.store.models import Heartbeat, pool_heartbeat, queue_heartbeat, worker_heartbeat
 from diagnostics.store.outbox import purge_sent, relay_all
 from diagnostics.store.partitions import are_days_ready, ensure_partitions
-from diagnostics.store.queue_marks import note_mark, send_mark
 from diagnostics.store.retention import delete_in_batches, drop_old
 from diagnostics.store.runs import forget_old_runs
 from diagnostics.store.sql import change

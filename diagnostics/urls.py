@@ -61,12 +61,10 @@ from diagnostics.failures.views import failures
 from diagnostics.ingest.api.agent_schemas import AgentSchemasView, AgentSchemaView
 from diagnostics.ingest.api.deploys import DeploysView
 from diagnostics.ingest.api.events import EventsView
-from diagnostics.ingest.api.grpc import GRPC, refuse_grpc
-from diagnostics.ingest.api.otlp import LogsView, TracesView
+from diagnostics.ingest.api.otlp import GRPC, LogsView, TracesView, refuse_grpc
 from diagnostics.ingest.api.outcomes import OutcomesView
 from diagnostics.ingest.api.rejects import IngestView, RejectsView
-from diagnostics.ingest.deploy_page import deploys
-from diagnostics.ingest.views import ingest, send_test_event
+from diagnostics.ingest.views import deploys, ingest, send_test_event
 from diagnostics.mcp.api import McpView
 from diagnostics.metrics import metrics
 from diagnostics.reports.links import LinkAction, report_link

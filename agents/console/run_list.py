@@ -18,7 +18,7 @@ from diagnostics import clock
 from diagnostics.console.exports import stream_list
 from diagnostics.console.live import POLL_SECONDS, tail_context
 from diagnostics.console.run_api import AgentRunsView
-from diagnostics.prices.run_costs import costs_of
+from diagnostics.prices.prices import costs_of
 from diagnostics.queries.runs import condition_of_word, read_runs, searches_events
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.conditions import Days

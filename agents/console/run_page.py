@@ -21,7 +21,7 @@ from agents.goals.events import STATE_OF
 from agents.goals.models import Goal
 from agents.goals.records import goal_path, run_path
 from diagnostics.figures import read_number
-from diagnostics.prices.run_costs import costs_of
+from diagnostics.prices.prices import costs_of
 from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.run_models import AgentRun

@@ -28,8 +28,7 @@ from agents.goals.state import Status, TaskState
 from agents.goals.submission import MESSAGE_LEASE, QUEUE, enqueue_goal
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.rules import texts_of
-from diagnostics.store.leases import UNFINISHED, LeaseLostError, silent, take_up
-from diagnostics.store.queue_marks import drained_until
+from diagnostics.store.leases import UNFINISHED, LeaseLostError, drained_until, silent, take_up
 from plans.models.run import Run
 
 

@@ -7,8 +7,7 @@ recovery only strict JSON is accepted, without leniency every type must match ex
 from dataclasses import dataclass
 from typing import Any
 
-from diagnostics.ingest.schemas import CompiledSchema, OverBudgetError
-from diagnostics.ingest.schemas.judging import faults_of
+from diagnostics.ingest.schemas import CompiledSchema, OverBudgetError, faults_of
 from failsoft.actions.decoding import decode_tool_calls
 from failsoft.actions.toolsets import Toolset
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem

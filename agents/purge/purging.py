@@ -23,10 +23,9 @@ from diagnostics.accounts.authentication import KEEP_SECONDS
 from diagnostics.accounts.models import ApiKey, Invitation, Membership, Project
 from diagnostics.accounts.projects import revoke_key
 from diagnostics.clock import DatabaseNow
-from diagnostics.store.leases import UNFINISHED
+from diagnostics.store.leases import UNFINISHED, drained_until
 from diagnostics.store.models import Event
 from diagnostics.store.outbox import enqueue
-from diagnostics.store.queue_marks import drained_until
 from plans.checks.workspaces import remove_workspace, workspace_of
 from plans.models.check import CompletionCheck
 from plans.models.run import Run, WorkingItem

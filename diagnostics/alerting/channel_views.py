@@ -15,7 +15,7 @@ from diagnostics.alerting.channels import keep_target, rotate_secret, split_addr
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
-from diagnostics.alerting.receipts import ACCEPTED, accepted
+from diagnostics.alerting.senders import ACCEPTED, accepted
 from diagnostics.alerting.wording import TOLD
 from diagnostics.web.access import (
     ConsoleRequest,

@@ -22,8 +22,7 @@ from django.db.models.functions import Coalesce
 
 from diagnostics import clock
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.receipts import Receipts, accepted, waiting
-from diagnostics.alerting.senders import SendError, Sending
+from diagnostics.alerting.senders import Receipts, SendError, Sending, accepted, waiting
 from diagnostics.alerting.senders.chat import prepare_chat
 from diagnostics.alerting.senders.mail import prepare_mail, probe_mail
 from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook

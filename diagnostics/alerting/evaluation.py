@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from diagnostics.alerting.signals import SLOW_SHARE, short_window
 from diagnostics.alerting.states import DetectorSignal
 from diagnostics.analysis.detectors.change import ChangeDetector
-from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     LEAST_FAILED,
     LONG_WINDOWS,
+    Judgement,
     Parameters,
     Window,
+    WindowCounts,
     judge_absence,
     judge_count,
     judge_threshold,

@@ -33,7 +33,7 @@ from diagnostics.alerting.incident_resources import (
     WholeIncidentResource,
     describe_whole_incident,
 )
-from diagnostics.alerting.severity import Severity
+from diagnostics.alerting.states import Severity
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from diagnostics.alerting.incident_models import Incident, IncidentCause
-from diagnostics.alerting.severity import Severity
-from diagnostics.rest.examples import page, request_example, response_example
+from diagnostics.alerting.states import Severity
+from diagnostics.rest.openapi import page, request_example, response_example
 from diagnostics.rest.resources import Resource
 from diagnostics.verdict.wording import wire_form
 

@@ -12,8 +12,7 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import judged_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState
-from diagnostics.alerting.severity import Severity
-from diagnostics.alerting.states import AlertPhase
+from diagnostics.alerting.states import AlertPhase, Severity
 from diagnostics.verdict.ratings import JudgedShare
 
 

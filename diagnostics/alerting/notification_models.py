@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.severity import Severity
+from diagnostics.alerting.states import Severity
 from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of

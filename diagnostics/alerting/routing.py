@@ -5,7 +5,7 @@ from datetime import datetime, time
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from diagnostics.alerting.severity import rank
+from diagnostics.alerting.states import rank
 
 # What is kept back begins with this, and is told when they are over.
 QUIET_HOURS = "quiet hours"

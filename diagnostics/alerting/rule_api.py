@@ -30,8 +30,7 @@ from diagnostics.alerting.rule_rows import (
 )
 from diagnostics.alerting.rules import RuleFields
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
-from diagnostics.rest.examples import request_example, response_example
-from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
+from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS, request_example, response_example
 from diagnostics.rest.resources import Json, Listed, Resource, describe_model
 
 

@@ -11,9 +11,8 @@ from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import ALLOWED, RuleFields, check_scope, figure_of, more_scope
 from diagnostics.alerting.rules import DETECTORS as ABLE
-from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import RATIOS, Signal
-from diagnostics.alerting.states import NoData
+from diagnostics.alerting.states import NoData, Severity
 from diagnostics.alerting.wording import DETECTORS
 from diagnostics.selection.fields import SERIES_FIELDS
 

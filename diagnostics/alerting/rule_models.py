@@ -7,9 +7,14 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rules import ALLOWED
-from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
-from diagnostics.alerting.states import LONGEST_SECONDS, AlertPhase, DetectorSignal, NoData
+from diagnostics.alerting.states import (
+    LONGEST_SECONDS,
+    AlertPhase,
+    DetectorSignal,
+    NoData,
+    Severity,
+)
 from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of

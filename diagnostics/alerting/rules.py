@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl, urlencode
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, WithJsonSchema
 
-from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import (
     FIRST_ATTEMPTS,
     RATIOS,
@@ -18,7 +17,7 @@ from diagnostics.alerting.signals import (
     measured,
     measured_kinds,
 )
-from diagnostics.alerting.states import HoldTimes, Seconds
+from diagnostics.alerting.states import HoldTimes, Seconds, Severity
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
     DEFAULT_FAILED,

@@ -9,8 +9,12 @@ from enum import StrEnum
 from itertools import accumulate
 from uuid import UUID
 
-from diagnostics.analysis.detectors.results import WindowCounts
-from diagnostics.analysis.detectors.thresholds import SHORT_CALLS, SHORT_SECONDS, Window
+from diagnostics.analysis.detectors.thresholds import (
+    SHORT_CALLS,
+    SHORT_SECONDS,
+    Window,
+    WindowCounts,
+)
 from diagnostics.queries.call_counts import counts_runs
 from diagnostics.store.rollups import CALL_ERRORS, LATENCY, LATENCY_BOUNDS_MS
 

@@ -21,8 +21,7 @@ from diagnostics.alerting.rules import FilterError
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
-from diagnostics.rest.examples import request_example, response_example
-from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
+from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS, request_example, response_example
 from diagnostics.rest.resources import Listed, Resource
 from diagnostics.selection.ranges import read_moment
 

@@ -40,8 +40,7 @@ from diagnostics.alerting.saved_states import (
 from diagnostics.alerting.signals import Measured, Slice, slice_key, trailing_window
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import ON, DetectorSignal, advance
-from diagnostics.analysis.detectors.results import WindowCounts
-from diagnostics.analysis.detectors.thresholds import Window
+from diagnostics.analysis.detectors.thresholds import Window, WindowCounts
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 

@@ -168,3 +168,19 @@ def resolved(now: float, standing: SliceStatus) -> SliceStatus:
 def held(now: float) -> SliceStatus:
     """Return how a slice stands that fires no more before its detector was quiet once."""
     return SliceStatus(AlertPhase.RESOLVED, now, is_held=True)
+
+
+class Severity(StrEnum):
+    """How urgent it is, the least first."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+ORDER = tuple(Severity)
+
+
+def rank(severity: str) -> int:
+    """Return the place in the order; what is not known ranks as a warning."""
+    return ORDER.index(Severity(severity) if severity in ORDER else Severity.WARNING)

@@ -33,10 +33,9 @@ from diagnostics.queries.busiest import next_series
 from diagnostics.queries.call_counts import Side
 from diagnostics.queries.events import covered_by, window_of
 from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
-from diagnostics.rest.examples import SERIES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import DEFAULT_LIMIT, PAGE_PARAMETERS, SERIES_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS
+from diagnostics.rest.openapi import EXPORTS, SERIES_PAGE
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection

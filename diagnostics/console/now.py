@@ -17,7 +17,7 @@ from diagnostics.alerting.incident_rows import active_silences, is_incident_sile
 from diagnostics.alerting.incident_views import headline_of
 from diagnostics.alerting.marks import marks_between
 from diagnostics.alerting.notification_facts import advice_of, rate_of
-from diagnostics.alerting.severity import rank
+from diagnostics.alerting.states import rank
 from diagnostics.alerting.statuses import StatusSet, read_status
 from diagnostics.alerting.wording import STATES, name_slices
 from diagnostics.analysis.series import axis_of

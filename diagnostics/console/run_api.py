@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
-from diagnostics.prices.run_costs import costs_of
+from diagnostics.prices.prices import costs_of
 from diagnostics.queries.assessments import VALID, assessed_as, assessments_of, keep_assessed
 from diagnostics.queries.runs import condition_of_word, read_runs
 from diagnostics.rest.exporting import ListView, Page

@@ -18,10 +18,9 @@ from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.counts import read_question as read_selected
 from diagnostics.failures.groups import GroupRow, group_row, groups_of
 from diagnostics.failures.models import FailureGroup
-from diagnostics.rest.examples import FAILURE, FAILURES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_choices, select
-from diagnostics.rest.openapi import EXPORTS, ProblemResource
+from diagnostics.rest.openapi import EXPORTS, FAILURE, FAILURES_PAGE, ProblemResource
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 
 STATES = FailureGroup.State.values

@@ -19,8 +19,8 @@ from diagnostics import clock
 from diagnostics.ingest.models import SpanCall
 from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
 from diagnostics.ingest.otlp.same_call import TOGETHER_NS, distance_ns, is_same_call
-from diagnostics.store.forgetting import OF_IDS, forget_batch
 from diagnostics.store.models import Event
+from diagnostics.store.runs import OF_IDS, forget_batch
 from diagnostics.store.sql import insert_rows
 from failsoft.events import EventKind
 from failsoft.identifiers import EPOCH

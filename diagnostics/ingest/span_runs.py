@@ -31,11 +31,10 @@ from diagnostics.ingest.otlp.telemetry import Span
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
 from diagnostics.store.aggregation import fold
 from diagnostics.store.deadlines import try_each_project
-from diagnostics.store.forgetting import OF_IDS, forget_batch
 from diagnostics.store.models import Event
 from diagnostics.store.retention import delete_before
 from diagnostics.store.run_models import AgentRun
-from diagnostics.store.runs import rebuild_runs
+from diagnostics.store.runs import OF_IDS, forget_batch, rebuild_runs
 from diagnostics.store.sql import execute, insert_rows
 from failsoft.events import AFTER, CallErrorType, EventKind, PostedEvent, event_name
 from failsoft.identifiers import EPOCH, uuid7

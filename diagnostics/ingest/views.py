@@ -1,4 +1,4 @@
-"""The ingestion page: sources, rejects and the state of the pipeline."""
+"""The ingestion page: sources, rejects and the state of the pipeline; the page of deploys."""
 
 import re
 from collections.abc import Mapping
@@ -7,15 +7,21 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import Count, Min
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from pydantic import ValidationError
 
 from diagnostics import clock
+from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import place_of_key
 from diagnostics.ingest.agent_schemas import current_schemas
+from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
+from diagnostics.ingest.deploys import record_deploy, reported_deploys
 from diagnostics.ingest.key_counts import ItemCounts, tallies_of
 from diagnostics.ingest.models import Reject, Usage
 from diagnostics.ingest.recording import record
@@ -24,8 +30,16 @@ from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_o
 from diagnostics.ingest.unchecked import unchecked_of
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
-from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
+from diagnostics.web.access import (
+    ConsoleRequest,
+    may_act,
+    member_action,
+    member_form,
+    member_page,
+    require_actor,
+)
 from diagnostics.web.charts.marks import Tone
+from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import respond
 from failsoft.events import EventKind, PostedEvent, event_name
 from failsoft.identifiers import uuid7
@@ -34,6 +48,8 @@ from failsoft.identifiers import uuid7
 ENDS_OF_LINES = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 WORD = "END"
+SHOWN = 50
+LOCAL = "%Y-%m-%dT%H:%M"
 
 
 class Heredoc(NamedTuple):
@@ -228,3 +244,56 @@ def _key_rows(project_id: int, now: datetime) -> list[KeyTraffic]:
         )
         for key in keys
     ]
+
+
+class DeployForm(forms.Form):
+    kind = forms.ChoiceField(choices=[(kind.value, kind.value.capitalize()) for kind in DeployKind])
+    version = forms.CharField(max_length=200, help_text="Release, prompt version or commit.")
+    source = forms.CharField(max_length=200, required=False, help_text="The agent or service.")
+    environment = forms.CharField(max_length=200, required=False)
+    at = LocalTimeField(label="Time")
+    tz = OwnZoneField()
+    note = forms.CharField(max_length=2000, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Validate the fields as the API does, by the same model."""
+        fields = self.cleaned_data
+        try:
+            optional = {name: fields.get(name) or None for name in ("source", "environment")}
+            self.posted = PostedDeploy(
+                at=read_local_time(fields.get("at", ""), fields.get("tz", "")),
+                kind=DeployKind(fields.get("kind", "")),
+                version=fields.get("version", ""),
+                note=fields.get("note", ""),
+                **optional,
+            )
+        except (ValidationError, ValueError):
+            if not self.errors:
+                self.add_error("at", "Not a valid time.")
+        return fields
+
+
+@member_form
+def deploys(request: ConsoleRequest) -> HttpResponse:
+    """Show the latest deploys; add one."""
+    form = DeployForm(request.POST or None, initial={"tz": request.session.get("zone", "")})
+    if request.method == "POST":
+        require_actor(request)
+        if form.is_valid():
+            with transaction.atomic():
+                row, is_new = record_deploy(request.project.pk, form.posted)
+                if is_new:
+                    place = {"source": row.source, "environment": row.environment}
+                    details = {**place, "at": row.at.isoformat()}
+                    note(request.project.pk, request.user, "deploy.marked", str(row), details)
+            words = "Deploy marked" if is_new else "This deploy was marked before"
+            messages.success(request, f"{words}: {row.kind} {row.version}.")
+            return redirect("deploys")
+    context = {
+        "section": "ingest",
+        "tab": "deploys",
+        "form": form,
+        "rows": reported_deploys(request.project.pk)[:SHOWN],
+        "may_act": may_act(request),
+    }
+    return respond(request, "ingest/deploys", context, "Deploys")

@@ -1,4 +1,4 @@
-"""The cost of tokens: a custom price before a listed one, the latest that applies."""
+"""The cost of tokens and of runs: a custom price before a listed one, the latest that applies."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,11 +7,16 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import pairwise
 
+from django.db.models import Sum
+from django.db.models.functions import TruncDate
+
 from diagnostics.prices.models import Price
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Row, sum_rollups
 from diagnostics.selection.query_language import Term
+from diagnostics.store.models import Event
+from diagnostics.store.run_models import AgentRun
 from diagnostics.store.windows import TimeWindow
 
 MILLION = Decimal(1_000_000)
@@ -120,3 +125,48 @@ def _spend(rows: Sequence[Row], prices: Sequence[TokenPrice]) -> RetrySpend:
         milliseconds=sum(row[4] for row in rows),
         money_usd=cost_usd(prices, days),
     )
+
+
+TOKENS = ("input_tokens", "output_tokens")
+CALLS = ("succeeded", "parse_invalid", "provider_error")
+
+
+def costs_of(project_id: int, runs: Sequence[AgentRun]) -> Mapping[str, Decimal | None]:
+    """Return the cost of each run in US dollars by its id, in two queries.
+
+    None if one of its models has tokens and no price.
+    """
+    prices = prices_of(project_id)
+    return {
+        reference: _total([cost_usd(prices.get(key, ()), spent) for key, spent in by_model.items()])
+        for reference, by_model in _spent(project_id, runs).items()
+    }
+
+
+def _total(costs: Sequence[Decimal | None]) -> Decimal | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known, Decimal(0)) if len(known) == len(costs) else None
+
+
+def _spent(
+    project_id: int, runs: Sequence[AgentRun]
+) -> Mapping[str, Mapping[ModelKey, list[DaySpend]]]:
+    spend_by_run: dict[str, dict[ModelKey, list[DaySpend]]] = defaultdict(dict)
+    if not runs:
+        return spend_by_run
+    calls = Event.objects.filter(
+        project_id=project_id,
+        correlation_id__in=[run.correlation_id for run in runs],
+        kind__in=CALLS,
+        # The times limit PostgreSQL to the right partitions.
+        occurred_at__range=(min(run.began_at for run in runs), max(run.ended_at for run in runs)),
+    )
+    rows = calls.values_list(
+        "correlation_id", "provider", "model", TruncDate("occurred_at", tzinfo=UTC)
+    )
+    for reference, provider, model, day, *tokens in rows.annotate(*map(Sum, TOKENS)):
+        input_tokens, output_tokens = (count or 0 for count in tokens)
+        if input_tokens or output_tokens:
+            spent = spend_by_run[reference].setdefault((provider, model), [])
+            spent.append(DaySpend(day, input_tokens, output_tokens))
+    return spend_by_run

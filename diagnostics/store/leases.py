@@ -1,23 +1,27 @@
 """The right to work on a row: a lease with a fencing token, for one worker at a time.
 
 The worker whose conditional update changes the row holds it. A worker whose token is no longer
-the row's has lost it and may not write. Rows that went silent are queued again.
+the row's has lost it and may not write. Rows that went silent are queued again: how far their
+queue has been drained is the only proof that a message is lost.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import Error, connection, models, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet, Subquery
+from django.db.models.functions import Greatest
 
+from diagnostics import clock
 from diagnostics.clock import DatabaseNow
-from diagnostics.store.queue_marks import drained_until
+from diagnostics.store.models import Heartbeat, drained_heartbeat
+from diagnostics.store.outbox import send, waiting
 
 logger = structlog.get_logger(__name__)
 
@@ -27,6 +31,10 @@ BATCH = 100
 # The statuses of rows in progress or waiting.
 UNFINISHED = ("queued", "running")
 MOST_BATCHES = 10
+MARK_TASK = "diagnostics.tasks.ping_queue"
+SLOT_SECONDS = 5
+# The longer a queue is undrained, the fewer marks are sent: one per tenth of that time.
+SHARE = 10
 
 
 class LeaseLostError(Exception):
@@ -140,3 +148,35 @@ def take_up(
         if len(batch) < BATCH:
             break
     return count
+
+
+def send_mark(queue: str) -> bool:
+    """Send the mark of this slot to a queue; return False if the queue needs none."""
+    now = clock.now()
+    if not _is_due(queue, now):
+        return False
+    unsent = waiting().filter(queue=queue).first()
+    at = min(now, unsent.available_at) if unsent else now
+    send(MARK_TASK, {"queue": queue, "at": at.isoformat()}, queue)
+    return True
+
+
+def note_mark(queue: str, at: datetime) -> None:
+    """Record that a worker took the mark of this time; marks may arrive out of order."""
+    name = drained_heartbeat(queue)
+    row, is_new = Heartbeat.objects.get_or_create(name=name, defaults={"at": at})
+    if not is_new:
+        Heartbeat.objects.filter(pk=row.pk).update(at=Greatest(F("at"), at))
+
+
+def drained_until(queue: str) -> Subquery:
+    """Return the time of the latest mark taken, null before the first, for use in queries."""
+    marks = Heartbeat.objects.filter(name=drained_heartbeat(queue))
+    return Subquery(marks.values("at"))
+
+
+def _is_due(queue: str, now: datetime) -> bool:
+    drained = Heartbeat.objects.filter(name=drained_heartbeat(queue)).first()
+    seconds = (now - drained.at).total_seconds() if drained else 0.0
+    slots = max(1, int(seconds / SHARE / SLOT_SECONDS))
+    return int(now.timestamp() / SLOT_SECONDS) % slots == 0

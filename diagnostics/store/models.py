@@ -310,7 +310,7 @@ class Heartbeat(models.Model):
     """One row per part: `beat` when a slot was sent, `worker` when one was executed.
 
     `queue:<name>` when a worker of that queue took a mark, `drained:<name>` the time in the latest
-    of these marks (diagnostics.store.queue_marks), `worker:<name>` while a worker of that queue is
+    of these marks (diagnostics.store.leases), `worker:<name>` while a worker of that queue is
     alive and takes messages whenever it has room, `pool:<name>` while its pool has no process.
     """
 

@@ -1,14 +1,15 @@
-"""Rows of runs: rebuilding them from their events, and deleting old ones."""
+"""Rows of runs: rebuilding them from their events; deleting events and old runs."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.store.retention import delete_before, delete_in_batches
-from diagnostics.store.sql import change, execute, fetch
+from diagnostics.store.sql import change, execute, execute_prepared, fetch, statement
 
 PURGE_BATCH = 20_000
 PIECE = timedelta(hours=1)
@@ -63,3 +64,23 @@ def forget_old_runs() -> int:
 
 def _forget(project_id: int, before: datetime) -> int:
     return delete_in_batches(lambda limit: change(FORGET, [project_id, before, limit]), PURGE_BATCH)
+
+
+BATCH = 2_000
+OF_REFERENCE = "correlation_id = %(value)s"
+OF_MARK = "right(replace(event_id::text, '-', ''), length(%(value)s)) = %(value)s"
+OF_IDS = "event_id = ANY(%(value)s)"
+
+
+def forget_batch(project_id: int, condition: str, value: Any, *, with_identities: bool) -> int:  # noqa: ANN401 - as the condition takes it
+    """Delete a batch of matching events in the caller's transaction; return how many."""
+    text = statement("forget_events").replace("<<whose>>", condition)
+    params = {
+        "project": project_id,
+        "value": value,
+        "with_identities": with_identities,
+        "most": BATCH,
+    }
+    ((count, runs),) = execute_prepared(text, params)
+    rebuild_runs(project_id, runs or ())
+    return int(count)

@@ -1,11 +1,37 @@
-"""How a notification is sent: each sender takes its row and returns what the receiver answered."""
+"""How a notification is sent: each sender takes its row and returns what the receiver answered.
 
-from collections.abc import Callable
+A mail server answers for each address, and the first digit of its reply counts. 2: it has the
+mail; 5: it will never take it; anything else: it is to be tried again (RFC 5321, 4.2.1). No
+answer yet is an empty text.
+"""
 
-from diagnostics.alerting.receipts import Receipts
+from collections.abc import Callable, Mapping
 
+Receipts = Mapping[str, str]
+ACCEPTED = "250"
 # Sends what was read before, without the database, and returns what the receiver answered.
 Sending = Callable[[], str]
+
+
+def accepted(receipts: Receipts) -> list[str]:
+    """Return the addresses that have the mail."""
+    return [address for address, answer in receipts.items() if answer.startswith("2")]
+
+
+def waiting(receipts: Receipts) -> list[str]:
+    """Return the addresses to try again."""
+    return [address for address, answer in receipts.items() if not answer.startswith(("2", "5"))]
+
+
+def receipt_words(receipts: Receipts) -> str:
+    """Say who has the mail, and what was answered for each of the others."""
+    has_it, is_open = accepted(receipts), set(waiting(receipts))
+    parts = [f"accepted for {', '.join(has_it)}"] if has_it else []
+    for address, answer in receipts.items():
+        if address not in has_it:
+            state = "waiting" if address in is_open else "refused"
+            parts.append(f"{state} for {address}" + (f": {answer}" if answer else ""))
+    return "; ".join(parts)
 
 
 class SendError(Exception):

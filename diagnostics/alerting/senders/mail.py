@@ -15,8 +15,15 @@ from diagnostics.alerting.channels import split_addresses
 from diagnostics.alerting.incident_facts import acknowledge_url, read_facts
 from diagnostics.alerting.notification_facts import lead_of, mail_subject_of, story_of, subject_of
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.receipts import ACCEPTED, Receipts, accepted, receipt_words, waiting
-from diagnostics.alerting.senders import SendError, Sending
+from diagnostics.alerting.senders import (
+    ACCEPTED,
+    Receipts,
+    SendError,
+    Sending,
+    accepted,
+    receipt_words,
+    waiting,
+)
 from diagnostics.outbound.mail import compose, make_message_id
 from diagnostics.outbound.mail_headers import LONGEST_SUBJECT, clean_header
 from diagnostics.outbound.smtp import SomeRecipientsRefused

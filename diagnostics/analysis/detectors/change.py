@@ -16,8 +16,8 @@ from typing import Any, Self
 from diagnostics.analysis.detectors.alternative import Suspicion, recent
 from diagnostics.analysis.detectors.onset import CountedStretch, Onset, add_stretch, find_onset
 from diagnostics.analysis.detectors.recovery import Badness, latest_burst
-from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.rhythm import DAY, HOUR
+from diagnostics.analysis.detectors.thresholds import WindowCounts
 from diagnostics.analysis.detectors.usual import (
     HourCounts,
     Learned,

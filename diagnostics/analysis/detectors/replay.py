@@ -9,11 +9,12 @@ from math import inf
 
 from diagnostics.analysis.detectors.change import MINUTE, ChangeDetector, Fire
 from diagnostics.analysis.detectors.onset import Onset
-from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     SHORT_CALLS,
     SHORT_SECONDS,
+    Judgement,
     Parameters,
+    WindowCounts,
     judge_count,
     judge_threshold,
     long_window,

@@ -3,9 +3,34 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
-from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.statistics import wilson_interval
+
+
+class WindowCounts(NamedTuple):
+    """Calls of a window, and how many of them failed."""
+
+    calls: int = 0
+    failed: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share that failed, 0 without a call."""
+        return self.failed / self.calls if self.calls else 0.0
+
+
+class Judgement(NamedTuple):
+    """Whether to fire and whether an earlier fire is over; between both nothing changes.
+
+    `counts` and `bound` are what was compared: the bound is a share (0 to 1) for rates and
+    a number for counts.
+    """
+
+    fires: bool
+    clears: bool
+    counts: WindowCounts
+    bound: float
 
 
 def judge_absence(silent_seconds: float, longest_seconds: float, counts: WindowCounts) -> Judgement:

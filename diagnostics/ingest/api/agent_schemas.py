@@ -24,8 +24,7 @@ from diagnostics.ingest.agent_schemas import (
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError, read_object
-from diagnostics.rest.examples import SCHEMA
-from diagnostics.rest.openapi import ProblemResource
+from diagnostics.rest.openapi import SCHEMA, ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_text

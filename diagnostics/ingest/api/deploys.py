@@ -17,10 +17,9 @@ from diagnostics.ingest.deploys import deploys_of, record_deploy
 from diagnostics.ingest.quotas import admit, refuse_blocked
 from diagnostics.rest.bodies import read_model
 from diagnostics.rest.cursors import read_cursor, write_cursor
-from diagnostics.rest.examples import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS
+from diagnostics.rest.openapi import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE, EXPORTS, REFUSALS
 from diagnostics.rest.resources import Paged, Resource
 
 

@@ -38,10 +38,17 @@ from diagnostics.queries.events import (
 from diagnostics.rest.batches import RefusedItem
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
-from diagnostics.rest.examples import ANSWERS, BATCH_RESULT, EVENTS, EVENTS_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
+from diagnostics.rest.openapi import (
+    ANSWERS,
+    BATCH_RESULT,
+    EVENTS,
+    EVENTS_PAGE,
+    EXPORTS,
+    REFUSALS,
+    BatchResultResource,
+)
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection

@@ -7,9 +7,11 @@ or a `google.rpc.Status`. Overload is 503 with Retry-After, since exporters trea
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.utils import extend_schema
 from google.protobuf.json_format import MessageToDict
 from google.rpc.status_pb2 import Status
@@ -59,6 +61,12 @@ NOTED = (
     " dropped_attributes"
 )
 KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
+GRPC = "opentelemetry.proto.collector"
+UNIMPLEMENTED = "12"
+SAYS = (
+    "OTLP is taken over HTTP alone: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf,"
+    " or let a collector translate"
+)
 
 
 class StatusResource(Resource):
@@ -259,3 +267,10 @@ def _note(request: Request, receipt: Receipt) -> None:
         unchecked=receipt.unchecked.total(),
         **{name: getattr(receipt, name) for name in NOTED.split()},
     )
+
+
+@csrf_exempt
+def refuse_grpc(request: HttpRequest) -> HttpResponse:
+    """Respond without a message: clients read only the status in the headers."""
+    headers = {"grpc-status": UNIMPLEMENTED, "grpc-message": quote(SAYS, safe=" :=/,_")}
+    return HttpResponse(content_type="application/grpc", headers=headers)

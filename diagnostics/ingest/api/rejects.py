@@ -14,10 +14,9 @@ from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.ingest.quotas import quota_status
 from diagnostics.ingest.rejects import rejects_of
 from diagnostics.rest.cursors import read_key
-from diagnostics.rest.examples import INGEST, REJECTS
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, refuse_unknown
-from diagnostics.rest.openapi import EXPORTS, Fault, ProblemResource
+from diagnostics.rest.openapi import EXPORTS, INGEST, REJECTS, Fault, ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 
 

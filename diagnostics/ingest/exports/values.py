@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from diagnostics.ingest.otlp.attributes import is_known
-from diagnostics.ingest.otlp.convention_table import READ
+from diagnostics.ingest.otlp.attributes import READ, is_known
 from diagnostics.ingest.otlp.mapping import LATEST_NS, SPAN_DIGITS, TRACE_DIGITS
 from failsoft.identifiers import EPOCH
 

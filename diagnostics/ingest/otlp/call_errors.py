@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from diagnostics.ingest.otlp import langfuse
-from diagnostics.ingest.otlp.attributes import AttributeMap, count, short
-from diagnostics.ingest.otlp.convention_table import TABLE
+from diagnostics.ingest.otlp.attributes import TABLE, AttributeMap, count, short
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 from failsoft.events import CallErrorType, ParseErrorType
 from failsoft.parsing.makers import ending_of

@@ -6,9 +6,23 @@ from functools import reduce
 from typing import Any, Final, TypeVar
 
 from diagnostics.ingest.otlp import genai, langfuse, openinference
-from diagnostics.ingest.otlp.answers import NO_ANSWER, Answer, ProviderReply, calls_of, read_reply
+from diagnostics.ingest.otlp.answers import (
+    NO_ANSWER,
+    Answer,
+    ModelCall,
+    ProviderReply,
+    calls_of,
+    read_reply,
+)
 from diagnostics.ingest.otlp.attributes import (
+    CONVENTIONS,
+    MARKS,
+    MODEL_KEYS,
+    OPERATIONS,
+    SIGNS,
     AttributeMap,
+    Convention,
+    Key,
     count,
     decoded,
     short,
@@ -16,16 +30,6 @@ from diagnostics.ingest.otlp.attributes import (
     slug,
     temperature,
 )
-from diagnostics.ingest.otlp.convention_table import (
-    CONVENTIONS,
-    MARKS,
-    MODEL_KEYS,
-    OPERATIONS,
-    SIGNS,
-    Convention,
-    Key,
-)
-from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 
 CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "others"))

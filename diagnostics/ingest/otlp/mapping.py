@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openinference
-from diagnostics.ingest.otlp.answers import REFUSAL, Answer
-from diagnostics.ingest.otlp.attributes import AttributeMap, short, slug
+from diagnostics.ingest.otlp.answers import REFUSAL, Answer, ModelCall
+from diagnostics.ingest.otlp.attributes import TABLE, AttributeMap, short, slug
 from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, raised, read_error
-from diagnostics.ingest.otlp.convention_table import TABLE
 from diagnostics.ingest.otlp.conventions import (
     ENDLESS,
     ENDS,
@@ -30,7 +29,6 @@ from diagnostics.ingest.otlp.conventions import (
     names_model,
     read_call,
 )
-from diagnostics.ingest.otlp.model_call import ModelCall
 from diagnostics.ingest.otlp.request_schemas import (
     answer_schema_of,
     is_structured,

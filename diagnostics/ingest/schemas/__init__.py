@@ -1,6 +1,7 @@
 """Agents' own JSON Schemas: validated once, checked with bounded work."""
 
 import json
+from dataclasses import dataclass
 from threading import Lock
 
 from diagnostics.ingest.schemas.checking import (
@@ -11,9 +12,22 @@ from diagnostics.ingest.schemas.checking import (
     check,
     never_late,
 )
-from diagnostics.ingest.schemas.judging import SchemaVerdict, judge
 from diagnostics.ingest.schemas.reading import CompiledSchema, SchemaFaultError, read_schema
+from failsoft.events import MAX_ERRORS, ParseErrorType, Repair, ValidationErrorItem
+from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
 
+__all__ = [
+    "MAX_STEPS",
+    "CompiledSchema",
+    "OverBudgetError",
+    "SchemaCache",
+    "SchemaFault",
+    "SchemaFaultError",
+    "SchemaVerdict",
+    "check",
+    "judge",
+    "read_schema",
+]
 # Senders choose how many schemas there are, so their number alone is no bound.
 MAX_CACHED_BYTES = 64 << 20
 
@@ -62,15 +76,48 @@ def _size_of(text: str, schema: CompiledSchema | None) -> int:
     return len(text) + (schema.size if schema is not None else 0)
 
 
-__all__ = [
-    "MAX_STEPS",
-    "CompiledSchema",
-    "OverBudgetError",
-    "SchemaCache",
-    "SchemaFault",
-    "SchemaFaultError",
-    "SchemaVerdict",
-    "check",
-    "judge",
-    "read_schema",
-]
+@dataclass(frozen=True, slots=True)
+class SchemaVerdict:
+    """The errors of an answer (type None: valid) and the repairs needed to read it."""
+
+    error_type: ParseErrorType | None
+    errors: tuple[ValidationErrorItem, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+
+
+def judge(
+    text: str,
+    finish_reason: str | None,
+    schema: CompiledSchema | None,
+    max_steps: int = MAX_STEPS,
+    is_late: IsLate = never_late,
+) -> SchemaVerdict:
+    """Parse an answer and check it; without a schema any object or array is valid.
+
+    Raises OverBudgetError when the check takes more than `max_steps`, or when it is late.
+    """
+    recovered = recover(text, finish_reason)
+    if isinstance(recovered, RefusedAnswer):
+        return SchemaVerdict(recovered.error_type, (recovered.reason,))
+    errors = faults_of(recovered, schema, max_steps, is_late) if schema is not None else ()
+    error_type = ParseErrorType.SCHEMA_INVALID if errors else None
+    return SchemaVerdict(error_type, errors, recovered.repairs)
+
+
+def faults_of(
+    recovered: Recovered,
+    schema: CompiledSchema,
+    max_steps: int = MAX_STEPS,
+    is_late: IsLate = never_late,
+) -> tuple[ValidationErrorItem, ...]:
+    """Return the faults of a recovered value, with places. Raises OverBudgetError."""
+    faults = check(schema.nodes, recovered.value, max_steps, is_late)
+    return _placed(recovered, faults) if faults else ()
+
+
+def _placed(recovered: Recovered, faults: list[SchemaFault]) -> tuple[ValidationErrorItem, ...]:
+    places = TextPlaces(recovered.text)
+    return tuple(
+        places.error(fault.place.pointer, fault.code, fault.message)
+        for fault in faults[:MAX_ERRORS]
+    )

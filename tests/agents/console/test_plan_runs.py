@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from agents.console.plan_run_list import PAGE
+from agents.console.plan_run_page import PAGE
 from diagnostics.accounts.models import Membership, Project
 from failsoft.plans.results import validate_results
 from plans.models.run import Run, RunStep

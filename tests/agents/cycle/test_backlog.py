@@ -14,7 +14,7 @@ from agents.goals import submission
 from agents.goals.models import Goal
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.store import leases, outbox, queue_marks
+from diagnostics.store import leases, outbox
 from diagnostics.store.models import OutboxMessage
 from diagnostics.store.outbox import relay_all
 from diagnostics.tasks import mark_queue, ping_queue
@@ -60,7 +60,7 @@ class Broker:
 @pytest.fixture
 def broker(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     broker = Broker(broker_url)
-    for module in (outbox, queue_marks):
+    for module in (outbox, leases):
         monkeypatch.setattr(module, "send", broker.send)
     for module in (running, submission):
         monkeypatch.setattr(module, "MESSAGE_LEASE", LEASE)

@@ -22,7 +22,7 @@ from diagnostics.console.now import now_context
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price
-from diagnostics.prices.run_costs import costs_of
+from diagnostics.prices.prices import costs_of
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventIdentity, EventPayload

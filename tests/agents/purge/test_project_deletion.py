@@ -17,8 +17,8 @@ from diagnostics.accounts.authentication import KEEP_SECONDS
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.recording import record
+from diagnostics.store.leases import note_mark
 from diagnostics.store.models import Event, OutboxMessage
-from diagnostics.store.queue_marks import note_mark
 from tests.agents.conftest import let_time_pass
 from tests.console import make_goal
 from tests.diagnostics.builders import make_event

@@ -13,8 +13,8 @@ from agents.purge.models import PurgeOrder
 from agents.purge.purging import carry_out, order_purge, reconcile_purges
 from diagnostics import clock, purge
 from diagnostics.accounts.models import AuditEntry, Project
+from diagnostics.store.leases import note_mark
 from diagnostics.store.models import OutboxMessage
-from diagnostics.store.queue_marks import note_mark
 from tests.agents.conftest import let_time_pass
 from tests.console import make_goal
 

@@ -14,7 +14,7 @@ from diagnostics.alerting.correlation import (
     is_back,
     widest_of,
 )
-from diagnostics.alerting.severity import rank
+from diagnostics.alerting.states import rank
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.verdicts import Verdict

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from diagnostics.alerting.signing import (
+from diagnostics.alerting.channels import (
     BadSecretError,
     make_secret,
     read_secret,

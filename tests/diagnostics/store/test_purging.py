@@ -8,7 +8,7 @@ from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.recording import record
 from diagnostics.metrics import read_counts
 from diagnostics.purge import purge_correlation, purge_marked, purge_project
-from diagnostics.store import aggregation, forgetting
+from diagnostics.store import aggregation, runs
 from diagnostics.store.models import Event, EventIdentity, EventPayload, Series
 from tests.diagnostics.store.test_folding import chance_events, counted, recount
 
@@ -30,7 +30,7 @@ def fill(project: Project) -> None:
 def test_a_correlation_id_is_deleted_and_rollups_equal_the_rest(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forgetting, "BATCH", 7)
+    monkeypatch.setattr(runs, "BATCH", 7)
     fill(project)
     before = read_counts(None)
     assert purge_correlation(project.pk, "gone") == 50

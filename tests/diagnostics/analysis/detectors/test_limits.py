@@ -2,9 +2,9 @@
 
 import pytest
 
-from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     SHORT_SECONDS,
+    WindowCounts,
     judge_absence,
     judge_count,
     judge_threshold,

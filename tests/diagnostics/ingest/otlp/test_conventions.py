@@ -7,8 +7,7 @@ import pytest
 
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.otlp import protobuf
-from diagnostics.ingest.otlp.attributes import is_known
-from diagnostics.ingest.otlp.convention_table import CONVENTIONS, OPERATIONS
+from diagnostics.ingest.otlp.attributes import CONVENTIONS, OPERATIONS, is_known
 from diagnostics.ingest.otlp.mapping import draft_span, is_strange, make_event
 from diagnostics.ingest.otlp.telemetry import Span, UnreadItem
 from failsoft.events import PostedEvent, UncheckedReason
