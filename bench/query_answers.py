@@ -7,7 +7,7 @@ from bench.query_costs import Answer
 from diagnostics.alerting.statuses import verdict_within
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import groups_of
-from diagnostics.queries.events import counts_by_series, events_of, matching, page_of, scan
+from diagnostics.queries.events import EVENT_ORDER, counts_by_series, events_of, matching, scan
 from diagnostics.queries.trends import trends
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
@@ -54,9 +54,9 @@ def _lists(project: int, now: datetime) -> Mapping[str, Answer]:
     return {
         "groups of 24 hours": lambda: groups_of(project, GroupQuestion(now - DAY, until), PAGE),
         "groups of 30 days": lambda: groups_of(project, GroupQuestion(now - 30 * DAY, until), PAGE),
-        "first page of events": lambda: page_of(events_of(project), 100, None),
-        "page of events, 15 days down": lambda: page_of(events_of(project), 100, deep),
-        "page of events, 29 days down": lambda: page_of(events_of(project), 100, deepest),
+        "first page of events": lambda: EVENT_ORDER.page(events_of(project), 100, None),
+        "page of events, 15 days down": lambda: EVENT_ORDER.page(events_of(project), 100, deep),
+        "page of events, 29 days down": lambda: EVENT_ORDER.page(events_of(project), 100, deepest),
         "page of a rare failure": _listing(project, now, rare),
         "page of a word that many have": _listing(project, now, {"q": "truncated"}),
         "page of a word that none has": _listing(project, now, {"q": "nowhere"}),
@@ -72,9 +72,9 @@ def _listing(project: int, now: datetime, asked: Mapping[str, str]) -> Answer:
     found_in = matching(project, selection)
     if selection.scans_events:
         return lambda: scan(found_in, since, until, PAGE + 1)
-    return lambda: page_of(found_in(since, until), PAGE, None)
+    return lambda: EVENT_ORDER.page(found_in(since, until), PAGE, None)
 
 
 def _cursor(project: int, at: datetime) -> str | None:
     """Give a cursor far down: as if one had paged there."""
-    return page_of(events_of(project).filter(occurred_at__lt=at), 1, None)[1]
+    return EVENT_ORDER.page(events_of(project).filter(occurred_at__lt=at), 1, None)[1]

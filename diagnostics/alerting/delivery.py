@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
@@ -64,42 +63,32 @@ State = Notification.State
 ONCE = frozenset({Notification.Reason.TEST})
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationClaim:
-    """A row that is ours until its lease runs out."""
-
-    notification: int
-    fencing: int
-
-
 def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
     """Send what is due, several at a time; returns how many were tried.
 
     Threads wait for receivers; rows are read and written by this one alone.
     """
     end, tried = time.monotonic() + seconds, 0
-    under_way: dict[Future[str], tuple[NotificationClaim, Notification]] = {}
+    under_way: dict[Future[str], Notification] = {}
     with ThreadPoolExecutor(sum(AT_ONCE.values())) as threads:
         while True:
-            rows = [row for _, row in under_way.values()]
-            claim = claim_next(rows, is_ending=time.monotonic() >= end)
-            if claim is not None:
+            row = claim_next(list(under_way.values()), is_ending=time.monotonic() >= end)
+            if row is not None:
                 tried += 1
-                row = _row_of(claim)
-                if row is not None and (sending := _prepare(claim, row)) is not None:
-                    under_way[threads.submit(sending)] = claim, row
+                if (sending := _prepare(row)) is not None:
+                    under_way[threads.submit(sending)] = row
             elif under_way:
                 ended, _ = wait(under_way, POLL_SECONDS, FIRST_COMPLETED)
                 for future in ended:
-                    _record(*under_way.pop(future), future.result)
+                    _record(under_way.pop(future), future.result)
             else:
                 return tried
 
 
 def claim_next(
     under_way: Sequence[Notification] = (), *, is_ending: bool = False
-) -> NotificationClaim | None:
-    """Take the next notification that is due; None when there is none.
+) -> Notification | None:
+    """Take the next notification that is due, ours until its lease runs out; None without one.
 
     Of a channel there is one under way at a time, whose project has none comes first, and one
     place of each kind is left to other projects.
@@ -116,8 +105,13 @@ def claim_next(
         "channels": [row.channel_id for row in under_way],
         "projects": [row.project_id for row in under_way],
     }
-    claimed = fetch(statement("claim_notification"), given)
-    return NotificationClaim(*claimed[0]) if claimed else None
+    rows = Notification.objects.select_related("channel", "project")
+    while claimed := fetch(statement("claim_notification"), given):
+        number, fencing = claimed[0]
+        # None: its channel or project was deleted since.
+        if (row := rows.filter(pk=number, fencing=fencing).first()) is not None:
+            return row
+    return None
 
 
 def _full_kinds(under_way: Sequence[Notification], *, is_ending: bool) -> list[str]:
@@ -146,34 +140,28 @@ def probe_channels() -> int:
     return sum(_probe(channel) for channel in in_time)
 
 
-def _row_of(claim: NotificationClaim) -> Notification | None:
-    """Return what was claimed; None when its channel or project was deleted since."""
-    rows = Notification.objects.select_related("channel", "project")
-    return rows.filter(pk=claim.notification).first()
-
-
-def _prepare(claim: NotificationClaim, row: Notification) -> Sending | None:
+def _prepare(row: Notification) -> Sending | None:
     """Read all that is sent; None when there is nothing to send, which is recorded."""
     if row.reason == Notification.Reason.DIGEST and not row.digested.exists():
-        _held(claim).update(state=State.SUPPRESSED, why="nothing to tell")
+        _held(row).update(state=State.SUPPRESSED, why="nothing to tell")
         return None
     try:
         with deadline(PREPARE_SECONDS):
             return PREPARERS[row.channel.kind](row)
     except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - one bad row must not stop the rest
-        _record_failure(claim, row, error)
+        _record_failure(row, error)
         return None
 
 
-def _record(claim: NotificationClaim, row: Notification, sending: Sending) -> None:
+def _record(row: Notification, sending: Sending) -> None:
     """Record how a sending ends."""
     with texts_of(row.project_id):
         try:
             answer = sending()
         except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
-            _record_failure(claim, row, error)
+            _record_failure(row, error)
         else:
-            _record_success(claim, row, answer)
+            _record_success(row, answer)
 
 
 def _probe(channel: Channel) -> bool:
@@ -202,9 +190,9 @@ def _wake(channel_id: int) -> None:
     Channel.objects.filter(pk=channel_id).update(failing_since=None, is_unreachable=False)
 
 
-def _record_success(claim: NotificationClaim, row: Notification, answer: str) -> None:
+def _record_success(row: Notification, answer: str) -> None:
     with transaction.atomic():
-        ended = _held(claim).update(
+        ended = _held(row).update(
             state=State.SENT,
             sent_at=DatabaseNow(),
             lease_until=None,
@@ -218,7 +206,7 @@ def _record_success(claim: NotificationClaim, row: Notification, answer: str) ->
     logger.info("notification_sent", notification=row.pk, tries=row.tries)
 
 
-def _record_failure(claim: NotificationClaim, row: Notification, error: BaseException) -> None:
+def _record_failure(row: Notification, error: BaseException) -> None:
     is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
     words = str(error) if is_plain else f"{type(error).__name__}: {error}"
     told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
@@ -227,7 +215,7 @@ def _record_failure(claim: NotificationClaim, row: Notification, error: BaseExce
         now, changes = clock.now(), _receipt_changes(row, receipts)
         is_answered = bool(receipts) and not waiting(receipts)
         is_over = pause is None or row.reason in ONCE or is_answered
-        ended = _held(claim).update(
+        ended = _held(row).update(
             state=State.FAILED if is_over else State.QUEUED,
             next_attempt_at=now if is_over else now + (pause or timedelta()),
             lease_until=None,
@@ -265,7 +253,6 @@ def _receipt_changes(row: Notification, receipts: Receipts) -> dict[str, Any]:
     return {"receipts": kept} | ({"sent_at": sent_at} if sent_at else {})
 
 
-def _held(claim: NotificationClaim) -> QuerySet[Notification]:
-    return Notification.objects.filter(
-        pk=claim.notification, fencing=claim.fencing, state=State.QUEUED
-    )
+def _held(row: Notification) -> QuerySet[Notification]:
+    """Return a row while the claim that read it holds."""
+    return Notification.objects.filter(pk=row.pk, fencing=row.fencing, state=State.QUEUED)

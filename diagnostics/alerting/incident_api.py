@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -35,7 +35,7 @@ from diagnostics.alerting.incident_resources import (
 )
 from diagnostics.alerting.states import Severity
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
-from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.rest.cursors import Keyset
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
@@ -44,6 +44,7 @@ from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.cause import Cause
 
+INCIDENT_ORDER = Keyset("fired_at", "pk", int)
 CHOICES: dict[str, list[str]] = {
     "state": Incident.State.values,
     "severity": list(Severity),
@@ -88,10 +89,9 @@ class IncidentsView(ListView):
         ).filter(**read_choices(asked, CHOICES))
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            found = list(islice(_kept(rows, selection, cursor), limit + 1))
-            last = found[limit - 1] if len(found) > limit else None
-            after = write_cursor(last.fired_at, last.pk) if last else None
-            return [IncidentResource.dump(row) for row in found[:limit]], after
+            kept = _kept(rows.filter(INCIDENT_ORDER.after(cursor)), selection)
+            found, after = INCIDENT_ORDER.cut(list(islice(kept, limit + 1)), limit)
+            return [IncidentResource.dump(row) for row in found], after
 
         return self.answer_list(request, COLUMNS, read_page)
 
@@ -179,11 +179,8 @@ def find(request: Request, incident_id: int) -> Incident:
     return incident_of(project_of(request).pk, incident_id)
 
 
-def _kept(rows: QuerySet[Incident], selection: Selection, cursor: str | None) -> Iterator[Incident]:
+def _kept(rows: QuerySet[Incident], selection: Selection) -> Iterator[Incident]:
     slices = IncidentSlice.objects.only("incident_id", "slice")
-    if cursor:
-        at, key = read_cursor(cursor, int)
-        rows = rows.filter(Q(fired_at__lt=at) | Q(fired_at=at, pk__lt=key))
     ordered = rows.order_by("-fired_at", "-pk")
     told = ordered.select_related("assignee", "acknowledged_by")
     for row in told.prefetch_related(Prefetch("slices", slices)).iterator(200):

@@ -21,7 +21,7 @@ from diagnostics.failures.counts import (
     write_condition,
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.queries.events import events_behind, page_of
+from diagnostics.queries.events import EVENT_ORDER, events_behind
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Slots
 from diagnostics.rest.cursors import (
@@ -202,7 +202,7 @@ def samples_of(
         payloads = payloads.filter(
             Exists(narrow_failures(Event.objects.filter(**same_event), selection))
         )
-    page, after = page_of(payloads, limit, cursor)
+    page, after = EVENT_ORDER.page(payloads, limit, cursor)
     events = events_behind(page)
     return [
         (events[payload.event_id], payload) for payload in page if payload.event_id in events

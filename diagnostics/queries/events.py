@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 
 from diagnostics.analysis.series import RunCounts, SeriesKey
 from diagnostics.queries.call_counts import FAILED, TRIED, first_attempts
 from diagnostics.queries.sums import Question, Row, sum_rollups
-from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.rest.cursors import Keyset
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
@@ -26,6 +26,7 @@ from diagnostics.store.rollups import SERIES, UNCHECKED, VERSION
 from diagnostics.store.windows import Grain, TimeWindow, align
 
 BASELINE_SPAN = timedelta(days=7)
+EVENT_ORDER = Keyset("occurred_at", "event_id", UUID)
 BASELINE_COUNTED = ("runs", "degraded")
 COUNTED = (
     *BASELINE_COUNTED,
@@ -92,33 +93,6 @@ def events_of(project_id: int) -> QuerySet[Event]:
     """Return the events of a project, newest first."""
     events = Event.objects.filter(project_id=project_id)
     return events.order_by("-occurred_at", "-event_id")
-
-
-def page_of(
-    events: QuerySet[Timed], limit: int, cursor: str | None
-) -> tuple[list[Timed], str | None]:
-    """Return one page and the cursor of the next; raises BadCursorError.
-
-    Keyset on (occurred_at, event_id): stable while events keep coming in.
-    """
-    if cursor:
-        events = before(events, *read_cursor(cursor, UUID))
-    return cut_page(list(events[: limit + 1]), limit)
-
-
-def before(events: QuerySet[Timed], at: datetime, identifier: UUID) -> QuerySet[Timed]:
-    """Keep the events after a place in a list, newest first."""
-    return events.filter(
-        Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier), occurred_at__lte=at
-    )
-
-
-def cut_page(events: list[Timed], limit: int) -> tuple[list[Timed], str | None]:
-    """Return the first `limit` events, and the cursor of the next page if there are more."""
-    if len(events) <= limit:
-        return events, None
-    last = events[limit - 1]
-    return events[:limit], write_cursor(last.occurred_at, last.event_id)
 
 
 def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Collate
 
 from diagnostics.queries.events import scan
-from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.rest.cursors import Keyset, read_cursor, write_cursor
 from diagnostics.selection.conditions import ANY_DAY, Days, matches, narrow, narrow_rows, within
 from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
@@ -20,6 +20,7 @@ from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun, RunOutcome
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 
+RUN_ORDER = Keyset("began_at", "correlation_id", str)
 COLUMNS = (
     *("environment", "provider", "model", "source", "release"),
     *("prompt_version", "schema", "correlation_id"),
@@ -90,38 +91,22 @@ def read_runs(
 
     Keyset on (began_at, correlation_id): stable while runs keep coming in.
     """
-    position = read_cursor(cursor, str) if cursor else None
     if not searches_events(selection):
-        runs = _before(keep(runs_of(project_id, selection)), position)
-        return _cut(list(runs[: limit + 1]), limit)
+        return RunPage(*RUN_ORDER.page(keep(runs_of(project_id, selection)), limit, cursor))
+    after = RUN_ORDER.after(cursor)
 
     def between(begin: datetime, end: datetime) -> QuerySet[AgentRun]:
         stretch = replace(selection, begin=begin, end=end)
-        return _before(keep(runs_of(project_id, stretch, Days(begin), of_word)), position)
+        return keep(runs_of(project_id, stretch, Days(begin), of_word)).filter(after)
 
     since, until, _ = selection.scanned_window(now)
     # Include the whole instant of the cursor: its row may not be the last in it.
-    until = min(until, position[0] + INSTANT) if position else until
+    until = min(until, read_cursor(cursor, str)[0] + INSTANT) if cursor else until
     scanned = scan(between, since, until, limit + 1)
-    page = _cut(scanned.rows, limit)
+    page = RunPage(*RUN_ORDER.cut(scanned.rows, limit))
     if page.after or scanned.reached <= since:
         return page
     return RunPage(page.runs, write_cursor(scanned.reached, ""), scanned.reached)
-
-
-def _cut(runs: list[AgentRun], limit: int) -> RunPage:
-    if len(runs) <= limit:
-        return RunPage(runs, None)
-    last = runs[limit - 1]
-    return RunPage(runs[:limit], write_cursor(last.began_at, last.correlation_id))
-
-
-def _before(runs: QuerySet[AgentRun], place: tuple[datetime, str] | None) -> QuerySet[AgentRun]:
-    if place is None:
-        return runs
-    at, reference = place
-    after = Q(began_at__lt=at) | Q(began_at=at, correlation_id__lt=reference)
-    return runs.filter(after, began_at__lte=at)
 
 
 def _condition(term: Term, days: Days) -> Q:

@@ -30,7 +30,7 @@ from diagnostics.reports.subscriptions import (
     subscriptions_for,
     unsubscribe,
 )
-from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.rest.cursors import BadCursorError, Keyset
 from diagnostics.web.access import (
     ConsoleRequest,
     may_administer,
@@ -68,6 +68,7 @@ def _mail_context(letter: Letter, personal: Mapping[str, str]) -> dict[str, Any]
 
 
 LISTED = 25
+REPORT_ORDER = Keyset("period_end", "pk", int)
 # Bounds the page of an administrator of many recipients.
 MOST_ROWS = 50
 EIGHT = time(8)
@@ -217,17 +218,10 @@ def _rows(request: ConsoleRequest) -> list[tuple[Subscription, ReportDelivery | 
 
 def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:
     reports = reports_of(request.project.pk).defer("document")
-    if cursor := request.GET.get("before"):
-        try:
-            at, key = read_cursor(cursor, int)
-            reports = reports.filter(period_end__lte=at).exclude(period_end=at, pk__gte=key)
-        except BadCursorError:
-            raise Http404 from None
-    page = list(reports[: LISTED + 1])
-    if len(page) <= LISTED:
-        return page, None
-    last = page[LISTED - 1]
-    return page[:LISTED], write_cursor(last.period_end, last.pk)
+    try:
+        return REPORT_ORDER.page(reports, LISTED, request.GET.get("before"))
+    except BadCursorError:
+        raise Http404 from None
 
 
 NO_RECIPIENT = {**dict.fromkeys(PERSONAL, ""), "why": "This is the archived copy."}

@@ -1,11 +1,14 @@
-"""Cursors of keyset pages: the end of a page as an opaque text."""
+"""Keyset pages, and their cursors: the end of a page as an opaque text."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from django.db.models import Model, Q, QuerySet
+
 Key = TypeVar("Key", int, UUID, str)
+Row = TypeVar("Row", bound=Model)
 
 MOST_DIGITS = 18
 LARGEST_ID = 2**63 - 1
@@ -18,6 +21,37 @@ class BadCursorError(ValueError):
 
     def __init__(self) -> None:
         super().__init__(BadCursorError.__doc__)
+
+
+class Keyset(NamedTuple):
+    """The order of a list, newest first, by a time and a key: stable while rows keep coming in."""
+
+    time: str
+    key: str
+    kind: type[Any]
+
+    def after(self, cursor: str | None) -> Q:
+        """Return the condition on the rows after a cursor; raises BadCursorError."""
+        return self.behind(*read_cursor(cursor, self.kind)) if cursor else Q()
+
+    def behind(self, at: datetime, key: object) -> Q:
+        """Return the condition on the rows after a place in the list."""
+        later = Q(**{f"{self.time}__lt": at}) | Q(**{self.time: at, f"{self.key}__lt": key})
+        # A plain bound, by which partitions are left out.
+        return later & Q(**{f"{self.time}__lte": at})
+
+    def page(
+        self, rows: QuerySet[Row], limit: int, cursor: str | None
+    ) -> tuple[list[Row], str | None]:
+        """Return one page and the cursor of the next; raises BadCursorError."""
+        return self.cut(list(rows.filter(self.after(cursor))[: limit + 1]), limit)
+
+    def cut(self, rows: list[Row], limit: int) -> tuple[list[Row], str | None]:
+        """Return the first `limit` rows, and the cursor of the next page if there are more."""
+        if len(rows) <= limit:
+            return rows, None
+        last = rows[limit - 1]
+        return rows[:limit], write_cursor(getattr(last, self.time), getattr(last, self.key))
 
 
 def write_cursor(at: datetime, key: object) -> str:

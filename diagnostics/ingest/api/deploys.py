@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from django.db.models import Q
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
@@ -16,7 +15,7 @@ from diagnostics.ingest.deploy_items import DeployKind, ObservedKind, PostedDepl
 from diagnostics.ingest.deploys import deploys_of, record_deploy
 from diagnostics.ingest.quotas import admit, refuse_blocked
 from diagnostics.rest.bodies import read_model
-from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.rest.cursors import Keyset
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, select
 from diagnostics.rest.openapi import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE, EXPORTS, REFUSALS
@@ -38,6 +37,7 @@ class DeployResource(Resource):
     note: str
 
 
+DEPLOY_ORDER = Keyset("at", "pk", int)
 SAME = ("kind", "source", "environment", "provider", "model", "version")
 PARAMETERS = [
     *TIME_PARAMETERS,
@@ -90,16 +90,7 @@ class DeploysView(ListView):
                 deploys = deploys.filter(**{name: params[name].replace("\0", "")})
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            rows = list(deploys.filter(_before(cursor))[: limit + 1])
-            last = rows[limit - 1] if len(rows) > limit else None
-            after = write_cursor(last.at, last.pk) if last else None
-            return [DeployResource.dump(row) for row in rows[:limit]], after
+            rows, after = DEPLOY_ORDER.page(deploys, limit, cursor)
+            return [DeployResource.dump(row) for row in rows], after
 
         return self.answer_list(request, tuple(DeployResource.model_fields), read_page)
-
-
-def _before(cursor: str | None) -> Q:
-    if not cursor:
-        return Q()
-    at, key = read_cursor(cursor, int)
-    return Q(at__lt=at) | Q(at=at, pk__lt=key)

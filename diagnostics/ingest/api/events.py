@@ -25,13 +25,11 @@ from diagnostics.ingest.posting import StoredItem, post_items
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
 from diagnostics.queries.events import (
+    EVENT_ORDER,
     NO_ID,
     Matching,
-    before,
-    cut_page,
     events_of,
     matching,
-    page_of,
     payloads_of,
     scan,
 )
@@ -89,7 +87,7 @@ class EventListing:
             since, until = self._selection.window(clock.now())
         days = Days(since, until)
         events = narrow(events_of(self._project_id), self._selection, days)
-        return page_of(within(events, since, until), limit, cursor)
+        return EVENT_ORDER.page(within(events, since, until), limit, cursor)
 
     def _scan(self, limit: int, cursor: str | None) -> tuple[list[Event], str | None]:
         since, until = self._scanned_window()
@@ -99,7 +97,7 @@ class EventListing:
             until = min(until, place[0] + INSTANT)
             find_events = _behind(find_events, *place)
         scanned = scan(find_events, since, until, limit + 1)
-        events, after = cut_page(scanned.rows, limit)
+        events, after = EVENT_ORDER.cut(scanned.rows, limit)
         if after is None and scanned.reached > since:
             self.notes.append(_searched_to(scanned.reached))
             after = write_cursor(scanned.reached, NO_ID)
@@ -117,7 +115,7 @@ class EventListing:
 
 
 def _behind(find_events: "Matching[Event]", at: datetime, identifier: UUID) -> "Matching[Event]":
-    return lambda begin, end: before(find_events(begin, end), at, identifier)
+    return lambda begin, end: find_events(begin, end).filter(EVENT_ORDER.behind(at, identifier))
 
 
 def _searched_to(reached: datetime) -> str:

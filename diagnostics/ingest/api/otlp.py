@@ -30,13 +30,7 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.key_counts import Counts, note_items
 from diagnostics.ingest.otlp import json_encoding, protobuf
-from diagnostics.ingest.otlp.telemetry import (
-    LogRecord,
-    MalformedError,
-    Span,
-    TooManyError,
-    UnreadItem,
-)
+from diagnostics.ingest.otlp.telemetry import MalformedError, TooManyError
 from diagnostics.ingest.quotas import refuse_blocked
 from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.rejects import Refusal, note_refusals
@@ -128,10 +122,7 @@ class OtlpView(KeyedView):
     readers: ClassVar[Mapping[str, Callable[[bytes], Iterator[Any]]]] = {}
     answer_kind: ClassVar[Any]
     rejected_name: ClassVar[str]
-
-    def receive(self, key: ApiKey, items: Iterator[Any]) -> Receipt:
-        """Store the items."""
-        raise NotImplementedError
+    receive: ClassVar[Callable[[ApiKey, Iterator[Any]], Receipt]]
 
     def take(self, request: Request) -> HttpResponse:
         """Read and store items, and respond after commit."""
@@ -184,15 +175,12 @@ class TracesView(OtlpView):
     readers = {PROTOBUF_TYPE: protobuf.read_spans, JSON_TYPE: json_encoding.read_spans}
     answer_kind = ExportTraceServiceResponse
     rejected_name = "rejected_spans"
+    receive = staticmethod(receive_spans)
 
     @extend_schema(operation_id="otlp_traces", tags=["otlp"], **DESCRIBED)
     def post(self, request: Request) -> HttpResponse:
         """Take an ExportTraceServiceRequest (OTLP/HTTP), plain or gzip."""
         return self.take(request)
-
-    def receive(self, key: ApiKey, items: Iterator[Span | UnreadItem]) -> Receipt:
-        """Store the calls of models."""
-        return receive_spans(key, items)
 
 
 class LogsView(OtlpView):
@@ -201,15 +189,12 @@ class LogsView(OtlpView):
     readers = {PROTOBUF_TYPE: protobuf.read_logs, JSON_TYPE: json_encoding.read_logs}
     answer_kind = ExportLogsServiceResponse
     rejected_name = "rejected_log_records"
+    receive = staticmethod(receive_logs)
 
     @extend_schema(operation_id="otlp_logs", tags=["otlp"], **DESCRIBED)
     def post(self, request: Request) -> HttpResponse:
         """Take an ExportLogsServiceRequest (OTLP/HTTP), plain or gzip."""
         return self.take(request)
-
-    def receive(self, key: ApiKey, items: Iterator[LogRecord | UnreadItem]) -> Receipt:
-        """Store the answers in log records."""
-        return receive_logs(key, items)
 
 
 def _counts_of(receipt: Receipt) -> Counts:

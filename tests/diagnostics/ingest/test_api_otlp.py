@@ -468,7 +468,7 @@ def test_a_database_that_is_away_asks_to_come_again(
     def fail(*_: object) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(otlp, "receive_spans", fail)
+    monkeypatch.setattr(otlp.TracesView, "receive", fail)
     answer = post(traces(span()))
     assert (answer.status_code, answer["Retry-After"]) == (503, "2")
     assert status_of(answer)[0] == 14

@@ -153,7 +153,7 @@ def test_an_exporter_comes_again_after_503_and_nothing_is_lost(
 ) -> None:
     turns: Iterator[Callable[..., Any]] = iter([_fail, receive_spans])
     monkeypatch.setattr(otlp, "RETRY_SECONDS", "0")
-    monkeypatch.setattr(otlp, "receive_spans", lambda *told: next(turns)(*told))
+    monkeypatch.setattr(otlp.TracesView, "receive", lambda _, *told: next(turns)(*told))
     with caplog.at_level(logging.WARNING, "opentelemetry"):
         assert exporter.export(finished_spans()) is SpanExportResult.SUCCESS
     assert "Transient error" in caplog.text

@@ -7,7 +7,7 @@ import pytest
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import rate_series
 from diagnostics.ingest.recording import record
-from diagnostics.queries.events import counts_by_series, events_of, page_of, payloads_of
+from diagnostics.queries.events import EVENT_ORDER, counts_by_series, events_of, payloads_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import align
@@ -76,7 +76,7 @@ def test_pages_go_on_where_the_last_one_stopped(project: Project) -> None:
     post(project, *[succeeded(occurred_at=at.isoformat()) for at in times])
     seen, cursor = [], None
     for _ in range(3):
-        page, cursor = page_of(events_of(project.pk), 8, cursor)
+        page, cursor = EVENT_ORDER.page(events_of(project.pk), 8, cursor)
         seen += [event.event_id for event in page]
     assert cursor is None
     assert len(seen) == len(set(seen)) == 20
@@ -85,7 +85,7 @@ def test_pages_go_on_where_the_last_one_stopped(project: Project) -> None:
 @pytest.mark.parametrize("cursor", ["x", "%%%", "MjAyNg", "é" * 9, "MjAyNi0xMS0yMXxh"])
 def test_a_made_up_cursor_is_refused(project: Project, cursor: str) -> None:
     with pytest.raises(BadCursorError):
-        page_of(events_of(project.pk), 8, cursor)
+        EVENT_ORDER.page(events_of(project.pk), 8, cursor)
 
 
 def test_details_are_found_for_a_page_of_events(project: Project) -> None:

@@ -17,14 +17,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting import delivery
 from diagnostics.alerting.channels import rotate_secret, secrets_of
-from diagnostics.alerting.delivery import (
-    AT_ONCE,
-    PAUSES,
-    NotificationClaim,
-    claim_next,
-    deliver_all,
-    probe_channels,
-)
+from diagnostics.alerting.delivery import AT_ONCE, PAUSES, claim_next, deliver_all, probe_channels
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.store.models import OutboxMessage
 from tests.diagnostics.alerting.notifications.building import (
@@ -50,12 +43,10 @@ def mails(box: Mailbox) -> list[EmailMessage]:
     ]
 
 
-def deliver(claim: NotificationClaim) -> None:
-    row = delivery._row_of(claim)
-    assert row is not None
-    sending = delivery._prepare(claim, row)
+def deliver(row: Notification) -> None:
+    sending = delivery._prepare(row)
     assert sending is not None
-    delivery._record(claim, row, sending)
+    delivery._record(row, sending)
 
 
 def test_a_fire_reaches_every_channel_with_rows_and_a_message_of_one_transaction(
@@ -344,11 +335,11 @@ def test_a_slow_project_lets_the_webhooks_of_others_go_first(project: Project) -
     (theirs,) = happen(make_incident(other))
     claim = claim_next([first])
     assert claim is not None
-    assert claim.notification == theirs.pk
+    assert claim.pk == theirs.pk
     under_way = [first, theirs]
     claim = claim_next(under_way)
     assert claim is not None
-    assert claim.notification == second.pk
+    assert claim.pk == second.pk
 
 
 def test_a_project_leaves_one_place_of_each_kind_to_others(project: Project) -> None:
@@ -361,10 +352,10 @@ def test_a_project_leaves_one_place_of_each_kind_to_others(project: Project) -> 
     (theirs,) = happen(make_incident(other))
     claim = claim_next(slow)
     assert claim is not None
-    assert claim.notification == theirs.pk
+    assert claim.pk == theirs.pk
     claim = claim_next(slow[1:])
     assert claim is not None
-    assert claim.notification in {left.pk, slow[0].pk}
+    assert claim.pk in {left.pk, slow[0].pk}
 
 
 def test_a_message_that_is_not_written_in_time_is_tried_later_and_delays_no_other(
@@ -392,7 +383,7 @@ def test_a_channel_deleted_while_its_notification_is_claimed_holds_up_no_other(
     gone, kept = (make_channel(project, "webhook", hook[1]) for _ in range(2))
     happen(make_incident(project))
 
-    def claim_and_delete(*given: Any, **options: Any) -> NotificationClaim | None:
+    def claim_and_delete(*given: Any, **options: Any) -> Notification | None:
         claim = claim_next(*given, **options)
         Channel.objects.filter(pk=gone.pk).delete()
         return claim
@@ -419,6 +410,6 @@ def test_while_slow_receivers_are_waited_for_at_the_end_mail_still_goes_out(
     assert claim_next([], is_ending=True) is None
     claim = claim_next([slow], is_ending=True)
     assert claim is not None
-    assert claim.notification == mail.pk
+    assert claim.pk == mail.pk
     assert claim_next([slow, mail], is_ending=True) is None
     assert claim_next([mail], is_ending=True) is None
