@@ -1,8 +1,10 @@
 """The results of decoding tool calls, as counts, summaries and tool messages."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from failsoft.actions.toolsets import Toolset
 from failsoft.events import Repair
@@ -84,26 +86,16 @@ class ParseResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON, for another process."""
-        return {
-            "actions": [asdict(item) for item in self.actions],
-            "failures": [asdict(item) for item in self.failures],
-            "coerced": [asdict(item) for item in self.coerced],
-            "repairs": [item.model_dump() for item in self.repairs],
-            "calls": self.calls,
-        }
+        value: dict[str, Any] = _RESULTS.dump_python(self, mode="json")
+        return value
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
+    def from_json(cls, value: dict[str, Any]) -> "ParseResult":
         """Return the result that `to_json` serialized."""
-        return cls(
-            actions=tuple(Action(**item) for item in value["actions"]),
-            failures=tuple(ParseFailure(**item) for item in value["failures"]),
-            coerced=tuple(Leniency(**item) for item in value["coerced"]),
-            repairs=tuple(Repair(**item) for item in value["repairs"]),
-            calls=value["calls"],
-        )
+        return _RESULTS.validate_python(value)
 
 
+_RESULTS: TypeAdapter[ParseResult] = TypeAdapter(ParseResult)
 NOTHING = "Nothing was changed"
 ALL_FAILED = (
     "The request couldn't be processed because of an internal error; nothing was changed. "
