@@ -122,7 +122,8 @@ class OtlpView(KeyedView):
     readers: ClassVar[Mapping[str, Callable[[bytes], Iterator[Any]]]] = {}
     answer_kind: ClassVar[Any]
     rejected_name: ClassVar[str]
-    receive: ClassVar[Callable[[ApiKey, Iterator[Any]], Receipt]]
+    # Stores the items of a key and returns a receipt.
+    receive: ClassVar[Any]
 
     def take(self, request: Request) -> HttpResponse:
         """Read and store items, and respond after commit."""
@@ -133,7 +134,7 @@ class OtlpView(KeyedView):
         with within_quota(), _refusing():
             refuse_blocked(key)
             body = read_plain(request._request)
-            receipt = self.receive(key, self.readers[kind](body))
+            receipt: Receipt = self.receive(key, self.readers[kind](body))
         _note(request, receipt)
         note_items(key, _counts_of(receipt))
         note_refusals(key, request.path, status.HTTP_200_OK, receipt.refusals)
