@@ -41,9 +41,9 @@ HEARTBEAT_TASK = "diagnostics.tasks.beat_heartbeat"
 # The periodic tasks of the scheduler, with their intervals in seconds.
 BEAT = (
     # A commit wakes the relay: this sends what was delayed, or waited for a broker that was down.
-    ("diagnostics.tasks.relay_outbox", 2.0),
+    ("diagnostics.tasks.relay_outbox", 3.0),
     (HEARTBEAT_TASK, 5.0),
-    ("diagnostics.tasks.fold_deltas", 2.0),
+    ("diagnostics.tasks.fold_deltas", 5.0),
     # A minute is evaluated once; a shorter interval only makes it earlier.
     ("diagnostics.tasks.evaluate_alerts", 10.0),
     ("plans.tasks.reconcile_runs", 5.0),

@@ -1,6 +1,6 @@
 """Queries of failure groups: lists, models, trends, samples.
 
-Groups are created by the fold, so failures of the last second or two are missing.
+Groups are created by the fold, so failures of the last five seconds may be missing.
 """
 
 from collections import Counter, defaultdict

@@ -20,7 +20,7 @@ from diagnostics.store.windows import MINUTES_KEPT
 DELTAS = "diagnostics_rollup_delta"
 GROUP_DELTAS = "diagnostics_group_delta"
 BATCH, BATCH_SECONDS = 2_000, 60.0
-# A task stays short: the rest waits for the next beat, two seconds later.
+# A task stays short: the rest waits for the next beat, five seconds later.
 LONGEST_SECONDS = 20.0
 UNTIL_DONE = float("inf")
 
