@@ -72,9 +72,16 @@ _STATEMENT = re.compile(
     r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )",
     re.MULTILINE,
 )
-# The answer is the value of an option, or a cell of a table beside others.
+# An attribute of the value, or another statement on its line.
+_GOES_ON = re.compile(
+    r"\)?\.[A-Za-z_]\w{0,80}[ \t]*(?:;|$)"
+    r"|[ \t)]*;[ \t]*[A-Za-z_$][\w.$]{0,80}(?:(?:\[[^\]\n]{0,80}\])?[ \t]*[-+*/|&%]?=(?![=>])|\()",
+    re.MULTILINE,
+)
+# The answer is the value of an option or an attribute, or a cell of a table beside others.
 _ARGUMENT = re.compile(
-    r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z|^[ \t]*\|[^|\n]*\w[^|\n]*\|[^\n]*\Z",
+    r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z|^[ \t]*\|[^|\n]*\w[^|\n]*\|[^\n]*\Z"
+    r"|<[A-Za-z][^<>\n]{0,200}\s[\w:-]{1,80}=['\"]\Z",
     re.MULTILINE,
 )
 # In the fence of a program, a line that begins with two words: a command, a definition.
@@ -101,6 +108,7 @@ def check_program(text: str, start: int, end: int) -> None:
     fence = _FENCE.search(text, end)
     opened = max(text.rfind("```", 0, start), text.rfind("~~~", 0, start))
     statements = [_STATEMENT.search(text, 0, line), _STATEMENT.search(text, end)]
+    statements.append(_GOES_ON.match(text, end))
     statements.append(_ARGUMENT.search(text, max(line, start - 400), start))
     if fence is not None and opened >= 0:
         statements.append(_IN_FENCE.search(text, end, fence.start()))
