@@ -20,7 +20,8 @@ _ELISION = re.compile(
     r"|\b(?:restliche[nrs]?|weitere[nrs]?|wie oben|unverändert|usw|reste|inchangés?|idem|resto"
     r"|restantes?|sin cambios|sem alterações|invariat[oi]|und so (?:weiter|fort)|et ainsi de suite"
     r"|y así sucesivamente|e assim por diante|e così via|enzovoort|itd|osv|etcétera|ecc"
-    r"|и так далее|и т\. ?д)\b|остальн|省略|其余|其餘|同上|생략|等等|以此类推|以此類推|以下同様|等々"
+    r"|и так далее|и т\. ?д)\b|остальн|省略|其余|其餘|同上|생략"
+    r"|等等|以此类推|以此類推|以下同様|等々"
 )
 _ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
