@@ -1,6 +1,7 @@
 """Rules as values: their fields and parameters, checked, and the built-in ones."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import isfinite
@@ -335,7 +336,11 @@ def check_scope(text: str, signal: object, detector: object) -> str:
 def _read_address(text: str) -> dict[str, str]:
     if unread := [one for one in text.split("&") if one and "=" not in one]:
         raise FilterError(unread)
-    return dict(parse_qsl(text))
+    pairs = parse_qsl(text)
+    counts = Counter(name for name, _ in pairs)
+    if twice := [f"{name} twice" for name, count in counts.items() if count > 1]:
+        raise FilterError(twice)
+    return dict(pairs)
 
 
 def watched(selection: Selection, more: Sequence[str] = ()) -> tuple[str, Sequence[str]]:

@@ -38,6 +38,7 @@ def test_a_filter_is_written_as_in_an_address_or_in_its_box(written: str, kept: 
         ("modle=m-1", "modle"),
         ("modle:m-1", "modle"),
         ("model=m-1&acme", "acme"),
+        ("model=m-1&model=m-2", "model twice"),
         ("model:m-1 provider=acme", "provider=acme"),
         ("provider:openai model:=gpt-4.1 kind:truncated", "kind:truncated"),
         ("weather", "weather"),
