@@ -53,6 +53,21 @@ PEM_BODY = re.compile(
 )
 
 
+def pem_tail(match: Match) -> Span | None:
+    """Return the lines of a key before its END, whose beginning was cut off."""
+    before = match.string[max(0, match.start() - LONGEST_TAIL) : match.start()]
+    lines = PEM_TAIL.match(before[::-1])
+    return (match.start() - lines.end(), match.end()) if lines else None
+
+
+LONGEST_TAIL = 16_384
+# From the last line to the first; one at least is long.
+PEM_TAIL = re.compile(
+    rb"(?:[\s\\\"'+,;>|nr]{1,40}[A-Za-z0-9+/=]{1,39})?"
+    rb"(?:[\s\\\"'+,;>|nr]{0,40}[A-Za-z0-9+/=]{40,})+"
+)
+
+
 def header(match: Match) -> Span | None:
     """Return the value of a header, unless it is a word or a reference."""
     at = match.lastindex or 0
@@ -231,6 +246,13 @@ def paired(match: Match) -> Span | None:
     return match.span(1) if is_id and is_secret else None
 
 
+def path_key(match: Match) -> Span | None:
+    """Return a key that is a part of a path, behind a part that says so."""
+    parts = PART.findall(match[1])
+    is_id = UUID.search(match[1]) or FILE_END.search(match.string, match.start(), match.end())
+    return None if is_id or not _is_drawn(b"".join(parts)) else match.span(1)
+
+
 def _is_drawn_id(part: bytes) -> bool:
     if len(part) < SHORTEST_WILD or HEAD.fullmatch(part) or not is_mixed(part):
         return False
@@ -349,6 +371,7 @@ CHECKS: dict[str, Callable[[Match], Span | None]] = {
     "leading_pair": leading_pair, "telegram": telegram, "discord": discord, "azure": azure,
     "jwk": jwk, "rsa_xml": rsa_xml, "before_hex": before_hex, "random": _spanning(is_random),
     "signed_key": signed_key, "headed": headed, "paired": paired, "sized": sized,
+    "path_key": path_key, "pem_tail": pem_tail,
     "before_mark": before_mark,
     "setting": setting, "option": option, "said_before": said_before, "command": command,
 }  # fmt: skip
