@@ -94,6 +94,17 @@ def _text(item: object) -> str:
 
 # The key of a decision at any depth; parsing shows whether it is at the top level.
 _DECISION = re.compile(r"(?<![\\\w])decision[\"']?\s*[:=]")
+# On the lines around a document, these make it an example, or say on what it depends.
+_CONDITION_BEFORE = re.compile(
+    r"\b(?:if|unless|until|would|example)\b"
+    r"|(?:\bcannot|n[\u2019']t) (?:say|write|answer|give|call|report|return|confirm)\b",
+    re.IGNORECASE,
+)
+_CONDITION_BEHIND = re.compile(
+    r"\W*(?:(?:once|if|when|unless|until|after|provided|as soon as|but|except)\b"
+    r"|[^.!?]*\b(?:ignore|disregard|scratch|forget) (?:that|this|it|the above)\b)",
+    re.IGNORECASE,
+)
 _SYMBOLS = re.compile(r'[{}"\n]|\\.')
 _MARGIN = " \t\ufeff\u200b"
 
@@ -105,12 +116,22 @@ def decision_blocks(text: str) -> list[str]:
     """
     pairs, unclosed = _match_braces(text)
     spans = [span for span in _outermost(pairs) if _ends_line(text, span[1])]
-    blocks = [text[start:end] for start, end in spans]
+    blocks = [text[start:end] for start, end in spans if not _is_conditional(text, start, end)]
     candidates = [block for block in blocks if _DECISION.search(block)]
     if unclosed:
         rest = _rest_after(text, unclosed[-1], spans)
         candidates += [rest] if _DECISION.search(rest) else []
     return candidates
+
+
+def _is_conditional(text: str, start: int, end: int) -> bool:
+    """Whether the line before or behind a document makes it an example or a condition."""
+    before = text[:start].rstrip("`~ \t\n").rpartition("\n")[2].rpartition(". ")[2]
+    behind = text[end:].lstrip("`~ \t\n").partition("\n")[0]
+    is_sentence = not before.endswith((".", "!", "}"))
+    return (is_sentence and _CONDITION_BEFORE.search(before) is not None) or (
+        _CONDITION_BEHIND.match(behind) is not None
+    )
 
 
 def _match_braces(text: str) -> tuple[list[tuple[int, int]], list[int]]:

@@ -39,19 +39,23 @@ _DOUBT = re.compile(
     r"\?|n[\u2019']t\b|\b(?:not|no|never|none|if|when|once|unless|until|except|but|after"
     r"|pending|would|should|could|will|however|although|though|or|incomplete|fail\w*"
     r"|complete|pass|todo|remain\w*|missing|only|almost|nearly|partial\w*|still|yet"
-    r"|maybe|perhaps|assuming|provided|without|before|cannot|unverified|untested)\b",
+    r"|maybe|perhaps|assuming|provided|without|before|cannot|unverified|untested|nothing|half"
+    r"|apart|aside|exclud\w*|minus|save for|skipp\w*|open|(?<!\b0 )errors?|broken|breaks?"
+    r"|wip|red|follows?|wait\w*|needs?|needed|requires?|unfortunately|blocked|unclear|unsure|guess\w*|later|soon)\b"
+    r"|(?<!\b100)%|\b(\d+) (?:of|out of) (?!\1\b)\d|\b(\d+)/(?!\2\b)\d",
     re.IGNORECASE,
 )
 # At the end of a line, these make the next line a part of the sentence.
 _DANGLING = re.compile(
-    r"(?:n[\u2019']t|\b(?:not|never|cannot|no|nearly|almost|if|unless|until|when|once"
-    r"|or|be|being|without|before|than))$",
+    r"(?:n[\u2019']t|(?<!\b100)%|\b(?:not|never|cannot|no|nearly|almost|if|unless|until|when|once"
+    r"|or|be|being|without|before|than|but|except|yet|say|write|with|print|nicht|kein"
+    r"|pas|jamais|niet|geen|não|nunca|non|nie|не|ещё))$",
     re.IGNORECASE,
 )
 # In the line above, these announce an example or a condition, not a decision.
 _ANNOUNCED = re.compile(
-    r"\b(?:if|when|once|unless|until|would|should|could|example|expected|format|either"
-    r"|instruct\w*|(?:write|reply|respond|say|print|output))\b",
+    r"\b(?:if|when|once|unless|until|would|should|could|example|expected|format|either|one of"
+    r"|possible|options?|choices?|allowed|wanted|before|earlier|previously|instruct\w*|(?:write|reply|respond|say|print|output))\b",
     re.IGNORECASE,
 )
 _LONGEST_WORD = 20

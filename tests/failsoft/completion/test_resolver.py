@@ -250,3 +250,46 @@ def test_a_line_against_the_work_is_never_outvoted(text: str) -> None:
 def test_a_document_without_its_id_is_never_complete(text: str) -> None:
     for document in (STALE, '{"decision":"complete"}'):
         assert decide(f"{document}\n{text}").decision is not CheckDecision.COMPLETE
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "It is anything but\nCOMPLETE",
+        "I cannot say\nCOMPLETE",
+        "not yet\nCOMPLETE",
+        "Das ist noch nicht\nCOMPLETE",
+        "90%\nCOMPLETE",
+        "Possible values:\n- COMPLETE",
+        "Before:\nCOMPLETE",
+        "If the tests pass, reply with\nCOMPLETE",
+        "DECISION: complete (3 of 4 done)",
+        "DECISION: complete - 80%",
+        "DECISION: complete, apart from the docs",
+        "DECISION: complete - two tests skipped",
+        "DECISION: complete - nothing works",
+        "VERDICT: PASS: tests are red",
+        "VERDICT: PASS - waiting for review",
+        "VERDICT: PASS; docs to follow, 2 errors",
+        f"Example:\n{GOOD}",
+        f"I would answer\n{GOOD}\nonce the tests pass.",
+        f"The tests fail, so I cannot write\n{GOOD}",
+        f"{GOOD}\n\nActually, disregard that.",
+        f"{GOOD}\nunless the review says otherwise",
+    ],
+)
+def test_a_decision_on_a_condition_or_taken_back_is_never_complete(output: str) -> None:
+    assert decide(None, output).decision is not CheckDecision.COMPLETE
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "DECISION: complete - 12 of 12 tests are green, 100% covered, 0 errors",
+        "100%\nCOMPLETE",
+        f"I couldn't find a problem, so here is the decision in the format you wanted:\n{GOOD}",
+        f"When I ran the tests, all passed.\n{GOOD}\nWell done.",
+    ],
+)
+def test_what_is_no_condition_does_not_hold_back_a_decision(output: str) -> None:
+    assert decide(None, output).decision is CheckDecision.COMPLETE
