@@ -41,7 +41,8 @@ _DOUBT = re.compile(
     r"|complete|pass|todo|remain\w*|missing|only|almost|nearly|partial\w*|still|yet"
     r"|maybe|perhaps|assuming|provided|without|before|cannot|unverified|untested|nothing|half"
     r"|apart|aside|exclud\w*|minus|save for|skipp\w*|open|(?<!\b0 )errors?|broken|breaks?"
-    r"|wip|red|follows?|wait\w*|needs?|needed|requires?|unfortunately|blocked|unclear|unsure|guess\w*|later|soon)\b"
+    r"|wip|red|follows?|wait\w*|needs?|needed|requires?|unfortunately|blocked|unclear|unsure"
+    r"|guess\w*|later|soon)\b"
     r"|(?<!\b100)%|\b(\d+) (?:of|out of) (?!\1\b)\d|\b(\d+)/(?!\2\b)\d",
     re.IGNORECASE,
 )
@@ -55,7 +56,8 @@ _DANGLING = re.compile(
 # In the line above, these announce an example or a condition, not a decision.
 _ANNOUNCED = re.compile(
     r"\b(?:if|when|once|unless|until|would|should|could|example|expected|format|either|one of"
-    r"|possible|options?|choices?|allowed|wanted|before|earlier|previously|instruct\w*|(?:write|reply|respond|say|print|output))\b",
+    r"|possible|options?|choices?|allowed|wanted|before|earlier|previously|instruct\w*"
+    r"|(?:write|reply|respond|say|print|output))\b",
     re.IGNORECASE,
 )
 _LONGEST_WORD = 20

@@ -137,8 +137,9 @@ def admit(circuit: Circuit, now: datetime, policy: BreakerPolicy) -> Admission:
     if circuit.state is BreakerState.CLOSED:
         return Allowed(Ticket(circuit.epoch), circuit)
     wait = _wait_seconds(circuit, now, policy)
-    if wait > 0:
-        return Denied(min(wait, policy.longest_wait_seconds))
+    # A longer wait was never set: the clock has been set back.
+    if 0 < wait <= policy.longest_wait_seconds:
+        return Denied(wait)
     opening = circuit.state is BreakerState.OPEN
     probing = replace(
         circuit,
@@ -231,7 +232,8 @@ def _wait_seconds(circuit: Circuit, now: datetime, policy: BreakerPolicy) -> flo
         case BreakerState.HALF_OPEN if circuit.probe_until is not None:
             # A probe usually ends long before its lease.
             lease_seconds = (circuit.probe_until - now).total_seconds()
-            return min(lease_seconds, policy.cool_down_seconds)
+            is_set_back = lease_seconds > policy.lease_seconds
+            return 0.0 if is_set_back else min(lease_seconds, policy.cool_down_seconds)
         case _:
             return 0.0
 
@@ -255,7 +257,7 @@ def _count(circuit: Circuit, verdict: CallVerdict, now: datetime) -> Circuit:
 
 
 def _with_call(window: tuple[Second, ...], second: int, failed: bool) -> tuple[Second, ...]:
-    seconds = {item.at: item for item in window if item.at > second - WINDOW_SECONDS}
+    seconds = {item.at: item for item in window if -WINDOW_SECONDS < item.at - second <= 0}
     current = seconds.get(second, Second(second, 0, 0))
     seconds[second] = Second(second, current.calls + 1, current.faults + failed)
     return tuple(seconds[at] for at in sorted(seconds))

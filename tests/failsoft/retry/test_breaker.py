@@ -172,6 +172,22 @@ def test_a_dead_prober_is_followed_by_another() -> None:
     assert settle(circuit, first, BAD, at(71), POLICY, 0.0) == circuit
 
 
+def test_a_clock_that_is_set_back_holds_no_breaker_for_longer_than_it_was_told() -> None:
+    a_day_ago = at(-86_400)
+    opened = after(BreakerKind.TRANSPORT, "bbbbbb")
+    probing = admit(opened, a_day_ago, POLICY)
+    assert isinstance(probing, Allowed)
+    started = admit(opened, at(60), POLICY)
+    assert isinstance(started, Allowed)
+    assert isinstance(admit(started.circuit, a_day_ago, POLICY), Allowed)
+
+
+def test_faults_that_are_yet_to_come_are_not_counted() -> None:
+    circuit = after(BreakerKind.TRANSPORT, "ggbgbgbgb")
+    earlier = settle(circuit, Ticket(circuit.epoch), BAD, at(-3_600), POLICY, 0.0)
+    assert [item.at for item in earlier.window] == [int(at(-3_600).timestamp())]
+
+
 def test_a_renewed_probe_lasts_longer() -> None:
     circuit, ticket = probing(opened(), at(10))
     circuit = renew_probe(circuit, ticket, at(60), POLICY)
