@@ -12,6 +12,7 @@ from agents.llm.models import LanguageModel, Provider
 from diagnostics import clock
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.ingest.recording import record
+from diagnostics.store import aggregation
 from failsoft.events import PostedEvent
 from failsoft.identifiers import uuid7
 from plans.models.run import Run, RunStep
@@ -133,6 +134,17 @@ def recently() -> datetime:
     """Return a moment some five minutes ago; the minute before it lies in one slot of ten."""
     moment = clock.now() - timedelta(minutes=5)
     return moment if moment.minute % 10 else moment - timedelta(minutes=2)
+
+
+def post_events(project: Project, *events: dict[str, Any]) -> None:
+    """Record events as an agent sends them."""
+    record(project.pk, [PostedEvent.model_validate(event) for event in events])
+
+
+def post_and_fold(project: Project, *events: dict[str, Any]) -> None:
+    """Record events, and count them among the failures."""
+    post_events(project, *events)
+    aggregation.fold()
 
 
 def post_runs(project: Project, good: int, bad: int, at: datetime, **fields: object) -> list[UUID]:

@@ -13,13 +13,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.ingest.recording import record
 from diagnostics.store.models import Heartbeat
-from failsoft.events import PostedEvent as WireEvent
 from tests.agents.conftest import Planner
 from tests.agents.conftest import api as api
 from tests.agents.conftest import planner as planner
 from tests.agents.conftest import project as project
+from tests.console import post_events
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -55,7 +54,7 @@ def shown(planner: Planner, project: Project) -> Metrics:
     """What /metrics shows after some work: names of samples, each with its labels."""
     planner.run("no json", '{"kind": "finish", "answer": "ok"}')
     events = [wire_event(), degraded(), succeeded(input_tokens=3, latency_ms=120)]
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
+    post_events(project, *events)
     Heartbeat.objects.create(name="beat", at=clock.now())
     answer = Client().get("/metrics").content.decode()
     found: Metrics = {}

@@ -11,7 +11,7 @@ from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
 from tests.browser.conftest import Open, Reader
-from tests.console import recently
+from tests.console import post_and_fold, recently
 from tests.diagnostics.builders import wire_event
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -37,8 +37,7 @@ def failures(incident: Project) -> list[FailureGroup]:
         for place, kind in enumerate(KINDS)
         for number in range(8)
     ]
-    record(incident.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
+    post_and_fold(incident, *events)
     found = FailureGroup.objects.filter(project=incident, error_type__in=KINDS)
     return list(found.order_by("-last_seen"))
 

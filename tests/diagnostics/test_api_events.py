@@ -24,11 +24,6 @@ Post = Callable[..., Any]
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def key(project: Project) -> str:
     return issue_key(project, "tests", [Scope.INGEST, Scope.READ]).text
 

@@ -20,11 +20,6 @@ Post = Callable[..., Any]
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def key(project: Project) -> str:
     return issue_key(project, "k", [Scope.INGEST, Scope.READ]).text
 

@@ -10,10 +10,9 @@ from diagnostics import metrics
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest.recording import record
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import enqueue
-from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_events
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -22,15 +21,6 @@ LABELS = {
     *("le", "table", "state", "severity", "acknowledged", "what", "counted", "bound"),
 }
 Samples = Mapping[tuple[str, str, str], float]
-
-
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-def post(project: Project, *events: dict[str, object]) -> None:
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
 
 
 def scrape(client: Client | None = None) -> Samples:
@@ -47,19 +37,19 @@ def scrape(client: Client | None = None) -> Samples:
 
 
 def test_s0_53_two_invalid_answers_count_two(project: Project) -> None:
-    post(project, wire_event(attempt=1), wire_event(attempt=2), degraded())
+    post_events(project, wire_event(attempt=1), wire_event(attempt=2), degraded())
     name = "pdca_next_step_parse_invalid_total"
     assert scrape()[name, "fake", "fake-1"] == 2
 
 
 def test_s0_54_a_degradation_counts_one(project: Project) -> None:
-    post(project, wire_event(attempt=1), wire_event(attempt=2), degraded())
+    post_events(project, wire_event(attempt=1), wire_event(attempt=2), degraded())
     name = "pdca_next_step_degraded_total"
     assert scrape()[name, "fake", "fake-1"] == 1
 
 
 def test_s0_54_only_parse_failures_of_the_next_step_count(project: Project) -> None:
-    post(
+    post_events(
         project,
         degraded(reason="provider_failed"),
         degraded(name="graph.plan.degraded", reason="plan_parse_failed"),
@@ -74,9 +64,9 @@ def test_s0_55_provider_and_model_are_the_only_labels_and_bounded(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metrics, "MAX_SERIES", 3)
-    post(project, wire_event(provider=None, model=None))
-    post(project, *[wire_event(model="busy") for _ in range(3)])
-    post(project, *[wire_event(model=f"m{number}") for number in range(9)])
+    post_events(project, wire_event(provider=None, model=None))
+    post_events(project, *[wire_event(model="busy") for _ in range(3)])
+    post_events(project, *[wire_event(model=f"m{number}") for number in range(9)])
     name = "pdca_next_step_parse_invalid_total"
     counted = {key[1:]: n for key, n in scrape().items() if key[0] == name}
     assert len(counted) == 4
@@ -86,13 +76,13 @@ def test_s0_55_provider_and_model_are_the_only_labels_and_bounded(
 
 
 def test_an_unnamed_provider_is_called_unknown(project: Project) -> None:
-    post(project, wire_event(provider=None, model=None))
+    post_events(project, wire_event(provider=None, model=None))
     name = "pdca_next_step_parse_invalid_total"
     assert scrape()[name, "unknown", "unknown"] == 1
 
 
 def test_s1_17_attempts_and_retries_are_counted(project: Project) -> None:
-    post(
+    post_events(
         project,
         wire_event(attempt=1),
         succeeded(attempt=2),
@@ -119,7 +109,7 @@ def test_s1_18_the_text_parses_and_tells_of_the_installation(project: Project) -
 
 
 def test_m_5_counters_equal_the_rows_whoever_is_asked(project: Project) -> None:
-    post(project, *[wire_event() for _ in range(7)])
+    post_events(project, *[wire_event() for _ in range(7)])
     name = "pdca_next_step_parse_invalid_total"
     assert scrape()[name, "fake", "fake-1"] == 7
     assert scrape(Client())[name, "fake", "fake-1"] == 7
@@ -127,8 +117,8 @@ def test_m_5_counters_equal_the_rows_whoever_is_asked(project: Project) -> None:
 
 def test_from_elsewhere_a_key_is_needed_and_shows_its_project(project: Project) -> None:
     other = Project.objects.create(slug="o", name="O")
-    post(other, wire_event(model="theirs"))
-    post(project, wire_event(model="ours"))
+    post_events(other, wire_event(model="theirs"))
+    post_events(project, wire_event(model="ours"))
     far = "192.0.2.7"
     assert Client(REMOTE_ADDR=far).get("/metrics").status_code == 401
     proxied = Client(headers={"X-Forwarded-For": "192.0.2.7"})

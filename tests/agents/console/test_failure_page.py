@@ -12,11 +12,8 @@ from agents.fix_patterns.models import FixPattern
 from diagnostics.accounts.models import Project
 from diagnostics.failures import states as groups
 from diagnostics.failures.models import FailureGroup
-from diagnostics.ingest.recording import record
-from diagnostics.store import aggregation
-from failsoft.events import PostedEvent as WireEvent
 from tests.agents.console.conftest import Read
-from tests.console import Role, make_member, recently
+from tests.console import Role, make_member, post_and_fold, recently
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -27,11 +24,6 @@ PERCENT = "\N{NARROW NO-BREAK SPACE}%"
 @pytest.fixture
 def at() -> datetime:
     return recently()
-
-
-def post(project: Project, *events: dict[str, Any]) -> None:
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
 
 
 def truncated(at: datetime, **changes: Any) -> dict[str, Any]:
@@ -72,7 +64,7 @@ def group(project: Project, at: datetime) -> FailureGroup:
         for number in range(9)
     ]
     fine = [good(at, k, model="gpt") for k in range(29)]
-    post(
+    post_and_fold(
         project,
         *failures,
         *fine,
@@ -131,7 +123,9 @@ def test_fix_patterns_of_the_same_place_are_decided_here(
     project: Project, at: datetime, read: Read, client: Client
 ) -> None:
     error = {"path": "/steps/3/tool", "code": "missing", "message": "required"}
-    post(project, truncated(at, parse_error_type="schema_invalid", validation_errors=[error]))
+    post_and_fold(
+        project, truncated(at, parse_error_type="schema_invalid", validation_errors=[error])
+    )
     group = FailureGroup.objects.get(project=project)
     fields = {
         "project": project,
@@ -163,7 +157,7 @@ def test_runs_tell_how_they_ended(
         correlation_id="bad-0",
         reason="plan_parse_failed",
     )
-    post(project, end)
+    post_and_fold(project, end)
     html = read(f"/failures/{group.pk}/", tab="runs").partition('id="tabs"')[2]
     assert html.count("bad-") >= 10
     assert "Degraded</span>" in html
@@ -188,7 +182,9 @@ def test_why_these_belong_together_and_what_else_would(
 ) -> None:
     for pointer in ("/steps/0/tool", "/steps/0/title"):
         error = {"path": pointer, "code": "missing", "message": "required"}
-        post(project, truncated(at, parse_error_type="schema_invalid", validation_errors=[error]))
+        post_and_fold(
+            project, truncated(at, parse_error_type="schema_invalid", validation_errors=[error])
+        )
     group = FailureGroup.objects.get(pointer="/steps/*/tool")
     html = read(f"/failures/{group.pk}/", tab="why")
     assert str(group.fingerprint) in html
@@ -202,7 +198,7 @@ def test_why_these_belong_together_and_what_else_would(
 def test_groups_lead_to_their_neighbours_in_the_list(
     project: Project, at: datetime, read: Read
 ) -> None:
-    post(
+    post_and_fold(
         project,
         *[
             truncated(at - timedelta(seconds=place), parse_error_type=kind)
@@ -228,7 +224,9 @@ def test_queries_are_the_same_however_much_there_is(
         read(f"/failures/{group.pk}/", tab=tab)
     with django_assert_max_num_queries(34) as few:
         read(f"/failures/{group.pk}/")
-    post(project, *[truncated(at, model=f"m{k}", prompt_version=f"p{k}") for k in range(60)])
+    post_and_fold(
+        project, *[truncated(at, model=f"m{k}", prompt_version=f"p{k}") for k in range(60)]
+    )
     with django_assert_max_num_queries(len(few)):
         html = read(f"/failures/{group.pk}/")
     assert len(html) < 60_000
@@ -237,7 +235,7 @@ def test_queries_are_the_same_however_much_there_is(
 
 def test_other_projects_groups_and_none_are_not_found(client: Client, at: datetime) -> None:
     other = Project.objects.create(slug="o", name="Other")
-    post(other, truncated(at))
+    post_and_fold(other, truncated(at))
     theirs = FailureGroup.objects.get(project=other).pk
     for path in (f"/failures/{theirs}/", "/failures/999999/"):
         assert client.get(path).status_code == 404

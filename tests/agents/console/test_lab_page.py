@@ -11,11 +11,10 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.recording import record
-from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
 from tests.agents.conftest import tables_holding
 from tests.agents.console.conftest import Read
-from tests.console import recently
+from tests.console import post_and_fold, recently
 from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db
@@ -121,8 +120,7 @@ def group(project: Project, at: datetime) -> FailureGroup:
     step = '{"kind": "finish", "answer": "done"}'
     texts = [step, f"Sure! {step}", step.replace('"', "'"), "nothing", "[" + "x" * 8190]
     events = [failed(at, text) for text in [*texts, None]]
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
+    post_and_fold(project, *events)
     return FailureGroup.objects.get(project=project)
 
 

@@ -7,18 +7,15 @@ import pytest
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
-from diagnostics.ingest.recording import record
-from diagnostics.store import aggregation
-from failsoft.events import PostedEvent as WireEvent
 from tests.agents.conftest import Api
+from tests.console import post_and_fold
 from tests.diagnostics.builders import wire_event
 
 
 def make_group(project: Project, *texts: str) -> FailureGroup:
     at = clock.now() - timedelta(hours=2)
     events = [wire_event(occurred_at=at.isoformat(), raw_output_preview=text) for text in texts]
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
+    post_and_fold(project, *events)
     return FailureGroup.objects.get(project=project)
 
 

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.django_db
 URL = "/api/v1/events"
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def ask(key: str | None, method: str = "get", url: str = URL) -> int:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     client = Client(headers=headers)

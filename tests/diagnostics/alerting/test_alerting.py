@@ -28,11 +28,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def now() -> datetime:
     """The begin of a minute, so that minutes can be told."""
     return floor(clock.now(), MINUTE)

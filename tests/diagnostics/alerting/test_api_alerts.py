@@ -27,11 +27,6 @@ Ask = Callable[..., Any]
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def now() -> datetime:
     return floor(clock.now(), MINUTE)
 

@@ -26,11 +26,6 @@ CHANGE = {"signal": "call_failure_ratio", "detector": "change"}
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def now() -> datetime:
     return floor(clock.now(), HOUR)
 

@@ -36,11 +36,6 @@ Role = Membership.Role
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p1", name="P1")
-
-
-@pytest.fixture
 def ann(project: Project, client: Client) -> User:
     user = make_member(project)
     client.force_login(user)

@@ -40,11 +40,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def person(project: Project) -> User:
     user = User.objects.create_user("ada")
     Membership.objects.create(project=project, user=user, role="operator")

@@ -16,11 +16,6 @@ from tests.shifted_clock import shift_clock
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def test_a_second_look_within_the_time_judges_nothing(
     project: Project, settings: Any, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -32,11 +32,6 @@ FIRES, CLEARS, FIRES_AGAIN, CLEARS_AGAIN = 44, 60, 75, 91
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def begin() -> datetime:
     return floor(clock.now(), MINUTE) - timedelta(hours=5)
 

@@ -12,8 +12,7 @@ from diagnostics.analysis.status import SeriesState
 from diagnostics.console.api import list_series
 from diagnostics.ingest.recording import record
 from diagnostics.selection.selection import Selection, read_selection
-from failsoft.events import PostedEvent as WireEvent
-from tests.console import post_runs
+from tests.console import post_events, post_runs
 from tests.diagnostics.alert_calls import count_calls
 from tests.diagnostics.alerting.incident_stories import IncidentStory, Trouble, write_story
 from tests.diagnostics.builders import degraded, make_event, succeeded
@@ -43,7 +42,7 @@ def test_the_baseline_is_the_week_before_the_last_day(project: Project) -> None:
         *[degraded(occurred_at=long_ago.isoformat()) for _ in range(5)],
         *[degraded(occurred_at=now.isoformat()) for _ in range(20)],
     ]
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
+    post_events(project, *events)
     (status,) = read(project).series.values()
     assert status.baseline == pytest.approx(0.05)
     assert status.state is SeriesState.DEGRADING

@@ -28,11 +28,6 @@ ON_V2 = {"name": "v2", "filter": "prompt_version=v2", **THRESHOLD}
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def now() -> datetime:
     return floor(clock.now(), MINUTE)
 

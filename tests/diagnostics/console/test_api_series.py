@@ -9,8 +9,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest.recording import record
-from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_events
 from tests.diagnostics.builders import degraded, succeeded
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +26,7 @@ def test_s0_57_degradation_is_counted_per_provider_model_and_window() -> None:
         *[degraded(occurred_at=last_hour, model="a") for _ in range(20)],
         *[succeeded(occurred_at=last_hour, model="b") for _ in range(10)],
     ]
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
+    post_events(project, *events)
 
     def ask(**asked: str) -> list[dict[str, object]]:
         answer = Client().get("/api/v1/series", asked, headers={"Authorization": f"Bearer {key}"})

@@ -26,11 +26,6 @@ HOSTILE = "<script>alert(1)</script>/\u202e'\"&{{7*7}}"
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="Planner")
-
-
-@pytest.fixture
 def client(client: Client, project: Project) -> Client:
     client.force_login(make_member(project, role=Role.ADMIN))
     return client

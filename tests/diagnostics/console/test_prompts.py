@@ -18,11 +18,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="Planner")
-
-
-@pytest.fixture
 def client(client: Client, project: Project) -> Client:
     client.force_login(make_member(project))
     return client

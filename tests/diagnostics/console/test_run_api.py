@@ -22,11 +22,6 @@ OK, BAD, UNKNOWN = 200, 400, 404
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def get(project: Project) -> Get:
     key = issue_key(project, "tests", [Scope.READ]).text
 

@@ -13,6 +13,7 @@ from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_and_fold
 from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db
@@ -28,8 +29,7 @@ def project() -> Project:
         for kind in KINDS
         for model in ("a", "b")
     ]
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
+    post_and_fold(project, *events)
     return project
 
 

@@ -20,13 +20,11 @@ from diagnostics.failures.groups import (
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.failures.regrouping import Regrouping
-from diagnostics.ingest.recording import record
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
 from diagnostics.store import aggregation
-from failsoft.events import PostedEvent as WireEvent
-from tests.console import Role, make_member
+from tests.console import Role, make_member, post_and_fold
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -34,18 +32,8 @@ KINDS = ("not_json", "truncated", "refusal", "empty_output", "multiple_objects")
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def now() -> datetime:
     return clock.now()
-
-
-def post(project: Project, *events: dict[str, Any]) -> None:
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
 
 
 def failed(at: datetime, kind: str = "not_json", **changes: Any) -> dict[str, Any]:
@@ -70,8 +58,8 @@ def history(group: FailureGroup) -> list[str]:
 
 def test_a_group_tells_when_it_was_first_and_last_seen(project: Project, now: datetime) -> None:
     early, late = now - timedelta(days=3), now - timedelta(minutes=2)
-    post(project, failed(late))
-    post(project, failed(early), failed(early + timedelta(hours=1)))
+    post_and_fold(project, failed(late))
+    post_and_fold(project, failed(early), failed(early + timedelta(hours=1)))
     group = the_group(project)
     assert (group.first_seen, group.last_seen, group.seen) == (early, late, 3)
     assert group.last_event_id is not None
@@ -80,21 +68,21 @@ def test_a_group_tells_when_it_was_first_and_last_seen(project: Project, now: da
 
 
 def test_what_is_new_grows_old_after_a_day(project: Project, now: datetime) -> None:
-    post(project, failed(now), failed(now - timedelta(days=2), "refusal"))
+    post_and_fold(project, failed(now), failed(now - timedelta(days=2), "refusal"))
     states = dict(FailureGroup.objects.values_list("error_type", "state"))
     assert states == {"not_json": "new", "refusal": "ongoing"}
 
 
 def test_a_resolved_group_regresses_when_it_is_seen_again(project: Project, now: datetime) -> None:
-    post(project, failed(now - timedelta(minutes=5)))
+    post_and_fold(project, failed(now - timedelta(minutes=5)))
     group = the_group(project)
     user = make_member(project, Role.OPERATOR)
     assert groups.resolve(project.pk, [group.pk], user) == 1
     assert groups.resolve(project.pk, [group.pk], user) == 0
     # What happened before it was resolved and arrives late is no regression.
-    post(project, failed(now - timedelta(minutes=4)))
+    post_and_fold(project, failed(now - timedelta(minutes=4)))
     assert the_group(project).state == "resolved"
-    post(project, failed(clock.now()))
+    post_and_fold(project, failed(clock.now()))
     assert the_group(project).state == "regressed"
     assert history(group) == ["found", "resolved", "regressed"]
     assert groups.reopen(project.pk, [group.pk], user) == 1
@@ -102,28 +90,28 @@ def test_a_resolved_group_regresses_when_it_is_seen_again(project: Project, now:
 
 
 def test_old_releases_may_run_on_after_a_repair(project: Project, now: datetime) -> None:
-    post(project, failed(now - timedelta(minutes=5), release="r1"))
+    post_and_fold(project, failed(now - timedelta(minutes=5), release="r1"))
     group = the_group(project)
     groups.resolve(project.pk, [group.pk], None, fixed_in="r2")
-    post(project, failed(clock.now(), release="r1"))
+    post_and_fold(project, failed(clock.now(), release="r1"))
     assert the_group(project).state == "resolved"
-    post(project, failed(clock.now(), release="r2"))
+    post_and_fold(project, failed(clock.now(), release="r2"))
     assert the_group(project).state == "regressed"
 
 
 def test_a_mute_ends_with_its_count(project: Project, now: datetime) -> None:
-    post(project, failed(now))
+    post_and_fold(project, failed(now))
     group = the_group(project)
     assert groups.mute(project.pk, [group.pk], None, more=2) == 1
-    post(project, failed(now))
+    post_and_fold(project, failed(now))
     assert the_group(project).state == "muted"
-    post(project, failed(now))
+    post_and_fold(project, failed(now))
     assert the_group(project).state == "ongoing"
     assert history(group) == ["found", "muted", "unmuted"]
 
 
 def test_a_mute_ends_with_its_time_though_nothing_is_seen(project: Project, now: datetime) -> None:
-    post(project, failed(now))
+    post_and_fold(project, failed(now))
     group = the_group(project)
     groups.mute(project.pk, [group.pk], None, until=now - timedelta(seconds=1))
     aggregation.fold()
@@ -134,7 +122,7 @@ def test_a_mute_ends_with_its_time_though_nothing_is_seen(project: Project, now:
 
 
 def test_who_changed_a_group_stands_in_the_audit_log(project: Project, now: datetime) -> None:
-    post(project, failed(now))
+    post_and_fold(project, failed(now))
     group = the_group(project)
     user = make_member(project, Role.OPERATOR)
     groups.resolve(project.pk, [group.pk], user, fixed_in="r2")
@@ -153,7 +141,7 @@ def test_who_changed_a_group_stands_in_the_audit_log(project: Project, now: date
 
 
 def test_comments_are_redacted_and_kept_in_order(project: Project, now: datetime) -> None:
-    post(project, failed(now))
+    post_and_fold(project, failed(now))
     group = the_group(project)
     user = make_member(project, Role.OPERATOR)
     secret = "password=" + "hunter" + "2hunter2"
@@ -166,7 +154,7 @@ def test_comments_are_redacted_and_kept_in_order(project: Project, now: datetime
 
 def test_another_projects_groups_are_not_touched(project: Project, now: datetime) -> None:
     other = Project.objects.create(slug="o", name="O")
-    post(project, failed(now))
+    post_and_fold(project, failed(now))
     ids = [the_group(project).pk]
     assert groups.resolve(other.pk, ids, None) == 0
     assert groups.mute(other.pk, ids, None) == 0
@@ -176,7 +164,7 @@ def test_another_projects_groups_are_not_touched(project: Project, now: datetime
 
 def test_a_list_tells_models_trend_and_runs_hit(project: Project, now: datetime) -> None:
     at = now - timedelta(minutes=30)
-    post(
+    post_and_fold(
         project,
         *[failed(at, model="a", correlation_id=f"r{n}") for n in range(3)],
         failed(at, model="b", correlation_id="r0"),
@@ -191,7 +179,7 @@ def test_a_list_tells_models_trend_and_runs_hit(project: Project, now: datetime)
 
 
 def test_a_list_is_narrowed_by_terms_states_and_kind(project: Project, now: datetime) -> None:
-    post(
+    post_and_fold(
         project,
         failed(now, "not_json", model="claude-haiku", prompt_version="v1"),
         failed(now, "refusal", model="gpt", prompt_version=None),
@@ -214,7 +202,7 @@ def test_a_list_is_narrowed_by_terms_states_and_kind(project: Project, now: date
 
 def test_pages_of_groups_go_on_where_the_last_one_stopped(project: Project, now: datetime) -> None:
     times = [now - timedelta(minutes=n // 2) for n in range(len(KINDS))]
-    post(project, *[failed(at, kind) for at, kind in zip(times, KINDS, strict=True)])
+    post_and_fold(project, *[failed(at, kind) for at, kind in zip(times, KINDS, strict=True)])
     seen, cursor = [], None
     for _ in range(3):
         rows, cursor = groups_of(project.pk, lately(now), 2, cursor)
@@ -226,7 +214,7 @@ def test_pages_of_groups_go_on_where_the_last_one_stopped(project: Project, now:
 
 
 def test_a_group_can_be_shown_where_it_was_not_seen(project: Project, now: datetime) -> None:
-    post(project, failed(now - timedelta(days=5)))
+    post_and_fold(project, failed(now - timedelta(days=5)))
     row = group_row(project.pk, the_group(project).pk, lately(now))
     assert row is not None
     assert (row.seen, row.models, row.runs) == (0, {}, 0)
@@ -235,7 +223,7 @@ def test_a_group_can_be_shown_where_it_was_not_seen(project: Project, now: datet
 
 def test_samples_come_latest_first_page_by_page(project: Project, now: datetime) -> None:
     times = [now - timedelta(seconds=n // 2) for n in range(5)]
-    post(project, *[failed(at) for at in times], failed(now, "refusal"))
+    post_and_fold(project, *[failed(at) for at in times], failed(now, "refusal"))
     group = FailureGroup.objects.get(error_type="not_json")
     span = (now - timedelta(hours=1), now + timedelta(minutes=1))
     first, cursor = samples_of(group, *span, 3)
@@ -251,7 +239,7 @@ def test_a_preview_tells_what_another_grouping_would_merge(project: Project, now
         faults = [{"path": path, "code": "missing", "message": "m"}]
         return failed(now, "schema_invalid", validation_errors=faults)
 
-    post(project, at("/a/x"), at("/a/y"), at("/b"))
+    post_and_fold(project, at("/a/x"), at("/a/y"), at("/b"))
     since = now - timedelta(hours=1)
     found = groups.preview_regrouping(project.pk, Regrouping(pointer_depth=1), since)
     assert [len(group) for group in found.merged.values()] == [2]
@@ -261,14 +249,14 @@ def test_a_preview_tells_what_another_grouping_would_merge(project: Project, now
 
 
 def test_what_is_new_and_what_came_back_is_told_first(project: Project, now: datetime) -> None:
-    post(project, failed(now - timedelta(days=5), "truncated", model="a"))
+    post_and_fold(project, failed(now - timedelta(days=5), "truncated", model="a"))
     old = the_group(project)
-    post(project, failed(now - timedelta(minutes=9), "refusal", model="b"))
+    post_and_fold(project, failed(now - timedelta(minutes=9), "refusal", model="b"))
     since, until = now - timedelta(hours=24), now + timedelta(minutes=5)
     found = newest_groups(project.pk, since, until)
     assert [(one.group.error_type, one.is_regressed) for one in found] == [("refusal", False)]
     groups.resolve(project.pk, [old.pk], None)
-    post(project, failed(clock.now(), "truncated", model="a"))
+    post_and_fold(project, failed(clock.now(), "truncated", model="a"))
     found = newest_groups(project.pk, since, until)
     first, second = found
     assert (first.group, first.is_regressed, first.seen) == (old, True, 1)
@@ -285,9 +273,11 @@ def test_what_exceeds_its_baseline_comes_before_what_is_always_there(
     project: Project, now: datetime
 ) -> None:
     for day in range(1, 7):
-        post(project, *[failed(now - timedelta(days=day, hours=1), "truncated") for _ in range(9)])
-    post(project, *[failed(now, "truncated") for _ in range(8)])
-    post(project, *[failed(now, "refusal") for _ in range(3)])
+        post_and_fold(
+            project, *[failed(now - timedelta(days=day, hours=1), "truncated") for _ in range(9)]
+        )
+    post_and_fold(project, *[failed(now, "truncated") for _ in range(8)])
+    post_and_fold(project, *[failed(now, "refusal") for _ in range(3)])
     rows, _ = groups_of(project.pk, lately(now), 9, None, Sort.RISING)
     assert [(row.group.error_type, row.seen) for row in rows] == [("refusal", 3), ("truncated", 8)]
     assert rows[0].risen == 3
@@ -296,9 +286,9 @@ def test_what_exceeds_its_baseline_comes_before_what_is_always_there(
 
 def test_groups_are_listed_by_count_and_by_how_they_rise(project: Project, now: datetime) -> None:
     early, late = now - timedelta(hours=20), now - timedelta(hours=1)
-    post(project, *[failed(early, "truncated") for _ in range(5)])
-    post(project, *[failed(late, "refusal") for _ in range(3)])
-    post(project, failed(now, "not_json"))
+    post_and_fold(project, *[failed(early, "truncated") for _ in range(5)])
+    post_and_fold(project, *[failed(late, "refusal") for _ in range(3)])
+    post_and_fold(project, failed(now, "not_json"))
     asked = lately(now)
 
     def paged(order: Sort) -> list[str]:
@@ -339,7 +329,7 @@ def test_what_no_rollup_knows_is_counted_event_by_event(
     project: Project, now: datetime, asked: dict[str, str], found: dict[str, int]
 ) -> None:
     at = now - timedelta(minutes=5)
-    post(
+    post_and_fold(
         project,
         failed(at, "not_json", raw_output_preview="a needle here"),
         failed(at, "truncated", attempt=2, correlation_id="lost-1"),
@@ -357,7 +347,7 @@ def test_what_no_rollup_knows_is_counted_event_by_event(
 
 def test_a_word_of_many_failures_is_counted_in_the_newest(project: Project, now: datetime) -> None:
     times = [now - timedelta(minutes=5)] * 3 + [now - timedelta(days=2)]
-    post(project, *(failed(at, "not_json", raw_output_preview="a needle") for at in times))
+    post_and_fold(project, *(failed(at, "not_json", raw_output_preview="a needle") for at in times))
     question, _ = read_question(read_selection({"range": "7d", "q": "needle"}), now)
     for most, seen in ((3, 3), (5, 4)):
         part = newest_of(project.pk, question, most)

@@ -17,13 +17,10 @@ from diagnostics.failures.counts import read_question
 from diagnostics.failures.groups import groups_of
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.api.outcomes import PostedOutcome, record_outcomes
-from diagnostics.ingest.recording import record
 from diagnostics.selection.selection import read_selection
-from diagnostics.store import aggregation
 from diagnostics.store.partitions import ensure_partitions
 from diagnostics.store.retention import index_words
-from failsoft.events import PostedEvent as WireEvent
-from tests.console import Role, make_member, recently
+from tests.console import Role, make_member, post_and_fold, recently
 from tests.diagnostics.builders import succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -35,11 +32,6 @@ MODELS = tuple(f"model-{number}" for number in range(6))
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="Planner")
-
-
-@pytest.fixture
 def client(client: Client, project: Project) -> Client:
     client.force_login(make_member(project))
     return client
@@ -48,11 +40,6 @@ def client(client: Client, project: Project) -> Client:
 @pytest.fixture
 def at() -> datetime:
     return recently()
-
-
-def post(project: Project, *events: dict[str, Any]) -> None:
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
 
 
 def failed(at: datetime, kind: str = "not_json", **changes: Any) -> dict[str, Any]:
@@ -83,7 +70,7 @@ def the_group(project: Project) -> FailureGroup:
 def test_eight_kinds_of_failure_of_six_models_are_eight_lines(
     client: Client, project: Project, at: datetime
 ) -> None:
-    post(project, *[failed(at, kind, model=model) for kind in KINDS for model in MODELS])
+    post_and_fold(project, *[failed(at, kind, model=model) for kind in KINDS for model in MODELS])
     html = page(client)
     assert len(titles(html)) == len(set(titles(html))) == 8
     assert "8 open in 24 h" in html
@@ -95,7 +82,7 @@ def test_every_number_obeys_the_filter(client: Client, project: Project, at: dat
     good = [
         succeeded(occurred_at=at.isoformat(), model="a", correlation_id=f"r{k}") for k in range(6)
     ]
-    post(project, *good, failed(at, model="a"), failed(at, model="a"), failed(at))
+    post_and_fold(project, *good, failed(at, model="a"), failed(at, model="a"), failed(at))
     assert 'class="rate">3<' in page(client)
     html = page(client, "?model=a")
     assert 'class="rate">2<' in html
@@ -108,7 +95,7 @@ def test_every_number_obeys_the_filter(client: Client, project: Project, at: dat
 def test_filters_that_no_rollup_knows_count_events_and_say_so(
     client: Client, project: Project, at: datetime
 ) -> None:
-    post(project, failed(at, attempt=2), failed(at), failed(at - timedelta(days=9)))
+    post_and_fold(project, failed(at, attempt=2), failed(at), failed(at - timedelta(days=9)))
     html = page(client, "?attempt=2&range=30d")
     assert 'class="rate">1<' in html
     assert "the last 7 days of 30 d are shown" in html
@@ -134,7 +121,7 @@ def test_words_are_looked_for_in_a_failure_and_its_details(
     client: Client, project: Project, at: datetime, asked: str, found: int
 ) -> None:
     said = [{"path": "/city", "message": "no WEATHER there"}]
-    post(
+    post_and_fold(
         project,
         failed(at, raw_output_preview="the weather: wind", source="reader"),
         failed(at, validation_errors=said),
@@ -158,7 +145,7 @@ def test_words_are_found_with_an_index_as_they_are_without(project: Project) -> 
     ensure_partitions()
     at = clock.now() - timedelta(days=2)
     said = [{"path": "/city", "message": "no WEATHER there"}]
-    post(
+    post_and_fold(
         project,
         failed(at, "truncated", raw_output_preview="the weather: wind", source="reader"),
         failed(at, "refusal", validation_errors=said),
@@ -188,7 +175,7 @@ def test_words_are_found_with_an_index_as_they_are_without(project: Project) -> 
 
 
 def test_states_are_tabs_with_their_counts(client: Client, project: Project, at: datetime) -> None:
-    post(project, failed(at), failed(at, "refusal"))
+    post_and_fold(project, failed(at), failed(at, "refusal"))
     muted = FailureGroup.objects.get(error_type="refusal")
     groups.mute(project.pk, [muted.pk], None)
     html = page(client)
@@ -203,7 +190,7 @@ def test_pages_are_turned_in_every_order(
     client: Client, project: Project, at: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("diagnostics.failures.views.PAGE", 3)
-    post(project, *[failed(at, kind) for kind in KINDS])
+    post_and_fold(project, *[failed(at, kind) for kind in KINDS])
     for sort in ("latest", "most", "rising"):
         found, path = list[str](), f"?sort={sort}"
         while path:
@@ -221,11 +208,11 @@ def test_queries_are_the_same_however_much_there_is(
     at: datetime,
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    post(project, failed(at))
+    post_and_fold(project, failed(at))
     page(client)
     with django_assert_max_num_queries(16) as few:
         page(client)
-    post(project, *[failed(at, kind, model=m) for kind in KINDS for m in MODELS])
+    post_and_fold(project, *[failed(at, kind, model=m) for kind in KINDS for m in MODELS])
     with django_assert_max_num_queries(len(few)):
         html = page(client)
     assert len(html) < 60_000
@@ -241,7 +228,7 @@ def test_a_project_without_failures_is_shown_what_would_fill_it(
 
 def test_failures_of_other_projects_are_not_shown(client: Client, at: datetime) -> None:
     other = Project.objects.create(slug="o", name="Other")
-    post(other, failed(at))
+    post_and_fold(other, failed(at))
     assert titles(page(client)) == []
     group = the_group(other)
     act(client, "resolve", group.pk)
@@ -254,7 +241,7 @@ def test_failures_of_other_projects_are_not_shown(client: Client, at: datetime) 
 def test_several_are_resolved_at_once_and_reopened(
     client: Client, project: Project, at: datetime
 ) -> None:
-    post(project, failed(at), failed(at, "refusal"), failed(at, "truncated"))
+    post_and_fold(project, failed(at), failed(at, "refusal"), failed(at, "truncated"))
     ids = list(FailureGroup.objects.values_list("pk", flat=True))
     html = act(client, "resolve", *ids[:2], query="sort=most&state=all")
     assert "2 failures resolved" in html
@@ -268,7 +255,7 @@ def test_several_are_resolved_at_once_and_reopened(
 
 
 def test_resolved_in_a_release_names_it(client: Client, project: Project, at: datetime) -> None:
-    post(project, failed(at, release="r1"))
+    post_and_fold(project, failed(at, release="r1"))
     group = the_group(project)
     assert "Enter the release" in act(client, "resolve_in", group.pk, release=" ")
     act(client, "resolve_in", group.pk, release="r2")
@@ -294,7 +281,7 @@ def test_failures_are_muted(
     until: bool,
     seen: int | None,
 ) -> None:
-    post(project, failed(at))
+    post_and_fold(project, failed(at))
     act(client, verb, the_group(project).pk, **sent)
     group = the_group(project)
     assert group.state == "muted"
@@ -315,7 +302,7 @@ def test_failures_are_muted(
 def test_what_makes_no_sense_is_refused_in_words(
     client: Client, project: Project, at: datetime, verb: str, sent: dict[str, str], said: str
 ) -> None:
-    post(project, failed(at))
+    post_and_fold(project, failed(at))
     assert said in act(client, verb, the_group(project).pk, **sent)
     assert the_group(project).state == "new"
 
@@ -328,7 +315,7 @@ def test_nothing_picked_is_said(client: Client, project: Project) -> None:
 
 
 def test_viewers_look_and_change_nothing(project: Project, at: datetime) -> None:
-    post(project, failed(at))
+    post_and_fold(project, failed(at))
     client = Client()
     client.force_login(make_member(project, "vic", Role.VIEWER))
     html = page(client)
@@ -342,7 +329,7 @@ def test_viewers_look_and_change_nothing(project: Project, at: datetime) -> None
 
 
 def test_the_way_back_leads_nowhere_else(client: Client, project: Project, at: datetime) -> None:
-    post(project, failed(at))
+    post_and_fold(project, failed(at))
     group = the_group(project)
     sent = {"verb": "resolve", "id": [str(group.pk)], "query": "//evil.invalid/\r\nx=1"}
     answer = client.post("/failures/act/", {**sent, "back": "//evil.invalid"})
@@ -354,7 +341,7 @@ def test_the_way_back_leads_nowhere_else(client: Client, project: Project, at: d
 
 
 def test_comments_are_redacted(client: Client, project: Project, at: datetime) -> None:
-    post(project, failed(at))
+    post_and_fold(project, failed(at))
     secret = "password=" + "hunter" + "2hunter2"
     act(client, "comment", the_group(project).pk, text=f"see {secret}")
     assert "2hunter2" not in GroupChange.objects.get(kind="comment").text
@@ -364,15 +351,17 @@ def test_comments_are_redacted(client: Client, project: Project, at: datetime) -
 def test_hostile_texts_are_shown_as_text(client: Client, project: Project, at: datetime) -> None:
     text = "<script>pwned=1</script>"
     error = {"path": f"/{text}", "code": text, "message": text}
-    post(project, failed(at, "schema_invalid", model=text, schema=text, validation_errors=[error]))
+    post_and_fold(
+        project, failed(at, "schema_invalid", model=text, schema=text, validation_errors=[error])
+    )
     assert text not in page(client)
 
 
 def test_the_kind_that_rose_most_comes_first(
     client: Client, project: Project, at: datetime
 ) -> None:
-    post(project, *[failed(at - timedelta(minutes=2), "truncated") for _ in range(5)])
-    post(project, failed(at, "refusal"))
+    post_and_fold(project, *[failed(at - timedelta(minutes=2), "truncated") for _ in range(5)])
+    post_and_fold(project, failed(at, "refusal"))
     assert titles(page(client)) == ["Truncated · next_step", "Refusal · next_step"]
     assert "<small>truncated" in page(client)
 
@@ -390,7 +379,7 @@ def test_failing_calls_of_an_agent_that_posts_outcomes_are_counted_against_runs(
         "degraded": 150,
     }
     record_outcomes(project.pk, [PostedOutcome.model_validate(outcome)])
-    post(project, *[failed(at, "truncated", correlation_id=f"r-{n}") for n in range(60)])
+    post_and_fold(project, *[failed(at, "truncated", correlation_id=f"r-{n}") for n in range(60)])
     html = page(client)
     assert "in 4.9\u202fk runs" in html
     assert "of calls" not in html

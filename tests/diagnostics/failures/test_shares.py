@@ -10,29 +10,17 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures.counts import GroupQuestion, read_question
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.shares import Denominator, calls_by_node, curve_of, places_of
-from diagnostics.ingest.recording import record
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
-from diagnostics.store import aggregation
-from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_and_fold
 from tests.diagnostics.builders import succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def now() -> datetime:
     return clock.now()
-
-
-def post(project: Project, *events: dict[str, Any]) -> None:
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    aggregation.fold()
 
 
 def calls(at: datetime, good: int, bad: int, **changes: Any) -> list[dict[str, Any]]:
@@ -54,7 +42,7 @@ def group(project: Project, now: datetime) -> FailureGroup:
         for hour in range(3)
         for event in calls(now - timedelta(hours=hour, minutes=1), 5, 5, model="x")
     ]
-    post(project, *events, *late)
+    post_and_fold(project, *events, *late)
     return FailureGroup.objects.get(project=project)
 
 
@@ -90,7 +78,7 @@ def test_calls_of_other_nodes_are_not_its_calls(
     project: Project, group: FailureGroup, now: datetime
 ) -> None:
     other = calls(now, 9, 0, name="graph.plan.succeeded")
-    post(project, *other)
+    post_and_fold(project, *other)
     asked = of_a_day(now, Term("node", "plan"), Term("model", "x"))
     (model, *_) = places_of(project.pk, group, asked)
     assert [(row.calls, row.failures) for row in model.rows] == [(30, 0)]

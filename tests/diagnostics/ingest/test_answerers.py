@@ -35,11 +35,6 @@ def _forgotten() -> Iterator[None]:
     answerers._quiet.clear()
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p1", name="P1")
-
-
 class Poster:
     """Posts batches as requests do, each looked at once it is stored."""
 

@@ -64,11 +64,6 @@ def _nothing_left_over() -> None:
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def post(project: Project) -> Post:
     key = issue_key(project, "tests", [Scope.INGEST]).text
 

@@ -22,11 +22,6 @@ from tests.diagnostics.builders import AT, degraded, make_event, succeeded
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p1", name="P1")
-
-
 def statuses(outcomes: list[Recorded]) -> list[str]:
     return [str(outcome.status) for outcome in outcomes]
 

@@ -27,11 +27,6 @@ def _full_allowance() -> Iterator[None]:
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def key(project: Project) -> str:
     return issue_key(project, "support bot", [Scope.INGEST, Scope.READ]).text
 

@@ -33,11 +33,6 @@ def _forgotten() -> Iterator[None]:
     series_names._aliases.cache_clear()
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p1", name="P1")
-
-
 Store = Callable[..., list[Recorded]]
 
 

@@ -36,11 +36,6 @@ LATE = "{} more than 15 minutes late: in charts, but not in alert rules"
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def key(project: Project) -> str:
     return issue_key(project, "tests", [Scope.INGEST, Scope.READ]).text
 

@@ -37,11 +37,6 @@ Get = Callable[..., Any]
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def key(project: Project) -> ApiKey:
     return issue_key(project, "agent", [Scope.INGEST]).row
 

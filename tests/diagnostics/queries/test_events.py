@@ -6,12 +6,11 @@ import pytest
 
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import rate_series
-from diagnostics.ingest.recording import record
 from diagnostics.queries.events import EVENT_ORDER, counts_by_series, events_of, payloads_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import align
-from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_events
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -20,17 +19,8 @@ WINDOW = align(SINCE, UNTIL, UNTIL)
 BEFORE = timedelta(hours=1)
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-def post(project: Project, *events: dict[str, object]) -> None:
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-
-
 def test_a_series_counts_runs_by_how_they_ended(project: Project) -> None:
-    post(
+    post_events(
         project,
         *[succeeded(attempt=1) for _ in range(6)],
         *[wire_event(attempt=1) for _ in range(3)],
@@ -49,7 +39,7 @@ def test_a_series_counts_runs_by_how_they_ended(project: Project) -> None:
 
 
 def test_null_is_a_value_of_a_series_and_of_a_filter(project: Project) -> None:
-    post(project, succeeded(provider=None, model=None), succeeded())
+    post_events(project, succeeded(provider=None, model=None), succeeded())
     assert len(counts_by_series(project.pk, WINDOW)) == 2
     (key,) = counts_by_series(project.pk, WINDOW, [Term("provider", None)])
     assert key.provider is None
@@ -59,21 +49,21 @@ def test_null_is_a_value_of_a_series_and_of_a_filter(project: Project) -> None:
 
 
 def test_a_series_that_ended_no_run_in_the_window_is_not_counted(project: Project) -> None:
-    post(project, *[succeeded(model="called") for _ in range(3)])
-    post(project, succeeded(model="quiet", occurred_at=(SINCE - BEFORE).isoformat()))
+    post_events(project, *[succeeded(model="called") for _ in range(3)])
+    post_events(project, succeeded(model="quiet", occurred_at=(SINCE - BEFORE).isoformat()))
     assert [key.model for key in counts_by_series(project.pk, WINDOW)] == ["called"]
 
 
 def test_another_project_is_never_counted(project: Project) -> None:
     other = Project.objects.create(slug="o", name="O")
-    post(other, succeeded())
+    post_events(other, succeeded())
     assert counts_by_series(project.pk, WINDOW) == {}
     assert list(events_of(project.pk)) == []
 
 
 def test_pages_go_on_where_the_last_one_stopped(project: Project) -> None:
     times = [AT - timedelta(seconds=number // 3) for number in range(20)]
-    post(project, *[succeeded(occurred_at=at.isoformat()) for at in times])
+    post_events(project, *[succeeded(occurred_at=at.isoformat()) for at in times])
     seen, cursor = [], None
     for _ in range(3):
         page, cursor = EVENT_ORDER.page(events_of(project.pk), 8, cursor)
@@ -89,7 +79,7 @@ def test_a_made_up_cursor_is_refused(project: Project, cursor: str) -> None:
 
 
 def test_details_are_found_for_a_page_of_events(project: Project) -> None:
-    post(project, wire_event(), succeeded())
+    post_events(project, wire_event(), succeeded())
     events = list(events_of(project.pk))
     (payload,) = payloads_of(events).values()
     assert payload.raw_output_preview == "not json"

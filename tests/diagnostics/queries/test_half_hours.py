@@ -12,10 +12,7 @@ from django.test import Client
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest.recording import record
-from diagnostics.store.aggregation import fold
-from failsoft.events import PostedEvent as WireEvent
-from tests.console import make_member
+from tests.console import make_member, post_and_fold
 from tests.diagnostics.builders import succeeded, wire_event
 from tests.shifted_clock import shift_clock
 
@@ -39,8 +36,7 @@ def project() -> Project:
         for at in TIMES
         for make in (succeeded, wire_event)
     ]
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
-    fold()
+    post_and_fold(project, *events)
     return project
 
 

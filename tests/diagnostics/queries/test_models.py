@@ -44,11 +44,6 @@ IN_MAY = datetime(2026, 5, 2, tzinfo=UTC)
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="Planner")
-
-
-@pytest.fixture
 def at() -> datetime:
     return clock.now() - timedelta(minutes=20)
 

@@ -9,7 +9,6 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.ingest.recording import record
 from diagnostics.queries.events import counts_by_series
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.queries.trends import latest_degraded, trends
@@ -17,7 +16,7 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store import aggregation
 from diagnostics.store.windows import Grain, align, align_to
-from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_events
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -26,17 +25,8 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def now() -> datetime:
     return clock.now()
-
-
-def post(project: Project, *events: dict[str, Any]) -> None:
-    record(project.pk, [WireEvent.model_validate(event) for event in events])
 
 
 @pytest.fixture(params=[False, True], ids=["deltas", "folded"])
@@ -50,7 +40,7 @@ def test_a_curve_tells_runs_and_degraded_by_bucket(
 ) -> None:
     since = now - 24 * HOUR
     early, late = since + timedelta(minutes=20), now - timedelta(minutes=1)
-    post(
+    post_events(
         project,
         succeeded(occurred_at=early.isoformat()),
         degraded(occurred_at=late.isoformat()),
@@ -69,7 +59,7 @@ def test_terms_narrow_series_and_versions_alike(
     project: Project, now: datetime, settle: Any
 ) -> None:
     at = (now - HOUR / 2).isoformat()
-    post(
+    post_events(
         project,
         succeeded(occurred_at=at, model="Claude-Haiku", prompt_version="v1"),
         succeeded(occurred_at=at, model="gpt", prompt_version="v2"),
@@ -99,7 +89,7 @@ def test_sums_by_version_tell_kinds_of_failure_of_each(
     project: Project, now: datetime, settle: Any
 ) -> None:
     at = now.isoformat()
-    post(
+    post_events(
         project,
         wire_event(occurred_at=at, parse_error_type="refusal", prompt_version="v1"),
         wire_event(occurred_at=at, parse_error_type="refusal", prompt_version="v2"),
@@ -116,7 +106,7 @@ def test_sums_meet_terms_on_what_they_do_not_tell_apart(
 ) -> None:
     at = now.isoformat()
     for model, version in (("a", "v1"), ("a", "v2"), ("b", "v1"), ("b", None)):
-        post(project, succeeded(occurred_at=at, model=model, prompt_version=version))
+        post_events(project, succeeded(occurred_at=at, model=model, prompt_version=version))
     settle()
     window = align_to(Grain.HOUR, now - HOUR, now + HOUR)
 
@@ -137,7 +127,7 @@ def test_what_lies_beyond_the_slots_counts_in_the_nearest(
     window = align_to(Grain.HOUR, now - 5 * HOUR, now)
     for hour in range(5):
         at = window.since + hour * HOUR + timedelta(minutes=1)
-        post(project, succeeded(occurred_at=at.isoformat()))
+        post_events(project, succeeded(occurred_at=at.isoformat()))
     settle()
     slots = Slots(window.since + HOUR, HOUR, 3)
     found = sum_rollups(project.pk, Question(window, ("node",), ("runs",), (), slots))
@@ -147,7 +137,7 @@ def test_what_lies_beyond_the_slots_counts_in_the_nearest(
 def test_a_time_ahead_of_the_clock_is_told_in_the_minute_of_its_arrival(
     project: Project, now: datetime, settle: Any
 ) -> None:
-    post(project, succeeded(occurred_at=(now + 3 * HOUR).isoformat()))
+    post_events(project, succeeded(occurred_at=(now + 3 * HOUR).isoformat()))
     settle()
     wanted = (("node",), ("runs",))
     arrived = align_to(Grain.MINUTE, now, now + timedelta(minutes=3))
@@ -182,7 +172,7 @@ def test_latest_degraded_runs_are_read_from_the_newest_day_while_it_has_enough(
     project: Project, now: datetime, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     times = [now - timedelta(days=3), now - HOUR]
-    post(project, *(degraded(occurred_at=at.isoformat()) for at in times))
+    post_events(project, *(degraded(occurred_at=at.isoformat()) for at in times))
     for limit, queries in ((1, 1), (2, 2)):
         with django_assert_num_queries(queries):
             found = latest_degraded(project.pk, Selection("7d"), now, limit)

@@ -12,8 +12,7 @@ from django.test import Client
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest.recording import record
-from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_events
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -36,13 +35,8 @@ EVENTS = [
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
-@pytest.fixture
 def ask(project: Project) -> Ask:
-    record(project.pk, [WireEvent.model_validate(event) for event in EVENTS])
+    post_events(project, *EVENTS)
     key = issue_key(project, "k", [Scope.READ]).text
 
     def send(accept: str = "application/json", url: str = URL, **asked: str) -> Any:

@@ -28,11 +28,6 @@ REASONS = ("next_step_parse_failed", "circuit_open", "provider_failed", "timeout
 Counted = Mapping[str, int]
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def chance_event(chance: random.Random, now: datetime, days: float) -> dict[str, Any]:
     """Make up any event of the last `days`."""
     common: dict[str, Any] = {

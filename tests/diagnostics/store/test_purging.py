@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 GRAINS = ("minute", "hour", "day", "hour_by_version", "day_by_version")
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def fill(project: Project) -> None:
     events = chance_events(21, 120)
     mine = [event.model_copy(update={"correlation_id": "gone"}) for event in events[:50]]

@@ -24,11 +24,6 @@ from tests.diagnostics.builders import wire_event
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def post(project: Project, *days_ago: float) -> None:
     now = clock.now()
     for days in days_ago:

@@ -28,11 +28,6 @@ pytestmark = pytest.mark.django_db
 Rows = list[dict[str, Any]]
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def good(**changes: object) -> PostedEvent:
     return PostedEvent.model_validate(succeeded(**changes))
 

@@ -35,11 +35,6 @@ def afternoon(db: None) -> None:
     shift_clock()
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def load(project: Project, kind: str, now: datetime, shape: TrafficShape = SHAPE) -> DrawnIncident:
     incident = make_incident(kind, 2, now, shape=shape)
     load_incident(project, incident)

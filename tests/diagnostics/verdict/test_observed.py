@@ -22,11 +22,6 @@ def afternoon(db: None) -> None:
     shift_clock()
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 @pytest.mark.parametrize(("changed", "is_told"), [("gpt-4o", True), ("gpt-5", False)])
 def test_a_change_of_the_model_that_is_hit_is_told(
     project: Project,

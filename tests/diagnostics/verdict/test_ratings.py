@@ -17,11 +17,6 @@ from diagnostics.verdict.ratings import JUDGED_SPAN, VerdictMark
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="P")
-
-
 def mark(project: Project, number: int, age: timedelta, *, is_right: bool) -> None:
     at = clock.now() - age
     VerdictMark.objects.create(

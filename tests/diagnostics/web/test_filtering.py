@@ -27,11 +27,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project() -> Project:
-    return Project.objects.create(slug="p", name="Planner")
-
-
-@pytest.fixture
 def user(project: Project) -> User:
     return make_member(project)
 
