@@ -175,7 +175,7 @@ def _use(row: Notification) -> bool:
     unused = Notification.objects.filter(pk=row.pk, link_used_at__isnull=True)
     if not unused.update(link_used_at=clock.now()) or row.incident is None:
         return False
-    doing.acknowledge(row.incident, None, f"link sent to the channel {row.channel.name}")
+    doing.acknowledge(row.incident, f"link sent to the channel {row.channel.name}")
     return True
 
 

@@ -1,6 +1,7 @@
 """What people do about incidents and rules: each change with its note and audit entry.
 
-Incidents of other projects are not found: callers ask `incident_of`.
+Incidents of other projects are not found: callers ask `incident_of`. `by` may be no user: a key,
+or whom a signed link was sent to. The audit log names it; rows refer to users only.
 """
 
 from collections.abc import Iterable
@@ -40,31 +41,26 @@ def incident_of(project_id: int, incident_id: int) -> Incident:
 
 
 @transaction.atomic
-def acknowledge(incident: Incident, by: User | None, actor: Actor = None) -> bool:
-    """Say that somebody is at it; False when somebody is already, or it is over.
-
-    `actor` is who to note when it is no user: a key, or whom a signed link was sent to.
-    """
+def acknowledge(incident: Incident, by: Actor) -> bool:
+    """Say that somebody is at it; False when somebody is already, or it is over."""
     hold(incident.project_id)
-    now = clock.now()
+    now, user = clock.now(), _user(by)
     rows = Incident.objects.filter(pk=incident.pk, state=Incident.State.OPEN)
-    if not rows.update(state=Incident.State.ACKNOWLEDGED, acknowledged_at=now, acknowledged_by=by):
+    if not rows.update(
+        state=Incident.State.ACKNOWLEDGED, acknowledged_at=now, acknowledged_by=user
+    ):
         return False
     incident.refresh_from_db()
     for row in _open_states(incident):
         _stand(row, acknowledged(standing_of(row)))
-    record_transition(incident, Transition.Kind.ACKNOWLEDGED, now, by=by.pk if by else None)
-    note(incident.project_id, actor or by, "incident.acknowledged", _named(incident))
+    record_transition(incident, Transition.Kind.ACKNOWLEDGED, now, by=user.pk if user else None)
+    note(incident.project_id, by, "incident.acknowledged", _named(incident))
     return True
 
 
 @transaction.atomic
 def resolve(
-    incident: Incident,
-    by: User | None,
-    cause: str = Incident.Cause.OTHER,
-    text: str = "",
-    actor: Actor = None,
+    incident: Incident, by: Actor, cause: str = Incident.Cause.OTHER, text: str = ""
 ) -> bool:
     """End an incident by hand, with its cause; False when it is over already.
 
@@ -75,34 +71,33 @@ def resolve(
         raise IncidentError(f"one of {', '.join(Incident.Cause.values)}")
     hold(incident.project_id)
     incident.refresh_from_db()
-    incident.resolution_cause, incident.resolved_by = cause, by
+    now, user = clock.now(), _user(by)
+    incident.resolution_cause, incident.resolved_by = cause, user
     was_open = incident.cleared_at is None
-    now = clock.now()
     if was_open:
         for row in _open_states(incident):
             _stand(row, resolved(now.timestamp(), standing_of(row)))
         incident.slices.filter(cleared_at=None).update(cleared_at=now)
-        close(incident, Transition.Kind.RESOLVED, now, by.pk if by else None)
+        close(incident, Transition.Kind.RESOLVED, now, user.pk if user else None)
     incident.save(update_fields=["resolution_cause", "resolved_by"])
     if text.strip():
         _note(incident, Kind.COMMENT, by, text)
-    details = {"cause": cause}
-    note(incident.project_id, actor or by, "incident.resolved", _named(incident), details)
+    note(incident.project_id, by, "incident.resolved", _named(incident), {"cause": cause})
     return was_open
 
 
 @transaction.atomic
-def comment(incident: Incident, by: User | None, text: str, actor: Actor = None) -> bool:
+def comment(incident: Incident, by: Actor, text: str) -> bool:
     """Add a comment to the timeline, redacted; False without a text."""
     if not text.strip():
         return False
     _note(incident, Kind.COMMENT, by, text)
-    note(incident.project_id, actor or by, "incident.commented", _named(incident))
+    note(incident.project_id, by, "incident.commented", _named(incident))
     return True
 
 
 @transaction.atomic
-def assign(incident: Incident, by: User | None, to: User | None) -> None:
+def assign(incident: Incident, by: Actor, to: User | None) -> None:
     """Assign an incident to a member of its project, or to nobody; IncidentError."""
     if to and not to.memberships.filter(project_id=incident.project_id).exists():
         raise IncidentError("not a member of this project")
@@ -114,7 +109,7 @@ def assign(incident: Incident, by: User | None, to: User | None) -> None:
 
 
 @transaction.atomic
-def link(incident: Incident, by: User | None, url: str) -> None:
+def link(incident: Incident, by: Actor, url: str) -> None:
     """Link an incident to an issue in a tracker; empty: no more. IncidentError."""
     kept = redact(url.strip(), LONGEST_URL)
     if kept and (urlsplit(kept).scheme not in ("http", "https") or kept != url.strip()):
@@ -128,14 +123,13 @@ def link(incident: Incident, by: User | None, url: str) -> None:
 @transaction.atomic
 def silence(
     project_id: int,
-    by: User | None,
+    by: Actor,
     until: datetime,
     *,
     rule: AlertRule | None = None,
     text: str = "",
     reason: str = "",
     starts_at: datetime | None = None,
-    actor: Actor = None,
 ) -> Silence:
     """Keep what `text` (a filter) covers quiet until a time. FilterError, IncidentError."""
     begin = starts_at or clock.now()
@@ -148,17 +142,15 @@ def silence(
         starts_at=begin,
         ends_at=until,
         reason=redact(reason.strip(), LONGEST_REASON),
-        created_by=by,
+        created_by=_user(by),
     )
     details = {"until": until.isoformat(), "rule": rule.name if rule else None}
-    note(project_id, actor or by, "silence.created", row.filter or "everything", details)
+    note(project_id, by, "silence.created", row.filter or "everything", details)
     return row
 
 
 @transaction.atomic
-def silence_incident(
-    incident: Incident, by: User | None, until: datetime, reason: str = ""
-) -> Silence:
+def silence_incident(incident: Incident, by: Actor, until: datetime, reason: str = "") -> Silence:
     """Keep the calls that an incident is about quiet until a time."""
     row = silence(incident.project_id, by, until, text=incident.filter, reason=reason)
     _note(incident, Kind.SILENCED, by, f"until {until:%Y-%m-%d %H:%M} UTC")
@@ -166,14 +158,14 @@ def silence_incident(
 
 
 @transaction.atomic
-def end_silence(row: Silence, by: User | None, actor: Actor = None) -> bool:
+def end_silence(row: Silence, by: Actor) -> bool:
     """End a silence now; False when it is over."""
     now = clock.now()
     if row.ends_at <= now:
         return False
     row.starts_at, row.ends_at = min(row.starts_at, now), now
     row.save(update_fields=["starts_at", "ends_at"])
-    note(row.project_id, actor or by, "silence.ended", row.filter or "everything")
+    note(row.project_id, by, "silence.ended", row.filter or "everything")
     return True
 
 
@@ -205,10 +197,15 @@ def _stand(row: AlertState, standing: SliceStatus) -> None:
     )
 
 
-def _note(incident: Incident, kind: str, by: User | None, text: str) -> None:
+def _note(incident: Incident, kind: str, by: Actor, text: str) -> None:
+    kept = redact(text.strip(), LONGEST_TEXT)
     IncidentNote.objects.create(
-        incident=incident, kind=kind, by=by, text=redact(text.strip(), LONGEST_TEXT), at=clock.now()
+        incident=incident, kind=kind, by=_user(by), text=kept, at=clock.now()
     )
+
+
+def _user(by: Actor) -> User | None:
+    return by if isinstance(by, User) else None
 
 
 def _named(incident: Incident) -> str:

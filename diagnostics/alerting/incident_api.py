@@ -132,7 +132,7 @@ class AcknowledgeView(ActionView):
     def post(self, request: Request, incident_id: int) -> Response:
         """Acknowledge an incident; once more changes nothing."""
         incident = find(request, incident_id)
-        acknowledge(incident, None, key_of(request))
+        acknowledge(incident, key_of(request))
         return self.answer(request, incident_id)
 
 
@@ -150,7 +150,7 @@ class ResolveView(ActionView):
         incident = find(request, incident_id)
         given = read_model(request._request, ResolveIncident)
         try:
-            resolve(incident, None, given.cause, given.text, key_of(request))
+            resolve(incident, key_of(request), given.cause, given.text)
         except IncidentError as error:
             raise InvalidBodyError([fault("/cause", str(error))]) from error
         return self.answer(request, incident_id)
@@ -169,7 +169,7 @@ class CommentView(ActionView):
         """Add a comment to the timeline; it is redacted first."""
         incident = find(request, incident_id)
         text = read_model(request._request, CommentIncident).text
-        if not comment(incident, None, text, key_of(request)):
+        if not comment(incident, key_of(request), text):
             raise InvalidBodyError([fault("/text", "a text")])
         return self.answer(request, incident_id)
 

@@ -97,13 +97,12 @@ class SilencesView(KeyedView):
         try:
             row = silence(
                 key.project_id,
-                None,
+                key,
                 given.ends_at,
                 rule=_rule(key.project_id, given.rule_id),
                 text=refuse_secret(given.filter),
                 reason=given.reason,
                 starts_at=given.starts_at,
-                actor=key,
             )
         except (FilterError, SecretTypedError) as error:
             raise InvalidBodyError([fault("/filter", str(error))]) from error
@@ -122,7 +121,7 @@ class SilenceView(KeyedView):
     def delete(self, request: Request, silence_id: int) -> Response:
         """End a silence now."""
         rows = Silence.objects.filter(project=project_of(request))
-        end_silence(get_object_or_404(rows, pk=silence_id), None, key_of(request))
+        end_silence(get_object_or_404(rows, pk=silence_id), key_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
