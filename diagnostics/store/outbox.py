@@ -22,7 +22,7 @@ from failsoft.json_values import JSON
 
 RELAY_TASK = "diagnostics.tasks.relay_outbox"
 RELAY_QUEUE = "fold"
-# Beat wakes the relay every three seconds anyway, and a hanging broker costs a request 2 s each time.
+# Beat wakes the relay every three seconds anyway, and a hanging broker costs a request 2 s a time.
 PAUSE_SECONDS = 30.0
 
 
