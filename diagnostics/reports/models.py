@@ -204,7 +204,9 @@ class ReportDelivery(models.Model):
         verbose_name_plural = "report deliveries"
         constraints = [
             # At most one delivery per period.
-            unique("diagnostics_reportdelivery_once_a_period", "subscription period_start"),
+            unique(
+                "diagnostics_reportdelivery_once_a_period", "subscription period_start period_end"
+            ),
             known(
                 "diagnostics_reportdelivery_state_known",
                 "state",

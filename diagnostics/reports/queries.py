@@ -18,8 +18,10 @@ from django.urls import reverse
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.statuses import StatusSet, read_statuses, verdict_within
-from diagnostics.failures.groups import newest_groups
+from diagnostics.failures.counts import GroupQuestion
+from diagnostics.failures.groups import MOST_FRESH, latest_groups, newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.prices.prices import prices_of, retry_spend
@@ -270,17 +272,9 @@ def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
 
 def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
     """Return new, regressed and resolved groups (at most 5 of each), and how many more."""
-    newest = newest_groups(scope.project_id, scope.since, scope.until, MOST_GROUPS + 1, scope.terms)
+    newest = newest_groups(scope.project_id, scope.since, scope.until, MOST_FRESH, scope.terms)
     shown = sorted(newest[:MOST_GROUPS], key=lambda row: not row.is_regressed)
-    condition = Q(
-        project_id=scope.project_id,
-        state=FailureGroup.State.RESOLVED,
-        changes__kind=GroupChange.Kind.RESOLVED,
-        changes__at__gte=scope.since,
-        changes__at__lt=scope.until,
-    )
-    groups = FailureGroup.objects.filter(condition).distinct().order_by("-last_seen", "-pk")
-    resolved = list(groups[: MOST_GROUPS + 1])
+    resolved = _resolved_groups(scope)
     rows: list[tuple[GroupNews, FailureGroup, Mapping[ModelKey, int], int]] = [
         ("regressed" if row.is_regressed else "new", row.group, row.models, row.seen)
         for row in shown
@@ -298,14 +292,34 @@ def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
     return figures, len(newest) + len(resolved) - len(figures)
 
 
+def _resolved_groups(scope: ReportScope) -> list[FailureGroup]:
+    """Return the groups that were resolved in the period and ever seen under the terms."""
+    condition = Q(
+        project_id=scope.project_id,
+        state=FailureGroup.State.RESOLVED,
+        changes__kind=GroupChange.Kind.RESOLVED,
+        changes__at__gte=scope.since,
+        changes__at__lt=scope.until,
+    )
+    groups = FailureGroup.objects.filter(condition).distinct().order_by("-last_seen", "-pk")
+    resolved = list(groups[:MOST_FRESH])
+    if not resolved or not scope.terms:
+        return resolved
+    begun = min(group.first_seen for group in resolved)
+    ids = [group.pk for group in resolved]
+    question = GroupQuestion(begun, scope.until, scope.terms, ids=ids)
+    return [group for group, _ in latest_groups(scope.project_id, question, MOST_FRESH)]
+
+
 def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
-    """Return the project's incidents that were open in the period or are now, newest first."""
+    """Return the incidents under the terms that were open in the period or are, newest first."""
     rows = Incident.objects.filter(
         Q(cleared_at__isnull=True) | Q(cleared_at__gte=scope.since, fired_at__lt=scope.until),
         project_id=scope.project_id,
     )
     related = rows.select_related("resolved_by").prefetch_related("slices")
-    return list(related.order_by("-fired_at", "-pk")[:MOST_INCIDENTS])
+    latest = related.order_by("-fired_at", "-pk")[:MOST_INCIDENTS]
+    return [row for row in latest if is_kept(row, scope.terms)]
 
 
 def _incident_figures(rows: Sequence[Incident], dated: Sequence[Incident]) -> IncidentFigures:

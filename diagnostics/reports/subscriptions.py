@@ -165,8 +165,9 @@ def _write(subscription: Subscription, latest: Due, skipped: list[Due], now: dat
         message_id=make_message_id(name),
         created_at=now,
     )
-    known = ReportDelivery.objects.filter(subscription=subscription)
-    if known.filter(period_start=since).exists():
+    # A weekly period may begin with a day that was sent before the cadence changed.
+    known = ReportDelivery.objects.filter(subscription=subscription, period_start=since)
+    if known.filter(period_end=latest.period.until).exists():
         return False
     ReportDelivery.objects.bulk_create([delivery], ignore_conflicts=True)
     logger.info("report_due", subscription=subscription.pk, skipped=len(skipped))

@@ -6,6 +6,7 @@ import time
 from datetime import timedelta
 from html import unescape
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,13 +14,17 @@ from django.utils.html import strip_tags
 
 from diagnostics import clock
 from diagnostics.accounts.models import Membership, Project, SavedView
+from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.states import resolve
 from diagnostics.reports.archive import archive_last_days, purge_old, report_for
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
-from diagnostics.reports.queries import ReportSubject
+from diagnostics.reports.periods import ReportPeriod
+from diagnostics.reports.queries import ReportSubject, summarise
 from diagnostics.reports.sending import Rendered, claim, prepare, send_copies, send_waiting
 from diagnostics.reports.subscriptions import due, pause, schedule_of, unsubscribe
 from diagnostics.store.aggregation import fold
 from tests.console import post_runs
+from tests.diagnostics.alerting.notifications.building import make_incident
 from tests.diagnostics.reports.conftest import MailServer, make_subscription
 
 pytestmark = pytest.mark.django_db
@@ -120,6 +125,45 @@ def test_after_a_downtime_one_report_lists_what_was_passed_over(
     body = mail_server.mails[0].get_body(("plain",))
     assert body is not None
     assert "3 earlier reports skipped" in body.get_content()
+
+
+def test_the_first_weekly_report_after_daily_ones_is_sent(project: Project, ann: User) -> None:
+    made = make_subscription(project, ann, cadence="weekly", weekday=clock.now().weekday())
+    period = schedule_of(made).latest(clock.now()).period
+    # What was sent of the first day of that week, before the cadence was changed.
+    ReportDelivery.objects.create(
+        project=project,
+        subscription=made,
+        period_start=period.since,
+        period_end=period.since + timedelta(days=1),
+        state=State.SENT,
+        next_attempt_at=clock.now(),
+        created_at=clock.now(),
+        message_id="<1@example.org>",
+    )
+    assert due(clock.now()) == 1
+    assert ReportDelivery.objects.filter(state=State.WAITING, period_end=period.until).exists()
+
+
+def test_a_report_of_a_filter_has_its_own_incidents_and_failures(project: Project) -> None:
+    now = clock.now()
+    for number, model in enumerate(["m-1"] * 9 + ["m-2"]):
+        kind = {"name": f"graph.n{number}.degraded", "node": f"n{number}", "reason": "timeout"}
+        post_runs(project, 0, 1, now, model=model, **kind)
+    fold()
+    make_incident(project, "m-1")
+    make_incident(project, "m-2")
+    groups = FailureGroup.objects.filter(project=project)
+    resolve(project.pk, [groups.get(node=f"n{number}").pk for number in (8, 9)], None)
+    today = now.date()
+    period = ReportPeriod(today, today + timedelta(days=1), ZoneInfo("UTC"))
+    document = summarise(ReportSubject(project, "P", "model=m-1", "daily", period), now)
+    assert document.incidents is not None
+    assert [one.title for one in document.incidents.entries] == ["anthropic/m-1"]
+    resolved = [one.text for one in document.groups if one.state == "resolved"]
+    assert resolved == ["timeout, node n8"]
+    # Five of eight new ones are listed, one resolved.
+    assert (len(document.groups), document.more_groups) == (6, 3)
 
 
 def test_while_paused_nothing_is_sent_and_nothing_made_up_for(project: Project, ann: User) -> None:
