@@ -265,7 +265,11 @@ class Supervisor:
     def _bound_log(self, path: Path) -> None:
         # The part keeps its file open in append mode, so it is copied, then emptied.
         if path.exists() and path.stat().st_size > LOG_LIMIT_BYTES:
-            path.with_suffix(".log.1").write_bytes(path.read_bytes())
+            copy = path.with_suffix(".log.1")
+            try:
+                copy.write_bytes(path.read_bytes())
+            except OSError:  # on a full disk the room counts for more
+                copy.unlink(missing_ok=True)
             with path.open("r+b") as file:
                 file.truncate(0)
 

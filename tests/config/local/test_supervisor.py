@@ -195,6 +195,19 @@ def test_a_long_log_is_cut_and_its_tail_kept(
     assert (folder.logs / "worker.log.1").read_bytes() == b"x" * 2000
 
 
+def test_a_full_disk_costs_a_long_log_its_tail_and_nothing_else(
+    supervisor: Supervisor, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.local.supervisor.LOG_LIMIT_BYTES", 1000)
+    supervisor.start_together([make_part("worker", WAIT)])
+    log = folder.logs / "worker.log"
+    log.write_bytes(b"x" * 2000)
+    # A device that is always full.
+    (folder.logs / "worker.log.1").symlink_to("/dev/full")
+    supervisor.check_parts()
+    assert log.read_bytes() == b""
+
+
 def test_signals_are_counted_once_when_they_come_twice(supervisor: Supervisor) -> None:
     before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
     try:
