@@ -13,7 +13,7 @@ from diagnostics.alerting.rule_rows import live_rules
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.alerting.states import ON, AlertPhase
-from diagnostics.alerting.wording import condition_words
+from diagnostics.alerting.wording import condition_words, figure_words
 from diagnostics.figures import count, percent
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import write_term
@@ -111,7 +111,7 @@ def _current(rule: AlertRule, found: Mapping[str, Any]) -> str:
     if rule.signal == Signal.LATENCY_P95:
         return f"{percent(_share(found))} of {count(found['n'])} calls slower" if found["n"] else ""
     if rule.signal not in RATIOS:
-        return count(round(found["value"]))
+        return figure_words(rule.signal, found["value"])
     if rule.signal == Signal.REPAIR_SUCCESS_RATIO and found["n"]:
         return f"{percent(1 - _share(found))} of {count(found['n'])}"
     return f"{percent(_share(found))} of {count(found['n'])}" if found["n"] else ""

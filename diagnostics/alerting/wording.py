@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Protocol
 
 from diagnostics.alerting.evaluation import DetectorEvaluation
-from diagnostics.alerting.rules import terms_of
+from diagnostics.alerting.rules import MONEY_UNITS, terms_of
 from diagnostics.alerting.signals import RATIOS, Signal, Slice, noun_of
-from diagnostics.figures import count, duration, listed, percent, plural, rate_percent
+from diagnostics.figures import count, duration, listed, percent, plural, rate_percent, write_usd
 from diagnostics.selection.query_language import write_term
 from diagnostics.verdict.wording import part_words
 from diagnostics.web.charts.marks import Tone
@@ -59,6 +60,8 @@ TOLD: Mapping[str, tuple[Tone, str]] = {
 
 MOST_NODES = 3
 """Nodes of one model that a name does not hold."""
+PARTS = {*RATIOS, Signal.LATENCY_P95, Signal.DEGRADED_COUNT}
+"""Signals that count some calls or runs out of all of them."""
 LEAST_GAP = 0.0005
 """By which the lower bound of a rate differs from the rate, as they are printed."""
 
@@ -69,7 +72,9 @@ def scope_words(text: str) -> list[str]:
 
 
 def slice_words(values: Slice) -> str:
-    """Name a slice: `acme/m-1, plan in prod`."""
+    """Name a slice: `acme/m-1, plan in prod`, or `source planner`."""
+    if "source" in values:
+        return f"source {values['source'] or 'unknown'}"
     model = "/".join(values[name] or "unknown" for name in ("provider", "model") if name in values)
     node = (values.get("node") or "").replace("_", " ")
     place = f"in {values['environment'] or 'no environment'}" if "environment" in values else ""
@@ -96,7 +101,9 @@ def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) ->
     """Say what one evaluation found, and against which limit."""
     told = _counted(signal, k, n)
     if signal not in RATIOS:
-        return f"{told}; limit {bound:.3g}" if bound else told
+        # A limit of latency is kept as the share of calls that may be slower.
+        limit = percent(bound) if signal == Signal.LATENCY_P95 else figure_words(signal, bound)
+        return f"{told}; limit {limit}" if bound else told
     share = k / n if n else value
     told += f", {rate_percent(share)}"
     if bound > 1:
@@ -116,8 +123,19 @@ def found_words(signal: str, result: DetectorEvaluation) -> str:
 
 
 def _counted(signal: str, k: int, n: int) -> str:
+    if not n or signal not in PARTS:
+        return figure_words(signal, k)
     slower = " slower" if signal == Signal.LATENCY_P95 else ""
-    return f"{count(k)} of {plural(n, noun_of(signal))}{slower}" if n else count(k)
+    return f"{count(k)} of {plural(n, noun_of(signal))}{slower}"
+
+
+def figure_words(signal: str, number: float) -> str:
+    """Write a number that is no share as its signal measures it: time, money, or so many."""
+    if signal == Signal.SOURCE_SILENT:
+        return duration(number)
+    if signal == Signal.RETRY_MONEY:
+        return write_usd(Decimal(round(number)) / MONEY_UNITS)
+    return f"{number:,.10g}"
 
 
 def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool) -> str:
@@ -151,7 +169,8 @@ def condition_words(rule: RuleParts) -> str:
     told = f"{signal}, {DETECTORS[rule.detector][0]}"
     if rule.detector == "count":
         within = duration(figures.get("seconds", 0))
-        told = f"{signal}: ≥ {figures.get('count', 0):g} in {within}"
+        unit = "$" if rule.signal == Signal.RETRY_MONEY else ""
+        told = f"{signal}: ≥ {unit}{figures.get('count', 0):,.10g} in {within}"
     elif rule.detector == "threshold":
         told = f"{signal} {limit_words(rule.signal, figures.get('limit', 0))}"
     elif rule.detector == "absent":

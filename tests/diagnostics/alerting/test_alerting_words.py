@@ -16,7 +16,12 @@ from diagnostics.verdict.wording import NO_CAUSE, Sentence, write_sentence
          "40 of 60 runs, 67\u202f%; lower bound 51.7\u202f%; limit 10.0\u202f%"),
         ("degraded_ratio", 7, 40, 0.175, 0.05, "7 of 40 runs, 18\u202f%; limit 5.0\u202f%"),
         # A limit of latency: a share of slow calls, not of failed ones.
-        ("latency_p95", 9, 24, 9.0, 0.05, "9 of 24 calls slower; limit 0.05"),
+        ("latency_p95", 9, 24, 9.0, 0.05, "9 of 24 calls slower; limit 5.0\u202f%"),
+        # What is no part of calls or runs: money in millionths, tokens, seconds without an event.
+        ("retry_money", 7_500_000, 7_500_000, 7.5e6, 5e6, "$7.50; limit $5.00"),
+        ("retry_tokens", 184_220, 500, 184_220.0, 1e5, "184,220; limit 100,000"),
+        ("new_group", 3, 3, 3.0, 1.0, "3; limit 1"),
+        ("source_silent", 7200, 0, 7200.0, 3600.0, "2\u202fh; limit 1\u202fh"),
         # The change detector: evidence is no share.
         ("degraded_ratio", 29, 52, 7.95, 7.84,
          "29 of 52 runs, 56\u202f%; evidence 8.0, alarm at 7.8"),
@@ -35,6 +40,7 @@ def test_a_look_is_told(signal: str, k: int, n: int, value: float, bound: float,
         ({"provider": None, "model": None}, "unknown/unknown"),
         ({"provider": "acme", "model": None}, "acme/unknown"),
         ({"environment": None}, "in no environment"),
+        ({"source": "planner"}, "source planner"),
         (
             {"environment": "prod", "node": "next_step", "provider": "acme", "model": "m-1"},
             "acme/m-1, next step in prod",
