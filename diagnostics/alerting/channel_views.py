@@ -75,8 +75,9 @@ def channel(request: ConsoleRequest, number: int) -> HttpResponse:
     if request.method == "POST":
         require_administrator(request)
         if form.is_valid():
-            _save(form)
-            note(request.project.pk, request.user, "channel.changed", row.name)
+            with transaction.atomic():
+                _save(form)
+                note(request.project.pk, request.user, "channel.changed", row.name)
             messages.success(request, f"{row.name} saved.")
             return redirect("alert_channel", row.pk)
     return _show(request, find_channel(request, number), form)

@@ -13,7 +13,7 @@ from diagnostics.alerting.rules import ALLOWED, RuleFields, check_scope, figure_
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.alerting.states import NoData, Severity
-from diagnostics.alerting.wording import DETECTORS
+from diagnostics.alerting.wording import DETECTORS, limit_words
 from diagnostics.selection.fields import SERIES_FIELDS
 
 PERCENT = 100
@@ -72,6 +72,14 @@ def _channels(label: str, help_text: str = "") -> forms.MultipleChoiceField:
     return forms.MultipleChoiceField(label=label, required=False, widget=box, help_text=help_text)
 
 
+LIMITS: Mapping[str, tuple[float, str]] = {
+    one: (_bounds(one, "threshold", "limit")[1], limit_words(one, usual))
+    for one in Signal
+    for usual in [figure_of(one, "threshold", "limit").usual]
+}
+"""The upper bound of the limit of each signal, and what an empty box means."""
+
+
 class RuleForm(ScopeForm):
     """What is watched, when it fires, and who is notified."""
 
@@ -86,17 +94,10 @@ class RuleForm(ScopeForm):
     )
     limit = forms.FloatField(
         label="Limit (%; latency: ms)",
-        help_text="Empty: 5 % of calls, 60 % for repair success, 30,000 ms.",
+        help_text="Empty: the limit in grey.",
         required=False,
-        # Its bounds in the browser are those of the chosen signal.
-        widget=forms.NumberInput(
-            attrs={
-                "min": 0,
-                "data-most": json.dumps(
-                    {one: _bounds(one, "threshold", "limit")[1] for one in Signal}
-                ),
-            }
-        ),
+        # Its upper bound and its default in the browser are those of the chosen signal.
+        widget=forms.NumberInput(attrs={"min": 0, "data-limits": json.dumps(LIMITS)}),
     )
     count = _figure("Count (retry cost: US$)", "Empty: 3 degraded runs, 1 of anything else.")
     minutes = _figure("Window (min)", least=1)
@@ -125,6 +126,8 @@ class RuleForm(ScopeForm):
 
     def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
         super().__init__(project_id, *args, **kwargs)
+        if (signal := self["signal"].value()) in LIMITS:
+            self.fields["limit"].widget.attrs["placeholder"] = LIMITS[signal][1]
         rows = Channel.objects.filter(project_id=project_id).order_by("name")
         choices = [(str(pk), name) for pk, name in rows.values_list("pk", "name")]
         for name in ("routing", "escalation"):
@@ -207,11 +210,6 @@ def initial_of(row: AlertRule) -> dict[str, Any]:
             shown = kept / MINUTE if box == "minutes" else kept
             initial[box] = f"{shown * PERCENT if _is_percent(row.signal, box) else shown:.10g}"
     return initial
-
-
-def shown_limit(signal: str, kept: float) -> str:
-    """Return a limit in the unit of its box."""
-    return f"{kept * PERCENT if _is_percent(signal, 'limit') else kept:.10g}"
 
 
 def check_figure(form: forms.Form, detector: str, box: str) -> None:

@@ -17,7 +17,7 @@ from diagnostics.alerting.form_fields import COVERS_ALL, scope_of
 from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_form import RuleForm, initial_of, shown_limit
+from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import (
     GIVEN,
@@ -32,7 +32,7 @@ from diagnostics.alerting.rule_rows import (
     slices_by_rule,
 )
 from diagnostics.alerting.rules import DETECTORS as ABLE
-from diagnostics.alerting.rules import USUAL, RuleFields, figure_of, more_scope, watched
+from diagnostics.alerting.rules import USUAL, RuleFields, more_scope, watched
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words, slice_words
 from diagnostics.web.access import (
@@ -216,7 +216,6 @@ def _beginning(request: ConsoleRequest) -> dict[str, Any]:
         "group_by": RuleFields.model_fields["group_by"].default,
         "signal": signal,
         "detector": detector,
-        "limit": shown_limit(signal, figure_of(signal, "threshold", "limit").usual),
     }
 
 

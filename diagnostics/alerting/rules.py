@@ -74,6 +74,13 @@ class Figure(NamedTuple):
     usual: float
 
 
+USUAL_LIMITS: Mapping[str, float] = {
+    Signal.CALL_FAILURE_RATIO: 0.1,
+    Signal.FIRST_PASS_FAILURE_RATIO: 0.2,
+    Signal.REPAIR_SUCCESS_RATIO: 0.6,
+    Signal.LATENCY_P95: 30_000,
+}
+"""Limits that usable models keep: a call fails more often than a whole run degrades."""
 ALLOWED: Mapping[str, tuple[str, ...]] = {
     "change": (),
     "threshold": ("limit",),
@@ -126,9 +133,8 @@ def read_parameters(signal: str, kept: Mapping[str, Any]) -> Parameters:
 def figure_of(signal: str, detector: str, name: str) -> Figure:
     """Return the bounds and the default of a parameter of a detector."""
     if name == "limit":
-        if signal == Signal.LATENCY_P95:
-            return Figure(0, 3_600_000, 30_000)
-        return Figure(0, 1, 0.6 if signal == Signal.REPAIR_SUCCESS_RATIO else DEFAULT_LIMIT)
+        most = 3_600_000 if signal == Signal.LATENCY_P95 else 1
+        return Figure(0, most, USUAL_LIMITS.get(signal, DEFAULT_LIMIT))
     if name == "seconds":
         longest = LONGEST_WINDOW if detector == "count" else LONGEST_SILENCE
         return Figure(SHORTEST_WINDOW - 1, longest + 1, COUNT_SECONDS)

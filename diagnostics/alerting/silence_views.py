@@ -40,7 +40,7 @@ class SilenceForm(ScopeForm):
         """Read the local time in its zone, which comes after it."""
         zone = str(self.cleaned_data["tz"])
         try:
-            self.begins_at = read_local_time(self.cleaned_data["starts_at"], zone)
+            self.begins_at = read_local_time(self.cleaned_data.get("starts_at", ""), zone)
         except ValueError:
             self.add_error("starts_at", "Not a valid time.")
         return zone

@@ -1,6 +1,6 @@
 """Times typed in forms: local ones of the reader's zone, which the browser names."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -37,7 +37,9 @@ class ZoneField(forms.CharField):
 
 
 def read_local_time(text: str, zone: str) -> datetime:
-    """Return a local time of a zone; empty is now. ValueError for anything else."""
+    """Return a local time of a zone, in UTC; empty is now. ValueError for anything else."""
     if not text:
         return clock.now()
-    return read_moment(text, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))
+    local = read_moment(text, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))
+    # Hours added to a local time are those of the wall clock, wrong on a change of clocks.
+    return local.astimezone(UTC)

@@ -254,10 +254,10 @@ document.addEventListener("change", (event) => {
   if (form && form.hasAttribute("data-auto") && event.target.matches("select, [type=checkbox], [type=radio]")) form.requestSubmit();
 });
 
-/* The bounds of a limit are those of the signal that is chosen beside it. */
+/* The bound and the default of a limit are those of the signal that is chosen beside it. */
 document.addEventListener("input", ({ target: { form } }) => {
   const { limit, signal } = form?.elements || {};
-  if (limit?.dataset.most) limit.max = JSON.parse(limit.dataset.most)[signal.value];
+  if (limit?.dataset.limits) [limit.max, limit.placeholder] = JSON.parse(limit.dataset.limits)[signal.value];
 });
 
 /* Times without a zone are meant in the one that the page shows. */

@@ -10,12 +10,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, RuleDay
-from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.rule_rows import RuleError, change_rule, ensure_standard_rules, live_rules
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.store import aggregation
 from diagnostics.store.windows import floor
@@ -286,7 +287,11 @@ def test_what_covers_everything_says_so_before_it_is_saved(
 def test_a_new_rule_begins_with_a_threshold(project: Project, client: Client) -> None:
     page = client.get("/alerts/rules/new/?model=m-1").content.decode()
     assert '<option value="threshold" selected>' in page
-    assert 'name="limit" value="5"' in page
+    # An empty limit is that of the signal: a latency never begins with 5 ms.
+    assert 'name="limit" min="0"' in page
+    assert 'placeholder="above 10\u202f%"' in page
+    slow = client.get("/alerts/rules/new/?signal=latency_p95").content.decode()
+    assert 'placeholder="above 30,000\u202fms"' in slow or 'placeholder="above 30,000 ms"' in slow
     assert "Change detection already watches every series" in page
 
 
@@ -394,6 +399,13 @@ def test_a_wrong_channel_is_refused_at_its_box(
     assert not Channel.objects.exists()
 
 
+def test_a_channel_of_mail_never_loses_its_addresses(project: Project, client: Client) -> None:
+    row = make_channel(project, name="on call")
+    page = client.post(f"/alerts/channels/{row.pk}/", {**CHANNEL, "email": ""}).content.decode()
+    assert "1 to 20 addresses" in page
+    assert Channel.objects.get().shown == row.shown
+
+
 def test_a_silence_is_made_and_ended(project: Project, client: Client) -> None:
     given = {"filter": "model=m-1", "hours": "4", "reason": "They know."}
     client.post("/alerts/silences/new/", given)
@@ -414,9 +426,27 @@ def test_planned_work_is_a_silence_that_begins_later(project: Project, client: C
     for text in ("tonight", "9999-12-31T23:00"):
         wrong = client.post("/alerts/silences/new/", {**plan, "starts_at": text})
         assert "Not a valid time." in wrong.content.decode()
+    assert client.post("/alerts/silences/new/", {**plan, "starts_at": "\0"}).status_code == 200
     assert Silence.objects.count() == 1
     client.post(f"/alerts/silences/{silence.pk}/end/")
     assert "scheduled" not in client.get("/alerts/silences/").content.decode()
+
+
+def test_a_silence_lasts_its_hours_when_the_clocks_change(project: Project, client: Client) -> None:
+    night = {"covers_all": "1", "starts_at": "2030-10-26T23:00", "tz": "Europe/Berlin"}
+    client.post("/alerts/silences/new/", {**night, "hours": "6"})
+    silence = Silence.objects.get()
+    assert silence.ends_at - silence.starts_at == timedelta(hours=6)
+
+
+def test_a_rule_deleted_while_another_edits_it_stays_deleted(project: Project) -> None:
+    row = make_rule(project)
+    stale = AlertRule.objects.get()
+    archive_rule(row, None)
+    with pytest.raises(RuleError, match="deleted") as refused:
+        change_rule(stale, {"name": "Another name"}, None)
+    assert "deleted" in refused.value.faults["name"]
+    assert not live_rules(project.pk).exists()
 
 
 def test_who_may_do_what(project: Project, client: Client) -> None:

@@ -211,6 +211,17 @@ def test_an_incident_is_silenced_by_its_calls(
     assert row.filter == "provider=fake&model=fake-1"
 
 
+def test_an_incident_without_a_series_is_silenced_by_its_rule_alone(
+    incident: Incident, person: User
+) -> None:
+    """A silent source, or all calls of one rule: everything else is told of as before."""
+    incident.filter = ""
+    incident.slices.update(slice={"source": "planner"})
+    row = silence_incident(incident, person, clock.now() + timedelta(hours=2))
+    assert row.mutes(clock.now(), incident.slices.get().rule_id, {"source": "planner"})
+    assert not row.mutes(clock.now(), 0, {"provider": "acme", "model": "m-1"})
+
+
 def test_a_rule_that_is_deleted_ends_what_it_fires_for(incident: Incident, person: User) -> None:
     archive_rule(AlertRule.objects.get(), person)
     incident.refresh_from_db()
