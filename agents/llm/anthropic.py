@@ -26,12 +26,12 @@ FINISH_REASONS = {
 class AnthropicProvider:
     """The official SDK with its own retries off."""
 
-    def __init__(self, base_url: str, api_key: str | None) -> None:
+    def __init__(self, base_url: str, api_key: str | None, allows_private: bool = True) -> None:
         self._client = anthropic.Anthropic(
             api_key=api_key or "none",
             base_url=read_address(base_url),
             max_retries=0,
-            http_client=connect(anthropic, self),
+            http_client=connect(anthropic, self, allows_private),
         )
 
     def complete(self, request: CompletionRequest) -> Completion:

@@ -17,6 +17,9 @@ from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.store.choices import choices_of
 
 PRIVATE_HINT = "only a superuser or FAILSOFT_HTTP_ALLOW_PRIVATE allows it."
+# An answer cut off doubles its limit up to four times this, which an attempt's row must hold.
+MOST_OUTPUT_TOKENS = 1_000_000
+LONGEST_ATTEMPT_SECONDS = 3_600
 # References that a project's administrator may use: never this installation's own settings.
 PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)")
 
@@ -106,6 +109,8 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
     def clean(self) -> dict[str, Any]:
         """Refuse to send a secret of this installation to another endpoint."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if "base_url" in self.changed_data:
+            self.instance.allows_private = self.runs_installation
         is_free = self.runs_installation or is_for_providers(self.instance.credential)
         moved = {"adapter", "base_url"} & set(self.changed_data)
         if moved and not is_free and "credential" not in self.changed_data:
@@ -142,6 +147,13 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         label="Capabilities",
         widget=forms.CheckboxSelectMultiple,
     )
+    max_output_tokens = forms.IntegerField(
+        label="Max output tokens", min_value=1, max_value=MOST_OUTPUT_TOKENS
+    )
+    temperature = forms.FloatField(min_value=0, max_value=2)
+    attempt_timeout_seconds = forms.IntegerField(
+        label="Timeout per attempt (s)", min_value=1, max_value=LONGEST_ATTEMPT_SECONDS
+    )
 
     class Meta:
         model = LanguageModel
@@ -162,8 +174,6 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
             "is_default": "Default of the project",
             "output_mode": "Output mode",
             "last_output_mode": "Output mode, final attempt",
-            "max_output_tokens": "Max output tokens",
-            "attempt_timeout_seconds": "Timeout per attempt (s)",
             "streaming": "Streaming",
         }
 
@@ -183,13 +193,6 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
     def clean_prompt_version(self) -> str:
         """Refuse a secret."""
         return without_secret(self.cleaned_data["prompt_version"])
-
-    def clean_temperature(self) -> float:
-        """Refuse what providers do not accept."""
-        value: float = self.cleaned_data["temperature"]
-        if not 0 <= value <= 2:
-            raise ValidationError("0 to 2")
-        return value
 
 
 class PurgeForm(forms.Form):

@@ -35,6 +35,8 @@ class Provider(models.Model):
     base_url = models.CharField(max_length=500, blank=True, default="")
     # `env:NAME` or `file:/path`; empty for an endpoint that needs none.
     credential = models.CharField(max_length=500, blank=True, default="")
+    # False if a project's administrator set the address: each call then looks at where it leads.
+    allows_private = models.BooleanField(default=True, db_default=True)
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -34,13 +34,13 @@ API_BASE, MODEL_ID = "x-litellm-model-api-base", "x-litellm-model-id"
 class OpenAIProvider:
     """The official SDK with its own retries off."""
 
-    def __init__(self, base_url: str, api_key: str | None) -> None:
+    def __init__(self, base_url: str, api_key: str | None, allows_private: bool = True) -> None:
         self._client = openai.OpenAI(
             # The SDK insists on a key; servers without one ignore it.
             api_key=api_key or "none",
             base_url=read_address(base_url),
             max_retries=0,
-            http_client=connect(openai, self),
+            http_client=connect(openai, self, allows_private),
         )
         self._token_limit = "max_tokens" if base_url else "max_completion_tokens"
 

@@ -41,12 +41,15 @@ def open_provider(row: Provider) -> CompletionProvider:
         if not settings.FAILSOFT_ALLOW_SCRIPTED:
             raise RefusedCallError("scripted providers are not allowed in this installation")
         return open_script(row.base_url)
-    return _connect(row.adapter, row.base_url, read_credential(row.credential))
+    is_free = not row.base_url or row.allows_private or settings.FAILSOFT_HTTP_ALLOW_PRIVATE
+    return _connect(row.adapter, row.base_url, read_credential(row.credential), is_free)
 
 
 @lru_cache(CONNECTED)
-def _connect(adapter: str, base_url: str, secret: str | None) -> CompletionProvider:
+def _connect(
+    adapter: str, base_url: str, secret: str | None, allows_private: bool
+) -> CompletionProvider:
     """Return a client that keeps its connections: creating one costs more than a call."""
     module, name = SDKS[Provider.Adapter(adapter)]
     client_class = getattr(importlib.import_module(module), name)
-    return cast("CompletionProvider", client_class(base_url, secret))
+    return cast("CompletionProvider", client_class(base_url, secret, allows_private))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 from weakref import finalize
 
 import httpx
@@ -19,6 +20,7 @@ from agents.llm.provider import (
     RateLimitedError,
     RefusedCallError,
 )
+from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
 
 MAX_RETRIES = 2
 MAX_WAIT_SECONDS = 5.0
@@ -82,15 +84,37 @@ SERVER_ERROR = 500
 TOO_MANY = 429
 
 
-def connect(sdk: ModuleType, owner: object) -> Any:  # noqa: ANN401 - the SDK's own
-    """Return an HTTP client of an SDK: it follows no redirect, and is closed with its owner."""
-    client = sdk.DefaultHttpxClient(follow_redirects=False)
+def connect(sdk: ModuleType, owner: object, allows_private: bool) -> Any:  # noqa: ANN401 - the SDK's own
+    """Return an HTTP client of an SDK: it follows no redirect, and is closed with its owner.
+
+    Unless it `allows_private`, each request goes to an address that was found to be public.
+    """
+    hooks = {} if allows_private else {"request": [_pin]}
+    client = sdk.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks)
     finalize(owner, client.close)
     return client
 
 
+def _pin(request: Any) -> None:  # noqa: ANN401 - the SDK's own
+    """Send a request to the checked address of its host; ProviderError if it is not public."""
+    host, scheme = request.url.host, request.url.scheme
+    if scheme in getproxies() and not proxy_bypass(host):
+        return  # The proxy looks names up, and decides where they may lead.
+    try:
+        target = choose_target(str(request.url))
+    except ForbiddenAddressError as error:
+        # A name that is not found now may lead inside a moment later.
+        is_known = isinstance(error, PrivateAddressError)
+        raise (RefusedCallError if is_known else ProviderUnavailableError)(str(error)) from None
+    request.url = request.url.copy_with(host=str(target.address))
+    # Certificates are checked against the name, not the address.
+    request.extensions = {**request.extensions, "sni_hostname": target.host}
+
+
 def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:
     """Return the ProviderError for an error of `sdk` (openai or anthropic)."""
+    if isinstance(error.__cause__, ProviderError):
+        return error.__cause__
     if isinstance(error, sdk.APITimeoutError):
         return CallTimeoutError("no answer in time")
     if isinstance(error, sdk.APIConnectionError):

@@ -11,19 +11,33 @@ from typing import Any
 
 import pytest
 
+from agents.llm.models import Provider
+from agents.llm.provider import ProviderError, ProviderUnavailableError, RefusedCallError
+from agents.llm.registry import open_provider
 from diagnostics.alerting.senders import SendError
 from diagnostics.alerting.senders.webhook import post
 from diagnostics.outbound.addresses import ForbiddenAddressError
 from plans.tools.builtin import HttpGetArgs, HttpGetError, http_get
 from plans.tools.mcp.discovery import discover_server
+from tests.agents.llm.test_providers import ask
 
 NAME = "rebinding.example.org"
 URL = f"http://{NAME}:8000/hook"
 PUBLIC, PRIVATE = "8.8.8.8", "127.0.0.1"
+
+
+def ask_model(adapter: str) -> object:
+    """Call a model as a worker does whose provider a project's administrator has set."""
+    row = Provider(name="p", adapter=adapter, base_url=URL, allows_private=False)
+    return open_provider(row).complete(ask())
+
+
 CALLS: dict[str, Callable[[], object]] = {
     "webhook": lambda: post(URL, {}, b"{}"),
     "http_get": lambda: http_get(HttpGetArgs(url=URL)),
     "mcp": lambda: discover_server("web"),
+    "openai": lambda: ask_model("openai"),
+    "anthropic": lambda: ask_model("anthropic"),
 }
 
 
@@ -74,7 +88,7 @@ def test_s17_only_the_address_that_was_checked_is_connected(
 ) -> None:
     settings.FAILSOFT_MCP_SERVERS = {"web": {"url": URL, "timeout_seconds": 2}}
     asked = resolve_in_turn(monkeypatch, answers)
-    with suppress(SendError, HttpGetError):
+    with suppress(SendError, HttpGetError, ProviderError):
         CALLS[caller]()
     assert asked
     assert PRIVATE not in connected
@@ -88,6 +102,18 @@ def test_s17_a_name_that_leads_here_at_once_is_not_connected(
 ) -> None:
     settings.FAILSOFT_MCP_SERVERS = {"web": {"url": URL, "timeout_seconds": 2}}
     resolve_in_turn(monkeypatch, [[PUBLIC, PRIVATE]])
-    with suppress(SendError, ForbiddenAddressError):
+    with suppress(SendError, ForbiddenAddressError, RefusedCallError):
         CALLS[caller]()
+    assert connected == []
+
+
+@pytest.mark.parametrize("adapter", ["openai", "anthropic"])
+def test_s17_a_name_of_a_provider_that_leads_here_later_is_not_connected(
+    monkeypatch: pytest.MonkeyPatch, connected: list[str], adapter: str
+) -> None:
+    resolve_in_turn(monkeypatch, [[], [PRIVATE]])
+    with pytest.raises(ProviderUnavailableError, match="has no address"):
+        ask_model(adapter)
+    with pytest.raises(RefusedCallError, match="is not a public address"):
+        ask_model(adapter)
     assert connected == []

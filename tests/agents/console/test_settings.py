@@ -483,6 +483,28 @@ def test_models_are_added_and_one_is_the_default(admin: Client, project: Project
     assert LanguageModel.objects.get(name="second").is_default
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        # Doubled after a cut answer it fits no column of an attempt.
+        ("max_output_tokens", "2147483647", "less than or equal to 1000000"),
+        ("max_output_tokens", "0", "greater than or equal to 1"),
+        ("attempt_timeout_seconds", "2147483647", "less than or equal to 3600"),
+        ("attempt_timeout_seconds", "0", "greater than or equal to 1"),
+        ("temperature", "2.1", "less than or equal to 2"),
+    ],
+)
+def test_an_absurd_number_of_a_model_is_refused_at_its_box(
+    admin: Client, project: Project, field: str, value: str, says: str
+) -> None:
+    model = make_model(project)
+    fields = {"name": "m", "output_mode": "text", "last_output_mode": "text", "temperature": "0"}
+    fields |= {"max_output_tokens": "512", "attempt_timeout_seconds": "30", field: value}
+    page = admin.post(reverse("add_model", args=[model.provider_id]), fields)
+    assert says in page.text
+    assert LanguageModel.objects.count() == 1
+
+
 def test_a_test_says_which_kind_of_fault_it_was(admin: Client, project: Project) -> None:
     model = make_model(project)
     Provider.objects.update(adapter="openai", base_url="http://127.0.0.1:9/v1")
@@ -529,6 +551,10 @@ def test_only_who_runs_the_installation_leads_calls_to_private_addresses(
     page = admin.post("/settings/providers/new/", fields)
     assert "is not a public address" in page.text
     assert not Provider.objects.exists()
+    admin.post("/settings/providers/new/", {**fields, "base_url": "http://8.8.8.8/", "name": "r"})
+    # Its calls look again, for what a name leads to may change.
+    assert not Provider.objects.get().allows_private
+    Provider.objects.all().delete()
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = True
     admin.post("/settings/providers/new/", fields)
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = False
