@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, tzinfo
+from datetime import UTC, timedelta, tzinfo
 from typing import Any
 
 import structlog
@@ -29,13 +29,14 @@ from diagnostics.accounts.audit_log import from_address, note
 from diagnostics.accounts.invitations import invitation_in
 from diagnostics.accounts.profiles import ZONE, profile_of, remember
 from diagnostics.selection.ranges import read_zone
-from diagnostics.web.access import READING
+from diagnostics.web.access import CHOSEN, CHOSEN_LAST, READING
 
 Respond = Callable[[HttpRequest], HttpResponse]
 STAMPS = "stamps"
 POLL = "X-Poll"
 # The shortest interval between two writes of a session.
 PRECISION_SECONDS = 60
+A_YEAR = timedelta(days=365)
 ENDED = "You were signed out: the session was idle or has expired."
 
 
@@ -63,7 +64,18 @@ class SessionLimits:
         if response is not None:
             return response
         with from_address(address_of(request)), timezone.override(zone_for(request)):
-            return self.get_response(request)
+            return _with_project(request, self.get_response(request))
+
+
+def _with_project(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Remember a project that was chosen just now beyond the session."""
+    chosen = request.session.get(CHOSEN) if request.session.modified else None
+    if chosen and chosen != request.COOKIES.get(CHOSEN_LAST):
+        secure: bool = settings.SESSION_COOKIE_SECURE
+        response.set_cookie(
+            CHOSEN_LAST, chosen, A_YEAR, secure=secure, httponly=True, samesite="Lax"
+        )
+    return response
 
 
 def zone_for(request: HttpRequest) -> tzinfo:

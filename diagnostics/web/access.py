@@ -58,6 +58,8 @@ def was_stopped(error: OperationalError) -> bool:
 
 P = ParamSpec("P")
 CHOSEN = "project"
+# Cookie of the project chosen last in this browser, for the next sign-in.
+CHOSEN_LAST = "failsoft_project"
 # Field of a form, and header of htmx: the project of the page, whatever another tab has opened.
 OF_PAGE, OF_PAGE_HEADER = "of_project", "X-Project"
 READING = frozenset({"GET", "HEAD"})
@@ -83,7 +85,7 @@ ConsoleView = Callable[Concatenate[ConsoleRequest, P], HttpResponse]
 def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
     """Let members of a project in; others sign in first, or learn that they have none.
 
-    The project is that of the page, else the one chosen in the session, else the first. One the
+    The project is that of the page, else the one chosen last, else the first. One the
     reader is not a member of is never chosen, so every query below is theirs to make.
     """
 
@@ -270,6 +272,7 @@ def project_of_page(request: HttpRequest) -> str:
 
 
 def chosen_project(request: HttpRequest, memberships: Sequence[Membership]) -> Project:
-    """Return the project of the page, else the one chosen in the session, else the first."""
-    slug = project_of_page(request) or request.session.get(CHOSEN)
+    """Return the project of the page, else the one chosen last, else the first."""
+    chosen = request.session.get(CHOSEN) or request.COOKIES.get(CHOSEN_LAST)
+    slug = project_of_page(request) or chosen
     return next((m for m in memberships if m.project.slug == slug), memberships[0]).project

@@ -18,7 +18,7 @@ from django.test import Client
 
 from config.accounts import STAMPS
 from config.second_factor import SealedFactors
-from diagnostics.accounts.models import AuditEntry, Membership
+from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.accounts.projects import ensure_default_project
 
 pytestmark = pytest.mark.django_db
@@ -292,3 +292,25 @@ def test_a_command_replaces_a_password_and_ends_every_session(ada: Any) -> None:
     assert sign_in(Client()).status_code == 200
     entry = AuditEntry.objects.get(action="password.reset")
     assert fresh not in entry.details
+
+
+@pytest.mark.parametrize("end", ["signed out", "expired"])
+def test_the_project_chosen_last_is_open_after_the_next_sign_in(
+    ada: Any, client: Client, end: str
+) -> None:
+    second = Project.objects.create(slug="second", name="Second")
+    Membership.objects.create(project=second, user=ada, role="viewer")
+    sign_in(client)
+    client.post("/project/", {"project": "second"})
+    if end == "signed out":
+        client.post("/accounts/logout/")
+    else:
+        client.cookies.pop("sessionid")
+    sign_in(client)
+    assert client.get("/reports/").context["project"] == second
+    # Another person in the same browser has a project of their own.
+    other = get_user_model().objects.create_user("bob", "bob@example.org", PASSWORD)
+    Membership.objects.create(project=ensure_default_project(), user=other, role="admin")
+    client.post("/accounts/logout/")
+    sign_in(client, name="bob")
+    assert client.get("/reports/").context["project"] != second

@@ -1,6 +1,7 @@
 """The bar: places, help, theme, the notice, and the state of the project in the tab."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,3 +167,19 @@ def test_pages_of_the_account_have_labels_in_sentence_case(
     for label in labels:
         assert label in page
     assert not re.search("(Change|Current|New) Password", page)
+
+
+def test_every_form_of_a_project_names_it() -> None:
+    """The tag of the library `console` adds the project; Django's own would not."""
+    root = Path(__file__).parents[3] / "templates"
+    own = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.html")
+        if "{% csrf_token %}" in (text := path.read_text("utf-8"))
+        and not re.search(r"{% load [^%]*\bconsole\b", text)
+    }
+    # Of no project; a draft has the project among its fields.
+    known = {"settings/invitation.html", "console/_draft.html"}
+    assert {
+        name for name in own - known if not name.startswith(("account/", "mfa/", "admin/"))
+    } == set()
