@@ -44,6 +44,9 @@ NOTHING = DetectorEvaluation(DetectorSignal.NO_DATA, 0, 0, 0.0, 0.0)
 UNJUDGED = DetectorEvaluation(DetectorSignal.QUIET, 0, 0, 0.0, 0.0)
 """Of a series that has no detector at the time: its alarm stays as it is."""
 
+GONE = DetectorEvaluation(DetectorSignal.CLEARS, 0, 0, 0.0, 0.0)
+"""Of a slice that its rule no longer has: it was changed, or nothing is counted there."""
+
 
 def windows_of(detector: str, parameters: Parameters) -> tuple[int, ...]:
     """Return the windows (seconds) that a detector will ask for."""

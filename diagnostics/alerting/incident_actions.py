@@ -181,14 +181,21 @@ def end_silence(row: Silence, by: Actor) -> bool:
 def archive_rule(row: AlertRule, by: Actor) -> None:
     """Delete a rule: what it fires for ends, what it found stays."""
     hold(row.project_id)
-    now = clock.now()
-    row.archived_at, row.is_enabled = now, False
+    row.archived_at, row.is_enabled = clock.now(), False
     row.save(update_fields=["archived_at", "is_enabled"])
-    slices = IncidentSlice.objects.filter(rule=row, cleared_at=None)
+    end_alerts(row)
+    note(row.project_id, by, "alert_rule.deleted", row.name)
+
+
+@transaction.atomic
+def end_alerts(rule: AlertRule) -> None:
+    """End what a rule fires for that nobody evaluates any more."""
+    hold(rule.project_id)
+    now = clock.now()
+    slices = IncidentSlice.objects.filter(rule=rule, cleared_at=None)
     states = list(slices.values_list("state_id", flat=True))
     AlertState.objects.filter(pk__in=states).update(state=AlertPhase.RESOLVED, since=now)
     clear_slices(dict.fromkeys(states, False), now)
-    note(row.project_id, by, "alert_rule.deleted", row.name)
 
 
 def _open_states(incident: Incident) -> Iterable[AlertState]:

@@ -16,7 +16,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.backtests import BackTest, TriedRule, back_test
-from diagnostics.alerting.incident_actions import archive_rule
+from diagnostics.alerting.incident_actions import archive_rule, end_alerts
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.incident_resources import Person
 from diagnostics.alerting.past import UntestableError
@@ -153,6 +153,8 @@ class AlertRuleView(KeyedView):
         row = _find(request, rule_id)
         with _refusing():
             row = change_rule(row, read_fields(request._request), key_of(request))
+        if not row.is_enabled:
+            end_alerts(row)
         return Response(_describe(row)[0])
 
     @extend_schema(operation_id="alert_rules_destroy", responses={204: None, **ROW_PROBLEMS})

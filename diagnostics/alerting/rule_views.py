@@ -14,7 +14,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
 from diagnostics.alerting.form_fields import COVERS_ALL, scope_of
-from diagnostics.alerting.incident_actions import archive_rule
+from diagnostics.alerting.incident_actions import archive_rule, end_alerts
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_form import RuleForm, initial_of
@@ -115,9 +115,12 @@ def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     row.is_enabled = not row.is_enabled
     with transaction.atomic():
         row.save(update_fields=["is_enabled"])
+        if not row.is_enabled:
+            end_alerts(row)
         action = "alert_rule.enabled" if row.is_enabled else "alert_rule.disabled"
         note(request.project.pk, request.user, action, row.name)
-    messages.success(request, f"{row.name} {'enabled' if row.is_enabled else 'disabled'}.")
+    words = "enabled" if row.is_enabled else "disabled: its open alerts end"
+    messages.success(request, f"{row.name} {words}.")
     return redirect("alert_rules")
 
 

@@ -23,6 +23,7 @@ from diagnostics.alerting.counts import (
     read_event_counts,
 )
 from diagnostics.alerting.evaluation import (
+    GONE,
     UNJUDGED,
     DetectorEvaluation,
     judge,
@@ -105,6 +106,7 @@ def evaluate_slices(
     if len(plain) < len(rules):
         seen += _slices_by_version(minute, [rule for rule in rules if rule.is_by_version])
     own = [one for one in seen if one.rule.detector == "change" and not one.rule.is_of_series]
+    seen += _gone(minute, rules, seen)
     feed_slices(project_id, slot, own, counted, known.values(), len(own))
     for one in seen:
         _advance(one, slot)
@@ -202,6 +204,32 @@ def _divide(rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
     return [Group(values, slice_key(values), mine) for values, mine in told]
 
 
+def _gone(
+    minute: ProjectMinute, rules: Iterable[RuleDefinition], seen: Iterable[SliceEvaluation]
+) -> list[SliceEvaluation]:
+    """Clear slices that fire and are none of their rule, or of its source, any more.
+
+    A source that is silent for too long to be listed is silent all the same.
+    """
+    on = {key: row for key, row in minute.known.items() if row.state in ON}
+    if not on:
+        return []
+    for one in seen:
+        on.pop((one.rule.id, one.row.key), None)
+    by_id = {rule.id: rule for rule in rules if rule.detector != "absent"}
+    at = minute.slot.timestamp()
+    return [
+        SliceEvaluation(rule, {}, row, at, GONE, last_data_at=row.last_data_at)
+        for row in on.values()
+        if (rule := by_id.get(row.rule_id)) and not _has(minute, rule, row.key)
+    ]
+
+
+def _has(minute: ProjectMinute, rule: RuleDefinition, key: UUID) -> bool:
+    groups = _groups_of(minute.project_id, rule, minute.series) if rule.measured else ()
+    return any(group.key == key for group in groups)
+
+
 def _see(minute: ProjectMinute, rule: RuleDefinition, group: Group) -> SliceEvaluation:
     row = minute.known.get((rule.id, group.key))
     row = row or SavedState(rule.id, group.key, minute.slot, rule.version)
@@ -253,6 +281,7 @@ def _just(number: int) -> Window:
 
 def _advance(one: SliceEvaluation, slot: datetime) -> None:
     quiet_since = one.last_data_at or one.row.since
-    if (slot - quiet_since).total_seconds() >= one.rule.no_data_seconds:
+    is_silent = (slot - quiet_since).total_seconds() >= one.rule.no_data_seconds
+    if is_silent and one.result is not GONE:
         one.result = replace(one.result, said=DetectorSignal.NO_DATA)
     one.standing, one.happened = advance(one.at, standing_of(one.row), one.result.said, one.rule)

@@ -4,7 +4,7 @@ Apps above this one add theirs (`add_source`), as breakers do.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Sum
 
@@ -12,7 +12,7 @@ from diagnostics.alerting.rules import MONEY_UNITS
 from diagnostics.alerting.signals import Signal, Slice
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
-from diagnostics.ingest.sources import sources_of
+from diagnostics.ingest.sources import LOOKED_AT, sources_of
 from diagnostics.prices.prices import prices_of, retry_spend
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
@@ -54,12 +54,16 @@ def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term
 
 
 def _silent_sources(
-    project_id: int, _: datetime, until: datetime, terms: Sequence[Term]
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
-    """Tell how long each source of the last week has sent nothing, by whole hours."""
+    """Tell how long each source of the last week has sent nothing, by whole hours.
+
+    Of a longer time where the rule waits longer: it would never fire.
+    """
+    span = max(LOOKED_AT, until - since + timedelta(days=1))
     return [
         ({"source": one.name}, max(0, int((until - one.last_hour).total_seconds())))
-        for one in sources_of(project_id, until)
+        for one in sources_of(project_id, until, span)
         if keeps_all(terms, {"source": one.name})
     ]
 

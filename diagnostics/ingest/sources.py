@@ -28,9 +28,9 @@ class Sender:
     is_silent: bool
 
 
-def sources_of(project_id: int, now: datetime) -> list[Sender]:
-    """Return every source of the last 7 days, the silent ones first, then the busiest."""
-    window = align_to(Grain.HOUR, now - LOOKED_AT, now)
+def sources_of(project_id: int, now: datetime, span: timedelta = LOOKED_AT) -> list[Sender]:
+    """Return every source of a span until now, the silent ones first, then the busiest."""
+    window = align_to(Grain.HOUR, now - span, now)
     slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
     question = Question(window, ("source",), ("events", "invalid"), slots=slots)
     hours_by_source: dict[str | None, dict[int, tuple[int, int]]] = defaultdict(dict)

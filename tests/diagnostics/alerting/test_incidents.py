@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from importlib import import_module
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -29,8 +30,10 @@ from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
 from diagnostics.alerting.incident_rows import clear_slices, is_incident_silenced
 from diagnostics.alerting.notification_facts import lead_of, subject_of
-from diagnostics.alerting.rule_models import AlertRule, AlertState
-from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
+from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState
+from diagnostics.alerting.rule_rows import change_rule, create_rule, ensure_standard_rules
+from diagnostics.prices.models import Price
+from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
 from diagnostics.verdict.wording import sentence_of
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
@@ -224,6 +227,56 @@ def test_an_incident_without_a_series_is_silenced_by_its_rule_alone(
 
 def test_a_rule_that_is_deleted_ends_what_it_fires_for(incident: Incident, person: User) -> None:
     archive_rule(AlertRule.objects.get(), person)
+    incident.refresh_from_db()
+    assert incident.state == "resolved"
+
+
+@pytest.mark.parametrize("change", [{"filter": "model:=other"}, {"group_by": ["environment"]}])
+def test_a_slice_that_its_rule_no_longer_has_ends(
+    project: Project, incident: Incident, now: datetime, change: dict[str, Any]
+) -> None:
+    before = incident.slices.get()
+    change_rule(AlertRule.objects.get(), change, None)
+    evaluate_project(project.pk, now + MINUTE)
+    before.refresh_from_db()
+    assert before.cleared_at == now + MINUTE
+
+
+def test_retry_cost_that_ends_ends_its_incident(project: Project, now: datetime) -> None:
+    given = {"signal": "retry_money", "detector": "count", "parameters": {"count": 1}}
+    create_rule(project.pk, {**given, "name": "Dear"}, None)
+    amounts = {"input_per_million": 100_000, "output_per_million": 100_000}
+    names = {"provider": "fake", "model": "fake-1", "valid_from": now.date(), "origin": "own"}
+    Price.objects.create(project=project, **names, **amounts)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO diagnostics_rollup_delta (project_id, minute, node, provider, model,"
+            " retries, retry_input_tokens) VALUES (%s, %s, 'plan', 'fake', 'fake-1', 1, 100)",
+            [project.pk, now - 5 * MINUTE],
+        )
+    fold()
+    evaluate_project(project.pk, now)
+    assert Incident.objects.get().state == "open"
+    AlertSlot.objects.all().delete()
+    evaluate_project(project.pk, now + timedelta(hours=1, minutes=5))
+    assert Incident.objects.get().state == "resolved"
+
+
+def test_a_source_is_missed_for_as_long_as_a_rule_waits(project: Project, now: datetime) -> None:
+    given = {"signal": "source_silent", "detector": "absent", "parameters": {"seconds": 9 * 86_400}}
+    create_rule(project.pk, {**given, "name": "Away"}, None)
+    degrade(project, now - timedelta(days=9, hours=2), 1, source="planner")
+    degrade(project, now - timedelta(days=1), 1, source="other")
+    evaluate_project(project.pk, now)
+    assert Incident.objects.get().title == "source planner"
+
+
+def test_a_rule_that_is_disabled_ends_what_it_fires_for(
+    incident: Incident, person: User, client: Client
+) -> None:
+    Membership.objects.update(role="admin")
+    client.force_login(person)
+    client.post(f"/alerts/rules/{AlertRule.objects.get().pk}/switch/")
     incident.refresh_from_db()
     assert incident.state == "resolved"
 

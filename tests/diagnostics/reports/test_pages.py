@@ -282,9 +282,9 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
 def test_the_preview_says_what_is_open_now_though_it_fired_after_the_period(
     signed_in: Client, project: Project
 ) -> None:
-    make_incident(project, "young")
+    make_incident(project, "haiku-young")
     signed_in.post("/reports/new/", FORM)
     page = signed_in.get(f"/reports/subscriptions/{Subscription.objects.get().pk}/preview/")
     text = page.content.decode()
-    assert "anthropic/young · " in text
+    assert "anthropic/haiku-young · " in text
     assert "0 incidents in the period, 1 open when this report was made." in text
