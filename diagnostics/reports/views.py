@@ -207,13 +207,13 @@ def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
 
 
 def _rows(request: ConsoleRequest) -> list[tuple[Subscription, ReportDelivery | None]]:
-    """Return subscriptions, each with its latest failed delivery."""
+    """Return subscriptions, each with its latest delivery if that one failed."""
     subscriptions = list(_subscriptions(request)[:MOST_ROWS])
-    failed = ReportDelivery.objects.filter(
-        subscription__in=subscriptions, state=ReportDelivery.State.FAILED
-    ).order_by("created_at")
-    latest = {delivery.subscription_id: delivery for delivery in failed}
-    return [(subscription, latest.get(subscription.pk)) for subscription in subscriptions]
+    failed, sent = ReportDelivery.State.FAILED, ReportDelivery.State.SENT
+    ended = ReportDelivery.objects.filter(subscription__in=subscriptions, state__in=[failed, sent])
+    latest = ended.order_by("subscription_id", "-created_at").distinct("subscription_id")
+    lost = {delivery.subscription_id: delivery for delivery in latest if delivery.state == failed}
+    return [(subscription, lost.get(subscription.pk)) for subscription in subscriptions]
 
 
 def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:

@@ -13,7 +13,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project, SavedView
 from diagnostics.reports.archive import archive_last_days
 from diagnostics.reports.links import LinkAction, action_url, subscription_of
-from diagnostics.reports.models import Subscription
+from diagnostics.reports.models import ReportDelivery, Subscription
 from tests.console import Role, make_member
 from tests.diagnostics.alerting.notifications.building import make_incident
 from tests.diagnostics.reports.conftest import make_subscription
@@ -288,3 +288,22 @@ def test_the_preview_says_what_is_open_now_though_it_fired_after_the_period(
     text = page.content.decode()
     assert "anthropic/haiku-young · " in text
     assert "0 incidents in the period, 1 open when this report was made." in text
+
+
+def test_a_failure_is_shown_until_a_later_report_arrives(
+    signed_in: Client, project: Project, ann: User
+) -> None:
+    made, now = make_subscription(project, ann), clock.now()
+    for number, state in enumerate(["failed", "sent"]):
+        begin = now - timedelta(days=3 - number)
+        ReportDelivery.objects.create(
+            project=project,
+            subscription=made,
+            period_start=begin,
+            period_end=begin + timedelta(days=1),
+            state=state,
+            next_attempt_at=begin,
+            created_at=begin,
+            message_id=f"<{number}@example.org>",
+        )
+        assert ("not delivered" in signed_in.get("/reports/").text) is (state == "failed")
