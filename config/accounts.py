@@ -71,10 +71,8 @@ def _with_project(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Remember a project that was chosen just now beyond the session."""
     chosen = request.session.get(CHOSEN) if request.session.modified else None
     if chosen and chosen != request.COOKIES.get(CHOSEN_LAST):
-        secure: bool = settings.SESSION_COOKIE_SECURE
-        response.set_cookie(
-            CHOSEN_LAST, chosen, A_YEAR, secure=secure, httponly=True, samesite="Lax"
-        )
+        options: dict[str, Any] = {"secure": settings.SESSION_COOKIE_SECURE, "samesite": "Lax"}
+        response.set_cookie(CHOSEN_LAST, chosen, A_YEAR, httponly=True, **options)
     return response
 
 

@@ -81,7 +81,7 @@ from diagnostics.reports.views import (
     reports,
 )
 from diagnostics.rest.docs import api_docs
-from diagnostics.settings import audit, keys, limits, mail, members, prices, projects
+from diagnostics.settings import audit, keys, members, prices, projects
 from diagnostics.settings.account import account, dismiss_notice, sign_out_everywhere, theme
 from diagnostics.settings.get_started import setup
 from diagnostics.settings.members import invitation
@@ -208,9 +208,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/keys/", keys.keys, name="settings_keys"),
     path("settings/keys/<int:identity>/rotate/", keys.rotate_key, name="rotate_key"),
     path("settings/keys/<int:identity>/revoke/", keys.revoke, name="revoke_key"),
-    path("settings/quotas/", limits.quotas, name="settings_quotas"),
-    path("settings/retention/", limits.retention, name="settings_retention"),
-    path("settings/mail/", mail.mail, name="settings_mail"),
+    path("settings/quotas/", projects.quotas, name="settings_quotas"),
+    path("settings/retention/", projects.retention, name="settings_retention"),
+    path("settings/mail/", projects.mail, name="settings_mail"),
     path("settings/audit/", audit.audit, name="settings_audit"),
     path("settings/audit/export/", audit.export_audit, name="settings_audit_export"),
     path("settings/prices/", prices.prices, name="prices"),

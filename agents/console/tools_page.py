@@ -1,18 +1,20 @@
 """The tools page: what steps can call, where it comes from, and what the project allows."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib import messages
+from django.db.models import Aggregate, Count, DurationField, F, Max, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
 from agents.badges import Badge
 from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_administrator
 from diagnostics.web.pages import respond
+from plans.models.run import Run, RunStep
 from plans.tools.definition import Tool
 from plans.tools.registry import ListedTool, find_tool, list_servers, list_tools, set_allowed
-from plans.tools.usage import LATEST_RUNS, tool_use
 
 SCHEMA_SHOWN = 4_000
 MOST_TOOLS = 200
@@ -38,6 +40,35 @@ class ToolRow:
         return "repeatable" if self.tool.idempotent else "changes things"
 
 
+LATEST_RUNS = 500
+"""The number of plan runs whose steps are counted; it bounds the cost of the page."""
+
+
+class DurationP95(Aggregate):
+    """The 95th percentile of durations."""
+
+    template = "percentile_cont(0.95) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = DurationField()
+
+
+def tool_use(project_id: int) -> list[Mapping[str, object]]:
+    """Return the tools that the latest plan runs called, by failed calls, then by calls."""
+    latest = Run.objects.filter(project=project_id).order_by("-id").values("id")[:LATEST_RUNS]
+    called_steps = RunStep.objects.filter(run__in=latest, started_at__isnull=False)
+    rows = (
+        called_steps.exclude(tool=None)
+        .order_by()
+        .values(name=F("tool"))
+        .annotate(
+            calls=Count("id"),
+            failed=Count("id", filter=Q(ok=False)),
+            p95=DurationP95(F("ended_at") - F("started_at")),
+            last_at=Max("started_at"),
+        )
+    )
+    return [*rows.order_by("-failed", "-calls", "name")[:MOST_TOOLS]]
+
+
 @member_page
 def tools(request: ConsoleRequest) -> HttpResponse:
     """Show all tools and the MCP servers that some of them come from."""
@@ -53,7 +84,7 @@ def tools(request: ConsoleRequest) -> HttpResponse:
             for server in list_servers(known)
         ],
         "uses": [
-            {"use": use, "is_known": use.name in names} for use in tool_use(request.project.pk)
+            {"use": use, "is_known": use["name"] in names} for use in tool_use(request.project.pk)
         ],
         "counted_runs": LATEST_RUNS,
         "section": "tools",

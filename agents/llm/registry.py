@@ -46,10 +46,8 @@ def open_provider(row: Provider) -> CompletionProvider:
 
 
 @lru_cache(CONNECTED)
-def _connect(
-    adapter: str, base_url: str, secret: str | None, allows_private: bool
-) -> CompletionProvider:
+def _connect(adapter: str, base_url: str, secret: str | None, is_free: bool) -> CompletionProvider:
     """Return a client that keeps its connections: creating one costs more than a call."""
     module, name = SDKS[Provider.Adapter(adapter)]
     client_class = getattr(importlib.import_module(module), name)
-    return cast("CompletionProvider", client_class(base_url, secret, allows_private))
+    return cast("CompletionProvider", client_class(base_url, secret, is_free))

@@ -97,8 +97,7 @@ def connect(sdk: ModuleType, owner: object, allows_private: bool) -> Any:  # noq
 
 def _pin(request: Any) -> None:  # noqa: ANN401 - the SDK's own
     """Send a request to the checked address of its host; ProviderError if it is not public."""
-    host, scheme = request.url.host, request.url.scheme
-    if scheme in getproxies() and not proxy_bypass(host):
+    if request.url.scheme in getproxies() and not proxy_bypass(request.url.host):
         return  # The proxy looks names up, and decides where they may lead.
     try:
         target = choose_target(str(request.url))

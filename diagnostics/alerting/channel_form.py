@@ -141,8 +141,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         """Check the address by its kind, and pairs that go together."""
         told: dict[str, Any] = super().clean() or {}
         kind = told.get("kind") or self.instance.kind
-        is_kept = self.instance.pk and kind != Channel.Kind.EMAIL
-        if kind and (self.target or not is_kept):
+        if kind and (self.target or not self.instance.pk or kind == Channel.Kind.EMAIL):
             self._check_target(str(kind), self.target)
         if (told.get("quiet_from") is None) != (told.get("quiet_to") is None):
             self.add_error("quiet_to", "Set both ends of the quiet hours, or none.")

@@ -207,27 +207,24 @@ def _divide(rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
 def _gone(
     minute: ProjectMinute, rules: Iterable[RuleDefinition], seen: Iterable[SliceEvaluation]
 ) -> list[SliceEvaluation]:
-    """Clear slices that fire and are none of their rule, or of its source, any more.
-
-    A source that is silent for too long to be listed is silent all the same.
-    """
+    """Clear slices that fire and are none of their rule, or of its source, any more."""
     on = {key: row for key, row in minute.known.items() if row.state in ON}
     if not on:
         return []
     for one in seen:
         on.pop((one.rule.id, one.row.key), None)
+    # A source that is silent for too long to be listed is silent all the same.
     by_id = {rule.id: rule for rule in rules if rule.detector != "absent"}
     at = minute.slot.timestamp()
     return [
         SliceEvaluation(rule, {}, row, at, GONE, last_data_at=row.last_data_at)
         for row in on.values()
-        if (rule := by_id.get(row.rule_id)) and not _has(minute, rule, row.key)
+        if (rule := by_id.get(row.rule_id))
+        and not (
+            rule.measured
+            and row.key in {one.key for one in _groups_of(minute.project_id, rule, minute.series)}
+        )
     ]
-
-
-def _has(minute: ProjectMinute, rule: RuleDefinition, key: UUID) -> bool:
-    groups = _groups_of(minute.project_id, rule, minute.series) if rule.measured else ()
-    return any(group.key == key for group in groups)
 
 
 def _see(minute: ProjectMinute, rule: RuleDefinition, group: Group) -> SliceEvaluation:

@@ -56,10 +56,7 @@ def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term
 def _silent_sources(
     project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
-    """Tell how long each source of the last week has sent nothing, by whole hours.
-
-    Of a longer time where the rule waits longer: it would never fire.
-    """
+    """Tell how long each source of a week, or what the rule waits, sent nothing, in hours."""
     span = max(LOOKED_AT, until - since + timedelta(days=1))
     return [
         ({"source": one.name}, max(0, int((until - one.last_hour).total_seconds())))

@@ -153,21 +153,20 @@ def _claim(subscription: Subscription, now: datetime) -> bool:
 
 
 def _write(subscription: Subscription, latest: Due, skipped: list[Due], now: datetime) -> bool:
-    since = latest.period.since
-    name = f"report-{subscription.project_id}-{subscription.pk}-{since:%Y%m%dT%H%M}"
+    since, days = latest.period.since, latest.period.days
+    period = {"period_start": since, "period_end": latest.period.until}
+    name = f"report-{subscription.project_id}-{subscription.pk}-{since:%Y%m%dT%H%M}-{days}"
     delivery = ReportDelivery(
         project_id=subscription.project_id,
         subscription=subscription,
-        period_start=since,
-        period_end=latest.period.until,
+        **period,
         skipped=[due.period.since.isoformat() for due in skipped],
         next_attempt_at=now,
         message_id=make_message_id(name),
         created_at=now,
     )
     # A weekly period may begin with a day that was sent before the cadence changed.
-    known = ReportDelivery.objects.filter(subscription=subscription, period_start=since)
-    if known.filter(period_end=latest.period.until).exists():
+    if ReportDelivery.objects.filter(subscription=subscription, **period).exists():
         return False
     ReportDelivery.objects.bulk_create([delivery], ignore_conflicts=True)
     logger.info("report_due", subscription=subscription.pk, skipped=len(skipped))

@@ -5,9 +5,8 @@ from functools import cache
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.views.decorators.http import require_safe
 
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.navigation import MAIN, MORE, Destination
 from diagnostics.web.pages import respond
 from failsoft import VERSION
@@ -18,8 +17,7 @@ CHANGED = re.compile(r"^Changed:\n(.*?)(?=^[A-Z]\w+:$|^## |\Z)", re.MULTILINE | 
 MARKUP = re.compile(r"\[([^\]]+)\]\([^)]+\)|[`*]")
 
 
-@require_safe
-@member_view
+@member_page
 def help_page(request: ConsoleRequest) -> HttpResponse:
     """Show the way to the documentation, the shortcuts and the latest changes."""
     context = {

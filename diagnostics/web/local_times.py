@@ -40,6 +40,5 @@ def read_local_time(text: str, zone: str) -> datetime:
     """Return a local time of a zone, in UTC; empty is now. ValueError for anything else."""
     if not text:
         return clock.now()
-    local = read_moment(text, ZoneInfo(zone if zone and is_zone(zone) else "UTC"))
     # Hours added to a local time are those of the wall clock, wrong on a change of clocks.
-    return local.astimezone(UTC)
+    return read_moment(text, ZoneInfo(zone if is_zone(zone) and zone else "UTC")).astimezone(UTC)

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from agents.console.tools_page import tool_use
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from plans.models.run import RunStep
 from plans.models.tool import McpServer, McpTool
 from plans.runs.running import execute_run
 from plans.runs.submission import submit_run
 from plans.tools.registry import denied_tools
-from plans.tools.usage import tool_use
 from tests.agents.console.conftest import Read
 
 
@@ -39,7 +39,7 @@ def test_calls_of_tools_are_counted_and_one_that_is_gone_is_named(
     ]
     run = submit_run(project.pk, {"steps": steps}, "mine")
     execute_run(run.pk)
-    found = {use.name: (use.calls, use.failed) for use in tool_use(project.pk)}
+    found = {use["name"]: (use["calls"], use["failed"]) for use in tool_use(project.pk)}
     assert found == {"fail": (1, 1), "echo": (2, 0)}
     RunStep.objects.filter(run=run, tool="fail").update(tool="mail.gone")
     html = read("/tools/")
