@@ -73,38 +73,28 @@ def submit_goal(
     used for another body.
     """
     with texts_of(project_id):
-        return _submit(project_id, body, idempotency_key, source, environment)
-
-
-def _submit(
-    project_id: int,
-    body: Mapping[str, object],
-    idempotency_key: str | None,
-    source: str | None,
-    environment: str | None,
-) -> Goal:
-    request = read_request(GoalRequest, body)
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
-    earlier = _find_earlier(project_id, idempotency_key, digest)
-    if earlier is not None:
-        return earlier
-    goal = _make_goal(project_id, request)
-    goal.request_hash = digest
-    if idempotency_key is not None:
-        goal.idempotency_digest = digest_key(project_id, idempotency_key)
-    goal.source = source and redact_name(source)
-    environment = environment or settings.FAILSOFT_ENVIRONMENT
-    goal.environment = redact_name(environment) if environment else None
-    try:
-        with transaction.atomic():
-            goal.save(force_insert=True)
-            working_store.put(goal, "goal", _raw_request(request))
-            if request.plan is not None:
-                working_store.put(goal, "plan", request.plan)
-            enqueue_goal(goal)
-    except IntegrityError:
-        return _after_race(project_id, request, idempotency_key, digest)
-    return goal
+        request = read_request(GoalRequest, body)
+        digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
+        earlier = _find_earlier(project_id, idempotency_key, digest)
+        if earlier is not None:
+            return earlier
+        goal = _make_goal(project_id, request)
+        goal.request_hash = digest
+        if idempotency_key is not None:
+            goal.idempotency_digest = digest_key(project_id, idempotency_key)
+        goal.source = source and redact_name(source)
+        environment = environment or settings.FAILSOFT_ENVIRONMENT
+        goal.environment = redact_name(environment) if environment else None
+        try:
+            with transaction.atomic():
+                goal.save(force_insert=True)
+                working_store.put(goal, "goal", _raw_request(request))
+                if request.plan is not None:
+                    working_store.put(goal, "plan", request.plan)
+                enqueue_goal(goal)
+        except IntegrityError:
+            return _after_race(project_id, request, idempotency_key, digest)
+        return goal
 
 
 def digest_key(project_id: int, key: str) -> str:
