@@ -6,7 +6,7 @@ written beforehand, by one COPY: the evaluator reads none that is to come. Event
 folding and notifications are left out; the database need not wait for its disk.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import merge
 from math import exp
@@ -96,7 +96,7 @@ def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm
     """Return the alarms of the simulator; minutes count from `begin`."""
     project = ProjectDetectors(len(made))
     alarms: dict[tuple[int, float], Alarm] = {}
-    for at, place, calls, failed in merge(*(_placed(place, one) for place, one in enumerate(made))):
+    for at, place, calls, failed in merge(*(placed(place, one) for place, one in enumerate(made))):
         if told := project.feed(place, begin + at * 60.0, calls, failed):
             onset, fired = (int((one - begin) // 60) for one in (told.onset.at, told.at))
             cleared = None if told.cleared is None else at
@@ -104,7 +104,8 @@ def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm
     return sorted(alarms.values())
 
 
-def _placed(place: int, minutes: Sequence[Minute]) -> Iterator[tuple[int, int, int, int]]:
+def placed(place: int, minutes: Iterable[Minute]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the minutes of a series with its place."""
     for at, calls, failed in minutes:
         yield at, place, calls, failed
 

@@ -19,7 +19,7 @@ from functools import partial
 from heapq import merge
 from statistics import median
 
-from bench.alert_evaluator import print_evaluator, weekly
+from bench.alert_evaluator import placed, print_evaluator, weekly
 from bench.alert_onsets import HELD_OUT, KINDS, print_onsets
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
@@ -44,13 +44,8 @@ write = partial(print, flush=True)
 def false_fires(made: Sequence[Scenario]) -> list[int]:
     """Return the minutes in which the rule out of the box fires for a healthy project."""
     project = ProjectDetectors(len(made))
-    told = (
-        ((at, place, calls, failed) for at, calls, failed in one.calls())
-        for place, one in enumerate(made)
-    )
-    fed = (
-        (at, project.feed(place, at * 60.0, calls, bad)) for at, place, calls, bad in merge(*told)
-    )
+    told = merge(*(placed(place, one.calls()) for place, one in enumerate(made)))
+    fed = ((at, project.feed(place, at * 60.0, calls, bad)) for at, place, calls, bad in told)
     return [at for at, fire in fed if fire is not None and fire.cleared is None]
 
 

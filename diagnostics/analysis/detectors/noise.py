@@ -61,8 +61,8 @@ def log_likelihood(bad: float, good: float, calls: float, failed: float) -> floa
 
 
 QUARTER, QUARTERS = 900.0, 4
-LENT_FAILURES = 10.0
-"""Failures that were alone, lent to a project, and those of the project to a series."""
+LENT_FAILURES, USUAL_COMPANY = 10.0, 2.0
+"""Failures lent to a project, of which so many come together, and those of it to a series."""
 LEAST_COMPANY, MOST_COMPANY = 1.15, 10.0
 """How many failures come together, for that to be believed, and at most."""
 
@@ -92,8 +92,11 @@ class Company(NamedTuple):
         if len(told) < 2 or not failed:
             return ALONE
         rate = failed / calls
-        apart = sum((bad - each * rate) ** 2 for each, bad in told)
-        return cls(apart * len(told) / (len(told) - 1), failed * (1 - rate))
+        apart = sum((bad - each * rate) ** 2 for each, bad in told) * len(told) / (len(told) - 1)
+        alone = failed * (1 - rate)
+        # Many failures tell no more than the few quarters that they are compared by.
+        share = min(1.0, (len(told) - 1) / alone) if alone else 1.0
+        return cls(apart * share, alone * share)
 
     def plus(self, other: "Company") -> "Company":
         """Return both together."""
@@ -101,7 +104,7 @@ class Company(NamedTuple):
 
     def size(self, project: "Company") -> float:
         """Return how many failures come together: shrunk to the project, that to one."""
-        size = self._shrink(project._shrink(1.0))
+        size = self._shrink(project._shrink(USUAL_COMPANY))
         return min(size, MOST_COMPANY) if size >= LEAST_COMPANY else 1.0
 
     def _shrink(self, usual: float) -> float:
