@@ -12,7 +12,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, log, sqrt
+from math import exp, log
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.queries.call_counts import UNSAID
@@ -120,9 +120,14 @@ class CellCounts:
     """The series that degrade by their own detectors; None if all may."""
     unsaying: Collection[str | None] = ()
     """The sources that never say how an answer was bad."""
+    _sharing: Counter[object] = field(init=False)
+    """How many cells are compared with each level."""
     _counts: dict[tuple[int, tuple[str, ...]], KindCounts] = field(default_factory=dict)
     _ratios: dict[tuple[int, tuple[str, ...], Rate], Sequence[float]] = field(default_factory=dict)
     _tables: dict[tuple[str, ...], RatioTable] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._sharing = Counter(self.baseline.compared(cell.place)[0] for cell in self.cells)
 
     @classmethod
     def of(
@@ -175,7 +180,7 @@ class CellCounts:
         usual = self._tables.get(kinds)
         if usual is None:
             rows = [self.ratios(index, kinds, ()) for index in range(len(self.cells))]
-            usual = self._tables[kinds] = RatioTable(kinds, rows)
+            usual = self._tables[kinds] = RatioTable(kinds, rows, self.noise)
         touching = [excess for excess in taken if excess.of_kinds(kinds)]
         if not touching:
             return usual
@@ -183,20 +188,25 @@ class CellCounts:
         changed = frozenset[int]().union(*(excess.cells for excess in touching))
         for index in changed:
             rows[index] = self.ratios(index, kinds, touching)
-        return RatioTable(kinds, rows, usual, changed)
+        return RatioTable(kinds, rows, self.noise, usual, changed)
 
     def ratios(
         self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]
     ) -> Sequence[float]:
-        """Return how much likelier (log) a cell is with each share of hits, then with noise."""
+        """Return how much likelier (log) a cell is with each share of hits, then if it is off.
+
+        At the end what tells of its own rate: its share of the failures of its series and source.
+        """
         rate = self.rate(index, kinds, taken)
         row = self._ratios.get((index, kinds, rate))
         if row is None:
-            cell, deviation = self.cells[index], sqrt(self.noise)
-            failed, calls, _ = self.counts(index, kinds)
-            row = rate.ratios(failed, calls, deviation)
-            if not self._speaks(cell.place):
+            place, (failed, calls, _) = self.cells[index].place, self.counts(index, kinds)
+            row = rate.ratios(failed, calls)
+            if not self._speaks(place):
                 row = [0.0] * len(row)
+            level, known = self.baseline.compared(place)
+            usual = self.counts(index, kinds).rate.mean
+            row.append(known * usual / self._sharing[level])
             self._ratios[index, kinds, rate] = row
         return row
 

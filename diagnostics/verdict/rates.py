@@ -5,12 +5,13 @@ vary by more than chance. Both are squared variations of a beta distribution.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, log, sqrt
-from typing import NamedTuple
+from math import exp, log
+from typing import Any, NamedTuple
 
 from diagnostics.analysis.detectors.noise import log_likelihood
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import CountCell, Dimensions, unanswered
 
@@ -20,8 +21,8 @@ FIRST_RATE = 0.02
 """The rate of all failures where nothing is known."""
 LEVEL_FAILURES = (0.5, 1.0, 2.0, 4.0)
 """For each level below the project: how many failures at its parent's rate are added."""
-OF_SOURCE, SOURCE_FAILURES = 2, 0.5
-"""The first level of a source; how many failures at the rates of its models are added to it."""
+OWN_FAILURES = 0.5
+"""How many failures as often as expected are added to those of a source, node or environment."""
 KNOWN_MODEL, UNKNOWN_MODEL = 4.0, 1.0
 """The information of a rate (in failures) for a cell without calls before."""
 KNOWN_CALLS = 50
@@ -33,10 +34,19 @@ HIT_SHARES = (0.03, 0.06, 0.11, 0.2, 0.33, 0.5, 0.7, 0.9)
 """The share of calls that a cause may have made fail, each as likely as the others."""
 DIFFERING = 0.3
 """The squared variation of an effect inside a subset."""
-NOISE = (-sqrt(3), sqrt(3))
-"""Deviations of an hour."""
-DEVIATES, CALM = log(1 / 6), log(2 / 3)
-"""The log weights of each, and of none."""
+DEVIATIONS = NEAR, FAR = 0.35, 0.9
+"""Log odds at which a usual rate that is higher than expected is weighed."""
+
+Sent = tuple[SeriesKey, str | None]
+"""A series and the source that called it."""
+OWN: Sequence[Callable[[Sent], object]] = (
+    lambda sent: ("source", sent[1]),
+    lambda sent: ("node", sent[0].node),
+    lambda sent: ("environment", sent[0].environment),
+)
+"""Values that may always fail more often than their models explain."""
+OWN_AT = {2: OWN[:1], 3: OWN[1:]}
+"""The levels that they come in at."""
 
 MOST_CELLS = 1_500
 FORGOTTEN: Sequence[Callable[[Dimensions], Dimensions]] = (
@@ -72,12 +82,31 @@ class Rate(NamedTuple):
         bad = 1 / self.variation
         return log_likelihood(bad, bad * (1 - self.mean) / self.mean, calls, failed)
 
-    def ratios(self, failed: int, calls: int, deviation: float) -> list[float]:
-        """Return how much likelier (log) counts are with each share of hits, then with noise."""
+    def ratios(self, failed: int, calls: int) -> list[float]:
+        """Return how much likelier (log) counts are with each share of hits, then if it is off."""
         others = [self.raised(share, DIFFERING) for share in HIT_SHARES]
-        others += [self.shifted(far * deviation) for far in NOISE]
+        others += map(self.shifted, DEVIATIONS)
         expected = self.log_likelihood(failed, calls)
         return [one.log_likelihood(failed, calls) - expected for one in others]
+
+
+class Own(NamedTuple):
+    """How much more often the calls with a value always fail: by odds, or by a share of them."""
+
+    odds: float
+    share: float
+
+    @classmethod
+    def of(cls, failed: float, expected: float, calls: float) -> "Own":
+        """Return it from failures and those to be expected without."""
+        odds = (failed + OWN_FAILURES) / (expected + OWN_FAILURES)
+        return cls(odds, expected * (odds - 1) / max(calls - expected, 1.0))
+
+    def raise_rate(self, mean: float) -> float:
+        """Return a rate with it: goals may be harder for all models, or some too hard for any."""
+        odds = mean / (1 - mean) * self.odds
+        harder = odds / (1 + odds)
+        return (harder + mean + (1 - mean) * self.share) / 2 if self.share > 0 else harder
 
 
 class KindCounts(NamedTuple):
@@ -89,7 +118,7 @@ class KindCounts(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Log Bayes factors of hit calls and of the noise of hours, and the likeliest share of hits."""
+    """Log Bayes factors of hit calls and of a usual rate that is off, and the likeliest share."""
 
     gain: float
     noise: float
@@ -98,17 +127,21 @@ class Fit(NamedTuple):
 
 @dataclass(slots=True)
 class RatioTable:
-    """Log likelihood ratios of each cell at each share of hits, against its expected rate."""
+    """Log likelihood ratios of each cell at each share of hits, against its expected rate.
+
+    Behind them those of usual rates that are off, and how many failures tell of its own.
+    """
 
     kinds: tuple[str, ...]
     rows: Sequence[Sequence[float]]
+    noise: float
     usual: "RatioTable | None" = None
     """The table without known causes, and the cells whose rates these change."""
     changed: frozenset[int] = frozenset()
     _known: dict[frozenset[int], Fit] = field(default_factory=dict)
 
     def fit(self, cells: frozenset[int]) -> Fit:
-        """Return how well hit calls, or the noise of hours, explain the counts of some cells."""
+        """Return how well hit calls, or another usual rate, explain the counts of some cells."""
         known = self._known.get(cells)
         if known is None:
             if self.usual and self.changed.isdisjoint(cells):
@@ -116,14 +149,26 @@ class RatioTable:
             else:
                 rows = [self.rows[index] for index in cells]
                 sums = [sum(column) for column in zip(*rows, strict=True)]
-                raised, moved = sums[: len(HIT_SHARES)], sums[len(HIT_SHARES) :]
+                raised, (near, far, told) = sums[: len(HIT_SHARES)], sums[len(HIT_SHARES) :]
                 known = Fit(
                     log_sum(raised) - log(len(HIT_SHARES)),
-                    log_sum([CALM, *(DEVIATES + total for total in moved)]),
+                    _if_off(near, far, self.noise + 1 / (KNOWN_MODEL + told)),
                     HIT_SHARES[raised.index(max(raised))],
                 )
             self._known[cells] = known
         return known
+
+
+def _if_off(near: float, far: float, variation: float) -> float:
+    """Return how much likelier (log) counts are if their usual rate is uncertain, all alike.
+
+    The log odds that they are off by are normally distributed. The likelihood is a parabola
+    through three points, which holds no further than these.
+    """
+    bend = min(2 * (far / FAR - near / NEAR) / (FAR - NEAR), 0.0)
+    slope, spread = near / NEAR - bend * NEAR / 2, 1 - bend * variation
+    off = min(max(slope * variation / spread, -FAR), FAR)
+    return slope * off - off * off * spread / variation / 2 - log(spread) / 2
 
 
 @dataclass(slots=True)
@@ -134,9 +179,8 @@ class CellBaseline:
     _failures: dict[object, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _rates: dict[tuple[Dimensions, tuple[str, ...]], Rate] = field(default_factory=dict)
     _means: dict[tuple[object, tuple[str, ...]], float] = field(default_factory=dict)
-    _callers: dict[str | None, set[object]] = field(default_factory=lambda: defaultdict(set))
-    """The models that each source calls."""
-    _ratios: dict[tuple[str | None, tuple[str, ...]], float] = field(default_factory=dict)
+    _sent: dict[Sent, None] = field(default_factory=dict)
+    _owns: dict[tuple[str, ...], Mapping[object, Own]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
@@ -147,13 +191,19 @@ class CellBaseline:
                 baseline._calls[level] += cell.attempts
                 if cell.failures:
                     baseline._failures[level].update(cell.failures)
-            baseline._callers[cell.place.source].add(_levels(cell.place)[1])
+            baseline._sent[cell.place.series, cell.place.source] = None
         return baseline
 
     def compares(self, place: Dimensions) -> bool:
         """Whether there were calls of the same model, source or node; or none at all."""
         levels = (_levels(place)[1], *_senders(place))
         return not self._calls or any(self._calls.get(level) for level in levels)
+
+    def compared(self, place: Dimensions) -> tuple[object, int]:
+        """Return the narrowest level that calls of a place are compared with, and its calls."""
+        _, *known, _ = _levels(place)
+        counts = ((level, self._calls.get(level, 0)) for level in reversed(known))
+        return next((pair for pair in counts if pair[1]), (None, 0))
 
     def rate(self, place: Dimensions, kinds: tuple[str, ...]) -> Rate:
         """Return the rate of some kinds of failure, each level shrunk towards its parent."""
@@ -162,41 +212,48 @@ class CellBaseline:
             levels, (failed, _) = _levels(place), self._count(place, kinds)
             is_known = self._calls.get(levels[1], 0) >= KNOWN_CALLS
             information = (KNOWN_MODEL if is_known else UNKNOWN_MODEL) + failed
-            mean = min(self._mean(levels, kinds, place.source), HIGHEST_RATE)
+            mean = min(self._mean(levels, kinds), HIGHEST_RATE)
             known = self._rates[place, kinds] = Rate(mean, 1 / information)
         return known
 
-    def _ratio(self, source: str | None, kinds: tuple[str, ...]) -> float:
-        """Return how many times more often the calls of a source fail than its models explain."""
-        known = self._ratios.get((source, kinds))
+    def _own(self, kinds: tuple[str, ...]) -> Mapping[object, "Own"]:
+        """Return how much more often each source, node and environment always fails.
+
+        That is beyond what its models explain, and the values before it.
+        """
+        known = self._owns.get(kinds)
         if known is None:
-            failed = expected = SOURCE_FAILURES
-            for model in self._callers[source]:
-                bad, calls = self._count((model, source), kinds)
-                failed += bad
-                expected += calls * self._mean((None, model), kinds)
-            known = self._ratios[source, kinds] = failed / expected
+            known = self._owns[kinds] = {}
+            means = {sent: self._mean((None, sent[0][2:]), kinds) for sent in self._sent}
+            for of in OWN:
+                sums = defaultdict[object, list[float]](lambda: [0.0, 0.0, 0.0])
+                for sent, mean in means.items():
+                    failed, calls = self._count(sent, kinds)
+                    totals = sums[of(sent)]
+                    for place, more in enumerate((failed, calls * mean, calls)):
+                        totals[place] += more
+                known |= {value: Own.of(*totals) for value, totals in sums.items()}
+                means = {sent: known[of(sent)].raise_rate(mean) for sent, mean in means.items()}
         return known
 
-    def _mean(
-        self, levels: Sequence[object], kinds: tuple[str, ...], source: str | None = None
-    ) -> float:
+    def _mean(self, levels: Sequence[Any], kinds: tuple[str, ...]) -> float:
         """Return the rate of the last level, which many places share all others with."""
-        known = self._means.get((levels[-1], kinds))
+        level = levels[-1]
+        known = self._means.get((level, kinds))
         if known is not None:
             return known
-        failed, calls = self._count(levels[-1], kinds)
+        failed, calls = self._count(level, kinds)
         *parents, _ = levels
         if not parents:
             share = len(kinds) / len(FAILURE_KINDS)
             mean = (failed + FIRST_RATE * share * KNOWN_CALLS) / (calls + KNOWN_CALLS)
         else:
-            mean, added = self._mean(parents, kinds, source), LEVEL_FAILURES[len(parents) - 1]
-            if len(parents) == OF_SOURCE:
-                odds = mean / (1 - mean) * self._ratio(source, kinds)
-                mean = odds / (1 + odds)
+            mean, added = self._mean(parents, kinds), LEVEL_FAILURES[len(parents) - 1]
+            for of in OWN_AT.get(len(parents), ()):
+                if own := self._own(kinds).get(of(level)):
+                    mean = own.raise_rate(mean)
             mean = (failed + added) / (calls + added / mean) if calls else mean
-        mean = self._means[levels[-1], kinds] = max(mean, LEAST_RATE * min(len(kinds), 3))
+        mean = self._means[level, kinds] = max(mean, LEAST_RATE * min(len(kinds), 3))
         return mean
 
     def _count(self, level: object, kinds: tuple[str, ...]) -> tuple[int, int]:

@@ -232,9 +232,12 @@ def test_more_calls_from_a_source_that_always_was_worse_are_no_degradation() -> 
     assert find_cause(cells, before).cause is None
 
 
-def test_what_a_source_always_failed_by_is_known_though_each_of_its_models_had_few_calls() -> None:
+@pytest.mark.parametrize("own", [{"source": "hard", "release": "h1"}, {"node": "hard"}])
+def test_what_always_failed_more_is_known_though_each_of_its_models_had_few_calls(
+    own: dict[str, str],
+) -> None:
     models = [GPT._replace(model=f"m{number}") for number in range(10)]
-    hard = [place._replace(source="hard", release="h1") for place in models]
+    hard = [place._replace(**own) for place in models]
     before = [cell(place, 150, not_json=2) for place in models]
     before += [cell(place, 5, not_json=1 + number % 2) for number, place in enumerate(hard)]
     cells = [cell(place, 20) for place in models] + [cell(place, 8, not_json=2) for place in hard]

@@ -1,12 +1,19 @@
 """How likely counts are, given how often the same calls failed before."""
 
 from itertools import product
-from math import comb, exp
+from math import comb, exp, log
 
 import pytest
 
 from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
-from diagnostics.verdict.rates import CellBaseline, Rate, log_sum, noise_of_hours
+from diagnostics.verdict.rates import (
+    KNOWN_MODEL,
+    CellBaseline,
+    Rate,
+    RatioTable,
+    log_sum,
+    noise_of_hours,
+)
 from tests.corpora import each_of
 
 PLACE = Dimensions("acme", "one", "v1", "Plan", "1", "bot", "r1", "plan", "prod")
@@ -33,6 +40,20 @@ def test_the_mean_of_the_counts_is_the_rate() -> None:
 def test_a_share_of_the_calls_that_succeeded_is_hit() -> None:
     assert Rate(0.1, 0.3).raised(0.5, 0.2).mean == pytest.approx(0.55)
     assert Rate(0.5, 0.1).shifted(0.0).mean == pytest.approx(0.5)
+
+
+@each_of(product((20, 30, 40), (5.0, 60.0)))
+def test_a_usual_rate_that_few_failures_told_explains_as_many_as_it_may_be_off_by(
+    failed: int, known: float
+) -> None:
+    rate, variation = Rate(0.05, 0.001), 1 / (KNOWN_MODEL + known)
+    fit = RatioTable(KIND, [[*rate.ratios(failed, 400), known]], 0.0).fit(frozenset({0}))
+    usual = rate.log_likelihood(failed, 400)
+    offs = [step / 200 for step in range(-400, 401)]
+    weights = [exp(-off * off / 2 / variation) for off in offs]
+    others = (exp(rate.shifted(off).log_likelihood(failed, 400) - usual) for off in offs)
+    whole = sum(weight * one for weight, one in zip(weights, others, strict=True)) / sum(weights)
+    assert fit.noise == pytest.approx(log(whole), abs=0.3)
 
 
 def test_a_rate_of_many_calls_is_their_own_and_is_known_well() -> None:
