@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from config.beat import SteadyScheduler
-from config.celery import app
+from config.celery import BEAT, app
+
+SHORTEST = min(seconds for _, seconds in BEAT)
 
 
 class Noting(SteadyScheduler):
@@ -38,7 +40,7 @@ def test_no_task_waits_until_a_clock_that_was_set_back_has_caught_up(scheduler: 
     scheduler.tick()
     shift(scheduler, timedelta(hours=2))
     scheduler._heap = None
-    assert scheduler.tick() <= 2
+    assert scheduler.tick() <= SHORTEST
     for entry in scheduler.schedule.values():
         assert entry.last_run_at is not None
         assert entry.last_run_at <= entry.default_now()
@@ -52,11 +54,11 @@ def test_what_is_due_is_queued(scheduler: Noting) -> None:
 
 
 def test_it_sleeps_until_a_task_is_due(scheduler: Noting) -> None:
-    ticks, end = 0, time.monotonic() + 2.5
+    ticks, end = 0, time.monotonic() + SHORTEST + 0.5
     while time.monotonic() < end:
         ticks += 1
         time.sleep(max(scheduler.tick(), 0))
-    assert len(scheduler.sent) >= 2
+    assert scheduler.sent
     assert ticks < 5 * len(scheduler.sent)
 
 

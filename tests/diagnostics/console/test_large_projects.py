@@ -33,10 +33,10 @@ def project(now: datetime) -> Project:
     project = Project.objects.create(slug="p", name="P")
     at = now - timedelta(minutes=5)
     for model in BUSY:
-        post_runs(project, 60, 0, at, model=model)
+        post_runs(project, 130, 0, at, model=model)
     for model in QUIET:
         post_runs(project, 3, 0, at, model=model)
-    post_runs(project, 2, 58, at, model="bad")
+    post_runs(project, 1, 119, at, model="bad")
     fold()
     return project
 
