@@ -94,7 +94,7 @@ class RuleForm(ScopeForm):
     )
     limit = forms.FloatField(
         label="Limit (%; latency: ms)",
-        help_text="Empty: the limit in grey.",
+        help_text="Empty: the value in grey.",
         required=False,
         # Its upper bound and its default in the browser are those of the chosen signal.
         widget=forms.NumberInput(attrs={"min": 0, "data-limits": json.dumps(LIMITS)}),

@@ -193,13 +193,13 @@ def _models(found: Iterable[Sequence[PromptVersion]]) -> Sequence[ModelKey]:
 def _busiest(
     by_source: Mapping[str | None, Sequence[PromptVersion]],
 ) -> Mapping[str | None, Sequence[PromptVersion]]:
-    """Keep the sources with the most calls, in the order in which they stand."""
+    """Keep the sources with the most calls, these first."""
     calls = {
         source: sum(sum(version.slots.values()) for version in versions)
         for source, versions in by_source.items()
     }
     kept = sorted(calls, key=lambda source: -calls[source])[:MOST_SOURCES]
-    return {source: versions for source, versions in by_source.items() if source in kept}
+    return {source: by_source[source] for source in kept}
 
 
 def _section(

@@ -104,7 +104,8 @@ def test_the_busiest_sources_are_shown_and_the_others_counted(
         post_runs(project, number + 1, 0, at, source=f"s{number}", prompt_version="w")
     html = page(client)
     assert html.count("Versions of ") == MOST_SOURCES
-    assert "Versions of bot" in html
+    shown = [html.index(f"Versions of {name}") for name in ("bot", "s9", "s8")]
+    assert shown == sorted(shown)
     assert "Versions of s0" not in html
     assert "3 more sources with fewer calls" in html
     assert "Versions of s0" in page(client, "?source=s0")
