@@ -21,7 +21,7 @@ FIRST_RATE = 0.02
 """The rate of all failures where nothing is known."""
 LEVEL_FAILURES = (0.5, 1.0, 2.0, 4.0)
 """For each level below the project: how many failures at its parent's rate are added."""
-OWN_FAILURES = 0.5
+BIAS_FAILURES = 0.5
 """How many failures as often as expected are added to those of a source, node or environment."""
 KNOWN_MODEL, UNKNOWN_MODEL = 4.0, 1.0
 """The information of a rate (in failures) for a cell without calls before."""
@@ -39,13 +39,13 @@ DEVIATIONS = NEAR, FAR = 0.35, 0.9
 
 Sent = tuple[SeriesKey, str | None]
 """A series and the source that called it."""
-OWN: Sequence[Callable[[Sent], object]] = (
+BIASED: Sequence[Callable[[Sent], object]] = (
     lambda sent: ("source", sent[1]),
     lambda sent: ("node", sent[0].node),
     lambda sent: ("environment", sent[0].environment),
 )
 """Values that may always fail more often than their models explain."""
-OWN_AT = {2: OWN[:1], 3: OWN[1:]}
+BIAS_LEVELS = {2: BIASED[:1], 3: BIASED[1:]}
 """The levels that they come in at."""
 
 MOST_CELLS = 1_500
@@ -90,16 +90,16 @@ class Rate(NamedTuple):
         return [one.log_likelihood(failed, calls) - expected for one in others]
 
 
-class Own(NamedTuple):
+class UsualBias(NamedTuple):
     """How much more often the calls with a value always fail: by odds, or by a share of them."""
 
     odds: float
     share: float
 
     @classmethod
-    def of(cls, failed: float, expected: float, calls: float) -> "Own":
+    def of(cls, failed: float, expected: float, calls: float) -> "UsualBias":
         """Return it from failures and those to be expected without."""
-        odds = (failed + OWN_FAILURES) / (expected + OWN_FAILURES)
+        odds = (failed + BIAS_FAILURES) / (expected + BIAS_FAILURES)
         return cls(odds, expected * (odds - 1) / max(calls - expected, 1.0))
 
     def raise_rate(self, mean: float) -> float:
@@ -180,7 +180,7 @@ class CellBaseline:
     _rates: dict[tuple[Dimensions, tuple[str, ...]], Rate] = field(default_factory=dict)
     _means: dict[tuple[object, tuple[str, ...]], float] = field(default_factory=dict)
     _sent: dict[Sent, None] = field(default_factory=dict)
-    _owns: dict[tuple[str, ...], Mapping[object, Own]] = field(default_factory=dict)
+    _biases: dict[tuple[str, ...], Mapping[object, UsualBias]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
@@ -216,23 +216,23 @@ class CellBaseline:
             known = self._rates[place, kinds] = Rate(mean, 1 / information)
         return known
 
-    def _own(self, kinds: tuple[str, ...]) -> Mapping[object, "Own"]:
+    def _biases_of(self, kinds: tuple[str, ...]) -> Mapping[object, UsualBias]:
         """Return how much more often each source, node and environment always fails.
 
         That is beyond what its models explain, and the values before it.
         """
-        known = self._owns.get(kinds)
+        known = self._biases.get(kinds)
         if known is None:
-            known = self._owns[kinds] = {}
+            known = self._biases[kinds] = {}
             means = {sent: self._mean((None, sent[0][2:]), kinds) for sent in self._sent}
-            for of in OWN:
+            for of in BIASED:
                 sums = defaultdict[object, list[float]](lambda: [0.0, 0.0, 0.0])
                 for sent, mean in means.items():
                     failed, calls = self._count(sent, kinds)
                     totals = sums[of(sent)]
                     for place, more in enumerate((failed, calls * mean, calls)):
                         totals[place] += more
-                known |= {value: Own.of(*totals) for value, totals in sums.items()}
+                known |= {value: UsualBias.of(*totals) for value, totals in sums.items()}
                 means = {sent: known[of(sent)].raise_rate(mean) for sent, mean in means.items()}
         return known
 
@@ -249,9 +249,9 @@ class CellBaseline:
             mean = (failed + FIRST_RATE * share * KNOWN_CALLS) / (calls + KNOWN_CALLS)
         else:
             mean, added = self._mean(parents, kinds), LEVEL_FAILURES[len(parents) - 1]
-            for of in OWN_AT.get(len(parents), ()):
-                if own := self._own(kinds).get(of(level)):
-                    mean = own.raise_rate(mean)
+            for of in BIAS_LEVELS.get(len(parents), ()):
+                if bias := self._biases_of(kinds).get(of(level)):
+                    mean = bias.raise_rate(mean)
             mean = (failed + added) / (calls + added / mean) if calls else mean
         mean = self._means[level, kinds] = max(mean, LEAST_RATE * min(len(kinds), 3))
         return mean

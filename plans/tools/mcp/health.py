@@ -55,9 +55,9 @@ def note_seen(name: str) -> None:
 
 def note_fault(name: str, text: str) -> None:
     """Store an error of the server, unless the database is away."""
-    rows, told = McpServer.objects.filter(name=name), redact(text, _FAULT_BYTES)
+    rows, text = McpServer.objects.filter(name=name), redact(text, _FAULT_BYTES)
     with suppress(Error):
-        rows.update(last_error=told, error_at=DatabaseNow())
+        rows.update(last_error=text, error_at=DatabaseNow())
 
 
 class ServerUnavailableError(Exception):
