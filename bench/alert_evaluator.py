@@ -95,13 +95,18 @@ def scenarios(shape: str, rate: int, seed: int) -> list[Scenario]:
 def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm]:
     """Return the alarms of the simulator; minutes count from `begin`."""
     project = ProjectDetectors(len(made))
-    alarms: dict[tuple[int, float], Alarm] = {}
     for at, place, calls, failed in merge(*(placed(place, one) for place, one in enumerate(made))):
-        if told := project.feed(place, begin + at * 60.0, calls, failed):
-            onset, fired = (int((one - begin) // 60) for one in (told.onset.at, told.at))
-            cleared = None if told.cleared is None else at
-            alarms[place, told.at] = Alarm(place, onset, fired, cleared)
-    return sorted(alarms.values())
+        project.feed(place, begin + at * 60.0, calls, failed)
+    return sorted(
+        Alarm(
+            place,
+            int((one.onset.at - begin) // 60),
+            int((one.at - begin) // 60),
+            None if one.cleared is None else int((one.cleared - begin) // 60),
+        )
+        for place in range(len(made))
+        for one in project[place].fires
+    )
 
 
 def placed(place: int, minutes: Iterable[Minute]) -> Iterator[tuple[int, int, int, int]]:

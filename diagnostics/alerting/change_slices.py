@@ -15,7 +15,6 @@ from diagnostics.alerting.signals import FIRST_ATTEMPTS, RUNS, Measured
 from diagnostics.alerting.states import ON, DetectorSignal
 from diagnostics.analysis.detectors.change import STATE_FORM, ChangeDetector, Fire
 from diagnostics.analysis.detectors.onset import Onset
-from diagnostics.analysis.detectors.replay import note_fire
 from diagnostics.analysis.detectors.usual import Learned, ProjectPast, past_of
 
 LEARNED_WITH = ("form", "opened", "fire")
@@ -51,9 +50,8 @@ def feed_slices(
             continue
         by_minute = _minutes(one.series, counted, found)
         state = one.row.detector_state
-        fires = read_fires(state.get("fires", ()))
         if key in primed:
-            detector, fires = primed[key]
+            detector = primed[key]
             news = news_of(by_minute, {})
         else:
             news = news_of(by_minute, {int(at): count for at, count in state["fed"].items()})
@@ -62,19 +60,23 @@ def feed_slices(
                 continue
             learned = Learned.read(one.row.memory["learned"])
             detector = ChangeDetector.restore(
-                state["watch"], learned, sharing, pasts[one.rule.id] or ProjectPast
+                state["watch"],
+                learned,
+                read_fires(state["fires"]),
+                sharing,
+                pasts[one.rule.id] or ProjectPast,
             )
         for stretch in news:
-            note_fire(fires, detector.feed(*stretch))
+            detector.feed(*stretch)
         anew_since = state.get("anew_since")
         if key in primed:
             alarm = one.row if alarms is None else alarms.get(key)
-            anew_since = _take_over(one, detector, fires, alarm)
+            anew_since = _take_over(one, detector, alarm)
         one.result = describe(detector)
         if not detector.has_success and found is FIRST_ATTEMPTS and _has_no_runs(one, counted):
             # Senders of failures alone have no rate that could rise.
             one.result = replace(one.result, said=DetectorSignal.QUIET)
-        _put_by(one, detector, by_minute, fires, anew_since)
+        _put_by(one, detector, by_minute, anew_since)
 
 
 def _past(rows: Iterable[SavedState], rule_id: int) -> Callable[[], ProjectPast] | None:
@@ -89,7 +91,7 @@ def _past(rows: Iterable[SavedState], rule_id: int) -> Callable[[], ProjectPast]
 
 
 def _take_over(
-    one: SliceEvaluation, detector: ChangeDetector, fires: list[Fire], alarm: SavedState | None
+    one: SliceEvaluation, detector: ChangeDetector, alarm: SavedState | None
 ) -> float | None:
     """Go on with the alarm that the detector of an earlier release raised, and raise none for it.
 
@@ -103,9 +105,8 @@ def _take_over(
         since = (alarm or one.row).since.timestamp()
         fired_at, onset = kept.get("fire") or (since, since)
         detector.keep_firing(fired_at, onset[0] if isinstance(onset, list) else onset)
-        note_fire(fires, detector.fire)
     elif detector.fire is not None:
-        note_fire(fires, detector.end(one.at))
+        detector.end(one.at)
     return one.at
 
 
@@ -148,7 +149,6 @@ def _put_by(
     one: SliceEvaluation,
     detector: ChangeDetector,
     fed: Mapping[int, tuple[int, int]],
-    fires: Sequence[Fire],
     anew_since: float | None,
 ) -> None:
     """Keep the detector in the row; what it has learned only when an hour or an alarm ended."""
@@ -160,7 +160,8 @@ def _put_by(
         "fed": {str(at): list(count) for at, count in fed.items()},
         "look": {name: getattr(one.result, name) for name in LOOK},
         "fires": [
-            [fire.at, list(fire.onset), fire.cleared, fire.is_usual] for fire in fires[-MOST_FIRES:]
+            [fire.at, list(fire.onset), fire.cleared, fire.is_usual]
+            for fire in detector.fires[-MOST_FIRES:]
         ],
         "anew_since": anew_since,
     }

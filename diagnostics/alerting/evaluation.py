@@ -93,7 +93,7 @@ def describe(detector: ChangeDetector) -> DetectorEvaluation:
         detector.alarm,
         fire.onset.at if fire else None,
         detector.baseline,
-        detector.is_usual,
+        any(one.is_usual for one in detector.fires[-1:]),
         detector.is_watched,
     )
 

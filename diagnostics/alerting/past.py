@@ -18,8 +18,8 @@ from diagnostics.alerting.counts import (
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import Key, SliceEvaluation
 from diagnostics.alerting.signals import Count, Slice, slice_key
-from diagnostics.analysis.detectors.change import ChangeDetector, Fire
-from diagnostics.analysis.detectors.replay import ProjectDetectors, note_fire
+from diagnostics.analysis.detectors.change import ChangeDetector
+from diagnostics.analysis.detectors.replay import ProjectDetectors
 from diagnostics.analysis.detectors.usual import ProjectPast
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.store.rollups import SERIES
@@ -144,7 +144,7 @@ def prime(
     slot: datetime,
     sharing: int,
     pasts: Mapping[int, Callable[[], ProjectPast] | None],
-) -> dict[Key, tuple[ChangeDetector, list[Fire]]]:
+) -> dict[Key, ChangeDetector]:
     """Return a detector for each slice, fed with its 14 days until 15 minutes before the slot.
 
     Hours first, minutes for the last six hours: two queries a rule. `sharing` slices share one
@@ -152,14 +152,14 @@ def prime(
     """
     until = slot + MINUTE - LATE
     windows = past_windows(floor(until - MINUTES_REACH, HOUR), until)
-    primed: dict[Key, tuple[ChangeDetector, list[Fire]]] = {}
+    primed: dict[Key, ChangeDetector] = {}
     for rule in {one.rule.id: one.rule for one in slices.values()}.values():
         mine = {key: one for (rule_id, key), one in slices.items() if rule_id == rule.id}
         series = [series_id for one in mine.values() for series_id in one.series]
         past = pasts.get(rule.id)
         replayed = replay_past(read_past(project_id, rule, windows, series), sharing, past)
         for key in mine:
-            new = ChangeDetector(sharing, past or ProjectPast), list[Fire]()
+            new = ChangeDetector(sharing, past or ProjectPast)
             primed[rule.id, key] = replayed.get(key, new)
     return primed
 
@@ -174,10 +174,9 @@ def past_windows(middle: datetime, until: datetime) -> Sequence[tuple[TimeWindow
 
 def replay_past(
     pasts: Mapping[UUID, SlicePast], sharing: int, past: Callable[[], ProjectPast] | None = None
-) -> dict[UUID, tuple[ChangeDetector, list[Fire]]]:
-    """Return what a detector of each slice says after its past, and its alarms in order."""
+) -> dict[UUID, ChangeDetector]:
+    """Return the detector of each slice after its past."""
     project = ProjectDetectors(len(pasts), sharing, past)
-    fires: list[list[Fire]] = [[] for _ in pasts]
     for place, (at, width, k, n) in together(list(pasts.values())):
-        note_fire(fires[place], project.feed(place, at, n, k, width))
-    return {key: (project[place], fires[place]) for place, key in enumerate(pasts)}
+        project.feed(place, at, n, k, width)
+    return {key: project[place] for place, key in enumerate(pasts)}

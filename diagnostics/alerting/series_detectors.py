@@ -209,6 +209,6 @@ def replay_series(
     pasts = read_past(project_id, rule, past_windows(middle, until), ids)
     replayed = replay_past(pasts, len(pasts)).items()
     return {
-        SeriesKey(**pasts[key].values): _detected(describe(detector), fires)
-        for key, (detector, fires) in replayed
+        SeriesKey(**pasts[key].values): _detected(describe(detector), detector.fires)
+        for key, detector in replayed
     }

@@ -30,7 +30,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS
 
 MINUTE = 60.0
 MINUTES, WEEK_HOURS = 60, 168
-STATE_FORM = 7
+STATE_FORM = 8
 """What a state is written as; a detector with another one begins with its past."""
 RESTLESS, MOST_PENDING = 2.5, 24
 """The evidence above which hours are not learned, for so many hours at most."""
@@ -71,14 +71,15 @@ class ChangeDetector:
         self._before = 0.0, 0.0
         self._bad = self._settled = Badness()
         self._burst = 0.0
-        self.fire: Fire | None = None
-        self.is_usual = False
+        self.fires: list[Fire] = []
+        self.has_success = False
 
     def feed(self, at: float, calls: int, failed: int, seconds: float = MINUTE) -> Fire | None:
         """Take calls of some seconds from `at` on; return the alarm when it fires or clears."""
         if calls <= 0:
             return None
         failed = max(0, min(failed, calls))
+        self.has_success = self.has_success or failed < calls
         usual = self._usual
         if usual is None or at // HOUR > usual.hour:
             usual = self._open(at)
@@ -97,6 +98,11 @@ class ChangeDetector:
         return self._fire(at, usual) if self.evidence >= usual.alarm else None
 
     @property
+    def fire(self) -> Fire | None:
+        """The alarm that lasts."""
+        return self.fires[-1] if self.fires and self.fires[-1].cleared is None else None
+
+    @property
     def evidence(self) -> float:
         """What speaks for a worsening; of an alarm, as it fired."""
         return self._suspicion.evidence
@@ -110,14 +116,6 @@ class ChangeDetector:
     def is_watched(self) -> bool:
         """Whether the evidence would be false once a week in this series, or a day in a few."""
         return self.evidence >= self.alarm - log(max(self._series, WATCHED_SERIES))
-
-    @property
-    def has_success(self) -> bool:
-        """Whether any call went well that it remembers."""
-        learned = self.learned
-        is_learned = learned.failed < learned.calls
-        is_pending = any(one.failed < one.calls for one in learned.pending)
-        return is_learned or is_pending or any(one.failed < one.calls for one in self._stretches)
 
     @property
     def baseline(self) -> float | None:
@@ -140,10 +138,12 @@ class ChangeDetector:
 
     def end(self, at: float, *, is_usual: bool = False) -> Fire | None:
         """End the alarm whatever the calls say; begin anew."""
-        ended, self.fire, self.is_usual = self.fire, None, is_usual
+        ended = self.fire
         self._suspicion, self._hour, self._usual = Suspicion(), HourCounts(), None
         self._stretches, self.learned.pending = [], []
-        return Fire(ended.at, ended.onset, at, is_usual) if ended else None
+        if ended:
+            self.fires[-1] = ended = Fire(ended.at, ended.onset, at, is_usual)
+        return ended
 
     def keep_firing(self, fired_at: float, onset: float) -> None:
         """Take over an alarm that another detector raised."""
@@ -192,14 +192,14 @@ class ChangeDetector:
         return self._raise(at, onset)
 
     def _raise(self, at: float, onset: Onset) -> Fire:
-        self.fire, self.is_usual = Fire(at, onset), False
+        self.fires.append(fire := Fire(at, onset))
         burst = latest_burst(self._stretches, onset.at)
         self._burst, self._settled = burst.begin, self._bad_since(onset.at, burst.begin)
         self._bad = self._bad_since(onset.at)
         learned = self.learned.failed, self.learned.calls
         before = [one for one in self._stretches if one.end <= onset.at]
         self._before = learned if learned[1] >= LEAST_TRIALS else _sum(before)
-        return self.fire
+        return fire
 
     def _bad_since(self, onset: float, until: float = inf) -> Badness:
         bad = _sum(one for one in self._stretches if one.end > onset and one.at < until)
@@ -239,7 +239,7 @@ class ChangeDetector:
             "settled": self._settled,
             "burst": self._burst,
             "fire": self.fire and [self.fire.at, list(self.fire.onset)],
-            "is_usual": self.is_usual,
+            "has_success": self.has_success,
         }
 
     @classmethod
@@ -247,12 +247,13 @@ class ChangeDetector:
         cls,
         state: Mapping[str, Any],
         learned: Learned,
+        fires: list[Fire],
         series: int = 1,
         past: Callable[[], ProjectPast] = ProjectPast,
     ) -> Self:
-        """Go on where a detector was left, from its state and what it had learned."""
+        """Go on where a detector was left, from its state, what it had learned and its alarms."""
         detector = cls(series, past)
-        detector.learned = learned
+        detector.learned, detector.fires = learned, fires
         detector._usual = state["usual"] and Usual(*state["usual"])
         detector._hour = HourCounts(*state["hour"])
         detector._suspicion = Suspicion(*state["suspicion"])
@@ -261,10 +262,7 @@ class ChangeDetector:
         detector._before, detector._burst = tuple(state["before"]), state["burst"]
         detector._bad = Badness(*state["bad"])
         detector._settled = Badness(*state["settled"])
-        detector.is_usual = state["is_usual"]
-        if state["fire"]:
-            at, onset = state["fire"]
-            detector.fire = Fire(at, Onset(*onset))
+        detector.has_success = state["has_success"]
         return detector
 
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from heapq import merge
 from math import inf
@@ -112,10 +112,7 @@ def replay(
     """Return the alarms that a detector would have raised, in order."""
     if detector is Detector.CHANGE:
         return replay_together([calls], [baseline], series)[0]
-    fires: list[Fire] = []
-    for fire in _judged(detector, calls, limits or Parameters()):
-        note_fire(fires, fire)
-    return fires
+    return _judged(detector, calls, limits or Parameters())
 
 
 def replay_together(
@@ -133,12 +130,9 @@ def replay_together(
         if baseline is not None:
             project[place].learned.failed = baseline * KNOWN_CALLS
             project[place].learned.calls = KNOWN_CALLS
-    fires: list[list[Fire]] = [[] for _ in calls]
     for at, place, failed in merge(*(_placed(place, one) for place, one in enumerate(calls))):
-        fire = project.feed(place, at, 1, failed, 0.0)
-        if fire is not None:
-            note_fire(fires[place], fire)
-    return fires
+        project.feed(place, at, 1, failed, 0.0)
+    return [project[place].fires for place in range(len(calls))]
 
 
 def _placed(place: int, calls: Iterable[Call]) -> Iterator[tuple[float, int, int]]:
@@ -146,28 +140,19 @@ def _placed(place: int, calls: Iterable[Call]) -> Iterator[tuple[float, int, int
         yield at, place, failed
 
 
-def note_fire(fires: list[Fire], fire: Fire | None) -> None:
-    """Add an alarm, if any; one that clears takes the place of itself."""
-    if fire is None:
-        return
-    if fires and fires[-1].at == fire.at:
-        fires.pop()
-    fires.append(fire)
-
-
-def _judged(detector: Detector, calls: Iterable[Call], limits: Parameters) -> Iterator[Fire]:
-    tally = CallLog()
-    firing: Fire | None = None
+def _judged(detector: Detector, calls: Iterable[Call], limits: Parameters) -> list[Fire]:
+    tally, fires, is_on = CallLog(), list[Fire](), False
     for at, failed in calls:
         tally.add(at, failed)
         judgement, onset_seconds = _judge(detector, tally, limits)
-        if firing is None and judgement.fires:
+        if not is_on and judgement.fires:
             since = tally.since(onset_seconds)
-            firing = Fire(at, Onset(since, since, since))
-            yield firing
-        elif firing is not None and judgement.clears:
-            yield Fire(firing.at, firing.onset, at)
-            firing = None
+            fires.append(Fire(at, Onset(since, since, since)))
+            is_on = True
+        elif is_on and judgement.clears:
+            fires[-1] = replace(fires[-1], cleared=at)
+            is_on = False
+    return fires
 
 
 def _judge(detector: Detector, tally: CallLog, limits: Parameters) -> tuple[Judgement, float]:

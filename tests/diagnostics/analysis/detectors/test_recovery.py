@@ -4,10 +4,9 @@ from random import Random
 
 import pytest
 
-from diagnostics.analysis.detectors.change import ChangeDetector, Fire
+from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.detectors.onset import CountedStretch
 from diagnostics.analysis.detectors.recovery import latest_burst
-from diagnostics.analysis.detectors.replay import note_fire
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 CALLS, FAILING, HOURS = 24, 12, 6
@@ -20,7 +19,6 @@ class Batches:
     def __init__(self, order: str, seconds: float) -> None:
         self._order, self._seconds = order, seconds
         self._random, self.detector = Random(f"{order} {seconds}"), ChangeDetector(5)
-        self.fires: list[Fire] = []
 
     def call(self, at: float, calls: int, failing: int) -> None:
         """Make the calls of a burst."""
@@ -36,7 +34,7 @@ class Batches:
             minute = (at + self._seconds * place / calls) // MINUTE * MINUTE
             minutes.setdefault(minute, []).append(one)
         for minute, told in minutes.items():
-            note_fire(self.fires, self.detector.feed(minute, len(told), sum(told)))
+            self.detector.feed(minute, len(told), sum(told))
 
 
 @pytest.mark.parametrize("order", ["failures first", "failures last", "mixed", "either first"])
@@ -53,13 +51,13 @@ def test_bursts_that_fail_by_half_are_one_alarm_until_one_is_well(
         batches.call(BEGUN - 2 * DAY, 198, 2)
     for hour in range(HOURS):
         batches.call(BEGUN + hour * HOUR, CALLS, FAILING)
-    [lasting] = batches.fires
+    [lasting] = batches.detector.fires
     assert lasting.cleared is None
     counts = batches.detector.counts
     assert counts.failed <= counts.calls / 2 + 12
     for hour in range(HOURS, HOURS + 2):
         batches.call(BEGUN + hour * HOUR, CALLS, 0)
-    [ended] = batches.fires
+    [ended] = batches.detector.fires
     assert ended.cleared
     assert BEGUN + HOURS * HOUR <= ended.cleared + MINUTE <= BEGUN + (HOURS + 0.5) * HOUR
 

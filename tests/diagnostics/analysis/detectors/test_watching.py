@@ -161,7 +161,7 @@ def test_trouble_that_gets_better_after_days_is_not_taken_for_usual() -> None:
 def put_by(detector: ChangeDetector) -> ChangeDetector:
     """Write a detector down and read it again, as the evaluator does every minute."""
     state, learned = json.loads(json.dumps([detector.state(), asdict(detector.learned)]))
-    return ChangeDetector.restore(state, Learned.read(learned))
+    return ChangeDetector.restore(state, Learned.read(learned), detector.fires)
 
 
 @pytest.mark.slow
