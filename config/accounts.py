@@ -139,6 +139,11 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         """Whether the session has an open invitation."""
         return invitation_in(request.session) is not None
 
+    def is_email_verified(self, request: HttpRequest, email: str) -> bool:
+        """Whether the invitation of the session was sent to the address."""
+        invitation = invitation_in(request.session)
+        return invitation is not None and invitation.email.lower() == email.lower()
+
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
         """Sign in and store the start time of the session."""
         super().login(request, user)

@@ -10,10 +10,12 @@ from allauth.socialaccount.models import SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 
 from diagnostics.accounts.administration import SentenceFilter, read_only, register_rest
+from diagnostics.accounts.profiles import give_address
 
 # Their packages register them with secrets; here they are read-only without.
 OTHERS = (Authenticator, SocialApp, SocialToken, UserSession)
@@ -35,6 +37,18 @@ def _grouped(list_apps: Callable[..., Any], rest: Container[object]) -> Callable
     return get_app_list
 
 
+class Users(UserAdmin):  # type: ignore[type-arg] # plain at run time
+    """Django's page of users; an address that is set there counts for single sign-on."""
+
+    filter_horizontal = ()  # as one list: the icons of two have labels where none may be
+    readonly_fields = ("last_login", "date_joined")
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: ANN401
+        super().save_model(request, obj, form, change)
+        if "email" in form.changed_data:
+            give_address(obj)
+
+
 def prepare_administration() -> None:
     """Register models without an admin page, and use the sign-in of the product."""
     for model in OTHERS:
@@ -43,9 +57,9 @@ def prepare_administration() -> None:
         admin.site.register(model, read_only(model))
     if not admin.site.is_registered(LogEntry):
         admin.site.register(LogEntry, read_only(LogEntry))
-    for model in (Group, User):  # as one list: the icons of two have labels where none may be
-        type(admin.site._registry[model]).filter_horizontal = ()
-    type(admin.site._registry[User]).readonly_fields = ("last_login", "date_joined")
+    type(admin.site._registry[Group]).filter_horizontal = ()
+    admin.site.unregister(User)
+    admin.site.register(User, Users)
     rest = {*register_rest(), *OTHERS, LogEntry}
     # Django's plural of "status" is "statuss".
     for model in admin.site._registry:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.shortcuts import render
 
@@ -42,10 +42,12 @@ class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # 
             )
         if sociallogin.is_existing:
             return
-        users = get_user_model().objects.filter(email__iexact=address, is_active=True)
-        # Several users with one address are ambiguous.
-        if len(users) == 1:
-            sociallogin.connect(request, users[0])
+        # Whoever only typed the address of a stranger would share their account with them.
+        owner = EmailAddress.objects.filter(
+            email__iexact=address, verified=True, user__is_active=True
+        ).first()
+        if owner:
+            sociallogin.connect(request, owner.user)
 
 
 def verified_address(sociallogin: Any) -> str | None:  # noqa: ANN401 - untyped

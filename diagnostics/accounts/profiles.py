@@ -3,7 +3,9 @@
 from typing import Any
 from zoneinfo import available_timezones
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
+from django.db.models import Q
 
 from diagnostics.accounts.models import Profile
 
@@ -20,6 +22,13 @@ def is_zone(name: str) -> bool:
 def profile_of(user: User) -> Profile:
     """Return a user's profile; an unsaved one uses the settings of the browser."""
     return Profile.objects.filter(user=user).first() or Profile(user=user)
+
+
+def give_address(user: User) -> None:
+    """Make a user the owner of the address that an administrator set, for single sign-on."""
+    EmailAddress.objects.filter(Q(user=user) | Q(email__iexact=user.email)).delete()
+    if user.email:
+        EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
 
 
 def remember(session: Any, profile: Profile) -> None:  # noqa: ANN401 - any session store

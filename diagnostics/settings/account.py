@@ -2,6 +2,7 @@
 
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
+from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
@@ -106,6 +107,9 @@ def _save(request: ConsoleRequest, form: AccountForm, profile_form: ProfileForm)
     changed = [*form.changed_data, *profile_form.changed_data]
     with transaction.atomic():
         form.save()
+        if "email" in form.changed_data:
+            # Until the new one is confirmed, single sign-on finds nobody.
+            EmailAddress.objects.filter(user=user_of(request)).delete()
         profile = profile_form.save()
         if changed:
             user = user_of(request)

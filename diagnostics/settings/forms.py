@@ -95,14 +95,6 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         model = User
         fields = ["first_name", "last_name", "email"]
 
-    def clean_email(self) -> str:
-        """Refuse a new address that another account has: it would belong to neither."""
-        email: str = self.cleaned_data["email"]
-        others = User.objects.filter(email__iexact=email).exclude(pk=self.instance.pk)
-        if email and "email" in self.changed_data and others.exists():
-            raise forms.ValidationError("Another account has this address.")
-        return email
-
 
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """Time zone and theme of a user."""

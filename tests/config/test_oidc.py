@@ -6,20 +6,28 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from io import StringIO
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import jwt
 import pytest
+from allauth.account.models import EmailAddress
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth import get_user_model
+from django.core import mail
+from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 
 from config.checks import check_mail, check_oidc, check_second_factor
+from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.invitations import invite
 from diagnostics.accounts.models import Membership
+from diagnostics.accounts.profiles import give_address
 from diagnostics.accounts.projects import ensure_default_project
-from tests.signing import join, make_person
+from tests.signing import PASSWORD, join, make_person, signed_in
 
 pytestmark = pytest.mark.django_db
 SECRET = "a client secret of the tests"
@@ -110,8 +118,15 @@ def issuer(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
 
 @pytest.fixture
 def ada() -> Any:
-    user = make_person("ada")
+    user = known("ada")
     join(user, ensure_default_project())
+    return user
+
+
+def known(name: str) -> Any:
+    """A person whose address an administrator set."""
+    user = make_person(name)
+    give_address(user)
     return user
 
 
@@ -165,6 +180,7 @@ def test_another_domain_does_not_enter(issuer: Issuer) -> None:
     user = make_person("bob")
     user.email = "bob@elsewhere.example"
     user.save()
+    give_address(user)
     assert not is_in(enter(issuer, "bob@elsewhere.example"))
 
 
@@ -174,8 +190,74 @@ def test_a_person_who_was_closed_does_not_enter(issuer: Issuer, ada: Any) -> Non
     assert not is_in(enter(issuer, "ada@example.org"))
 
 
-def test_two_of_one_address_are_neither(issuer: Issuer, ada: Any) -> None:
-    get_user_model().objects.create_user("ada2", "ada@example.org")
+def type_address(person: Client, address: str) -> None:
+    person.post("/account/", {"email": address})
+
+
+def add_address(person: Client, address: str) -> None:
+    person.post("/accounts/email/", {"email": address, "action_add": ""})
+    person.post("/accounts/email/", {"email": address, "action_primary": ""})
+
+
+@pytest.mark.parametrize("claim", [type_address, add_address])
+def test_an_address_that_its_owner_typed_lets_nobody_else_in(issuer: Issuer, claim: Any) -> None:
+    eve = make_person("eve")
+    join(eve, ensure_default_project())
+    claim(signed_in("eve"), "Ada@example.org")
+    eve.refresh_from_db()
+    assert eve.email.lower() == "ada@example.org"
+    assert not is_in(enter(issuer, "ada@example.org"))
+    # Whom an administrator gives the address has it.
+    known("ada")
+    client = enter(issuer, "ada@example.org")
+    assert client.get("/account/").context["user"].username == "ada"
+
+
+def test_a_typed_address_counts_once_its_owner_has_confirmed_it(issuer: Issuer, ada: Any) -> None:
+    person = signed_in("ada")
+    person.post("/account/", {"email": "ada.l@example.org"})
+    person.post("/accounts/email/", {"email": "ada.l@example.org", "action_send": ""})
+    link = next(word for word in mail.outbox[-1].body.split() if "/confirm-email/" in word)
+    person.post(urlsplit(link).path)
+    assert is_in(enter(issuer, "ada.l@example.org"))
+    assert not is_in(enter(issuer, "ada@example.org"))
+
+
+@pytest.mark.parametrize(("invited", "joins"), [("Ada@example.org", True), ("", False)])
+def test_an_address_at_sign_up_counts_if_the_invitation_was_sent_there(
+    issuer: Issuer, invited: str, joins: bool
+) -> None:
+    _, token = invite(ensure_default_project(), make_person("root"), "viewer", invited)
+    client = Client()
+    client.get(f"/invitations/{token}/")
+    account = {"username": "ada", "email": "ada@example.org"}
+    client.post("/accounts/signup/", {**account, "password1": PASSWORD, "password2": PASSWORD})
+    assert is_in(client)
+    assert is_in(enter(issuer, "ada@example.org")) == joins
+
+
+def test_addresses_of_before_count_unless_their_owner_typed_them(issuer: Issuer) -> None:
+    people = {name: make_person(name) for name in ("ada", "bob", "cay", "dee")}
+    note(None, people["ada"], "account.changed", "ada", {"changed": "first_name, email"})
+    note(None, people["bob"], "account.changed", "bob", {"changed": "zone"})
+    note(None, "manage.py", "account.changed", "x", {"changed": "email"})
+    get_user_model().objects.create_user("cay2", "CAY@example.org")
+    EmailAddress.objects.create(user=people["dee"], email="dee@example.org")
+    given = import_module("diagnostics.migrations.0004_given_addresses")
+    with connection.cursor() as cursor:
+        cursor.execute(given.KEEP)
+    entered = [name for name in people if is_in(enter(issuer, f"{name}@example.org"))]
+    assert entered == ["bob"]
+
+
+def test_an_address_that_an_administrator_sets_counts(issuer: Issuer, ada: Any) -> None:
+    call_command("create_admin", "root", "--email", "root@example.org", stdout=StringIO())
+    root = enter(issuer, "root@example.org")
+    assert is_in(root)
+    page = f"/admin/auth/user/{ada.pk}/change/"
+    fields = root.get(page).context["adminform"].form.initial
+    root.post(page, {**fields, "email": "lee@example.org", "groups": [], "user_permissions": []})
+    assert is_in(enter(issuer, "lee@example.org"))
     assert not is_in(enter(issuer, "ada@example.org"))
 
 
@@ -197,7 +279,7 @@ CLAIMS: dict[str, Any] = {
 def test_a_person_has_the_role_of_the_project_whatever_the_issuer_claims(
     issuer: Issuer, role: str
 ) -> None:
-    ada = make_person("ada")
+    ada = known("ada")
     project = ensure_default_project()
     Membership.objects.create(project=project, user=ada, role=role)
     client = enter(issuer, "ada@example.org", **CLAIMS)

@@ -11,6 +11,7 @@ from django.db import transaction
 from agents.management.passwords import add_password_option, new_password
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership
+from diagnostics.accounts.profiles import give_address
 from diagnostics.accounts.projects import ensure_default_project
 
 
@@ -39,6 +40,7 @@ class Command(BaseCommand):
         password, message = new_password(options)
         with transaction.atomic():
             user = users.objects.create_superuser(options["username"], options["email"], password)
+            give_address(user)
             project = ensure_default_project()
             Membership.objects.create(project=project, user=user, role=Membership.Role.ADMIN)
             by = "manage.py create_admin"

@@ -106,23 +106,3 @@ def test_signing_out_everywhere_ends_every_session(person: User) -> None:
     assert page.count("127.0.0.1") >= 2
     desk.post("/account/sign-out/")
     assert [one.get("/account/").status_code for one in (desk, phone)] == [302, 302]
-
-
-def test_the_address_of_another_account_is_refused_beside_its_field(person: User) -> None:
-    """Single sign-on finds nobody under an address of two."""
-    User.objects.create_user("ben", "ben@example.org")
-    person.set_password(PASSWORD)
-    person.save()
-    html = signed_in("ann").post("/account/", {"email": "Ben@Example.org"}).content.decode()
-    assert 'id="id_email_error"' in html
-    person.refresh_from_db()
-    assert person.email == ""
-
-
-def test_an_account_whose_address_is_shared_already_can_be_saved(person: User) -> None:
-    User.objects.create_user("ben", "ann@example.org")
-    person.email = "ann@example.org"
-    person.set_password(PASSWORD)
-    person.save()
-    filled = {"first_name": "Ann", "email": "ann@example.org"}
-    assert signed_in("ann").post("/account/", filled).status_code == 302
