@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 from django.http.response import HttpResponseBase
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -121,36 +121,6 @@ FILTERS = [
     *EVENT_PARAMETERS,
 ]
 COLUMNS = list(GoalSummary.model_fields)
-GOALS_PAGE = OpenApiExample(
-    "A page of goals",
-    response_only=True,
-    status_codes=["200"],
-    value={
-        "items": [
-            {
-                "id": "019aa0b2-5d4e-7a31-9a3c-0d6f8c1d2e4a",
-                "correlation_id": "run-8842",
-                "reference": "run-8842",
-                "url": "/goals/run-8842/",
-                "goal": "Refund order 4411 and tell the customer",
-                "mode": "plan",
-                "runner": "inline",
-                "status": "failed",
-                "outcome": "degraded",
-                "source": "planner",
-                "provider": "anthropic",
-                "model": "claude-haiku-4",
-                "cycle": 1,
-                "user_text": "An internal error occurred. Reference: run-8842.",
-                "help": [],
-                "created_at": "2026-11-21T14:32:01.020000+00:00",
-                "started_at": "2026-11-21T14:32:01.090000+00:00",
-                "ended_at": "2026-11-21T14:32:05.990000+00:00",
-            }
-        ],
-        "next": None,
-    },
-)
 
 
 class GoalsView(ListView):
@@ -176,7 +146,6 @@ class GoalsView(ListView):
     @extend_schema(
         operation_id="goals_list",
         parameters=FILTERS,
-        examples=[GOALS_PAGE],
         responses={200: Paged[GoalSummary], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:

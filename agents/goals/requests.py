@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 from agents.goals.state import MAX_ANSWER_CHARACTERS, GoalBudget
 from failsoft.actions.entries import TOOLSETS
 from failsoft.completion.specification import CheckSpec
+from failsoft.events import field_error
 from failsoft.json_values import JSON, clean_text, pointer_of
 from failsoft.plans.violations import Violation
 from failsoft.retry.answers import AnswerSchema
@@ -103,9 +104,9 @@ class GoalRequest(_Body):
     def _fits_its_mode(self) -> Self:
         if self.mode == "actions" and self.completion_check is not None:
             message = "mode actions is done when its actions are applied"
-            raise _refusal("completion_check", "not_wanted", message)
+            raise field_error("completion_check", "not_wanted", message)
         if self.mode != "plan" and self.plan is not None:
-            raise _refusal("plan", "not_wanted", "only mode plan runs a plan")
+            raise field_error("plan", "not_wanted", "only mode plan runs a plan")
         return self
 
     @model_validator(mode="after")
@@ -113,16 +114,16 @@ class GoalRequest(_Body):
         """Mode actions requires a toolset and no other tools; other modes have none."""
         if self.mode != "actions":
             if self.toolset is not None:
-                raise _refusal("toolset", "not_wanted", "only mode actions has a toolset")
+                raise field_error("toolset", "not_wanted", "only mode actions has a toolset")
             return self
         toolsets = ", ".join(TOOLSETS)
         if self.toolset is None:
-            raise _refusal("toolset", "missing", f"mode actions needs one of: {toolsets}")
+            raise field_error("toolset", "missing", f"mode actions needs one of: {toolsets}")
         if self.toolset not in TOOLSETS:
-            raise _refusal("toolset", "unknown_toolset", f"expected one of: {toolsets}")
+            raise field_error("toolset", "unknown_toolset", f"expected one of: {toolsets}")
         if self.tools is not None:
             message = "mode actions has the tools of its toolset"
-            raise _refusal("tools", "not_wanted", message)
+            raise field_error("tools", "not_wanted", message)
         return self
 
     @property
@@ -207,11 +208,6 @@ def read_request(kind: type[RequestBody], body: object) -> RequestBody:
         raise RequestRefusedError(
             [_field_error(item) for item in error.errors(include_input=False, include_url=False)]
         ) from None
-
-
-def _refusal(field: str, code: str, message: str) -> PydanticCustomError:
-    """Return a refusal of one field, raised by a validator of the whole body."""
-    return PydanticCustomError(code, "{message}", {"field": field, "message": message})
 
 
 def _field_error(item: Any) -> Violation:  # noqa: ANN401 - pydantic's TypedDict is private to it

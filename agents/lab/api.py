@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -67,43 +67,6 @@ class ParseView(KeyedView):
         return Response(ParsedResource.dump(verdict))
 
 
-REPLAY_REQUEST = OpenApiExample(
-    "Plans that broke the schema, read as next steps",
-    {"failure": 21, "schema": "next_step", "recover": True, "range": "7d"},
-    request_only=True,
-)
-REPLAY_RESPONSE = OpenApiExample(
-    "One of two would have been read",
-    {
-        "failure": 21,
-        "schema": "a next step (NextStepProposal)",
-        "total": 2,
-        "recovered": 1,
-        "share": 0.5,
-        "low": 0.0945,
-        "high": 0.9055,
-        "cut": 0,
-        "cut_recovered": 0,
-        "without_text": 0,
-        "samples": [
-            {
-                "event_id": "0199a3c2-7e1c-7b5e-9a53-3f8f6c1d2e4a",
-                "occurred_at": "2026-11-21T14:32:07.120000Z",
-                "model": "claude-haiku-4",
-                "was": "schema_invalid",
-                "ok": True,
-                "error_type": None,
-                "is_cut": False,
-                "errors": [],
-                "repairs": [],
-                "coerced": [],
-            }
-        ],
-    },
-    response_only=True,
-)
-
-
 COUNTS = ("total", "recovered", "share", "cut", "cut_recovered", "without_text")
 
 
@@ -146,7 +109,6 @@ class ReplayView(KeyedView):
     @extend_schema(
         operation_id="lab_replay",
         request=ReplayRequest,
-        examples=[REPLAY_REQUEST, REPLAY_RESPONSE],
         responses={200: ReplayResource, 404: ProblemResource, 422: RefusedGoal, **BODY_PROBLEMS},
     )
     def post(self, request: Request) -> Response:

@@ -20,11 +20,19 @@ NAMED_CALLS = frozenset({"toolUse", "tool_call", "function_call", "functionCall"
 # Not part of the answer: reasoning, and calls of the provider's own tools.
 ASIDE_PARTS = ("reasoning", "thinking", "redacted_thinking")
 ASIDE_KEYS = frozenset({"reasoningContent", "reasoning"})
+# Beside the answer in a list of parts, such as `web_search_call` and its result.
+BESIDE_PARTS = ("_call", "_use", "_result")
 ARGUMENTS = ("arguments", "input", "args", "parameters")
 # What instrumentations write in place of hidden content.
 HIDDEN = frozenset({"__REDACTED__"})
 REFUSAL = "refusal"
 MAX_PRINTED = 100_000
+USAGES = ("usage", "usage_metadata", "usageMetadata")
+INPUTS = ("prompt_tokens", "input_tokens", "inputTokens", "prompt_token_count", "promptTokenCount")
+OUTPUTS = (
+    *("completion_tokens", "output_tokens", "outputTokens"),
+    *("candidates_token_count", "candidatesTokenCount"),
+)
 # A reply as Python prints it: a dictionary, or an object of OpenAI's SDK.
 PRINTED_REPLY = re.compile(r"\{'(?=.*'role': 'assistant')", re.DOTALL)
 PRINTED_REFUSAL = "content=[ResponseOutputRefusal("
@@ -107,6 +115,8 @@ def shown(text: str) -> str | None:
 def read_reply(value: object) -> ProviderReply | None:
     """Read a reply in the format of a provider or framework; None if the format is unknown."""
     reply = decoded(value)
+    if (parts := read_parts(reply)) is not None:
+        return ProviderReply(parts)
     # DSPy and others keep the texts of the answers.
     if isinstance(reply, list) and reply:
         reply = reply[0]
@@ -117,31 +127,44 @@ def read_reply(value: object) -> ProviderReply | None:
     generation = _first(_first(reply.get("generations")))
     if isinstance(generation, Mapping):
         return _read_generation(generation)
-    usage = reply.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
+    usage = next((_mapping(reply[name]) for name in USAGES if name in reply), {})
     answer = _reply_answer(reply)
     return answer and ProviderReply(
-        answer,
-        short(reply, "id"),
-        count(usage, "prompt_tokens", "input_tokens"),
-        count(usage, "completion_tokens", "output_tokens"),
+        answer, short(reply, "id"), count(usage, *INPUTS), count(usage, *OUTPUTS)
     )
+
+
+def read_parts(value: object) -> Answer | None:
+    """Read parts of a message or items of OpenAI's Responses, listed; None for anything else."""
+    is_item = isinstance(value, Mapping) and "call_id" in value
+    parts = value if isinstance(value, list) else [value] if is_item else []
+    return _of_parts(_flattened(parts)) if parts and all(map(_is_part, parts)) else None
+
+
+def _is_part(value: object) -> bool:
+    part = _mapping(value)
+    kind = part.get("type")
+    if kind == "message":
+        return part.get("role") == "assistant"
+    is_known = kind in (*TEXT_PARTS, *TOOL_PARTS, *ASIDE_PARTS, REFUSAL)
+    return is_known or (isinstance(kind, str) and kind.endswith(BESIDE_PARTS))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
     if isinstance(choices := reply.get("choices"), list):
         return first_answer(choices)
     if isinstance(output := reply.get("output"), list):
-        details = reply.get("incomplete_details")
-        reason = short(details, "reason") if isinstance(details, Mapping) else None
+        reason = short(_mapping(reply.get("incomplete_details")), "reason")
         return _of_parts(_flattened(output))._replace(finish_reason=reason)
     if isinstance(candidate := _first(reply.get("candidates")), Mapping):
-        content = candidate.get("content")
-        answer = _answer_of(content) if isinstance(content, Mapping) else NO_ANSWER
+        answer = _answer_of(_mapping(candidate.get("content")))
         return answer._replace(finish_reason=short(candidate, "finishReason", "finish_reason"))
     # Bedrock has the message in `output`, Ollama and Logfire in `message`.
-    output = reply.get("output")
-    inner = (output if isinstance(output, Mapping) else reply).get("message")
+    inner = (_mapping(reply.get("output")) or reply).get("message")
     if isinstance(inner, Mapping):
         reason = short(reply, "stopReason", "finish_reason", "done_reason")
         return _answer_of(inner)._replace(finish_reason=reason)
@@ -154,20 +177,20 @@ def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
 def _read_generation(generation: Mapping[str, Any]) -> ProviderReply | None:
     """Read LangChain's message; after an error of its own it holds the provider's reply."""
     message = generation.get("message")
-    kwargs = message.get("kwargs") if isinstance(message, Mapping) else None
+    kwargs = _mapping(message).get("kwargs")
+    reason = short(_mapping(generation.get("generation_info")), "finish_reason", "stop_reason")
     if not isinstance(kwargs, Mapping):
         text = generation.get("text")
-        return ProviderReply(Answer(text)) if isinstance(text, str) and message is None else None
-    metadata = kwargs.get("response_metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+        is_plain = isinstance(text, str) and message is None
+        return ProviderReply(Answer(text, finish_reason=reason)) if is_plain else None
+    metadata = _mapping(kwargs.get("response_metadata"))
     if "body" in metadata:
         return read_reply(metadata["body"])
-    extra = kwargs.get("additional_kwargs")
-    fields = {**(extra if isinstance(extra, Mapping) else {}), **kwargs}
+    fields = {**_mapping(kwargs.get("additional_kwargs")), **kwargs}
     answer = _answer_of(fields)
     # Calls whose arguments LangChain itself could not read.
     calls = answer.calls + calls_of(kwargs.get("invalid_tool_calls"))
-    reason = short(metadata, "finish_reason", "stop_reason")
+    reason = short(metadata, "finish_reason", "stop_reason") or reason
     text = answer.text if answer.text or not calls else None
     return ProviderReply(Answer(text, calls, reason, answer.is_refusal), short(metadata, "id"))
 
@@ -176,9 +199,10 @@ def _answer_of(message: Mapping[str, Any]) -> Answer:
     refusal = message.get(REFUSAL)
     if isinstance(refusal, str) and refusal:
         return Answer(refusal, is_refusal=True)
-    calls = calls_of(message.get("tool_calls"))
+    # The second is of OpenAI's older API.
+    called = message.get("tool_calls") or [*filter(None, [message.get("function_call")])]
     # Tool calls without their arguments are an unknown answer.
-    is_called = bool(message.get("tool_calls"))
+    calls, is_called = calls_of(called), bool(called)
     contents = [message[name] for name in CONTENTS if name in message]
     content = next((value for value in contents if value is not None), None)
     if isinstance(content, list):

@@ -14,6 +14,7 @@ from diagnostics.ingest.otlp.attributes import AttributeMap, short
 from diagnostics.ingest.otlp.telemetry import Span
 
 MESSAGE = "llm.output_messages.0.message."
+CONTENTS = f"{MESSAGE}contents."
 TEXT = ".text"
 JSON_TYPE = "application/json"
 MAX_CONTENTS = 100
@@ -36,7 +37,7 @@ def read_answer(attributes: AttributeMap) -> ProviderReply:
     What the messages omit is read from `output.value`, the provider's whole reply.
     """
     answer = _answer(attributes)
-    reply = NO_REPLY if answer is not None and answer != Answer("") else _reply(attributes)
+    reply = NO_REPLY if answer and (answer.text or answer.calls) else _reply(attributes)
     replied = reply.answer
     if replied is None or replied.is_known:
         return reply if replied else reply._replace(answer=answer)
@@ -68,20 +69,24 @@ def _reply(attributes: AttributeMap) -> ProviderReply:
 
 def _is_left_out(attributes: AttributeMap) -> bool:
     """Whether tool calls, or contents other than a text, were omitted."""
-    parts = {key.removeprefix(MESSAGE) for key in attributes if key.startswith(MESSAGE)}
-    texts = {part[: -len(TEXT)] for part in parts if part.endswith(TEXT)}
     return any(
-        part.startswith("tool_calls.")
-        or (part.startswith("contents.") and part.rpartition(".")[0] not in texts)
-        for part in parts
+        key.startswith(f"{MESSAGE}tool_calls.")
+        or (key.startswith(CONTENTS) and not _is_text(attributes, key.rpartition(".")[0]))
+        for key in attributes
     )
 
 
 def _contents(attributes: AttributeMap) -> Iterator[str]:
     for index in range(MAX_CONTENTS):
-        text = attributes.get(f"{MESSAGE}contents.{index}.message_content.text")
-        if isinstance(text, str):
-            yield text
+        content = f"{CONTENTS}{index}.message_content"
+        if _is_text(attributes, content):
+            yield attributes[f"{content}{TEXT}"]
+
+
+def _is_text(attributes: AttributeMap, content: str) -> bool:
+    """Whether a content is of the answer: not what the model thinks, nor a result of a tool."""
+    is_answer: bool = attributes.get(f"{content}.type", "text") == "text"
+    return is_answer and isinstance(attributes.get(f"{content}{TEXT}"), str)
 
 
 def _calls(attributes: AttributeMap) -> Iterator[CalledTool]:

@@ -218,6 +218,14 @@ def test_a_part_that_is_named_like_a_call_is_one(name: str) -> None:
             {"usage_metadata": {"prompt_token_count": 7, "candidates_token_count": 9}})},
         {**GENKIT, "genkit:output": json.dumps({"usage": {"inputTokens": 7, "outputTokens": 9}})},
         {**BRAINTRUST, "braintrust.output_json": "[]"},
+        *(
+            {**MLFLOW, "mlflow.spanOutputs": json.dumps({**COMPLETION, key: usage})}
+            for key, usage in (
+                ("usage", {"inputTokens": 7, "outputTokens": 9}),
+                ("usageMetadata", {"promptTokenCount": 7, "candidatesTokenCount": 9}),
+                ("usage_metadata", {"prompt_token_count": 7, "candidates_token_count": 9}),
+            )
+        ),
     ],
 )  # fmt: skip
 def test_tokens_are_read_wherever_a_client_tells_them(attributes: dict[str, Any]) -> None:
@@ -279,6 +287,89 @@ def test_langsmiths_and_mlflows_facts_are_read() -> None:
     assert (event.input_tokens, event.output_tokens) == (3, 5)
 
 
+THINKING = {"type": "reasoning", "id": "rs_1", "summary": [{"text": "Hm.", "type": "summary_text"}]}
+SAID = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": BAD, "annotations": []}],
+}
+USED = {"type": "function_call", "name": "book", "arguments": BAD, "call_id": "c_1"}
+M = "llm.output_messages.0.message."
+REASONING = {
+    f"{M}role": "assistant",
+    f"{M}contents.0.message_content.type": "reasoning",
+    f"{M}contents.0.message_content.text": "A city, and how many days?",
+}
+OPENINFERENCE = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o"}
+LANGFUSE = {"langfuse.observation.type": "generation", "langfuse.observation.model.name": "gpt-4o"}
+
+
+def output(value: object) -> dict[str, str]:
+    """A generation of Langfuse with this output."""
+    return {**LANGFUSE, "langfuse.observation.output": json.dumps(value)}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        # OpenInference lists what a model thinks, and blocks of the provider's own tools.
+        {
+            **OPENINFERENCE,
+            **REASONING,
+            f"{M}contents.1.message_content.type": "text",
+            f"{M}contents.1.message_content.text": BAD,
+            f"{M}contents.2.message_content.type": "web_search_tool_result",
+            f"{M}contents.2.message_content.text": json.dumps({"content": []}),
+        },
+        # OpenAI's Responses: the first item is no answer.
+        {
+            **OPENINFERENCE,
+            **REASONING,
+            "llm.output_messages.1.message.contents.0.message_content.text": BAD,
+            "output.mime_type": "application/json",
+            "output.value": json.dumps({"id": "r", "output": [THINKING, SAID]}),
+        },
+        # Langfuse: items of the Responses, blocks of a message, one of several choices.
+        output([THINKING, SAID]),
+        output([THINKING, {"type": "web_search_call", "id": "w"}, SAID]),
+        output(SAID),
+        output([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": BAD}]),
+        output([{"role": "assistant", "content": BAD}, {"role": "assistant", "content": "{}"}]),
+        {**MLFLOW, "mlflow.spanOutputs": json.dumps([{"type": "text", "text": BAD}])},
+    ],
+)
+def test_the_answer_is_checked_without_what_is_beside_it(attributes: dict[str, Any]) -> None:
+    event = event_of(demanding(attributes))
+    assert (event.parse_error_type, event.raw_output_preview) == ("schema_invalid", BAD)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        output([THINKING, USED]),
+        output(USED),
+        output({"role": "assistant", "content": None, "function_call": USED}),
+        {**MLFLOW, "mlflow.spanOutputs": json.dumps(
+            {"choices": [{"message": {"content": None, "function_call": USED}}]})},
+    ],
+)  # fmt: skip
+def test_a_call_beside_what_the_model_thinks_is_one(attributes: dict[str, Any]) -> None:
+    (draft,) = draft_span(read_span(attributes))
+    (call,) = draft.answer.calls
+    assert (draft.answer.text or "", call.name, call.arguments) == ("", "book", BAD)
+
+
+def test_what_a_model_thinks_alone_is_an_answer_left_out() -> None:
+    event = event_of(demanding({**OPENINFERENCE, **REASONING}))
+    assert event.unchecked is UncheckedReason.NO_ANSWER
+
+
+@pytest.mark.parametrize("listed", [[{"type": "book", "text": "x"}], [{"days": 3}], []])
+def test_a_list_that_the_model_wrote_is_the_answer(listed: object) -> None:
+    event = event_of(demanding(output(listed)))
+    assert event.raw_output_preview == json.dumps(listed)
+
+
 MODEL = {"gen_ai.request.model": "m"}
 
 
@@ -294,6 +385,10 @@ MODEL = {"gen_ai.request.model": "m"}
         {"mlflow.spanType": '"LLM"', "mlflow.llm.model": '"m"'},
         {"ai.operationId": "ai.streamText.doStream", "ai.model.id": "m"},
         {"langsmith.span.kind": "llm", "gen_ai.operation.name": "chat"},
+        *(
+            {"llm.request.type": name, **MODEL}
+            for name in ("acompletion", "atext_completion", "aresponses", "anthropic_messages")
+        ),
     ],
 )
 def test_an_operation_that_calls_a_model_is_an_event(attributes: dict[str, Any]) -> None:
@@ -355,3 +450,17 @@ def test_words_of_operations_are_in_lower_case_and_in_one_list() -> None:
         assert OPERATIONS[name] == [word.lower() for word in OPERATIONS[name]]
     assert set(OPERATIONS["calls"]).isdisjoint(OPERATIONS["around"])
     assert len({row.name for row in CONVENTIONS}) == len(CONVENTIONS)
+
+
+def test_an_answer_that_googles_adk_reports_as_an_error_is_a_failure() -> None:
+    told = {"error_code": "MALFORMED_FUNCTION_CALL", "error_message": "print(book(3))"}
+    event = event_of({**LLM, "gcp.vertex.agent.llm_response": json.dumps(told)})
+    assert (event.kind, event.finish_reason) == ("parse_invalid", "MALFORMED_FUNCTION_CALL")
+
+
+def test_langchains_reason_to_stop_is_read_beside_the_message() -> None:
+    message = {"kwargs": {"content": BAD[:9]}}
+    generation = {"generation_info": {"finish_reason": "length"}, "message": message}
+    told = {"gen_ai.completion": json.dumps({"generations": [[generation]]})}
+    event = event_of(demanding({**LANGSMITH, **LLM, **told}))
+    assert (event.parse_error_type, event.finish_reason) == ("truncated", "length")
