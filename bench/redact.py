@@ -2,11 +2,12 @@
 
     python -m bench.redact [--quick | --ratios] [--seeds 1 2 2026-11-25]
 
-Recall by category and the share of benign text that is kept, over eleven sets of made-up documents
-(bench/redaction/one.toml ... eleven.toml); CPU time of a clean KB, of one with a secret, of hostile
-64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples of
-those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once; without
-a package index they are left out). Last line: the ratio to the faster peer on the same documents.
+Recall by category and the share of benign text that is kept, over eight sets of made-up documents
+(bench/redaction/three.toml ... eleven.toml); CPU time of a clean KB, of one with a secret, of
+hostile 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples
+of those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once;
+without a package index they are left out). Last line: the ratio to the faster peer on the same
+documents.
 """
 
 # ruff: noqa: S311, S603 - seeded chance, programs that are named here
@@ -253,9 +254,9 @@ def main() -> None:
         print_ratios(make_redactor(), 5)
         return
     print_costs(make_redactor(), 3 if options.quick else 15)
-    seconds = print_recall("set one", options.seeds, partial(make_set, "one"))
+    seconds = print_recall("set three", options.seeds, partial(make_set, "three"))
     if not options.quick:
-        for number in ("two", "three", "four", "five", "seven", "eight", "nine", "eleven"):
+        for number in ("five", "seven", "eight", "nine", "eleven"):
             print_recall(f"set {number}", options.seeds, partial(make_set, number))
         for number, half in product(("six", "ten"), ("develop", "held")):
             make = partial(make_set, number, half=half)

@@ -1,6 +1,6 @@
 """The sets: each a file of texts, written by the makers that its tables name.
 
-    positive, negative = make_set("one", seed)
+    positive, negative = make_set("three", seed)
 
 A table holds the `texts` of one maker, `count` says how many documents it makes of them (without it
 one of each), its other keys are what that maker reads. Everything is made from a seed at run time:
@@ -41,12 +41,11 @@ class Draw:
     texts: dict[str, Any]
     tokens: Sequence[str]
     random: Random
-    # None where the set takes its texts by chance, not one after the other.
-    turn: int | None
+    turn: int
 
     def next(self, texts: Sequence[Any]) -> Any:
-        """Return the text whose turn it is, or any."""
-        return self.random.choice(texts) if self.turn is None else texts[self.turn % len(texts)]
+        """Return the text whose turn it is."""
+        return texts[self.turn % len(texts)]
 
     def chance(self, key: str) -> Any:
         """Return any of the table's texts of that name."""
@@ -154,11 +153,8 @@ def prose(draw: Draw) -> Document:
     """A secret told in a sentence."""
     texts, random = draw.texts, draw.random
     secret = draw.fill(draw.chance("values"))
-    if texts.get("with_digit") and secret.isalpha():
-        secret += "7"
-    holes = named(draw.chance("names")) if "names" in texts else None
-    text = write(draw.next(texts["texts"]), secret, random, holes)
-    if "around" in texts and random.random() < texts["among"]:
+    text = write(draw.next(texts["texts"]), secret, random)
+    if random.random() < texts["among"]:
         text = write(texts["around"], text, random)
     return Document("prose", text, (secret,))
 
@@ -166,10 +162,8 @@ def prose(draw: Draw) -> Document:
 def pem(draw: Draw) -> Document:
     """A private key: whole, without END, on one line, escaped, indented, of other makers."""
     texts, random = draw.texts, draw.random
-    kind = draw.chance("kinds") if texts.get("kind_first") else None
     lines = [draw.fill("{base64:64}") for _ in range(random.randint(*texts["lines"]))]
-    kind = draw.chance("kinds") if kind is None else kind
-    tail = draw.fill(texts.get("tail", ""))
+    kind, tail = draw.chance("kinds"), draw.fill(texts["tail"])
     begin, end = f"-----BEGIN {kind}PRIVATE KEY-----", f"-----END {kind}PRIVATE KEY-----"
     holes = {
         "§B": begin,
@@ -181,12 +175,8 @@ def pem(draw: Draw) -> Document:
         "§T": tail,
     }
     text = write(draw.next(texts["texts"]), "", random, holes)
-    if "secret_lines" not in texts:
-        secrets = tuple(line for line in (*lines, tail) if line in text)
-        return Document("pem", text, secrets, frame=(text,), leak_from=texts["leak_from"])
-    frame = (begin, end, *lines, *((tail, tail[:-2]) if tail else ()), *texts.get("frame", ()))
-    secrets = tuple(lines[slice(*texts["secret_lines"])])
-    return Document("pem", text, secrets, frame=frame, leak_from=texts["leak_from"])
+    secrets = tuple(line for line in (*lines, tail) if line in text)
+    return Document("pem", text, secrets, frame=(text,), leak_from=texts["leak_from"])
 
 
 def wrapped(draw: Draw) -> Document:
@@ -194,9 +184,7 @@ def wrapped(draw: Draw) -> Document:
     texts, random = draw.texts, draw.random
     _, secret = marked(draw.fill(random.choice(draw.fit())))
     inner = write(draw.chance("inner"), secret, random)
-    escape = draw.chance("escapes") if "escapes" in texts else ""
     form = draw.next(texts["texts"])
-    form = [{"each": escape}] if form == "escape" else form
     encoded = write(form, inner, random)
     text = one_of(texts["carriers"], encoded, random)
     lines = encoded.split("\n")
@@ -206,26 +194,14 @@ def wrapped(draw: Draw) -> Document:
         "wrapped",
         text,
         (core or max(lines, key=len),),
-        frame=(encoded, *(lines if draw.texts.get("framed") else ())),
+        frame=(encoded, *lines),
         leak_from=texts["leak_apart"] if is_apart(form) else texts["leak_from"],
     )
 
 
-def truncated(draw: Draw) -> Document:
-    """A token that something cut somewhere past the part it is recognised by."""
-    template = draw.random.choice(draw.fit())
-    head = template[: template.index("{")]
-    secret, _ = marked(draw.fill(template))
-    most = draw.texts.get("most") or max(7, len(secret) - len(head))
-    kept = secret[: len(head) + draw.random.randint(6, most)]
-    text = one_of(draw.texts["texts"], "", draw.random) + kept
-    text += draw.chance("ends") if "ends" in draw.texts else ""
-    return Document("truncated", text, (kept[len(head) :],), frame=(kept,))
-
-
 def halved(draw: Draw) -> Document:
     """A token that an earlier cut leaves half of, or our own limit."""
-    if draw.turn is None or draw.turn % 2 == 0:
+    if draw.turn % 2 == 0:
         return limited(draw)
     secret, head = _headed(draw)
     kept = draw.random.randint(1, 8)
@@ -247,16 +223,8 @@ def limited(draw: Draw) -> Document:
 def _headed(draw: Draw) -> tuple[str, int]:
     """Return a token, and how long its beginning is."""
     fit = draw.fit()
-    template = fit[(draw.turn or 0) * draw.texts["step"] % len(fit)]
+    template = fit[draw.turn * draw.texts["step"] % len(fit)]
     return draw.fill(template), max(template.find("{"), 0)
-
-
-def disguised(draw: Draw) -> Document:
-    """A token with invisible, full-width, bold or look-alike characters in it."""
-    _, secret = marked(draw.fill(draw.random.choice(draw.fit())))
-    worn = write(draw.chance("texts"), secret, draw.random)
-    text = one_of(draw.texts["carriers"], worn, draw.random)
-    return Document("disguised", text, (worn,), leak_from=draw.texts["leak_from"])
 
 
 def sprinkled(draw: Draw) -> Document:
@@ -289,7 +257,7 @@ def card(draw: Draw) -> Document:
     ends = [sum(sizes[:count]) for count in range(len(sizes) + 1)]
     parts = [digits[a:b] for a, b in pairwise(ends)]
     number = str(draw.chance("gaps")).join(parts)
-    if draw.turn is not None and draw.turn % 5 == 4:
+    if draw.turn % 5 == 4:
         number = number.translate(FULL_WIDTH)
     text = write(draw.chance("texts"), number, draw.random)
     return Document("card", text, (number,))
@@ -304,56 +272,19 @@ def luhn(digits: str) -> str:
     return str(-total % 10)
 
 
-def known(draw: Draw) -> Document:
-    """A registered value in one of many encodings, sometimes cut off at the end."""
-    value = draw.fill(draw.chance("values"))
-    form = write(draw.chance("texts"), value, draw.random)
-    text = f"{draw.prose()} <{form}> {draw.prose()}"
-    if draw.random.random() < 0.2:
-        form = form[: draw.random.randint(min(12, len(form)), len(form))]
-        text = f"{draw.prose()} {form}"
-    return Document("known", text, (form,), known=(value,))
-
-
-def known_twice(draw: Draw) -> Document:
-    """A registered value glued to itself and to other text."""
-    value = draw.fill(draw.chance("values"))
-    form = write(draw.chance("texts"), value, draw.random)
-    secret = form.strip("'\"b\\") if len(form) < 40 else form[8:-8]
-    return Document("known", f"a {form}{form} b", (secret,), known=(value,), leak_from=8)
-
-
 def known_cut(draw: Draw) -> Document:
     """A registered value, encoded or a line of it, in a sentence or cut by the limit."""
-    turn = draw.turn or 0
     value = draw.fill(draw.next(draw.texts["values"]))
     forms = [write(form, value, draw.random) for form in draw.texts["texts"]]
     forms += value.strip().split("\n")
-    form = forms[turn * 5 % len(forms)]
+    form = forms[draw.turn * 5 % len(forms)]
     # What two letters before and after leave of base64 says nothing of the value.
     secret = form[4:-6] if form.startswith("eH") else form.strip()
     text = f"{draw.prose()} <{form}> {draw.prose()}"
-    if turn % 4:
+    if draw.turn % 4:
         return Document("known", text, (secret,), known=(value,))
     limit = len(text.split("<", maxsplit=1)[0].encode()) + draw.random.randint(5, len(form))
     return Document("known", text, (secret,), known=(value,), limit=limit, leak_from=4)
-
-
-def written(draw: Draw) -> Document:
-    """A text that stands in the file with its category."""
-    category, text, template = draw.next(draw.texts["texts"])
-    secret = draw.fill(template)
-    return Document(category, text.replace("§", secret), (secret,))
-
-
-def cut_and_wrapped(draw: Draw) -> list[Document]:
-    """A token that is cut, and the same one in base64."""
-    secret = draw.fill(draw.next(draw.texts["texts"]))
-    cut, encoded = secret[:20], write(["key=§", "base64"], secret, draw.random)
-    return [
-        Document("truncated", f"got {cut}", (cut[8:],), frame=(cut,)),
-        Document("wrapped", f"blob {encoded}", (encoded,)),
-    ]
 
 
 def beside(draw: Draw) -> Document:
@@ -405,9 +336,8 @@ def negative(draw: Draw) -> Document:
 MAKERS: dict[str, Maker] = {
     make.__name__: make
     for make in (
-        token, provider, header, address, named_value, key_value, prose, pem, wrapped, truncated,
-        halved, limited, disguised, sprinkled, card, known, known_twice, known_cut, written,
-        cut_and_wrapped, beside, wraps, joins, negative,
+        token, provider, header, address, named_value, key_value, prose, pem, wrapped, halved,
+        limited, sprinkled, card, known_cut, beside, wraps, joins, negative,
     )
 }  # fmt: skip
 
@@ -428,8 +358,7 @@ def first_run(name: str, half: str = "") -> dict[str, float]:
 def make_set(name: str, seed: int, half: str = "") -> tuple[list[Document], list[Document]]:
     """Return the positive and the negative documents of a set, or of a half of one."""
     texts = _read(name)[half] if half else _read(name)
-    # The first set is drawn from the number alone.
-    random = Random(seed if name == "one" else f"{name}{half}{seed}")
+    random = Random(f"{name}{half}{seed}")
     made: list[Document] = []
     for _ in range(texts.get("rounds", 1)):
         for maker, table in texts.items():
@@ -443,5 +372,5 @@ def _documents(
 ) -> Iterator[Document]:
     tokens = texts.get("tokens", ())
     for turn in range(table.get("count") or len(table.get("texts", tokens))):
-        found = make(Draw(table, tokens, random, turn if texts["by_turn"] else None))
+        found = make(Draw(table, tokens, random, turn))
         yield from [found] if isinstance(found, Document) else found

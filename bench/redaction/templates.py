@@ -67,11 +67,6 @@ def _uuid(random: Random) -> str:
 
 
 FULL_WIDTH = {c: chr(c + 0xFEE0) for c in range(0x21, 0x7F)}
-BOLD = {
-    first + place: chr(bold + place)
-    for first, bold, count in ((65, 0x1D5D4, 26), (97, 0x1D5EE, 26), (48, 0x1D7EC, 10))
-    for place in range(count)
-}
 ENCODINGS: dict[str, Callable[[str], str]] = {
     "json": json.dumps,
     "json utf-8": lambda s: json.dumps(s, ensure_ascii=False),
@@ -93,8 +88,6 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "unpadded": lambda s: s.rstrip("="),
     "gzip": lambda s: base64.b64encode(gzip.compress(s.encode(), mtime=0)).decode(),
     "quoted printable": lambda s: quopri.encodestring(s.encode(), quotetabs=True).decode(),
-    "full width": lambda s: s.translate(FULL_WIDTH),
-    "bold": lambda s: s.translate(BOLD),
 }
 APART = ("hex apart", "hex colons", "list")
 
@@ -104,23 +97,13 @@ def _each_line(text: str, template: str) -> str:
     return "\n".join(template.replace("§#", str(n)).replace("§", line) for n, line in lines)
 
 
-SHAPES: dict[str, Callable[[str, Any, Random], str]] = {
-    "each": lambda text, form, _: "".join(form.format(byte) for byte in text.encode()),
-    "lines": lambda text, form, _: _each_line(text, form),
-    "newlines": lambda text, new, _: text.replace("\n", new),
-    "spaces": lambda text, new, _: text.replace(" ", new),
-    "from": lambda text, first, _: text[first:],
-    "first": lambda text, most, _: text[:most],
-    "cut": lambda text, most, random: text[: -random.randint(1, most)],
-    "swap": lambda text, signs, _: text.translate(str.maketrans(*signs)),
-    "between": lambda text, signs, random: drawn(signs, random).join(text),
-    "once": lambda text, signs, random: _once(text, signs, random),
+SHAPES: dict[str, Callable[[str, Any], str]] = {
+    "each": lambda text, form: "".join(form.format(byte) for byte in text.encode()),
+    "lines": lambda text, form: _each_line(text, form),
+    "newlines": lambda text, new: text.replace("\n", new),
+    "spaces": lambda text, new: text.replace(" ", new),
+    "from": lambda text, first: text[first:],
 }
-
-
-def _once(text: str, signs: Sequence[str], random: Random) -> str:
-    at = random.randint(1, 5)
-    return text[:at] + drawn(signs, random) + text[at:]
 
 
 def drawn(texts: Sequence[str], random: Random) -> str:
@@ -135,7 +118,7 @@ def write(
     for step in [template] if isinstance(template, str) else template:
         if not isinstance(step, str):
             [(name, value)] = step.items()
-            text = SHAPES[name](text, value, random)
+            text = SHAPES[name](text, value)
         elif step in ENCODINGS:
             text = ENCODINGS[step](text)
         else:
