@@ -19,15 +19,11 @@ class AgentsConfig(AppConfig):
         for name in VERBOSE_LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)
         _register_texts()
-        _register_signals()
+        from agents.breakers import alerts as breaker_alerts  # noqa: PLC0415 - needs ready apps
+
+        breaker_alerts.register()
         # Retries are counted in the attempt's row instead.
         stamina.instrumentation.set_on_retry_hooks([])
-
-
-def _register_signals() -> None:
-    from agents.breakers import alerts as breaker_alerts  # noqa: PLC0415 - needs ready apps
-
-    breaker_alerts.register()
 
 
 def _register_texts() -> None:

@@ -97,7 +97,10 @@ def undo_actions(goal: Goal) -> ActionBatch:
         claimed = ActionBatch.objects.filter(pk=batch.pk, undone_at__isnull=True)
         if claimed.update(undone_at=DatabaseNow()) != 1:
             raise AlreadyUndoneError(AlreadyUndoneError.__doc__)
-        records = _undo_records(goal)
+        try:
+            records: list[dict[str, Any]] = working_store.get(goal, UNDO)
+        except working_store.WorkingItemMissingError as error:
+            raise UndoExpiredError(UndoExpiredError.__doc__) from error
         executor = EXECUTORS[batch.toolset]
         kept = [
             record["id"]
@@ -137,14 +140,6 @@ def _apply_each(
             logger.warning("action_not_stored", error=type(error).__name__)
             failures.append(ExecutionFailure(action, "not_stored", "could not be stored"))
     return applied, failures
-
-
-def _undo_records(goal: Goal) -> list[dict[str, Any]]:
-    try:
-        records: list[dict[str, Any]] = working_store.get(goal, UNDO)
-    except working_store.WorkingItemMissingError as error:
-        raise UndoExpiredError(UndoExpiredError.__doc__) from error
-    return records
 
 
 def _describe_unparsed(failure: ParseFailure) -> dict[str, Any]:

@@ -68,24 +68,21 @@ def actions_of(goal: Goal) -> ActionsCard | None:
     if batch is None:
         return None
     past = {tool.type: tool.past for tool in TOOLSETS[batch.toolset].tools}
-    rows = [_action_row(action, past, batch) for action in batch.applied]
+    rows = [
+        {
+            "past": past.get(action["type"], action["type"]),
+            "entry": action["entry_id"][:SHORT],
+            "content": action.get("content"),
+            "fields": [
+                (name.replace("_", " "), value)
+                for name, value in action.items()
+                if name not in APART and value is not None
+            ],
+            "was_kept": action["entry_id"] in batch.kept,
+        }
+        for action in batch.applied
+    ]
     return ActionsCard(batch, rows, bool(rows) and batch.undone_at is None)
-
-
-def _action_row(
-    action: Mapping[str, Any], past: Mapping[str, str], batch: ActionBatch
-) -> Mapping[str, Any]:
-    return {
-        "past": past.get(action["type"], action["type"]),
-        "entry": action["entry_id"][:SHORT],
-        "content": action.get("content"),
-        "fields": [
-            (name.replace("_", " "), value)
-            for name, value in action.items()
-            if name not in APART and value is not None
-        ],
-        "was_kept": action["entry_id"] in batch.kept,
-    }
 
 
 MOST_SHOWN = 50

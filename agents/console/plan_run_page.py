@@ -90,9 +90,10 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
     window = read_window(run, show, read_number(query.get("from")) or 0)
     chosen = _choose(run, traces, read_number(query.get("step")))
     seconds = _seconds(run)
+    goal = Goal.objects.filter(project_id=run.project_id, correlation_id=run.correlation_id).first()
     return {
         "run": run,
-        "goal_url": _goal_url(run),
+        "goal_url": goal_path(goal) if goal else None,
         "counts": counts,
         "tone": run_tone(run.state, run.task_status, counts),
         "badge": run_badge(run.state, run.task_status),
@@ -164,11 +165,6 @@ def _shows(counts: StepCounts) -> list[tuple[str, str, int]]:
         ("running", "running", counts.running),
         ("undecided", "needs decision", counts.undecided),
     ]
-
-
-def _goal_url(run: Run) -> str | None:
-    goal = Goal.objects.filter(project_id=run.project_id, correlation_id=run.correlation_id).first()
-    return goal_path(goal) if goal else None
 
 
 def _seconds(run: Run) -> float | None:

@@ -118,18 +118,14 @@ def end_poisoned(goal_id: UUID) -> None:
 
 def _walk_on(walk: Walk) -> None:
     """Walk from the entry to the end, or to where the goal has to wait."""
-    _settle_wait(walk)
-    node = _entry(walk)
-    while node is not CycleNode.END and not walk.is_suspended:
-        NODES[node](walk)
-        node = ROUTES[node](walk.state)
-
-
-def _settle_wait(walk: Walk) -> None:
     budget = without_wait(walk.goal, walk.claim.taken_at)
     if budget != walk.goal.budget:
         walk.goal.budget = budget
         walk.claim.renew(budget=budget)
+    node = _entry(walk)
+    while node is not CycleNode.END and not walk.is_suspended:
+        NODES[node](walk)
+        node = ROUTES[node](walk.state)
 
 
 def _entry(walk: Walk) -> CycleNode:

@@ -65,7 +65,9 @@ def read_workflow(text: str) -> Workflow:
     errors = _check_keys(document)
     request = None
     if not errors:
-        body = _body_of(document)
+        body = {key: value for key, value in document.items() if key not in OWN_KEYS}
+        if "steps" in document:
+            body["plan"] = {"steps": document["steps"]}
         try:
             request = read_request(GoalRequest, body)
         except RequestRefusedError as error:
@@ -155,13 +157,6 @@ def _check_keys(document: dict[str, Any]) -> list[Violation]:
     if "steps" in document and not isinstance(document["steps"], list):
         errors.append(Violation("/steps", "steps_type", "expected a list of steps"))
     return errors
-
-
-def _body_of(document: dict[str, Any]) -> dict[str, Any]:
-    body = {key: value for key, value in document.items() if key not in OWN_KEYS}
-    if "steps" in document:
-        body["plan"] = {"steps": document["steps"]}
-    return body
 
 
 def _locate(error: Violation, places: Places) -> Located:

@@ -59,7 +59,17 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
         happened: list[SliceEvaluation] = []
         for rule in rules_of(project_id):
             for steps in _walk(project_id, rule, since, until, now):
-                _save_state(steps[-1])
+                last = steps[-1]
+                row = AlertState.objects.create(
+                    rule_id=last.rule.id,
+                    key=last.row.key,
+                    slice=dict(last.values),
+                    state=last.standing.state,
+                    since=time_of(last.standing.since),
+                    rule_version=last.rule.version,
+                    last_data_at=time_of(last.at),
+                )
+                last.row.pk = row.pk
                 told = (one for one in steps if one.result.said is not DetectorSignal.NO_DATA)
                 save_evaluations(told, is_past=True)
                 happened += [one for one in steps if one.happened]
@@ -109,19 +119,6 @@ def _walk(
         steps = [step for step in walked if begin <= step.at <= end]
         if steps and key not in known:
             yield steps
-
-
-def _save_state(last: SliceEvaluation) -> None:
-    row = AlertState.objects.create(
-        rule_id=last.rule.id,
-        key=last.row.key,
-        slice=dict(last.values),
-        state=last.standing.state,
-        since=time_of(last.standing.since),
-        rule_version=last.rule.version,
-        last_data_at=time_of(last.at),
-    )
-    last.row.pk = row.pk
 
 
 def _replay(project_id: int, happened: list[SliceEvaluation], now: datetime) -> None:

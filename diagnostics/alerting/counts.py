@@ -141,7 +141,16 @@ def read_counts(
         "cuts": [end - timedelta(seconds=one) for one in reversed(seconds)][1:],
     }
     rows = fetch(_write(asked_columns, reach > MINUTES_REACH), asked)
-    return _arrange(asked_columns, seconds, rows)
+    cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
+    live: dict[int, dict[int, Numbers]] = defaultdict(dict)
+    last = len(seconds) - 1
+    for series_id, minute, cut, *numbers in rows:
+        by_cut, place = cuts[series_id], last - cut
+        known = by_cut.get(place)
+        by_cut[place] = list(map(add, known, numbers)) if known else numbers
+        if minute is not None:
+            live[series_id][int(minute.timestamp())] = numbers
+    return SeriesCounts(asked_columns, seconds, cuts, live)
 
 
 def read_event_counts(
@@ -167,21 +176,6 @@ def read_event_counts(
         if values in ids:
             cuts[ids[values]][len(bounds) - cut] = numbers
     return SeriesCounts(asked.columns, seconds, cuts, {})
-
-
-def _arrange(
-    columns: Sequence[str], seconds: Sequence[int], rows: Iterable[Sequence[Any]]
-) -> SeriesCounts:
-    cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
-    live: dict[int, dict[int, Numbers]] = defaultdict(dict)
-    last = len(seconds) - 1
-    for series_id, minute, cut, *numbers in rows:
-        by_cut, place = cuts[series_id], last - cut
-        known = by_cut.get(place)
-        by_cut[place] = list(map(add, known, numbers)) if known else numbers
-        if minute is not None:
-            live[series_id][int(minute.timestamp())] = numbers
-    return SeriesCounts(columns, seconds, cuts, live)
 
 
 def _lock(text: str, project_id: int) -> bool:
@@ -241,21 +235,17 @@ def count_events(project_id: int, asked: EventsAsked, deadline: float) -> list[t
         **term_params(asked.terms),
     }
     with _stopped_at(deadline):
-        return fetch(_write_events(asked), values)
-
-
-def _write_events(asked: EventsAsked) -> str:
-    of_events = measures_of_events()
-    parts = {
-        "sums": [f"coalesce(sum({name}), 0)::bigint" for name in asked.columns],
-        "of_events": [f"{of_events[name]} AS {name}" for name in asked.columns],
-        "of_outcomes": [OF_OUTCOMES.get(name, "0") for name in asked.columns],
-        "terms": [write_terms(asked.terms)],
-    }
-    text = statement("alert_counts_of_events")
-    for name, part in parts.items():
-        text = text.replace(f"<<{name}>>", ", ".join(part))
-    return text
+        of_events = measures_of_events()
+        parts = {
+            "sums": [f"coalesce(sum({name}), 0)::bigint" for name in asked.columns],
+            "of_events": [f"{of_events[name]} AS {name}" for name in asked.columns],
+            "of_outcomes": [OF_OUTCOMES.get(name, "0") for name in asked.columns],
+            "terms": [write_terms(asked.terms)],
+        }
+        text = statement("alert_counts_of_events")
+        for name, part in parts.items():
+            text = text.replace(f"<<{name}>>", ", ".join(part))
+        return fetch(text, values)
 
 
 @contextmanager

@@ -88,7 +88,12 @@ def import_files(job: ImportJob) -> ImportReport:
     ensure_partitions(job.since.date())
     with_logs = [path for path in job.paths if _import_spans(job, path)]
     for path in with_logs:
-        _import_logs(job, path)
+        # Unreadable items were reported by the first pass.
+        items = read_file(path, job.format, lambda _said: None)
+        records = (
+            (placed.place, placed.item) for placed in items if isinstance(placed.item, LogRecord)
+        )
+        _store(job, path, records, store_logs)
     end_past_runs(job.project_id, clock.now() - PATIENCE)
     while settle_runs() or (waiting() and fold()):
         job.on_progress(job.paths[-1], job.report)
@@ -109,15 +114,6 @@ def _import_spans(job: ImportJob, path: Path) -> bool:
 
     _store(job, path, spans(), store_spans)
     return has_logs
-
-
-def _import_logs(job: ImportJob, path: Path) -> None:
-    # Unreadable items were reported by the first pass.
-    items = read_file(path, job.format, lambda _said: None)
-    records = (
-        (placed.place, placed.item) for placed in items if isinstance(placed.item, LogRecord)
-    )
-    _store(job, path, records, store_logs)
 
 
 def _store(

@@ -98,7 +98,12 @@ def choose_target(
     `allow_private`.
     """
     scheme, host, port, path = _split(url)
-    addresses = _look_up(host, port, resolve)
+    try:
+        addresses = [ip_address(text.partition("%")[0]) for text in resolve(host, port)]
+    except (OSError, ValueError, UnicodeError):
+        raise ForbiddenAddressError(f"{host} cannot be resolved") from None
+    if not addresses:
+        raise ForbiddenAddressError(f"{host} has no address")
     for address in addresses:
         if not allow_private and not is_public(address):
             raise PrivateAddressError(f"{host} is not a public address")
@@ -153,13 +158,3 @@ def _to_ascii(host: str) -> str:
         return host.encode("idna").decode("ascii")
     except UnicodeError:
         raise ForbiddenAddressError("the host is not a name") from None
-
-
-def _look_up(host: str, port: int, resolve: Resolve) -> list[Address]:
-    try:
-        addresses = [ip_address(text.partition("%")[0]) for text in resolve(host, port)]
-    except (OSError, ValueError, UnicodeError):
-        raise ForbiddenAddressError(f"{host} cannot be resolved") from None
-    if not addresses:
-        raise ForbiddenAddressError(f"{host} has no address")
-    return addresses

@@ -59,7 +59,11 @@ class ArrivedAnswer:
 @settings_action
 def _issue(request: ConsoleRequest) -> HttpResponse:
     require_proof(request)
-    return keep_once(request, "setup", {"key": _make_key(request)})
+    with transaction.atomic():
+        issued = issue_key(request.project, KEY_NAME, [Scope.INGEST, Scope.READ])
+        details: dict[str, JSON] = {"key_id": issued.row.key_id, "scopes": ["ingest", "read"]}
+        note(request.project.pk, user_of(request), "key.created", KEY_NAME, details)
+    return keep_once(request, "setup", {"key": issued.text})
 
 
 @member_form
@@ -136,11 +140,3 @@ def _judged(event: Event) -> ArrivedAnswer:
         return ArrivedAnswer(event, tone, "valid" if is_checked else "unchecked")
     says = event.parse_error_type or event.call_error_type or event.kind
     return ArrivedAnswer(event, "bad", KINDS.get(says, says))
-
-
-def _make_key(request: ConsoleRequest) -> str:
-    with transaction.atomic():
-        issued = issue_key(request.project, KEY_NAME, [Scope.INGEST, Scope.READ])
-        details: dict[str, JSON] = {"key_id": issued.row.key_id, "scopes": ["ingest", "read"]}
-        note(request.project.pk, user_of(request), "key.created", KEY_NAME, details)
-    return issued.text

@@ -46,7 +46,8 @@ class PriceForm(forms.Form):
 @settings_form
 def prices(request: ConsoleRequest) -> HttpResponse:
     """Show the prices of the project; set a custom one."""
-    form = PriceForm(request.POST or None, initial=_initial(request))
+    names = {name: request.GET.get(name, "")[:200] for name in ("provider", "model")}
+    form = PriceForm(request.POST or None, initial={**names, "valid_from": clock.now().date()})
     if request.method == "POST" and form.is_valid():
         _save(request, form.cleaned_data)
         return redirect("prices")
@@ -79,11 +80,6 @@ def _unpriced(rows: QuerySet[Price]) -> list[Price]:
     priced = set(own)
     unknown = rows.filter(input_per_million=None)
     return [row for row in unknown if (row.provider, row.model) not in priced]
-
-
-def _initial(request: ConsoleRequest) -> dict[str, Any]:
-    names = {name: request.GET.get(name, "")[:200] for name in ("provider", "model")}
-    return {**names, "valid_from": clock.now().date()}
 
 
 def _save(request: ConsoleRequest, fields: dict[str, Any]) -> None:

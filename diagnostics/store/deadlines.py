@@ -47,7 +47,8 @@ def deadline(seconds: float) -> Iterator[None]:
         nonlocal was_cancelled
         if _status() is TransactionStatus.ACTIVE:
             was_cancelled = True
-            _cancel_statement()
+            with suppress(Error):
+                connection.connection.cancel_safe(timeout=CANCEL_SECONDS)
             return
         signal.setitimer(signal.ITIMER_REAL, UNWIND_SECONDS)
         raise OutOfTimeError(f"not done within {seconds:g} s")
@@ -93,11 +94,6 @@ def try_each_project(
 def _status() -> TransactionStatus:
     server = connection.connection
     return TransactionStatus.IDLE if server is None else server.info.transaction_status
-
-
-def _cancel_statement() -> None:
-    with suppress(Error):
-        connection.connection.cancel_safe(timeout=CANCEL_SECONDS)
 
 
 def _drop_open_transaction() -> None:

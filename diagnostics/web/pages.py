@@ -25,12 +25,7 @@ def respond(
     """
     page = {"page": f"{name}.html", "page_title": title}
     template = "page.html" if title else f"{name}.html"
-    return _conditional(
-        request, render_to_string(template, {**frame_of(request), **page, **context}, request)
-    )
-
-
-def _conditional(request: ConsoleRequest, body: str) -> HttpResponse:
+    body = render_to_string(template, {**frame_of(request), **page, **context}, request)
     # The same for every rendering, whatever its volatile parts say.
     stable = VOLATILE.sub("", body).encode()
     tag = f'W/"{hashlib.blake2b(stable, digest_size=12).hexdigest()}"'

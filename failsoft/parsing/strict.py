@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
@@ -85,7 +84,13 @@ def locate_violations(text: str, violations: list[Violation]) -> list[dict[str, 
     A missing value is located at the start of its object. `text` is valid JSON; one linear
     pass.
     """
-    offsets = locate(text, _with_parents(violation.path for violation in violations))
+    pointers = (violation.path for violation in violations)
+    with_parents = {""}
+    for pointer in pointers:
+        while pointer not in with_parents:
+            with_parents.add(pointer)
+            pointer = pointer.rpartition("/")[0]
+    offsets = locate(text, with_parents)
     rows = []
     for violation in violations:
         line, column = line_and_column(text, _nearest(offsets, violation.path))
@@ -131,15 +136,6 @@ class _Frame:
         if not self.is_object:
             return f"{self.prefix}/{self.index}"
         return f"{self.prefix}/{escape_pointer(self.key or '')}"
-
-
-def _with_parents(pointers: Iterable[str]) -> set[str]:
-    with_parents = {""}
-    for pointer in pointers:
-        while pointer not in with_parents:
-            with_parents.add(pointer)
-            pointer = pointer.rpartition("/")[0]
-    return with_parents
 
 
 def _nearest(offsets: dict[str, int], pointer: str) -> int:

@@ -173,28 +173,24 @@ def check_tool(step: dict[str, Any], path: str, violations: Violations) -> None:
             )
         _check_args(step, path, violations)
     elif isinstance(tool, dict):
-        _check_tool_object(step, tool, path, violations)
+        name = tool.get("name")
+        if "name" not in tool:
+            violations.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
+        elif not isinstance(name, str):
+            violations.add_type(f"{path}/tool/name", "tool_name_type", "a string", name)
+        elif not name.strip():
+            violations.add(
+                f"{path}/tool/name",
+                "tool_empty",
+                "expected the name of a tool, got an empty string",
+            )
+        _check_args(tool, f"{path}/tool", violations)
+        if "args" in step:
+            violations.add(
+                f"{path}/args", "args_mixed", "expected arguments only inside the tool object"
+            )
     else:
         violations.add_type(f"{path}/tool", "tool_type", "a tool name or an object", tool)
-
-
-def _check_tool_object(
-    step: dict[str, Any], tool: dict[str, Any], path: str, violations: Violations
-) -> None:
-    name = tool.get("name")
-    if "name" not in tool:
-        violations.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
-    elif not isinstance(name, str):
-        violations.add_type(f"{path}/tool/name", "tool_name_type", "a string", name)
-    elif not name.strip():
-        violations.add(
-            f"{path}/tool/name", "tool_empty", "expected the name of a tool, got an empty string"
-        )
-    _check_args(tool, f"{path}/tool", violations)
-    if "args" in step:
-        violations.add(
-            f"{path}/args", "args_mixed", "expected arguments only inside the tool object"
-        )
 
 
 def _check_args(holder: dict[str, Any], path: str, violations: Violations) -> None:

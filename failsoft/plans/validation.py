@@ -241,27 +241,22 @@ def _known_dependencies(
         if target is not None and target != index:
             indices.append(target)
         elif not violations.full:
-            _report_dependency(
-                step, f"/steps/{index}/dependencies/{position}", dependency, target, violations
-            )
+            path = f"/steps/{index}/dependencies/{position}"
+            step_name = name_step(step.get("step_id"))
+            if target is None:
+                violations.add(
+                    path,
+                    "dependency_unknown",
+                    f"expected a declared step id, but step {step_name} depends on"
+                    f" {quote(dependency)}, which no step declares",
+                )
+            else:
+                violations.add(
+                    path,
+                    "dependency_self",
+                    f"expected another step, but {step_name} depends on itself",
+                )
     return indices
-
-
-def _report_dependency(
-    step: dict[str, Any], path: str, dependency: str, target: int | None, violations: Violations
-) -> None:
-    step_name = name_step(step.get("step_id"))
-    if target is None:
-        violations.add(
-            path,
-            "dependency_unknown",
-            f"expected a declared step id, but step {step_name} depends on"
-            f" {quote(dependency)}, which no step declares",
-        )
-    else:
-        violations.add(
-            path, "dependency_self", f"expected another step, but {step_name} depends on itself"
-        )
 
 
 def _check_cycles(steps: list[Any], edges: list[list[int]], violations: Violations) -> None:

@@ -82,16 +82,12 @@ CODE = re.compile(rb"\\+(?:u\{0*([0-9a-fA-F]+)\}|[uUx]([0-9a-fA-F]+))")
 PLAIN_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b" ", b"f": b" "}
 
 
-def _fold(code: int) -> str | None:
-    folded = unicodedata.normalize("NFKD", chr(code))[:1]
-    return folded if folded.isascii() and folded.isprintable() else None
-
-
 def _build_table() -> dict[int, str]:
     content = tomllib.loads(LOOK_ALIKES_FILE.read_text(encoding="utf-8"))
     table = {ord(odd): plain for plain, looks in content["look_alikes"].items() for odd in looks}
     for code in (*LETTERS, *COMPATIBLE):
-        plain = _fold(code)
+        folded = unicodedata.normalize("NFKD", chr(code))[:1]
+        plain = folded if folded.isascii() and folded.isprintable() else None
         if plain:
             table.setdefault(code, plain)
     for code in DIGITS:

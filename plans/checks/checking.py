@@ -218,8 +218,15 @@ class _Check:
             verdict = self.decide(CheckerOutput(result.output, result.is_cut))
             if verdict.decision is CheckDecision.INCOMPLETE:
                 return
+        if result.code is None:
+            ending = f"no answer within {self.spec.timeout_seconds} s"
+        elif result.code < 0:
+            ending = f"ended by signal {-result.code}"
+        else:
+            ending = f"exit code {result.code} without a decision against the work"
+        last_line = next(iter(result.error.strip().splitlines()[-1:]), "")
         raise CheckerFailedError(
-            f"{self.spec.command}: {_describe_ending(result, self.spec.timeout_seconds)}"
+            f"{self.spec.command}: {(f'{ending}: {last_line}' if last_line else ending)}"
         )
 
 
@@ -241,14 +248,3 @@ def _as_text(output: object) -> str:
     if isinstance(output, dict) and list(output) == ["text"]:
         return str(output["text"])
     return json.dumps(output, ensure_ascii=False, default=str)
-
-
-def _describe_ending(result: CommandResult, timeout_seconds: int) -> str:
-    if result.code is None:
-        ending = f"no answer within {timeout_seconds} s"
-    elif result.code < 0:
-        ending = f"ended by signal {-result.code}"
-    else:
-        ending = f"exit code {result.code} without a decision against the work"
-    last_line = next(iter(result.error.strip().splitlines()[-1:]), "")
-    return f"{ending}: {last_line}" if last_line else ending

@@ -40,7 +40,11 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         project = require_project(options["project"])
         try:
-            goal = submit_goal(project.pk, _request_body(options))
+            names = ("goal", "mode", "provider", "model", "tools", "toolset", "max_iterations")
+            body = {name: options[name] for name in names}
+            if options["max_attempts"] is not None:
+                body["retry"] = {"max_attempts": options["max_attempts"]}
+            goal = submit_goal(project.pk, body)
         except RequestRefusedError as error:
             self._refuse(error, as_json=options["json"])
         if not options["wait"]:
@@ -65,14 +69,6 @@ class Command(BaseCommand):
         show_goal(self, record, map(_line, record.get("attempts", [])))
         for text in record["help"]:
             self.stdout.write(text)
-
-
-def _request_body(options: dict[str, Any]) -> dict[str, Any]:
-    names = ("goal", "mode", "provider", "model", "tools", "toolset", "max_iterations")
-    body = {name: options[name] for name in names}
-    if options["max_attempts"] is not None:
-        body["retry"] = {"max_attempts": options["max_attempts"]}
-    return body
 
 
 def _line(attempt: dict[str, Any]) -> str:

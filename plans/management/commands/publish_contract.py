@@ -24,13 +24,9 @@ class Command(BaseCommand):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name in NAMES:
-                self.stdout.write(str(_write_schema(folder, name)))
+                target = folder / f"{name}.schema.json"
+                text = json.dumps(contract_schema(name), indent=2, ensure_ascii=False)
+                target.write_text(f"{text}\n", encoding="utf-8")
+                self.stdout.write(str(target))
         except OSError as error:
             raise CommandError(f"cannot write to {folder}: {error.strerror}") from error
-
-
-def _write_schema(folder: Path, name: str) -> Path:
-    target = folder / f"{name}.schema.json"
-    text = json.dumps(contract_schema(name), indent=2, ensure_ascii=False)
-    target.write_text(f"{text}\n", encoding="utf-8")
-    return target

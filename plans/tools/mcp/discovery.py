@@ -65,7 +65,20 @@ def _store(
     with transaction.atomic():
         McpServer.objects.select_for_update().get(pk=server.pk)
         server.tools.exclude(name__in=names.values()).delete()
-        _upsert(tool_rows)
+        McpTool.objects.bulk_create(
+            tool_rows,
+            update_conflicts=True,
+            unique_fields=["name"],
+            update_fields=[
+                "remote_name",
+                "description",
+                "input_schema",
+                "digest",
+                "side_effects",
+                "idempotent",
+                "discovered_at",
+            ],
+        )
         McpServer.objects.filter(pk=server.pk).update(
             server_name=redact(clean_text(offer.name))[:_MAX_NAME],
             server_version=redact(clean_text(offer.version))[: _MAX_NAME // 2],
@@ -75,23 +88,6 @@ def _store(
             last_error="; ".join(f"{name}: {reason}" for name, reason in left_out.items()),
         )
     return Discovery(server.name, sorted(names.values()), left_out)
-
-
-def _upsert(rows: Sequence[McpTool]) -> None:
-    McpTool.objects.bulk_create(
-        rows,
-        update_conflicts=True,
-        unique_fields=["name"],
-        update_fields=[
-            "remote_name",
-            "description",
-            "input_schema",
-            "digest",
-            "side_effects",
-            "idempotent",
-            "discovered_at",
-        ],
-    )
 
 
 def _tool_row(server: McpServer, name: str, tool: mcp_types.Tool) -> McpTool:
