@@ -212,6 +212,10 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "diagnostics.rest.openapi.add_examples",
+    ],
     "ENUM_NAME_OVERRIDES": {
         **{name: [(word, word) for word in words] for name, words in _ENUMS.items()},
         "BreakerStateEnum": choices_of(breaker.BreakerState),

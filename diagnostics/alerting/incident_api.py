@@ -23,10 +23,6 @@ from diagnostics.alerting.incident_actions import (
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.incident_resources import (
-    COMMENT,
-    INCIDENT,
-    INCIDENTS_PAGE,
-    RESOLVE,
     CommentIncident,
     IncidentResource,
     ResolveIncident,
@@ -72,7 +68,6 @@ class IncidentsView(ListView):
     @extend_schema(
         operation_id="incidents_list",
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
-        examples=[INCIDENTS_PAGE],
         responses={200: Paged[IncidentResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
@@ -102,9 +97,7 @@ class IncidentView(KeyedView):
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
-        operation_id="incidents_retrieve",
-        examples=[INCIDENT],
-        responses={200: WholeIncidentResource, **ROW_PROBLEMS},
+        operation_id="incidents_retrieve", responses={200: WholeIncidentResource, **ROW_PROBLEMS}
     )
     def get(self, request: Request, incident_id: int) -> Response:
         """Show an incident: verdicts, slices and timeline."""
@@ -142,7 +135,6 @@ class ResolveView(ActionView):
     @extend_schema(
         operation_id="incidents_resolve",
         request=ResolveIncident,
-        examples=[RESOLVE, INCIDENT],
         responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:
@@ -162,7 +154,6 @@ class CommentView(ActionView):
     @extend_schema(
         operation_id="incidents_comment",
         request=CommentIncident,
-        examples=[COMMENT, INCIDENT],
         responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:

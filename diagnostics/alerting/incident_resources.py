@@ -8,7 +8,6 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from diagnostics.alerting.incident_models import Incident, IncidentCause
 from diagnostics.alerting.states import Severity
-from diagnostics.rest.openapi import page, request_example, response_example
 from diagnostics.rest.resources import Resource
 from diagnostics.verdict.wording import wire_form
 
@@ -113,51 +112,3 @@ def describe_whole_incident(row: Incident) -> dict[str, Any]:
         "slices": [IncidentSliceResource.dump(one) for one in slices],
         "timeline": sorted(map(IncidentEntry.dump, lines), key=itemgetter("at")),
     }
-
-
-_INCIDENT: dict[str, Any] = {
-    "id": 12,
-    "title": "anthropic/claude-haiku-4, next step in prod",
-    "state": "acknowledged",
-    "severity": "warning",
-    "onset": "2026-11-21T14:31:00Z",
-    "fired_at": "2026-11-21T14:36:00Z",
-    "acknowledged_at": "2026-11-21T14:38:12Z",
-    "acknowledged_by": "ada",
-    "cleared_at": None,
-    "assignee": "ada",
-    "cause": "model",
-    "cause_value": "anthropic/claude-haiku-4",
-    "sentence": "Degrading since 14:31 UTC: anthropic/claude-haiku-4, 31 % of 412 runs.",
-    "resolution_cause": None,
-    "tracker_url": None,
-    "filter": "provider=anthropic&model=claude-haiku-4",
-    "is_backfilled": False,
-}
-_SLICE = {
-    "rule_id": 1,
-    "rule": "Failure rate above baseline",
-    "rule_version": 1,
-    "slice": {"provider": "anthropic", "model": "claude-haiku-4"},
-    "severity": "warning",
-    "onset": "2026-11-21T14:31:00Z",
-    "fired_at": "2026-11-21T14:36:00Z",
-    "cleared_at": None,
-    "k": 9,
-    "n": 24,
-    "value": 11.2,
-    "bound": 10.4,
-    "baseline": 0.04,
-}
-_LINE = {"at": "2026-11-21T14:36:00Z", "kind": "fired", "by": None, "text": None}
-_WHOLE = {
-    **_INCIDENT,
-    "verdict": {"state": "degrading", "cause": "model"},
-    "verdict_now": {"state": "degrading", "cause": "model"},
-    "slices": [_SLICE],
-    "timeline": [_LINE],
-}
-INCIDENTS_PAGE = response_example("one incident", page(_INCIDENT), 200)
-INCIDENT = response_example("an incident with its timeline", _WHOLE, 200)
-RESOLVE = request_example("it was our prompt", {"cause": "prompt", "text": "Rolled back."})
-COMMENT = request_example("a comment", {"text": "The provider confirms."})

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
@@ -30,7 +30,7 @@ from diagnostics.alerting.rule_rows import (
 )
 from diagnostics.alerting.rules import RuleFields
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
-from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS, request_example, response_example
+from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Json, Listed, Resource, describe_model
 
 
@@ -54,59 +54,13 @@ class RuleResource(RuleFields, Resource):
     last_90_days: RuleTotalsResource
 
 
-_GIVEN_RULE: dict[str, Any] = {
-    "name": "Haiku above 10 %",
-    "filter": "provider=anthropic",
-    "group_by": ["model"],
-    "signal": "degraded_ratio",
-    "detector": "threshold",
-    "parameters": {"limit": 0.1},
-    "severity": "critical",
-}
-_RULE = {
-    **RuleFields(**_GIVEN_RULE).model_dump(mode="json"),
-    "id": 3,
-    "version": 1,
-    "standard": None,
-    "owner": None,
-    "created_at": "2026-11-20T08:00:00Z",
-    "updated_at": "2026-11-20T08:00:00Z",
-    "last_90_days": {"evaluations": 4320, "fires": 3, "false_fires": 1},
-}
-_FIRE = {
-    "slice": {"model": "claude-haiku-4"},
-    "at": "2026-11-21T15:00:00Z",
-    "onset": "2026-11-21T14:00:00Z",
-    "cleared": "2026-11-21T19:00:00Z",
-    "k": 31,
-    "n": 120,
-}
-_BACK_TEST = {
-    "since": "2026-10-22T16:00:00Z",
-    "until": "2026-11-21T16:00:00Z",
-    "slices": 2,
-    "looks": 1992,
-    "grains": {"hour": "2026-10-22T16:00:00Z", "10 minutes": "2026-11-19T18:00:00Z"},
-    "fires": [_FIRE],
-    "mostly_firing": [],
-}
-RULES = response_example("one rule", {"items": [_RULE]}, 200)
-RULE = response_example("a rule as kept", _RULE, 200, 201)
-NEW_RULE = request_example("a threshold for one provider", _GIVEN_RULE)
-CHANGED_RULE = request_example("a higher limit", {"parameters": {"limit": 0.15}})
-TRIED_RULE = request_example("a rule to try", {**_GIVEN_RULE, "days": 30})
-BACK_TESTED = response_example("it would have fired once", _BACK_TEST, 200)
-
-
 class AlertRulesView(KeyedView):
     """The rules of the key's project."""
 
     required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="alert_rules_list",
-        examples=[RULES],
-        responses={200: Listed[RuleResource], **ROW_PROBLEMS},
+        operation_id="alert_rules_list", responses={200: Listed[RuleResource], **ROW_PROBLEMS}
     )
     def get(self, request: Request) -> Response:
         """List the rules by name."""
@@ -116,7 +70,6 @@ class AlertRulesView(KeyedView):
     @extend_schema(
         operation_id="alert_rules_create",
         request=RuleFields,
-        examples=[NEW_RULE, RULE],
         responses={201: RuleResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
@@ -134,9 +87,7 @@ class AlertRuleView(KeyedView):
     required_scopes = {"GET": Scope.READ, "PATCH": Scope.ADMIN, "DELETE": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="alert_rules_retrieve",
-        examples=[RULE],
-        responses={200: RuleResource, **ROW_PROBLEMS},
+        operation_id="alert_rules_retrieve", responses={200: RuleResource, **ROW_PROBLEMS}
     )
     def get(self, request: Request, rule_id: int) -> Response:
         """Show a rule."""
@@ -145,7 +96,6 @@ class AlertRuleView(KeyedView):
     @extend_schema(
         operation_id="alert_rules_update",
         request={"application/json": describe_model(RuleFields, is_partial=True)},
-        examples=[CHANGED_RULE, RULE],
         responses={200: RuleResource, **REFUSALS, **ROW_PROBLEMS},
     )
     def patch(self, request: Request, rule_id: int) -> Response:
@@ -172,7 +122,6 @@ class BackTestView(KeyedView):
     @extend_schema(
         operation_id="alert_rules_backtest",
         request=TriedRule,
-        examples=[TRIED_RULE, BACK_TESTED],
         responses={200: BackTest, **REFUSALS},
     )
     def post(self, request: Request) -> Response:

@@ -21,7 +21,7 @@ from diagnostics.alerting.rules import FilterError
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
-from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS, request_example, response_example
+from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Listed, Resource
 from diagnostics.selection.ranges import read_moment
 
@@ -50,33 +50,13 @@ class SilenceResource(SilenceRequest, Resource):
     created_at: datetime
 
 
-_GIVEN_SILENCE = {
-    "filter": "model=claude-haiku-4",
-    "ends_at": "2026-11-21T18:00:00Z",
-    "reason": "the provider knows",
-}
-_SILENCE = {
-    **_GIVEN_SILENCE,
-    "id": 5,
-    "rule_id": None,
-    "starts_at": "2026-11-21T16:00:00Z",
-    "created_at": "2026-11-21T16:00:00Z",
-    "created_by": None,
-}
-NEW_SILENCE = request_example("one model until six", _GIVEN_SILENCE)
-SILENCE = response_example("a silence as kept", _SILENCE, 200, 201)
-SILENCES = response_example("one silence", {"items": [_SILENCE]}, 200)
-
-
 class SilencesView(KeyedView):
     """The silences of the key's project."""
 
     required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="silences_list",
-        examples=[SILENCES],
-        responses={200: Listed[SilenceResource], **ROW_PROBLEMS},
+        operation_id="silences_list", responses={200: Listed[SilenceResource], **ROW_PROBLEMS}
     )
     def get(self, request: Request) -> Response:
         """List the silences that are on or to come."""
@@ -87,7 +67,6 @@ class SilencesView(KeyedView):
     @extend_schema(
         operation_id="silences_create",
         request=SilenceRequest,
-        examples=[NEW_SILENCE, SILENCE],
         responses={201: SilenceResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:

@@ -35,7 +35,7 @@ from diagnostics.queries.events import covered_by, window_of
 from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import DEFAULT_LIMIT, PAGE_PARAMETERS, SERIES_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS, SERIES_PAGE
+from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
@@ -191,7 +191,6 @@ class SeriesView(ListView):
     @extend_schema(
         operation_id="series_list",
         parameters=[*SERIES_PARAMETERS, *PAGE_PARAMETERS],
-        examples=[SERIES_PAGE],
         responses={200: Counted[SeriesItem], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:

@@ -20,7 +20,7 @@ from diagnostics.failures.groups import GroupRow, group_row, groups_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_choices, select
-from diagnostics.rest.openapi import EXPORTS, FAILURE, FAILURES_PAGE, ProblemResource
+from diagnostics.rest.openapi import EXPORTS, ProblemResource
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 
 STATES = FailureGroup.State.values
@@ -79,7 +79,6 @@ class FailuresView(ListView):
     @extend_schema(
         operation_id="failures_list",
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
-        examples=[FAILURES_PAGE],
         responses={200: Counted[FailureResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
@@ -103,7 +102,6 @@ class FailureView(KeyedView):
     @extend_schema(
         operation_id="failures_retrieve",
         parameters=PARAMETERS,
-        examples=[FAILURE],
         responses={
             200: OneFailureResource,
             **dict.fromkeys((400, 401, 403, 404, 503), ProblemResource),

@@ -69,18 +69,18 @@ def _read_operation(path: str, method: str, operation: Json, document: Json) -> 
 
 
 def _show_content(body: Json, document: Json) -> str:
-    """Show the example of a body, else the names and types of its fields."""
+    """Show a body by its examples; where there are none, by the names and types of its fields."""
     for media in body.get("content", {}).values():
-        for example in media.get("examples", {}).values():
-            return json.dumps(example["value"], indent=2, ensure_ascii=False)
         shape = _outline(media.get("schema", {}), document, 4)
         return json.dumps(shape, indent=2, ensure_ascii=False)
     return ""
 
 
 def _outline(schema: Json, document: Json, depth: int) -> object:
-    """Return the shape of a schema: names and, in place of values, their types."""
+    """Return an example of a schema, else its shape: names and, in place of values, types."""
     schema = _resolve(schema, document)
+    if "examples" in schema:
+        return schema["examples"][0]
     if "properties" in schema and depth:
         return {
             name: _outline(part, document, depth - 1) for name, part in schema["properties"].items()

@@ -1,10 +1,14 @@
 """The OpenAPI document is valid and has a page that needs no script."""
 
+import json
+
 import pytest
 from django.test import Client
 from drf_spectacular.validation import validate_schema
+from jsonschema import Draft202012Validator
 
 from diagnostics.rest.docs import list_operations, read_document
+from diagnostics.rest.openapi import EXAMPLES
 
 
 @pytest.mark.slow
@@ -17,6 +21,21 @@ def test_the_document_is_valid_and_names_our_operations(capsys: pytest.CaptureFi
     assert {"events_create", "events_list", "series_list"} <= names
     schemes = document["components"]["securitySchemes"]
     assert schemes["ApiKey"]["scheme"] == "bearer"
+
+
+def test_every_example_fits_what_it_is_an_example_of() -> None:
+    document = json.loads(json.dumps(read_document(), default=str))
+    schemas = document["components"]["schemas"]
+    paths = document["paths"].values()
+    operations = {one["operationId"] for path in paths for one in path.values()}
+    assert EXAMPLES.keys() <= schemas.keys() | operations
+    for name in EXAMPLES.keys() & schemas.keys():
+        (example,) = schemas[name]["examples"]
+        assert isinstance(example, list) or example.keys() <= schemas[name]["properties"].keys()
+        schema = {**document, "$ref": f"#/components/schemas/{name}"}
+        errors = Draft202012Validator(schema).iter_errors(example)
+        # An example need not show every field.
+        assert [one.message for one in errors if one.validator != "required"] == [], name
 
 
 @pytest.mark.django_db

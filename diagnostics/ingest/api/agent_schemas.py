@@ -24,7 +24,7 @@ from diagnostics.ingest.agent_schemas import (
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError, read_object
-from diagnostics.rest.openapi import SCHEMA, ProblemResource
+from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_text
@@ -104,7 +104,6 @@ class AgentSchemaView(KeyedView):
     @extend_schema(
         operation_id="schemas_put",
         request=SchemaRequest,
-        examples=[SCHEMA],
         responses={
             200: RegisteredResource,
             **dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 422), ProblemResource),

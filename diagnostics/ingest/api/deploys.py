@@ -18,7 +18,7 @@ from diagnostics.rest.bodies import read_model
 from diagnostics.rest.cursors import Keyset
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, select
-from diagnostics.rest.openapi import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE, EXPORTS, REFUSALS
+from diagnostics.rest.openapi import EXPORTS, REFUSALS
 from diagnostics.rest.resources import Paged, Resource
 
 
@@ -60,7 +60,6 @@ class DeploysView(ListView):
     @extend_schema(
         operation_id="deploys_create",
         request=PostedDeploy,
-        examples=[DEPLOY, DEPLOY_KEPT],
         responses={201: DeployResource, 200: DeployResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
@@ -77,7 +76,6 @@ class DeploysView(ListView):
     @extend_schema(
         operation_id="deploys_list",
         parameters=PARAMETERS,
-        examples=[DEPLOYS_PAGE],
         responses={200: Paged[DeployResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:

@@ -38,15 +38,7 @@ from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, select
-from diagnostics.rest.openapi import (
-    ANSWERS,
-    BATCH_RESULT,
-    EVENTS,
-    EVENTS_PAGE,
-    EXPORTS,
-    REFUSALS,
-    BatchResultResource,
-)
+from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection
@@ -132,7 +124,6 @@ class EventsView(BatchView, ListView):
     @extend_schema(
         operation_id="events_create",
         request={"application/json": PostedItems, "application/x-ndjson": {"type": "string"}},
-        examples=[EVENTS, ANSWERS, BATCH_RESULT],
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
         responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
     )
@@ -143,7 +134,6 @@ class EventsView(BatchView, ListView):
     @extend_schema(
         operation_id="events_list",
         parameters=EVENT_PARAMETERS,
-        examples=[EVENTS_PAGE],
         responses={200: EventPage, **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:

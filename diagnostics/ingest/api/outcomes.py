@@ -20,13 +20,7 @@ from diagnostics.ingest.series_names import settle_names
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_item
 from diagnostics.rest.bodies import Batch
-from diagnostics.rest.openapi import (
-    ASSESSMENT,
-    OUTCOMES,
-    OUTCOMES_RESULT,
-    REFUSALS,
-    BatchResultResource,
-)
+from diagnostics.rest.openapi import REFUSALS, BatchResultResource
 from diagnostics.rest.resources import describe_model
 from diagnostics.store.sql import execute
 from diagnostics.store.windows import TimeMark
@@ -163,7 +157,6 @@ class OutcomesView(BatchView):
             },
             "application/x-ndjson": {"type": "string"},
         },
-        examples=[OUTCOMES, ASSESSMENT, OUTCOMES_RESULT],
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
         responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
     )

@@ -16,7 +16,7 @@ from diagnostics.ingest.rejects import rejects_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, refuse_unknown
-from diagnostics.rest.openapi import EXPORTS, INGEST, REJECTS, Fault, ProblemResource
+from diagnostics.rest.openapi import EXPORTS, Fault, ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 
 
@@ -88,7 +88,6 @@ class RejectsView(ListView):
     @extend_schema(
         operation_id="rejects_list",
         parameters=PARAMETERS,
-        examples=[REJECTS],
         responses={200: Paged[RejectResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
@@ -118,7 +117,6 @@ class IngestView(KeyedView):
 
     @extend_schema(
         operation_id="ingest_retrieve",
-        examples=[INGEST],
         responses={200: IngestResource, **dict.fromkeys((401, 403, 503), ProblemResource)},
     )
     def get(self, request: Request) -> Response:
