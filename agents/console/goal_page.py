@@ -40,7 +40,7 @@ class ActionsCard:
     """A batch of actions; `can_undo` while there is something to take back."""
 
     batch: ActionBatch
-    applied: list[Mapping[str, Any]]
+    applied: Sequence[Mapping[str, Any]]
     can_undo: bool
 
     @property
