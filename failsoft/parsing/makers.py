@@ -38,10 +38,9 @@ CUT = frozenset({FinishClass.LENGTH, FinishClass.INTERRUPTED})
 STREAM_CUT = "stream_cut"
 _ENUM_PREFIX = re.compile(r"(?:finish|stop)_?reason[._]")
 _ENDINGS = {
-    reason: ending
-    for row in MAKERS["finish_reasons"]
-    for ending in FinishClass
-    for reason in row.get(ending.value, ())
+    reason: FinishClass(ending)
+    for ending, reasons in MAKERS["finish_reasons"].items()
+    for reason in reasons
 }
 
 

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
@@ -60,6 +61,7 @@ class _Current:
 
 
 _current = _Current()
+_within: ContextVar[tuple[OpenRun | None, ...]] = ContextVar("failsoft.within", default=())
 
 
 def send_with(sending: Sending | None) -> None:
@@ -106,6 +108,7 @@ class RunScope:
         with harmless("beginning a run"):
             begun = self._begin()
         self._open.append(begun)
+        _within.set((*_within.get(), begun))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
@@ -114,7 +117,9 @@ class RunScope:
             cause = _invalid_cause(error)
             if cause is not None:
                 self.invalid(cause)
-            begun = self._open.pop()
+            begun = self._latest()
+            self._open.remove(begun)
+            _within.set(tuple(one for one in _within.get() if one is not begun))
             if begun is not None:
                 begun.end(error)
 
@@ -157,9 +162,14 @@ class RunScope:
         `error` is what `recover` refused, an exception, or a sentence.
         """
         with harmless("telling an error"):
-            begun = self._open[-1] if self._open else None
+            begun = self._latest() if self._open else None
             if begun is not None:
                 begun.mark(_marks_of(error))
+
+    def _latest(self) -> OpenRun | None:
+        """Return what this thread or task began last; a generator may end in another one."""
+        within = _within.get()
+        return next((one for one in reversed(self._open) if one in within), self._open[-1])
 
     def _begin(self) -> OpenRun | None:
         sending = _current.sending

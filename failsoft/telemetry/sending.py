@@ -42,7 +42,7 @@ from opentelemetry.trace.status import Status, StatusCode
 from failsoft import VERSION
 from failsoft.redaction import Redactor
 from failsoft.telemetry.connection import NoServerError, ServerAddress
-from failsoft.telemetry.runs import LOG
+from failsoft.telemetry.runs import INVALID, LOG
 from failsoft.telemetry.setup import Setup
 
 RUN = context.create_key("failsoft.run")
@@ -62,6 +62,8 @@ OF_MODELS = re.compile(
 PROMPT_EVENT = re.compile(r"gen_ai\.((user|system|tool)\.message|content\.prompt)")
 MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
 AROUND = ("invoke_agent", "invoke_workflow", "execute_tool", "embeddings")
+# The errors of clients that could not read an answer.
+UNREAD = tuple(error.__name__ for error in INVALID)
 OPEN_SPANS = 10_000
 BATCH = 128  # whole answers stay below the size limit of a request
 EXIT_SECONDS = 5
@@ -98,9 +100,10 @@ class HeldRun:
         self._let_go(before, marks)
 
     def mark(self, attributes: Mapping[str, str]) -> None:
-        """Add attributes to the latest call."""
+        """Add attributes to the latest call, unless it failed before there was an answer."""
         with self._lock:
-            self._marks = {**self._marks, **attributes} if self._call is not None else {}
+            is_answered = self._call is not None and not _has_failed(self._call)
+            self._marks = {**self._marks, **attributes} if is_answered else {}
 
     def end(self, error: BaseException | None) -> None:
         """Let the latest call go, then the run."""
@@ -423,6 +426,12 @@ def _is_call(attributes: Mapping[str, Any]) -> bool:
     kind = attributes.get("openinference.span.kind", "LLM")
     operation = attributes.get("gen_ai.operation.name")
     return kind == "LLM" and operation not in AROUND and any(key in attributes for key in MODEL)
+
+
+def _has_failed(span: ReadableSpan) -> bool:
+    raised = (str((event.attributes or {}).get("exception.type")) for event in span.events)
+    is_unread = any(name.endswith(UNREAD) for name in raised)
+    return span.status.status_code is StatusCode.ERROR and not is_unread
 
 
 def _changed(

@@ -115,6 +115,51 @@ def test_a_loop_of_ones_own_tells_each_invalid_answer(
     assert "failsoft.validation_errors" not in server.span("third").attributes
 
 
+def test_a_failed_call_stays_what_it_is(provider: TracerProvider, server: Server) -> None:
+    def plan(name: str, error: Exception) -> None:
+        with failsoft.run(node="trip"):
+            call(provider, "first")
+            try:
+                json.loads("{")
+            except ValueError:  # asked again inside, so that it is the context of what follows
+                with provider.get_tracer("agent").start_as_current_span(
+                    name, attributes={"gen_ai.request.model": "tiny"}
+                ):
+                    raise error from None
+
+    with pytest.raises(TimeoutError):
+        plan("late", TimeoutError("late"))
+    with pytest.raises(json.JSONDecodeError):
+        plan("unread", json.JSONDecodeError("no", "{", 1))
+    provider.force_flush()
+    assert "failsoft.parse_error_type" not in server.span("late").attributes
+    # A client that could not read the answer says so in the span of the call, too.
+    assert server.span("unread").attributes["failsoft.parse_error_type"] == "not_json"
+
+
+def test_a_run_that_tasks_share_is_one_for_each_of_them(
+    provider: TracerProvider, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    trip = failsoft.run(node="trip")
+
+    async def plan(name: str, is_good: bool) -> None:
+        async with trip:
+            call(provider, name)
+            await asyncio.sleep(0.01)
+            if not is_good:
+                trip.invalid("no city")
+            await asyncio.sleep(0.01)
+
+    async def plan_both() -> None:
+        await asyncio.gather(plan("bad", False), plan("good", True))
+
+    asyncio.run(plan_both())
+    provider.force_flush()
+    assert "failsoft.parse_error_type" in server.span("bad").attributes
+    assert "failsoft.parse_error_type" not in server.span("good").attributes
+    assert not caplog.records
+
+
 def test_a_stream_that_is_read_after_its_run_is_sent(
     provider: TracerProvider, server: Server
 ) -> None:
