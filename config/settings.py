@@ -188,7 +188,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "diagnostics.rest.openapi.AddressSchema",
     "UNAUTHENTICATED_USER": None,
     "EXCEPTION_HANDLER": "diagnostics.rest.faults.answer_fault",
 }

@@ -54,9 +54,7 @@ class UndoView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="goals_undo",
-        request=None,
-        responses={200: ActionsResource, 404: ProblemResource, 409: RefusedGoal},
+        request=None, responses={200: ActionsResource, 404: ProblemResource, 409: RefusedGoal}
     )
     def post(self, request: Request, reference: str) -> Response:
         """Undo what was applied; `kept` are the entries that were changed since."""
@@ -81,11 +79,7 @@ class EntriesView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(
-        operation_id="entries_list",
-        parameters=FILTERS,
-        responses={200: EntryPageSerializer, 400: ProblemResource},
-    )
+    @extend_schema(parameters=FILTERS, responses={200: EntryPageSerializer, 400: ProblemResource})
     def get(self, request: Request) -> Response:
         """List entries: P1 to P5, then those without a priority."""
         params = request.query_params.dict()

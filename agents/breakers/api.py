@@ -77,7 +77,7 @@ class BreakersView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(operation_id="breakers_list", responses=BreakerListSerializer)
+    @extend_schema(responses=BreakerListSerializer)
     def get(self, request: Request) -> Response:
         """List breakers by provider, model and operation."""
         rows = with_latest(Breaker.objects.filter(project=project_of(request)))

@@ -79,7 +79,7 @@ class FixPatternsView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(operation_id="fix_patterns_list", responses=FixPatternListResource)
+    @extend_schema(responses=FixPatternListResource)
     def get(self, request: Request) -> Response:
         """List them: those waiting for approval first, then active ones."""
         project_id = project_of(request).pk

@@ -129,12 +129,7 @@ class GoalsView(ListView):
     required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ}
     most_streamed = 1_000_000
 
-    @extend_schema(
-        operation_id="goals_create",
-        parameters=[KEY],
-        request=GoalRequest,
-        responses={202: QueuedGoal, **REFUSALS},
-    )
+    @extend_schema(parameters=[KEY], request=GoalRequest, responses={202: QueuedGoal, **REFUSALS})
     def post(self, request: Request) -> Response:
         """Queue a goal; a repeated Idempotency-Key returns the same goal."""
         with refusing():
@@ -143,11 +138,7 @@ class GoalsView(ListView):
             )
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(
-        operation_id="goals_list",
-        parameters=FILTERS,
-        responses={200: Paged[GoalSummary], **EXPORTS},
-    )
+    @extend_schema(parameters=FILTERS, responses={200: Paged[GoalSummary], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List goals, newest first; all of them unless a time range is given."""
         params = request.query_params.dict()
@@ -165,9 +156,7 @@ class GoalView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(
-        operation_id="goals_retrieve", responses={200: GoalResource, 404: ProblemResource}
-    )
+    @extend_schema(responses={200: GoalResource, 404: ProblemResource})
     def get(self, request: Request, reference: str) -> Response:
         """Show a goal by its correlation id."""
         return Response(goal_record(_find(request, reference)))
@@ -179,9 +168,7 @@ class AnswerView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="goals_answer",
-        request=AnswerRequest,
-        responses={202: QueuedGoal, 404: ProblemResource, **REFUSALS},
+        request=AnswerRequest, responses={202: QueuedGoal, 404: ProblemResource, **REFUSALS}
     )
     def post(self, request: Request, reference: str) -> Response:
         """Answer a waiting goal, which then continues; a secret only as a reference."""
@@ -198,9 +185,7 @@ class CancelView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="goals_cancel",
-        request=None,
-        responses={202: QueuedGoal, 404: ProblemResource, 409: RefusedGoal},
+        request=None, responses={202: QueuedGoal, 404: ProblemResource, 409: RefusedGoal}
     )
     def post(self, request: Request, reference: str) -> Response:
         """Cancel a goal; 409 if it has ended already."""

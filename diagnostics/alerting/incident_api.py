@@ -66,7 +66,6 @@ class IncidentsView(ListView):
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
-        operation_id="incidents_list",
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
         responses={200: Paged[IncidentResource], **EXPORTS},
     )
@@ -96,9 +95,7 @@ class IncidentView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(
-        operation_id="incidents_retrieve", responses={200: WholeIncidentResource, **ROW_PROBLEMS}
-    )
+    @extend_schema(responses={200: WholeIncidentResource, **ROW_PROBLEMS})
     def get(self, request: Request, incident_id: int) -> Response:
         """Show an incident: verdicts, slices and timeline."""
         return Response(describe_whole_incident(find(request, incident_id)))
@@ -117,11 +114,7 @@ class ActionView(KeyedView):
 class AcknowledgeView(ActionView):
     """Somebody is at it."""
 
-    @extend_schema(
-        operation_id="incidents_acknowledge",
-        request=None,
-        responses={200: WholeIncidentResource, **ROW_PROBLEMS},
-    )
+    @extend_schema(request=None, responses={200: WholeIncidentResource, **ROW_PROBLEMS})
     def post(self, request: Request, incident_id: int) -> Response:
         """Acknowledge an incident; once more changes nothing."""
         incident = find(request, incident_id)
@@ -133,9 +126,7 @@ class ResolveView(ActionView):
     """It is over."""
 
     @extend_schema(
-        operation_id="incidents_resolve",
-        request=ResolveIncident,
-        responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS},
+        request=ResolveIncident, responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS}
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """End an incident with its cause, or tell the cause of one that has ended."""
@@ -152,9 +143,7 @@ class CommentView(ActionView):
     """What there is to say."""
 
     @extend_schema(
-        operation_id="incidents_comment",
-        request=CommentIncident,
-        responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS},
+        request=CommentIncident, responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS}
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """Add a comment to the timeline; it is redacted first."""

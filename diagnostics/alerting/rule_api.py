@@ -59,19 +59,13 @@ class AlertRulesView(KeyedView):
 
     required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
-    @extend_schema(
-        operation_id="alert_rules_list", responses={200: Listed[RuleResource], **ROW_PROBLEMS}
-    )
+    @extend_schema(responses={200: Listed[RuleResource], **ROW_PROBLEMS})
     def get(self, request: Request) -> Response:
         """List the rules by name."""
         rows = live_rules(project_of(request).pk).select_related("owner")
         return Response({"items": _describe(*rows)})
 
-    @extend_schema(
-        operation_id="alert_rules_create",
-        request=RuleFields,
-        responses={201: RuleResource, **REFUSALS},
-    )
+    @extend_schema(request=RuleFields, responses={201: RuleResource, **REFUSALS})
     def post(self, request: Request) -> Response:
         """Make a rule; 422 lists every field that is wrong."""
         key = key_of(request)
@@ -86,15 +80,12 @@ class AlertRuleView(KeyedView):
 
     required_scopes = {"GET": Scope.READ, "PATCH": Scope.ADMIN, "DELETE": Scope.ADMIN}
 
-    @extend_schema(
-        operation_id="alert_rules_retrieve", responses={200: RuleResource, **ROW_PROBLEMS}
-    )
+    @extend_schema(responses={200: RuleResource, **ROW_PROBLEMS})
     def get(self, request: Request, rule_id: int) -> Response:
         """Show a rule."""
         return Response(_describe(_find(request, rule_id))[0])
 
     @extend_schema(
-        operation_id="alert_rules_update",
         request={"application/json": describe_model(RuleFields, is_partial=True)},
         responses={200: RuleResource, **REFUSALS, **ROW_PROBLEMS},
     )
@@ -107,7 +98,7 @@ class AlertRuleView(KeyedView):
             end_alerts(row)
         return Response(_describe(row)[0])
 
-    @extend_schema(operation_id="alert_rules_destroy", responses={204: None, **ROW_PROBLEMS})
+    @extend_schema(responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, rule_id: int) -> Response:
         """Delete a rule: what it fires for ends, what it found stays."""
         archive_rule(_find(request, rule_id), key_of(request))

@@ -55,20 +55,14 @@ class SilencesView(KeyedView):
 
     required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
-    @extend_schema(
-        operation_id="silences_list", responses={200: Listed[SilenceResource], **ROW_PROBLEMS}
-    )
+    @extend_schema(responses={200: Listed[SilenceResource], **ROW_PROBLEMS})
     def get(self, request: Request) -> Response:
         """List the silences that are on or to come."""
         rows = Silence.objects.filter(project=project_of(request), ends_at__gt=clock.now())
         told = rows.select_related("created_by").order_by("ends_at", "pk")
         return Response({"items": [SilenceResource.dump(row) for row in told]})
 
-    @extend_schema(
-        operation_id="silences_create",
-        request=SilenceRequest,
-        responses={201: SilenceResource, **REFUSALS},
-    )
+    @extend_schema(request=SilenceRequest, responses={201: SilenceResource, **REFUSALS})
     def post(self, request: Request) -> Response:
         """Keep calls quiet until a time: notifications only, evaluation goes on."""
         key = key_of(request)
@@ -96,7 +90,7 @@ class SilenceView(KeyedView):
 
     required_scopes = {"DELETE": Scope.ADMIN}
 
-    @extend_schema(operation_id="silences_destroy", responses={204: None, **ROW_PROBLEMS})
+    @extend_schema(responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, silence_id: int) -> Response:
         """End a silence now."""
         rows = Silence.objects.filter(project=project_of(request))

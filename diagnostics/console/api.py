@@ -189,7 +189,6 @@ class SeriesView(ListView):
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
-        operation_id="series_list",
         parameters=[*SERIES_PARAMETERS, *PAGE_PARAMETERS],
         responses={200: Counted[SeriesItem], **EXPORTS},
     )

@@ -89,11 +89,7 @@ class AgentRunsView(ListView):
     most_streamed = 1_000_000
     of_word = staticmethod(condition_of_word)
 
-    @extend_schema(
-        operation_id="runs_list",
-        parameters=PARAMETERS,
-        responses={200: Paged[AgentRunResource], **EXPORTS},
-    )
+    @extend_schema(parameters=PARAMETERS, responses={200: Paged[AgentRunResource], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List runs, newest first."""
         asked = request.query_params.dict()

@@ -77,7 +77,6 @@ class FailuresView(ListView):
     required_scopes = READ
 
     @extend_schema(
-        operation_id="failures_list",
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
         responses={200: Counted[FailureResource], **EXPORTS},
     )
@@ -100,7 +99,6 @@ class FailureView(KeyedView):
     required_scopes = READ
 
     @extend_schema(
-        operation_id="failures_retrieve",
         parameters=PARAMETERS,
         responses={
             200: OneFailureResource,

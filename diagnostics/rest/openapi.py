@@ -89,6 +89,22 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return {"type": "http", "scheme": "bearer", "bearerFormat": form}
 
 
+ACTIONS = {"POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "destroy"}
+
+
+class AddressSchema(AutoSchema):
+    """Names operations by their address: `goals_list`, `goals_retrieve`, `goals_cancel`."""
+
+    def get_operation_id(self) -> str:
+        """Return the names in the address, and what is done unless the last one says it."""
+        *above, last = self.path.removeprefix("/api/v1/").split("/")
+        names = [name.replace("-", "_") for name in (*above, last) if "{" not in name]
+        if "{" in last or "{" not in self.path:
+            read = "retrieve" if "{" in last else "list"
+            names.append(ACTIONS.get(self.method, read))
+        return "_".join(names)
+
+
 EXAMPLES: Json = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
 
 

@@ -148,7 +148,6 @@ class RunsView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="plans_runs_create",
         parameters=[RunOptions],  # type: ignore[list-item] # described by ModelSchema
         request=PlanPayload,
         responses={202: QueuedRun, 422: RefusedPlan, **BODY_PROBLEMS},
@@ -178,9 +177,7 @@ class RunView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(
-        operation_id="plans_runs_retrieve", responses={200: RunResource, 404: ProblemResource}
-    )
+    @extend_schema(responses={200: RunResource, 404: ProblemResource})
     def get(self, request: Request, run_id: UUID) -> Response:
         """Show a run, its rows so far, and whether they keep the contract."""
         return Response(_describe_run(_find(request, run_id)))
@@ -191,10 +188,7 @@ class RunResultsView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(
-        operation_id="plans_runs_results",
-        responses={200: RunResults, **dict.fromkeys((404, 409), ProblemResource)},
-    )
+    @extend_schema(responses={200: RunResults, **dict.fromkeys((404, 409), ProblemResource)})
     def get(self, request: Request, run_id: UUID) -> Response:
         """Return the document that the results check takes; 409 until the run has ended."""
         run = _find(request, run_id)
@@ -209,9 +203,7 @@ class CancelRunView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="plans_runs_cancel",
-        request=None,
-        responses={202: RunResource, **dict.fromkeys((404, 409), ProblemResource)},
+        request=None, responses={202: RunResource, **dict.fromkeys((404, 409), ProblemResource)}
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Skip every step whose tool was not called yet; 409 when the run has ended."""
@@ -248,7 +240,6 @@ class RerunView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="plans_runs_rerun",
         request=RerunRequest,
         responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemResource)},
     )

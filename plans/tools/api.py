@@ -69,7 +69,7 @@ class ToolsView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(operation_id="tools_list", responses=ToolList)
+    @extend_schema(responses=ToolList)
     def get(self, request: Request) -> Response:
         """List tools by source and name."""
         tools = list_tools(project_of(request).pk)
@@ -86,15 +86,12 @@ class ToolView(KeyedView):
 
     required_scopes = {"GET": Scope.READ, "PUT": Scope.ADMIN}
 
-    @extend_schema(
-        operation_id="tools_retrieve", responses={200: ToolResource, 404: ProblemResource}
-    )
+    @extend_schema(responses={200: ToolResource, 404: ProblemResource})
     def get(self, request: Request, name: str) -> Response:
         """Show a tool."""
         return Response(_describe(_find(request, name)))
 
     @extend_schema(
-        operation_id="tools_update",
         request=AllowedRequest,
         responses={200: ToolResource, **dict.fromkeys((400, 404), ProblemResource)},
     )

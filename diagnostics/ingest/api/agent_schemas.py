@@ -88,7 +88,7 @@ class AgentSchemasView(KeyedView):
 
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(operation_id="schemas_list", responses={200: Paged[AgentSchemaResource]})
+    @extend_schema(responses={200: Paged[AgentSchemaResource]})
     def get(self, request: Request) -> Response:
         """List the current schemas of the project."""
         rows = current_schemas(project_of(request).pk)

@@ -58,9 +58,7 @@ class DeploysView(ListView):
     most_streamed = 1_000_000
 
     @extend_schema(
-        operation_id="deploys_create",
-        request=PostedDeploy,
-        responses={201: DeployResource, 200: DeployResource, **REFUSALS},
+        request=PostedDeploy, responses={201: DeployResource, 200: DeployResource, **REFUSALS}
     )
     def post(self, request: Request) -> Response:
         """Record a deploy: 201, or 200 if it was reported before."""
@@ -73,11 +71,7 @@ class DeploysView(ListView):
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(DeployResource.dump(row), status=code)
 
-    @extend_schema(
-        operation_id="deploys_list",
-        parameters=PARAMETERS,
-        responses={200: Paged[DeployResource], **EXPORTS},
-    )
+    @extend_schema(parameters=PARAMETERS, responses={200: Paged[DeployResource], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List deploys, newest first."""
         params = request.query_params.dict()

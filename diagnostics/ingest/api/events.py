@@ -122,7 +122,6 @@ class EventsView(BatchView, ListView):
     most_streamed = 10_000_000
 
     @extend_schema(
-        operation_id="events_create",
         request={"application/json": PostedItems, "application/x-ndjson": {"type": "string"}},
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
         responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
@@ -131,11 +130,7 @@ class EventsView(BatchView, ListView):
         """Store a batch: each item once, redacted, with a result of its own after commit."""
         return self.take(request, store_events)
 
-    @extend_schema(
-        operation_id="events_list",
-        parameters=EVENT_PARAMETERS,
-        responses={200: EventPage, **EXPORTS},
-    )
+    @extend_schema(parameters=EVENT_PARAMETERS, responses={200: EventPage, **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List events, newest first, with their details."""
         params = request.query_params.dict()

@@ -147,7 +147,6 @@ class OutcomesView(BatchView):
     """Runs counted by their agent, and late assessments of single runs."""
 
     @extend_schema(
-        operation_id="outcomes_create",
         request={
             "application/json": {
                 "type": "array",

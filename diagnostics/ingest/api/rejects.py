@@ -85,11 +85,7 @@ class RejectsView(ListView):
 
     required_scopes = READ
 
-    @extend_schema(
-        operation_id="rejects_list",
-        parameters=PARAMETERS,
-        responses={200: Paged[RejectResource], **EXPORTS},
-    )
+    @extend_schema(parameters=PARAMETERS, responses={200: Paged[RejectResource], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List what was refused, newest first, with its redacted head."""
         params = request.query_params.dict()
