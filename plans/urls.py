@@ -14,20 +14,12 @@ from plans.runs.api import (
 from plans.tools.api import ToolsView, ToolView
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/plans/runs", RunsView.as_view(), name="api_plans_runs"),
+    path("api/v1/plans/runs", RunsView.as_view()),
     path("api/v1/plans/runs/<uuid:run_id>", RunView.as_view(), name="api_plans_run"),
-    path(
-        "api/v1/plans/runs/<uuid:run_id>/results",
-        RunResultsView.as_view(),
-        name="api_plans_run_results",
-    ),
-    path(
-        "api/v1/plans/runs/<uuid:run_id>/cancel",
-        CancelRunView.as_view(),
-        name="api_plans_run_cancel",
-    ),
+    path("api/v1/plans/runs/<uuid:run_id>/results", RunResultsView.as_view()),
+    path("api/v1/plans/runs/<uuid:run_id>/cancel", CancelRunView.as_view()),
     # Clients use both forms, with and without the slash.
-    re_path(r"^api/v1/contract/?$", ContractView.as_view(), name="api_contract"),
+    re_path(r"^api/v1/contract/?$", ContractView.as_view()),
     path(
         "api/v1/contract/<str:name>.schema.json",
         ContractSchemaView.as_view(),
@@ -35,12 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/contract/payload", PayloadCheckView.as_view(), name="api_contract_payload"),
     path("api/v1/contract/results", ResultsCheckView.as_view(), name="api_contract_results"),
-    path("api/v1/plans/runs/<uuid:run_id>/rerun", RerunView.as_view(), name="api_plans_run_rerun"),
-    path(
-        "api/v1/plans/runs/<uuid:run_id>/steps/<int:position>/resolve",
-        ResolveStepView.as_view(),
-        name="api_plans_run_resolve",
-    ),
-    path("api/v1/tools", ToolsView.as_view(), name="api_tools"),
-    path("api/v1/tools/<str:name>", ToolView.as_view(), name="api_tool"),
+    path("api/v1/plans/runs/<uuid:run_id>/rerun", RerunView.as_view()),
+    path("api/v1/plans/runs/<uuid:run_id>/steps/<int:position>/resolve", ResolveStepView.as_view()),
+    path("api/v1/tools", ToolsView.as_view()),
+    path("api/v1/tools/<str:name>", ToolView.as_view()),
 ]
