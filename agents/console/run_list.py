@@ -19,10 +19,8 @@ from diagnostics.console.exports import stream_list
 from diagnostics.console.live import POLL_SECONDS, tail_context
 from diagnostics.console.run_api import AgentRunsView
 from diagnostics.prices.prices import costs_of
-from diagnostics.queries.runs import condition_of_word, read_runs, searches_events
+from diagnostics.queries.runs import SEARCHES, read_runs, searches_events
 from diagnostics.rest.cursors import BadCursorError
-from diagnostics.selection.conditions import Days
-from diagnostics.selection.query_language import Word
 from diagnostics.selection.selection import NARROWED, Selection
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.run_models import AgentRun
@@ -38,6 +36,7 @@ FOLLOWED = {"": "List", "runs": "Follow runs", "calls": "Follow calls"}
 ERRORS = frozenset((*ParseErrorType, *CallErrorType))
 IN_PROGRESS = (*UNFINISHED, Goal.Status.WAITING_USER)
 KEPT = ("follow", "status", "sort")
+GOAL_SEARCHES = (*SEARCHES, "goal_references")
 # Sorted are the newest runs that match, so that any order costs as much as a longer page.
 MOST_SORTED = 500
 FIGURES: Mapping[str, Callable[[AgentRun], Any]] = {
@@ -91,9 +90,9 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     figure = None if request.GET.get("follow") else FIGURES.get(sort.column)
     asked = (request.project.pk, timed, MOST_SORTED if figure else PAGE)
     try:
-        page = read_runs(*asked, cursor, now, keep, _condition_of_word)
+        page = read_runs(*asked, cursor, now, keep, GOAL_SEARCHES)
     except BadCursorError:
-        page = read_runs(*asked, None, now, keep, _condition_of_word)
+        page = read_runs(*asked, None, now, keep, GOAL_SEARCHES)
     found = sort.order(page.runs, figure)[:PAGE] if figure else page.runs
     waiting = [] if cursor else _waiting(request, status)
     notice = NARROWED if searches_events(selection) else None
@@ -155,15 +154,10 @@ def _error(run: AgentRun) -> str:
     return min(kinds, key=lambda kind: kind == CallErrorType.PROVIDER_ERROR, default="")
 
 
-def _condition_of_word(word: Word, days: Days) -> Q:
-    """A run has the words of its goal, too."""
-    return condition_of_word(word, days) | _goal_exists(Q(text_preview__icontains=word.text))
-
-
 class ConsoleRunsView(AgentRunsView):
     """The runs of the API, for a file of what the page shows."""
 
-    of_word = staticmethod(_condition_of_word)
+    searches = GOAL_SEARCHES
 
 
 @member_page

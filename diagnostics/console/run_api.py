@@ -19,7 +19,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.prices.prices import costs_of
 from diagnostics.queries.assessments import VALID, assessed_as, assessments_of, keep_assessed
-from diagnostics.queries.runs import condition_of_word, read_runs
+from diagnostics.queries.runs import SEARCHES, read_runs
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import EXPORTS
@@ -87,7 +87,7 @@ class AgentRunsView(ListView):
 
     required_scopes = {"GET": Scope.READ}
     most_streamed = 1_000_000
-    of_word = staticmethod(condition_of_word)
+    searches: Sequence[str] = SEARCHES
 
     @extend_schema(parameters=PARAMETERS, responses={200: Paged[AgentRunResource], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
@@ -106,7 +106,7 @@ class AgentRunsView(ListView):
             return keep_assessed(found, verdict) if verdict else found
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            page = read_runs(project_id, selection, limit, cursor, clock.now(), keep, self.of_word)
+            page = read_runs(project_id, selection, limit, cursor, clock.now(), keep, self.searches)
             return describe_runs(project_id, page.runs), page.after
 
         return self.answer_list(request, tuple(AgentRunResource.model_fields), read_page)

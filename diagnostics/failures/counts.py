@@ -89,6 +89,8 @@ class GroupQuestion:
     events: Selection | None = None
     with_baseline: bool = False
     """Whether the week before is counted as well, in a query by hour."""
+    found: str | None = None
+    """The failures that `events` selects as JSON, if they are known."""
 
     @property
     def begin(self) -> datetime:
@@ -154,18 +156,22 @@ def read_question(
 def newest_of(
     project_id: int, question: GroupQuestion, most: int = MOST_WITH_WORDS
 ) -> GroupQuestion:
-    """Return a question of words over its newest times, until enough failures have them.
+    """Return a question of words with the failures that have them, where these are few.
 
-    What most failures have is not read in all of them, for each part of a page.
+    If they are many, it is of its newest times, in which enough have them: what most failures
+    have is not read in all of them, for each part of a page.
     """
     if question.events is None or not question.events.text.words:
         return question
-    since, span, seen = question.until, FIRST_STRETCH, 0
-    while since > question.since and seen < most:
+    since, span = question.until, FIRST_STRETCH
+    found: list[tuple[str]] = []
+    while since > question.since and len(found) < most:
         part = replace(question, since=max(question.since, since - span), until=since)
-        [(count,)] = query_groups(project_id, "group_newest", part, most=most - seen)
-        since, span, seen = part.since, 8 * span, seen + count
-    return replace(question, since=since)
+        found += query_groups(project_id, "group_newest", part, most=most - len(found))
+        since, span = part.since, 8 * span
+    if len(found) >= most:
+        return replace(question, since=since)
+    return replace(question, found=f"[{','.join(text for (text,) in found)}]")
 
 
 def query_groups(
@@ -232,6 +238,8 @@ def _source(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, An
         text = statement("group_seen_by_hour")
         terms = write_terms(question.terms, TABLES)
         return text.replace("<<terms>>", terms), dict(term_params(question.terms))
+    if question.found is not None:
+        return statement("group_seen_found"), {"found": question.found}
     words, selection = question.events.text.words, question.events.without_words
     events, values = _single_events(project_id, question, selection)
     text = statement("group_seen_by_event").replace("<<events>>", events)

@@ -148,7 +148,7 @@ Matching = Callable[[datetime, datetime], QuerySet[RowT]]
 PATIENCE_SECONDS = 2.0
 FIRST_STRETCH = timedelta(minutes=30)
 SHORTEST_STRETCH = timedelta(minutes=1)
-QUICK_SECONDS, SLOW_SECONDS = 0.2, 0.8
+MOST_GROWTH = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +183,18 @@ def scan(
     """
     rows: list[RowT] = []
     stretch, reached = FIRST_STRETCH, until
-    began = now = time.monotonic()
-    while reached > since and len(rows) < limit and now - began <= patience_seconds:
+    now = time.monotonic()
+    end = now + patience_seconds
+    while reached > since and len(rows) < limit and now <= end:
         begin = max(since, reached - stretch)
         rows += find(begin, reached)[: limit - len(rows)]
         reached = begin
         last, now = now, time.monotonic()
-        stretch = _next_stretch(stretch, now - last)
+        stretch = _next_stretch(stretch, now - last, end - now)
     return Scanned(rows, reached)
 
 
-def _next_stretch(stretch: timedelta, took_seconds: float) -> timedelta:
-    if took_seconds < QUICK_SECONDS:
-        return stretch * 4
-    if took_seconds > SLOW_SECONDS:
-        return max(stretch / 2, SHORTEST_STRETCH)
-    return stretch
+def _next_stretch(stretch: timedelta, took_seconds: float, left_seconds: float) -> timedelta:
+    """Return a stretch that half of the time left is enough for, if it costs as much a minute."""
+    growth = left_seconds / 2 / max(took_seconds, 1e-3)
+    return max(stretch * min(growth, MOST_GROWTH), SHORTEST_STRETCH)

@@ -4,20 +4,31 @@ The row of a run serves most filters. Words, pointers and the like are searched 
 the newest runs first, within a time limit, and at most 7 days of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Collate
 
 from diagnostics.queries.events import scan
 from diagnostics.rest.cursors import Keyset, read_cursor, write_cursor
-from diagnostics.selection.conditions import ANY_DAY, Days, matches, narrow, narrow_rows, within
+from diagnostics.selection.conditions import (
+    Days,
+    matches,
+    narrow,
+    narrow_rows,
+    within,
+    word_in_details,
+    word_in_event,
+    word_params,
+)
 from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun, RunOutcome
+from diagnostics.store.sql import NAMED, fetch, statement
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 
 RUN_ORDER = Keyset("began_at", "correlation_id", str)
@@ -30,11 +41,16 @@ FIELDS = (*COLUMNS, "node", "kind", "outcome", "attempt")
 """The fields that the row of a run can filter by."""
 OUTCOMES = {**{outcome.value: outcome for outcome in RunOutcome}, "repaired": RunOutcome.RECOVERED}
 KINDS = frozenset((*EventKind, *ParseErrorType, *CallErrorType))
-SEARCHED = ("correlation_id", "provider", "model", "source")
 # The kinds in the index of failures.
 HAS_FAILED = ~Q(kinds=[])
+# A run's reference is compared byte by byte; an event's has the collation of its index.
+BY_BYTE = Collate("correlation_id", "C")
+# The runs of so few references are read one by one, those of more newest first: the server
+# cannot know beforehand how rare a word is.
+MOST_KNOWN = 300
 INSTANT = timedelta(microseconds=1)
-OfWord = Callable[[Word, Days], Q]
+SEARCHES = ("run_references",)
+"""The statements whose rows are the references of runs that have a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +65,20 @@ class RunPage:
     reached: datetime | None = None
 
 
-def condition_of_word(word: Word, days: Days) -> Q:
-    condition = Q(_event_exists(Query(words=(Word(word.text),)), days))
-    for name in SEARCHED:
-        condition |= Q(**{f"{name}__icontains": word.text})
-    return condition
-
-
 def runs_of(
-    project_id: int, selection: Selection, days: Days = ANY_DAY, of_word: OfWord = condition_of_word
+    project_id: int, selection: Selection, searches: Sequence[str] = SEARCHES
 ) -> QuerySet[AgentRun]:
-    """Return the runs of a project that meet a selection and began in its times, newest first.
-
-    `days` are those that events are searched in.
-    """
+    """Return the runs of a project that meet a selection and began in its times, newest first."""
     runs = AgentRun.objects.filter(project_id=project_id)
     if selection.begin is not None:
         runs = runs.filter(began_at__gte=selection.begin)
     if selection.end is not None:
         runs = runs.filter(began_at__lt=selection.end)
     return narrow_rows(
-        runs, selection, lambda term: _condition(term, days), lambda word: of_word(word, days)
+        runs,
+        selection,
+        lambda term: _condition(project_id, term, selection.begin),
+        lambda word: _condition_of_word(project_id, word, selection.begin, searches),
     ).order_by("-began_at", "-correlation_id")
 
 
@@ -85,7 +94,7 @@ def read_runs(
     cursor: str | None,
     now: datetime,
     keep: Callable[[QuerySet[AgentRun]], QuerySet[AgentRun]] = lambda runs: runs,
-    of_word: OfWord = condition_of_word,
+    searches: Sequence[str] = SEARCHES,
 ) -> RunPage:
     """Return a page of the runs that meet a selection; raises BadCursorError.
 
@@ -97,7 +106,7 @@ def read_runs(
 
     def between(begin: datetime, end: datetime) -> QuerySet[AgentRun]:
         stretch = replace(selection, begin=begin, end=end)
-        return keep(runs_of(project_id, stretch, Days(begin), of_word)).filter(after)
+        return keep(runs_of(project_id, stretch, searches)).filter(after)
 
     since, until, _ = selection.scanned_window(now)
     # Include the whole instant of the cursor: its row may not be the last in it.
@@ -109,7 +118,7 @@ def read_runs(
     return RunPage(page.runs, write_cursor(scanned.reached, ""), scanned.reached)
 
 
-def _condition(term: Term, days: Days) -> Q:
+def _condition(project_id: int, term: Term, since: datetime | None) -> Q:
     if term.field in COLUMNS:
         return matches(term.field, term)
     match term.field, term.value:
@@ -130,19 +139,24 @@ def _condition(term: Term, days: Days) -> Q:
             return HAS_FAILED & Q(outcome=RunOutcome.DEGRADED)
         case "outcome", str(value) if value in OUTCOMES:
             return Q(outcome=OUTCOMES[value])
-    plain = Term(term.field, term.value, is_exact=term.is_exact)
-    return Q(_event_exists(Query((plain,)), days))
+    # The caller negates it if needed.
+    plain = Selection(text=Query((Term(term.field, term.value, is_exact=term.is_exact),)))
+    events = within(Event.objects.filter(project_id=project_id), since, None)
+    found = narrow(events, plain, Days(since)).values_list(BY_BYTE)
+    few = {reference for (reference,) in found[: MOST_KNOWN + 1]}
+    return Q(correlation_id__in=few if len(few) <= MOST_KNOWN else found)
 
 
-def _event_exists(query: Query, days: Days) -> Exists:
-    """Return whether an event of a run matches; the caller negates it if needed."""
-    events = Event.objects.filter(
-        project_id=OuterRef("project_id"),
-        # The collation of its index; runs compare byte by byte.
-        correlation_id=Collate(OuterRef("correlation_id"), "default"),
-        occurred_at__gte=OuterRef("began_at"),
-        occurred_at__lte=OuterRef("ended_at"),
-    )
-    # The days as values, too: by the times of a run alone all that there are would be planned for.
-    events = within(events, days.since, days.until)
-    return Exists(narrow(events, Selection(text=query), days))
+def _condition_of_word(
+    project_id: int, word: Word, since: datetime | None, searches: Sequence[str]
+) -> Q:
+    text = "\nUNION ALL\n".join(statement(name) for name in searches)
+    text = text.replace("<<in_event>>", word_in_event("event"))
+    text = text.replace("<<in_details>>", word_in_details("payload"))
+    params = word_params([word])
+    values = {"project": project_id, "since": since, "beginning": params["word_0"][1:], **params}
+    few = {reference for (reference,) in fetch(f"{text} LIMIT {MOST_KNOWN + 1}", values)}
+    if len(few) <= MOST_KNOWN:
+        return Q(correlation_id__in=few)
+    places = [values[name] for name in NAMED.findall(text)]
+    return Q(correlation_id__in=RawSQL(NAMED.sub("%s", text), places))  # noqa: S611 - our own text

@@ -212,13 +212,8 @@ def write_words(words: Sequence[Word], event: str, details: str) -> Sequence[str
     The first word is in the details, or else in the event: each has an index, while an OR of
     both would read every failure.
     """
-    own = text_of_event(f"{event}.")
-    inside: list[str] = []
-    beside: list[str] = []
-    for place in range(len(words)):
-        parts = [HAS_WORD.format(text=f"{details}.{text}", place=place) for text in DETAIL_TEXTS]
-        inside.append(f"({' OR '.join(parts)})")
-        beside.append(HAS_WORD.format(text=own, place=place))
+    inside = [word_in_details(details, place) for place in range(len(words))]
+    beside = [word_in_event(event, place) for place in range(len(words))]
     first = next((place for place, word in enumerate(words) if not word.is_negated), None)
     others = "".join(
         f" AND coalesce({inside[place]} OR {beside[place]}, false) = {not word.is_negated}"
@@ -231,6 +226,17 @@ def write_words(words: Sequence[Word], event: str, details: str) -> Sequence[str
         f"AND {inside[first]}{others}",
         f"AND {beside[first]} AND NOT coalesce({inside[first]}, false){others}",
     ]
+
+
+def word_in_event(event: str, place: int = 0) -> str:
+    """Write whether a failure has a word, as its index knows it."""
+    return HAS_WORD.format(text=text_of_event(f"{event}."), place=place)
+
+
+def word_in_details(details: str, place: int = 0) -> str:
+    """Write whether details have a word, as their index knows it."""
+    parts = [HAS_WORD.format(text=f"{details}.{text}", place=place) for text in DETAIL_TEXTS]
+    return f"({' OR '.join(parts)})"
 
 
 def word_params(words: Iterable[Word]) -> Mapping[str, str]:

@@ -1,5 +1,5 @@
--- How many failures of a window there are, up to `most`.
+-- The failures of a window as JSON, up to `most`.
 -- Parameters: project, since, until, ids, most, and those of what is seen.
-SELECT count(*) FROM (SELECT FROM (
+SELECT row_to_json(found)::text FROM (
 <<seen>>
-) AS found LIMIT %(most)s) AS newest
+) AS found LIMIT %(most)s

@@ -1,21 +1,27 @@
 """A search looks back stretch by stretch, and says where its patience ended."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.api import events
 from diagnostics.ingest.recording import record
+from diagnostics.queries import runs
 from diagnostics.queries.events import FIRST_STRETCH, matching, scan
-from diagnostics.queries.runs import runs_of
-from diagnostics.selection.conditions import Days
+from diagnostics.queries.runs import read_runs, runs_of
 from diagnostics.selection.selection import read_selection
-from tests.diagnostics.builders import make_event
+from diagnostics.store.aggregation import fold
+from failsoft.events import PostedEvent
+from tests.diagnostics.builders import make_event, succeeded
 
 pytestmark = pytest.mark.django_db
 AGES = [timedelta(minutes=5), *(timedelta(hours=hours) for hours in (2, 5, 6))]
@@ -89,6 +95,40 @@ def test_events_of_runs_are_searched_in_the_days_that_are_asked_for(
     project: Project, now: datetime
 ) -> None:
     since = now - timedelta(hours=3)
-    runs = runs_of(project.pk, read_selection({"q": "pointer:/steps/1"}), Days(since))
+    asked = replace(read_selection({"q": "pointer:/steps/1"}), begin=since)
+    with CaptureQueriesContext(connection) as statements:
+        list(runs_of(project.pk, asked))
     # Of the events and of their details.
-    assert str(runs.query).count(f">= {since.isoformat(sep=' ')}") == 2
+    assert statements[0]["sql"].count(f">= '{since.isoformat(sep=' ')}'") == 2
+
+
+@pytest.mark.parametrize("most_known", [0, 300])
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("go", ["good"]),
+        ("ood", []),
+        ("SORRY", ["bad"]),
+        ("next_", ["bad", "good"]),
+        ("Checkout", ["bad", "good"]),
+        ("acme/tiny", ["bad", "good"]),
+        ("-checkout", []),
+        ("sorry", ["bad"]),
+        ("checkout -sorry", ["good"]),
+        ("nowhere", []),
+    ],
+)
+def test_runs_have_the_words_of_their_names_failures_and_details(
+    db: None, monkeypatch: pytest.MonkeyPatch, most_known: int, words: str, found: list[str]
+) -> None:
+    monkeypatch.setattr(runs, "MOST_KNOWN", most_known)
+    now = clock.now()
+    named = {"source": "checkout", "provider": "acme", "model": "tiny", "occurred_at": str(now)}
+    project = Project.objects.create(slug="words", name="Words")
+    bad = make_event(correlation_id="bad", raw_output_preview="Sorry, no plan", **named)
+    good = PostedEvent.model_validate(succeeded(correlation_id="good", **named))
+    record(project.pk, [bad, good], 1.0)
+    fold()
+    asked = replace(read_selection({"q": words}), begin=now - timedelta(days=1))
+    page = read_runs(project.pk, asked, 10, None, clock.now())
+    assert sorted(run.correlation_id for run in page.runs) == found
