@@ -156,12 +156,12 @@ def read_question(
 def newest_of(
     project_id: int, question: GroupQuestion, most: int = MOST_WITH_WORDS
 ) -> GroupQuestion:
-    """Return a question of words with the failures that have them, where these are few.
+    """Return a question of single events with those it selects, where these are few.
 
-    If they are many, it is of its newest times, in which enough have them: what most failures
-    have is not read in all of them, for each part of a page.
+    What most failures have is not read in all of them, for each part of a page: a question of
+    words is of its newest times, in which enough have them.
     """
-    if question.events is None or not question.events.text.words:
+    if question.events is None:
         return question
     since, span = question.until, FIRST_STRETCH
     found: list[tuple[str]] = []
@@ -169,9 +169,9 @@ def newest_of(
         part = replace(question, since=max(question.since, since - span), until=since)
         found += query_groups(project_id, "group_newest", part, most=most - len(found))
         since, span = part.since, 8 * span
-    if len(found) >= most:
-        return replace(question, since=since)
-    return replace(question, found=f"[{','.join(text for (text,) in found)}]")
+    if len(found) < most:
+        return replace(question, found=f"[{','.join(text for (text,) in found)}]")
+    return replace(question, since=since) if question.events.text.words else question
 
 
 def query_groups(
