@@ -322,6 +322,14 @@ def test_a_generation_of_langfuse_may_fail_or_be_none(
     assert [kind for kind in kinds() if kind != "degraded"] == expected
 
 
+def test_what_has_no_end_has_no_latency(project: Project, write: Write) -> None:
+    one = observation(hours_ago(3), endTime=None)
+    run(write("endless.json", [one]))
+    event = Event.objects.get()
+    assert (event.kind, event.latency_ms) == ("succeeded", None)
+    assert event.occurred_at == datetime.fromisoformat(one["startTime"])
+
+
 def test_one_bad_observation_of_a_trace_costs_no_other(project: Project, write: Write) -> None:
     bad = observation(hours_ago(3), id="0" * 15 + "1", startTime="yesterday")
     path = write("trace.json", {"id": TRACE, "observations": [bad, observation(hours_ago(3))]})

@@ -452,6 +452,6 @@ def moment_of(nanoseconds: int) -> datetime:
 
 
 def _milliseconds(span: Span) -> int | None:
-    if not 0 < span.started_ns <= span.ended_ns:
+    if not 0 < span.started_ns < span.ended_ns:
         return None
     return min((span.ended_ns - span.started_ns) // 1_000_000, MAX_INTEGER)
