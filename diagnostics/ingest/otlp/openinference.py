@@ -1,5 +1,6 @@
 """OpenInference, the attributes of Phoenix and its instrumentations."""
 
+import re
 from collections.abc import Iterator
 
 from diagnostics.ingest.otlp.answers import (
@@ -17,6 +18,7 @@ MESSAGE = "llm.output_messages.0.message."
 CONTENTS = f"{MESSAGE}contents."
 TEXT = ".text"
 JSON_TYPE = "application/json"
+RESPONSE = re.compile('"object": ?"response"')
 MAX_CONTENTS = 100
 NO_REPLY = ProviderReply(Answer())
 LLAMA_INDEX = "openinference.instrumentation.llama_index"
@@ -34,10 +36,13 @@ def is_step(span: Span) -> bool:
 def read_answer(attributes: AttributeMap) -> ProviderReply:
     """Read the answer.
 
-    What the messages omit is read from `output.value`, the provider's whole reply.
+    What the messages omit is read from `output.value`, the provider's whole reply; of OpenAI's
+    Responses each item is a message, and only all of them are the answer.
     """
     answer = _answer(attributes)
-    reply = NO_REPLY if answer and (answer.text or answer.calls) else _reply(attributes)
+    is_whole = answer is not None and (answer.text or answer.calls)
+    is_item = RESPONSE.search(str(attributes.get("output.value"))) is not None
+    reply = NO_REPLY if is_whole and not is_item else _reply(attributes)
     replied = reply.answer
     if replied is None or replied.is_known:
         return reply if replied else reply._replace(answer=answer)
