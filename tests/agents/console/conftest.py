@@ -1,13 +1,14 @@
 """A project whose member looks at its goals."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from diagnostics.accounts.models import Project
-from tests.console import make_member
+from tests.console import make_member, recently
 
 Read = Callable[..., str]
 
@@ -26,3 +27,9 @@ def read(client: Client) -> Read:
         return client.get(path, query).content.decode()
 
     return get
+
+
+@pytest.fixture
+def at() -> datetime:
+    """A moment some minutes ago."""
+    return recently()

@@ -13,17 +13,12 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures import states as groups
 from diagnostics.failures.models import FailureGroup
 from tests.agents.console.conftest import Read
-from tests.console import Role, make_member, post_and_fold, recently
+from tests.console import Role, make_member, post_and_fold
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
 TEXT = '{"steps": [\n  {"step_id": "step_1", "tool": "orders.g'
 PERCENT = "\N{NARROW NO-BREAK SPACE}%"
-
-
-@pytest.fixture
-def at() -> datetime:
-    return recently()
 
 
 def truncated(at: datetime, **changes: Any) -> dict[str, Any]:

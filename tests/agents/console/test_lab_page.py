@@ -14,7 +14,7 @@ from diagnostics.ingest.recording import record
 from failsoft.events import PostedEvent as WireEvent
 from tests.agents.conftest import tables_holding
 from tests.agents.console.conftest import Read
-from tests.console import post_and_fold, recently
+from tests.console import post_and_fold
 from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db
@@ -97,11 +97,6 @@ def test_hostile_answers_are_shown_as_text(client: Client) -> None:
     text = "<script>pwned=1</script>"
     html = read_it(client, f'{{"a": "{text}", "{text}": }}', finish_reason=text)
     assert text not in html
-
-
-@pytest.fixture
-def at() -> datetime:
-    return recently()
 
 
 def failed(at: datetime, text: str | None, **changes: Any) -> dict[str, Any]:

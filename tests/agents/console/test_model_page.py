@@ -20,16 +20,11 @@ from diagnostics.store.aggregation import fold
 from diagnostics.store.run_models import AgentRun, AssessedAs
 from diagnostics.web.model_links import model_url
 from failsoft.retry.breaker import BreakerKind
-from tests.console import Role, make_member, make_model, post_runs, recently
+from tests.console import Role, make_member, make_model, post_runs
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
 NAMES = [("fake", "fake-1"), (None, None), ("-", "meta/llama 3"), ("größe", "..'\"<b>&\u202e")]
-
-
-@pytest.fixture
-def at() -> datetime:
-    return recently()
 
 
 def page(client: Client, path: str) -> str:

@@ -17,7 +17,7 @@ from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price
 from diagnostics.web.model_links import model_url
 from failsoft.events import PostedEvent
-from tests.console import Role, make_member, post_runs, recently
+from tests.console import Role, make_member, post_runs
 from tests.diagnostics.alerting.notifications.building import make_incident
 from tests.diagnostics.builders import make_event
 
@@ -29,11 +29,6 @@ HOSTILE = "<script>alert(1)</script>/\u202e'\"&{{7*7}}"
 def client(client: Client, project: Project) -> Client:
     client.force_login(make_member(project, role=Role.ADMIN))
     return client
-
-
-@pytest.fixture
-def at() -> datetime:
-    return recently()
 
 
 def page(client: Client, path: str) -> str:

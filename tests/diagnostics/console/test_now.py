@@ -27,7 +27,7 @@ from diagnostics.store.aggregation import fold
 from diagnostics.store.kept_answers import ResultCache
 from diagnostics.verdict.ratings import VerdictMark
 from failsoft.events import PostedEvent
-from tests.console import Role, make_member, post_runs, recently
+from tests.console import Role, make_member, post_runs
 from tests.diagnostics.alerting.notifications.building import VERDICT, make_incident
 from tests.diagnostics.builders import degraded, make_event, succeeded
 
@@ -38,11 +38,6 @@ pytestmark = pytest.mark.django_db
 def client(client: Client, project: Project) -> Client:
     client.force_login(make_member(project))
     return client
-
-
-@pytest.fixture
-def at() -> datetime:
-    return recently()
 
 
 def page(client: Client, query: str = "", **headers: Any) -> str:

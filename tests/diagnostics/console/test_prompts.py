@@ -11,7 +11,7 @@ from diagnostics.console.prompts import MOST_LINES, MOST_SOURCES
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
-from tests.console import make_member, post_runs, recently
+from tests.console import make_member, post_runs
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -21,11 +21,6 @@ pytestmark = pytest.mark.django_db
 def client(client: Client, project: Project) -> Client:
     client.force_login(make_member(project))
     return client
-
-
-@pytest.fixture
-def at() -> datetime:
-    return recently()
 
 
 def page(client: Client, query: str = "") -> str:

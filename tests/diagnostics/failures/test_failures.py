@@ -20,7 +20,7 @@ from diagnostics.ingest.api.outcomes import PostedOutcome, record_outcomes
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.partitions import ensure_partitions
 from diagnostics.store.retention import index_words
-from tests.console import Role, make_member, post_and_fold, recently
+from tests.console import Role, make_member, post_and_fold
 from tests.diagnostics.builders import succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -35,11 +35,6 @@ MODELS = tuple(f"model-{number}" for number in range(6))
 def client(client: Client, project: Project) -> Client:
     client.force_login(make_member(project))
     return client
-
-
-@pytest.fixture
-def at() -> datetime:
-    return recently()
 
 
 def failed(at: datetime, kind: str = "not_json", **changes: Any) -> dict[str, Any]:
