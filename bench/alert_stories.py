@@ -9,7 +9,6 @@ product.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from random import Random
 from statistics import median
 from typing import NamedTuple
@@ -55,7 +54,7 @@ def incidents_of(fires: Iterable[Fire]) -> list[Fire]:
     for fire in fires:
         last = found[-1] if found else None
         if last and last.cleared is not None and fire.at - last.cleared <= REOPEN_SECONDS:
-            found[-1] = replace(last, cleared=fire.cleared)
+            found[-1] = last._replace(cleared=fire.cleared)
         else:
             found.append(fire)
     return found

@@ -58,14 +58,9 @@ def feed_slices(
             if not news:
                 one.result = read_evaluation(state["look"])
                 continue
-            learned = Learned.read(one.row.memory["learned"])
-            detector = ChangeDetector.restore(
-                state["watch"],
-                learned,
-                read_fires(state["fires"]),
-                sharing,
-                pasts[one.rule.id] or ProjectPast,
-            )
+            learned, fires = Learned.read(one.row.memory["learned"]), read_fires(state["fires"])
+            past = pasts[one.rule.id] or ProjectPast
+            detector = ChangeDetector.restore(state["watch"], learned, fires, sharing, past)
         for stretch in news:
             detector.feed(*stretch)
         anew_since = state.get("anew_since")
@@ -159,9 +154,6 @@ def _put_by(
         "watch": state,
         "fed": {str(at): list(count) for at, count in fed.items()},
         "look": {name: getattr(one.result, name) for name in LOOK},
-        "fires": [
-            [fire.at, list(fire.onset), fire.cleared, fire.is_usual]
-            for fire in detector.fires[-MOST_FIRES:]
-        ],
+        "fires": detector.fires[-MOST_FIRES:],
         "anew_since": anew_since,
     }

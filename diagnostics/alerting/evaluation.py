@@ -78,10 +78,6 @@ def judge_silence(parameters: Parameters, silent_seconds: float) -> DetectorEval
     return _evaluate(judgement, silent_seconds, float(parameters.seconds))
 
 
-Fed = tuple[float, int, int]
-"""When a minute began (seconds), and the calls and failures it added."""
-
-
 def describe(detector: ChangeDetector) -> DetectorEvaluation:
     """Say how a series stands by its detector."""
     fire, counts = detector.fire, detector.counts
@@ -100,13 +96,13 @@ def describe(detector: ChangeDetector) -> DetectorEvaluation:
 
 def news_of(
     minutes: Mapping[int, tuple[int, int]], known: Mapping[int, tuple[int, int]]
-) -> list[Fed]:
-    """Tell what minutes count beyond what was known of them, oldest first.
+) -> list[tuple[float, int, int]]:
+    """Tell what calls and failures minutes count beyond what was known of them, oldest first.
 
     Both are (k, n) by the second that the minute began at; counts that went down (a
     purge) add nothing.
     """
-    fed: list[Fed] = []
+    fed = []
     for minute in sorted(minutes):
         k, n = minutes[minute]
         before_k, before_n = known.get(minute, (0, 0))

@@ -120,14 +120,16 @@ class CellCounts:
     """The series that degrade by their own detectors; None if all may."""
     unsaying: Collection[str | None] = ()
     """The sources that never say how an answer was bad."""
-    _sharing: Counter[object] = field(init=False)
-    """How many cells are compared with each level."""
+    _told: Sequence[float] = field(init=False)
+    """The calls before that tell of the own rate of each cell: its share of those compared."""
     _counts: dict[tuple[int, tuple[str, ...]], KindCounts] = field(default_factory=dict)
     _ratios: dict[tuple[int, tuple[str, ...], Rate], Sequence[float]] = field(default_factory=dict)
     _tables: dict[tuple[str, ...], RatioTable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._sharing = Counter(self.baseline.compared(cell.place)[0] for cell in self.cells)
+        compared = [self.baseline.compared(cell.place) for cell in self.cells]
+        sharing = Counter(level for level, _ in compared)
+        self._told = [known / sharing[level] for level, known in compared]
 
     @classmethod
     def of(
@@ -200,13 +202,11 @@ class CellCounts:
         rate = self.rate(index, kinds, taken)
         row = self._ratios.get((index, kinds, rate))
         if row is None:
-            place, (failed, calls, _) = self.cells[index].place, self.counts(index, kinds)
+            failed, calls, usual = self.counts(index, kinds)
             row = rate.ratios(failed, calls)
-            if not self._speaks(place):
+            if not self._speaks(self.cells[index].place):
                 row = [0.0] * len(row)
-            level, known = self.baseline.compared(place)
-            usual = self.counts(index, kinds).rate.mean
-            row.append(known * usual / self._sharing[level])
+            row.append(self._told[index] * usual.mean)
             self._ratios[index, kinds, rate] = row
         return row
 

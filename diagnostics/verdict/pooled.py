@@ -34,7 +34,8 @@ HOUR, DAY, WEEK = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY], timedelta(days=7)
 REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
 """How long before the hour that runs it may have begun."""
 MOST_EXPLAINED, WORTH_EXPLAINING = 2, 6.0
-"""The beginnings that are explained, and how much likelier (log) failures must be there."""
+"""The beginnings that are explained until one is sure, the strongest first, and how much likelier
+(log) failures must be there."""
 LEAST_SHARE, MOST_SHARE = 0.03, 0.9
 PER_VERSION = log(200)
 """The evidence (log odds) that one in 200 healthy new versions reaches. A version has one possible
@@ -152,15 +153,14 @@ def suspect(
     for place, begin in enumerate(begins, 1):
         strength = _strength(sum(sums[:place], Counter()), sum(sums[place:], Counter()))
         strongest.append((strength, begin, _joined(parts[:place]), _joined(parts[place:])))
-    known = [
+    best = _surest(
         suspicion
         for strength, begin, since, before in nlargest(MOST_EXPLAINED, strongest, key=itemgetter(0))
         if strength >= WORTH_EXPLAINING
         and (suspicion := _explain(cells, begin, since, before, curves, hours))
         # What is part of its series only has not ended with the alarm of one.
         and (after is None or begin >= after or suspicion.is_part)
-    ]
-    best = max(known, key=lambda one: (one.is_sure, one.evidence), default=None)
+    )
     if best is None or not best.is_sure:
         return {}, best is None or best.evidence < UNSURE
     slots, noise = curves_in(stretch, best.touched()), noise_before(curves, hours, best.begin)
@@ -176,6 +176,16 @@ def suspect(
         if best.is_over(cells(floor(onset.at, HOUR), begin), latest):
             return {}, True
     return dict.fromkeys(touched, onset), False
+
+
+def _surest(found: Iterable[PooledSuspicion]) -> PooledSuspicion | None:
+    """Return the first that is sure, before any other is looked for; else the likeliest."""
+    seen = list[PooledSuspicion]()
+    for one in found:
+        if one.is_sure:
+            return one
+        seen.append(one)
+    return max(seen, key=lambda one: one.evidence, default=None)
 
 
 def is_called_no_more(

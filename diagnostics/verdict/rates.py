@@ -7,6 +7,7 @@ vary by more than chance. Both are squared variations of a beta distribution.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import exp, log
 from typing import Any, NamedTuple
 
@@ -185,13 +186,18 @@ class CellBaseline:
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
         """Return the baseline of a stretch."""
+        return cls._of(tuple((one.place, one.attempts, *one.failures.items()) for one in before))
+
+    @classmethod
+    @lru_cache(maxsize=8)  # The calls before stay the same until the hour ends.
+    def _of(cls, before: Iterable[tuple[Any, ...]]) -> "CellBaseline":
         baseline = cls()
-        for cell in before:
-            for level in (*_levels(cell.place), *_senders(cell.place)):
-                baseline._calls[level] += cell.attempts
-                if cell.failures:
-                    baseline._failures[level].update(cell.failures)
-            baseline._sent[cell.place.series, cell.place.source] = None
+        for place, attempts, *failures in before:
+            for level in (*_levels(place), *_senders(place)):
+                baseline._calls[level] += attempts
+                if failures:
+                    baseline._failures[level].update(dict(failures))
+            baseline._sent[place.series, place.source] = None
         return baseline
 
     def compares(self, place: Dimensions) -> bool:
@@ -223,7 +229,7 @@ class CellBaseline:
         """
         known = self._biases.get(kinds)
         if known is None:
-            known = self._biases[kinds] = {}
+            known = dict[object, UsualBias]()
             means = {sent: self._mean((None, sent[0][2:]), kinds) for sent in self._sent}
             for of in BIASED:
                 sums = defaultdict[object, list[float]](lambda: [0.0, 0.0, 0.0])
@@ -234,6 +240,7 @@ class CellBaseline:
                         totals[place] += more
                 known |= {value: UsualBias.of(*totals) for value, totals in sums.items()}
                 means = {sent: known[of(sent)].raise_rate(mean) for sent, mean in means.items()}
+            self._biases[kinds] = known
         return known
 
     def _mean(self, levels: Sequence[Any], kinds: tuple[str, ...]) -> float:

@@ -9,9 +9,8 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from math import inf, log
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from diagnostics.analysis.detectors.alternative import Suspicion, recent
 from diagnostics.analysis.detectors.onset import CountedStretch, Onset, add_stretch, find_onset
@@ -41,8 +40,7 @@ WATCHED_SERIES = 7
 """Series of a project up to which one is watched by as much less evidence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fire:
+class Fire(NamedTuple):
     """One alarm: when it fired, since when, and when it cleared; seconds.
 
     `is_usual`: it did not get better, but its level has become the usual one.
@@ -142,7 +140,7 @@ class ChangeDetector:
         self._suspicion, self._hour, self._usual = Suspicion(), HourCounts(), None
         self._stretches, self.learned.pending = [], []
         if ended:
-            self.fires[-1] = ended = Fire(ended.at, ended.onset, at, is_usual)
+            self.fires[-1] = ended = ended._replace(cleared=at, is_usual=is_usual)
         return ended
 
     def keep_firing(self, fired_at: float, onset: float) -> None:

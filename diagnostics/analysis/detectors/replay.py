@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import merge
 from math import inf
@@ -150,7 +150,7 @@ def _judged(detector: Detector, calls: Iterable[Call], limits: Parameters) -> li
             fires.append(Fire(at, Onset(since, since, since)))
             is_on = True
         elif is_on and judgement.clears:
-            fires[-1] = replace(fires[-1], cleared=at)
+            fires[-1] = fires[-1]._replace(cleared=at)
             is_on = False
     return fires
 

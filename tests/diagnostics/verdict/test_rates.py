@@ -97,3 +97,10 @@ def test_without_hours_a_little_noise_is_assumed() -> None:
 
 def test_a_sum_of_large_logarithms_is_finite() -> None:
     assert log_sum([1_000.0, 1_000.0]) == pytest.approx(1_000.693, abs=1e-3)
+
+
+def test_the_same_calls_before_are_learned_once() -> None:
+    before = [cell(PLACE, 100, 3), cell(PLACE._replace(source="crm"), 50, 9)]
+    known = CellBaseline.of(before)
+    assert CellBaseline.of(list(before)) is known
+    assert CellBaseline.of([before[0], cell(PLACE, 50, 9)]) is not known
