@@ -39,6 +39,8 @@ def _account_settings(configuration: Configuration) -> dict[str, Any]:
         "ACCOUNT_EMAIL_SUBJECT_PREFIX": "",
         # Do not reveal which addresses have an account.
         "ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS": False,
+        # An address that somebody only typed stays free for its owner.
+        "ACCOUNT_PREVENT_ENUMERATION": "strict",
         "ACCOUNT_LOGOUT_ON_GET": False,
         "ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE": False,
         # Sessions always end with SESSION_COOKIE_AGE.

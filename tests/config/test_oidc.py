@@ -213,6 +213,19 @@ def test_an_address_that_its_owner_typed_lets_nobody_else_in(issuer: Issuer, cla
     assert client.get("/account/").context["user"].username == "ada"
 
 
+def test_an_address_that_somebody_typed_is_free_for_its_owner(issuer: Issuer) -> None:
+    root = known("root")
+    join(root, ensure_default_project())
+    type_address(signed_in("root"), "eve@example.org")
+    _, token = invite(ensure_default_project(), root, "viewer")
+    client = Client()
+    client.get(f"/invitations/{token}/")
+    enter(issuer, "eve@example.org", client=client)
+    assert client.get("/account/").context["user"].email == "eve@example.org"
+    assert get_user_model().objects.count() == 2
+    assert is_in(enter(issuer, "eve@example.org"))
+
+
 def test_a_typed_address_counts_once_its_owner_has_confirmed_it(issuer: Issuer, ada: Any) -> None:
     person = signed_in("ada")
     person.post("/account/", {"email": "ada.l@example.org"})
