@@ -61,21 +61,12 @@ class DrawnCounts:
         cells = self._cells(since, until)
         return [replace(one, place=Dimensions(**one.place.series._asdict())) for one in cells]
 
-    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
+    def begun(self, since: datetime, until: datetime) -> Sequence[FirstSeen]:
         """Give the first call of each version that began between two times."""
         first: dict[Dimensions, datetime] = {}
-        calls, failed = Counter[Dimensions](), Counter[Dimensions]()
         for run in self.runs:
-            version = version_of(run.place)
-            first.setdefault(version, run.at)
-            if since <= run.at < early:
-                calls[version] += len(run.calls)
-                failed[version] += sum(1 for kind in run.calls if kind)
-        return [
-            FirstSeen(place, at, calls[place], failed[place])
-            for place, at in first.items()
-            if since <= at < until
-        ]
+            first.setdefault(version_of(run.place), run.at)
+        return [FirstSeen(place, at) for place, at in first.items() if since <= at < until]
 
     def deploys(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
         """Give the deploys between two times."""

@@ -196,27 +196,19 @@ def _is_reasoning(evidence: Evidence) -> bool:
 
 def _on_budget(evidence: Evidence) -> Advice:
     """Return advice by what used up the budget: reasoning, the answer or neither."""
-    cut_at, budget, reasoning = (
-        evidence.cut_at_tokens,
-        evidence.budget_tokens,
-        evidence.reasoning_tokens,
-    )
-    if cut_at is None:
-        text = "Raise the output token budget, or ask for shorter plans."
+    budget, reasoning = evidence.budget_tokens, evidence.reasoning_tokens
+    text = "Raise the output token budget, or ask for shorter plans."
+    if evidence.cut_at_tokens is None:
         return Advice(text, _figures("Answers end at the token limit", evidence))
-    of_budget = f" (median); the budget is {count(budget)}" if budget else " (median)"
-    evidence_text = f"Truncated answers end at {count(cut_at)} tokens{of_budget}"
-    if reasoning:
-        evidence_text = f"{evidence_text}; reasoning takes {count(reasoning)} of them"
+    observed = f"Truncated answers end at {count(evidence.cut_at_tokens)} tokens (median)"
+    observed += f"; the budget is {count(budget)}" if budget else ""
+    observed += f"; reasoning takes {count(reasoning)} of them" if reasoning else ""
     if not evidence.is_at_budget:
         text = "Check stop sequences, stream timeouts and the context window: the budget is not"
-        return Advice(f"{text} used up.", _figures(evidence_text, evidence))
-    if _is_reasoning(evidence):
-        return Advice(_LESS_REASONING, _figures(evidence_text, evidence))
-    return Advice(
-        "Raise the output token budget, or ask for shorter plans.",
-        _figures(evidence_text, evidence),
-    )
+        text = f"{text} used up."
+    elif _is_reasoning(evidence):
+        text = _LESS_REASONING
+    return Advice(text, _figures(observed, evidence))
 
 
 def _on_tools(evidence: Evidence) -> Advice:

@@ -256,8 +256,7 @@ def explain(counted: CellCounts) -> list[tuple[Explanation, Posterior]]:
     and what explains most in all is kept.
     """
     posterior = posterior_of(counted)
-    best = posterior.answers[:MOST_BEGINNINGS]
-    begun = (answer for answer in best if answer.gain >= best[0].gain / 3)
+    begun = posterior.answers[:MOST_BEGINNINGS]
     searches = (_search(counted, answer, posterior) for answer in begun)
     distinct = {frozenset(answer.cells for answer, _ in found): found for found in searches}
     fitted = (_refit(counted, one) if len(one) > 1 else one for one in distinct.values())

@@ -32,8 +32,6 @@ LIKELY_NOTHING, SURELY_NOTHING = 0.5, 0.9
 """From these probabilities that nothing got worse, no cause is told; it is said to be well."""
 WELL = 3.0
 """How much likelier (log) calls must be at their expected rate than hit, to be a comparison."""
-CLEARLY_WELL = 12.0
-"""The same of a part of a cause's own calls, whose effect may be smaller."""
 MOST_OURS = 0.05
 """The highest probability of all causes of ours beside one that is not us."""
 LEAST_PART = 0.1
@@ -86,13 +84,11 @@ def _finding(
 ) -> Finding:
     names = names_of(answer, counted, timing)
     candidates = _candidates(posterior, counted, timing)
-    # A model at one of its nodes and the model have the same name: the better fit is shown.
-    same = [(p, one, name) for p, one, name in candidates if _is_same(name, names[0])]
+    # A model at one of its nodes and the model have the same name: the likelier one is shown.
+    same = [one for one in candidates if _is_same(one[2], names[0])]
     probability = sum(p for p, _, _ in same)
-    _, answer, name = max(
-        (one for one in same if one[0] >= probability / 4), key=lambda one: one[1].gain
-    )
-    if probability < NAMED or _has_well_part(answer, counted):
+    _, answer, name = same[0]
+    if probability < NAMED:
         return _mixed(candidates, posterior, counted)
     ours = sum(p for p, _, name in candidates if name.cause not in THEIRS)
     others = [index for index in range(len(counted.cells)) if index not in answer.cells]
@@ -152,18 +148,6 @@ def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellC
         is_compared=any(len(one.cells) < len(counted.cells) for one in likely),
         is_theirs=False,
         probability=candidates[0][0],
-    )
-
-
-def _has_well_part(answer: Explanation, counted: CellCounts) -> bool:
-    """Whether the calls of a model from a source are clearly well though the cause has them."""
-    parts: dict[object, list[CountCell]] = defaultdict(list)
-    for index in answer.cells:
-        cell = counted.cells[index]
-        parts[cell.place.provider, cell.place.model, cell.place.source].append(cell)
-    share = excess_of_answer(counted, answer).share
-    return any(
-        wellness(counted, answer.kinds, share, part) >= CLEARLY_WELL for part in parts.values()
     )
 
 

@@ -18,20 +18,14 @@ from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
 AROUND = timedelta(minutes=15)
 """How far from the interval of the onset a version may start and still be the cause."""
 SHARP = timedelta(hours=2)
-HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstSeen:
-    """The first call with a combination of versions that was not there the week before.
-
-    `calls` and `failed` count those before the earliest possible onset.
-    """
+    """The first call with a combination of versions that was not there the week before."""
 
     place: Dimensions
     at: datetime
-    calls: int = 0
-    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +69,6 @@ class Timing:
         if self.low is None or self.high is None:
             return False
         return self.high - self.low <= SHARP
-
-    def early(self, touches: Callable[[Dimensions], bool]) -> tuple[int, int]:
-        """Return the calls of a version before the onset, and those that failed."""
-        versions = [version for version in self.begun if touches(version.place)]
-        return sum(version.calls for version in versions), sum(
-            version.failed for version in versions
-        )
-
-    def is_after(self, at: datetime) -> bool:
-        """Whether a time lies clearly after the onset."""
-        return self.high is not None and at > self.high + AROUND and not self.is_near(at)
-
-    def hours_before(self, at: datetime) -> float:
-        """Return how long before the onset a time lies."""
-        return max((self.low - at) / HOUR, 0.0) if self.low else 0.0
 
     def deploy_kinds(self) -> set[str]:
         """Return the kinds of the deploys reported around the onset."""
@@ -135,9 +114,9 @@ PRIORS: Mapping[str, float] = {
     "schema": 0.015,
 }
 PAIRS = 0.05
-NEW, NEW_AND_SHARP, DEPLOYED = 3.0, 5.0, 1.0
-"""What is added to the log prior of a version that is new, with an onset known to within two
-hours, and of one that was reported."""
+NEW, NEW_AND_SHARP = 3.0, 5.0
+"""What is added to the log prior of a version that is new, also with an onset known to within two
+hours."""
 RARE = 0.2
 """A value whose share of the day before was less than this part of its share since is back again:
 as if new."""
@@ -148,10 +127,8 @@ SURGED, FEWEST_SURGED = 8.0, 20
 many calls, for something in them to be new, such as a loop: retries make failing ones three."""
 PARTLY = 3.0
 """How much less often a new version fails with one value of another dimension only."""
-EARLY_HOUR, EARLY_CALL = 1.5, 0.2
-"""What each hour, and each good call, before the onset takes from it."""
-TOO_LATE = -6.0
-"""What is added if it started clearly after the onset."""
+UNTIMELY = -6.0
+"""What is added if it started clearly before or after the onset."""
 FEWEST_CALLS = 5
 """Values with fewer calls are no hypothesis."""
 
@@ -301,25 +278,10 @@ def mark_prior(subset: Subset, kinds: Sequence[str]) -> float:
 def _novelty(
     read: Callable[[Dimensions], str | None], value: str, timing: Timing, past: int
 ) -> float:
-    """Return what the time of a new value's first call adds to its log prior.
-
-    One that started clearly before the onset must have had few calls, or failing ones.
-    """
-
-    def touches(place: Dimensions) -> bool:
-        return read(place) == value
-
-    begun = timing.first_call(touches)
+    """Return what the time of a new value's first call adds to its log prior."""
+    begun = timing.first_call(lambda place: read(place) == value)
     if past or begun is None:
         return BACK if past else NEW
-    if timing.is_after(begun):
-        return TOO_LATE
     if not timing.is_near(begun):
-        calls, failed = timing.early(touches)
-        return NEW - EARLY_HOUR * timing.hours_before(begun) - EARLY_CALL * (calls - 2 * failed)
-    is_told = any(
-        timing.is_near(deploy.at) and deploy.version and deploy.version in value
-        for deploy in timing.deploys
-    )
-    new = NEW_AND_SHARP if timing.is_sharp else NEW
-    return new + (DEPLOYED if is_told else 0.0)
+        return UNTIMELY
+    return NEW_AND_SHARP if timing.is_sharp else NEW

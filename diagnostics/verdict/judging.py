@@ -28,11 +28,10 @@ from diagnostics.verdict.curves import (
 )
 from diagnostics.verdict.findings import find_causes, is_shifted
 from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy, Timing
-from diagnostics.verdict.pooled import is_called_no_more, onset_of_kinds, suspect
+from diagnostics.verdict.pooled import onset_of_kinds, suspect
 from diagnostics.verdict.rates import CellBaseline
 
 WEEK = timedelta(days=7)
-LATELY = tuple(timedelta(hours=hours) for hours in (1, 2, 3))
 AROUND = timedelta(hours=6)
 """How far from the onset a version may start: at first it may have few calls."""
 HOUR, DAY = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY]
@@ -54,8 +53,8 @@ class VerdictCounts(Protocol):
     def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return the counts of every series, to the minute where minutes are kept."""
 
-    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
-        """Return the first call of each version between two times; count those before `early`."""
+    def begun(self, since: datetime, until: datetime) -> Sequence[FirstSeen]:
+        """Return the first call of each version between two times."""
 
     def deploys(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
         """Return the deploys between two times."""
@@ -128,13 +127,6 @@ def judge(
     noise = noise_before(curves, hours, onset.low)
     noise /= max((until - onset.low) / hours.width, 1.0)
     findings = find_causes(cells, before, timing, noise, fired)
-    for finding in findings:
-        latest = (counts.cells(floor(until - reach, HOUR), until) for reach in LATELY)
-        is_gone = (is_called_no_more(finding.touches, cells, some) for some in latest)
-        if finding.is_new and any(is_gone):
-            cells = [cell for cell in cells if not finding.touches(cell.place)]
-            findings = find_causes(cells, before, timing, noise, fired)
-            break
     if findings[0].cause in (None, Cause.NOT_ENOUGH_DATA):
         if not fired:
             return [_calm_diagnosis(curves, over, is_well=is_well)]
@@ -198,22 +190,28 @@ def _diagnose(
         healthy = min(one.low for one in onsets.values())
         noise = noise_before(curves, counts.stretch.in_hours, healthy)
         known = onset_of_kinds(kinds, touched, baseline, slots, counts.stretch, noise)
-    since = _since(counts, finding, known, onsets)
-    mine = [cell for cell in before if finding.touches(cell.place)]
-    if finding.is_new or not mine or _has_all(finding, touched, cells):
-        past = counts.series_cells(since.low - WEEK, since.low)
-        mine = [cell for cell in past if cell.place.series in touched]
-    diagnosis = Diagnosis(
+    since, until = _since(counts, finding, known, onsets), counts.stretch.window.until
+
+    def of_series(since: datetime, until: datetime) -> Sequence[CountCell]:
+        return [cell for cell in counts.series_cells(since, until) if cell.place.series in touched]
+
+    def of_cause(cells: Iterable[CountCell]) -> Sequence[CountCell]:
+        return [cell for cell in cells if finding.touches(cell.place)]
+
+    # Series are known by the minute, versions and sources by the hour.
+    all_calls = (cell.place for cell in cells if cell.place.series in touched)
+    is_all = finding.cause is Cause.MIXED or all(map(finding.touches, all_calls))
+    mine = [] if finding.is_new or is_all else of_cause(before)
+    return Diagnosis(
         finding,
         since=since.at,
         since_low=since.low,
         since_high=since.high,
         touched=touched,
-        before=mine,
-    )
-    return replace(
-        diagnosis,
-        hit=_hit_since(counts, diagnosis, cells),
+        hit=of_series(since.at, until)
+        if is_all
+        else of_cause(counts.cells(floor(since.at, HOUR), until)),
+        before=mine or of_series(since.low - WEEK, since.low),
         shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
     )
 
@@ -225,7 +223,7 @@ def _since(
     if finding.is_new:
         timing = _timing(counts, onset, onsets)
         first = timing.first_call(finding.touches)
-        if first is not None and not timing.is_after(first):
+        if first is not None and timing.is_near(first):
             return SeriesOnset(first, min(first, onset.low), max(first, onset.high))
     return onset
 
@@ -247,33 +245,14 @@ def _series_hit(
     return frozenset(series for series in touched if excess[series] > 0) or touched
 
 
-def _hit_since(
-    counts: VerdictCounts, diagnosis: Diagnosis, cells: Sequence[CountCell]
-) -> Sequence[CountCell]:
-    """Return the counts of the hit calls since the onset: of an unclear cause, of its series.
-
-    Versions and sources are known by the hour; a new one has no calls before its first.
-    """
-    since, until = diagnosis.since or counts.stretch.window.since, counts.stretch.window.until
-    touches, touched = diagnosis.finding.touches, diagnosis.touched
-    if _has_all(diagnosis.finding, touched, cells):
-        return [cell for cell in counts.series_cells(since, until) if cell.place.series in touched]
-    return [cell for cell in counts.cells(floor(since, HOUR), until) if touches(cell.place)]
-
-
-def _has_all(finding: Finding, touched: Collection[SeriesKey], cells: Iterable[CountCell]) -> bool:
-    """Whether all calls of the touched series are hit, or may be."""
-    mine = (cell.place for cell in cells if cell.place.series in touched)
-    return finding.cause is Cause.MIXED or all(map(finding.touches, mine))
-
-
 def _timing(counts: VerdictCounts, onset: SeriesOnset, onsets: Onsets) -> Timing:
     others = [(one.low, one.high) for one in onsets.values() if one is not onset]
     since = min([onset.low, *(low for low, _ in others)]) - AROUND
     until = max([onset.high, *(high for _, high in others)]) + AROUND
     until = min(until, counts.stretch.window.until)
-    begun = counts.begun(since, until, onset.low)
-    return Timing(onset.low, onset.high, begun, counts.deploys(since, until), others)
+    return Timing(
+        onset.low, onset.high, counts.begun(since, until), counts.deploys(since, until), others
+    )
 
 
 def _calm_diagnosis(curves: Curves, over: Over | None, *, is_well: bool) -> Diagnosis:

@@ -9,10 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from heapq import nlargest
 from itertools import pairwise
 from math import log, log1p
-from operator import itemgetter
 
 from diagnostics.analysis.detectors.onset import Background, CountedStretch, find_onset
 from diagnostics.analysis.series import SeriesKey
@@ -33,9 +31,8 @@ from diagnostics.verdict.rates import CellBaseline
 HOUR, DAY, WEEK = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY], timedelta(days=7)
 REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
 """How long before the hour that runs it may have begun."""
-MOST_EXPLAINED, WORTH_EXPLAINING = 2, 6.0
-"""The beginnings that are explained until one is sure, the strongest first, and how much likelier
-(log) failures must be there."""
+WORTH_EXPLAINING = 6.0
+"""How much likelier (log) failures must be from a beginning on."""
 LEAST_SHARE, MOST_SHARE = 0.03, 0.9
 PER_VERSION = log(200)
 """The evidence (log odds) that one in 200 healthy new versions reaches. A version has one possible
@@ -85,13 +82,6 @@ class PooledSuspicion:
     def touched(self) -> frozenset[SeriesKey]:
         """Return the series of its calls."""
         return frozenset(self.counted.cells[index].place.series for index in self.answer.cells)
-
-    @property
-    def is_part(self) -> bool:
-        """Whether its series have other calls, too."""
-        touched, cells = self.touched(), self.counted.cells
-        mine = {index for index, cell in enumerate(cells) if cell.place.series in touched}
-        return mine > self.answer.cells
 
     def is_over(self, hit: Sequence[CountCell], latest: Sequence[CountCell]) -> bool:
         """Whether its latest calls are well beside those before, or there are none any more."""
@@ -149,18 +139,17 @@ def suspect(
     begins = [hour - reach for reach in REACHES]
     bounds = [begins[-1] - WEEK, *reversed(begins), until]
     parts = _reported_whole([cells(begin, end) for begin, end in pairwise(bounds)])[::-1]
-    sums, strongest = [_sums(part) for part in parts], []
-    for place, begin in enumerate(begins, 1):
-        strength = _strength(sum(sums[:place], Counter()), sum(sums[place:], Counter()))
-        strongest.append((strength, begin, _joined(parts[:place]), _joined(parts[place:])))
-    best = _surest(
-        suspicion
-        for strength, begin, since, before in nlargest(MOST_EXPLAINED, strongest, key=itemgetter(0))
-        if strength >= WORTH_EXPLAINING
-        and (suspicion := _explain(cells, begin, since, before, curves, hours))
-        # What is part of its series only has not ended with the alarm of one.
-        and (after is None or begin >= after or suspicion.is_part)
+    sums = [_sums(part) for part in parts]
+    strengths = (
+        (_strength(sum(sums[:place], Counter()), sum(sums[place:], Counter())), place)
+        for place, begin in enumerate(begins, 1)
+        if after is None or begin >= after
     )
+    strength, place = max(strengths, default=(0.0, 1))
+    since, before = _joined(parts[:place]), _joined(parts[place:])
+    best = None
+    if strength >= WORTH_EXPLAINING:
+        best = _explain(cells, begins[place - 1], since, before, curves, hours)
     if best is None or not best.is_sure:
         return {}, best is None or best.evidence < UNSURE
     slots, noise = curves_in(stretch, best.touched()), noise_before(curves, hours, best.begin)
@@ -176,16 +165,6 @@ def suspect(
         if best.is_over(cells(floor(onset.at, HOUR), begin), latest):
             return {}, True
     return dict.fromkeys(touched, onset), False
-
-
-def _surest(found: Iterable[PooledSuspicion]) -> PooledSuspicion | None:
-    """Return the first that is sure, before any other is looked for; else the likeliest."""
-    seen = list[PooledSuspicion]()
-    for one in found:
-        if one.is_sure:
-            return one
-        seen.append(one)
-    return max(seen, key=lambda one: one.evidence, default=None)
 
 
 def is_called_no_more(

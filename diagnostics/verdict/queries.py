@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploy_items import ObservedKind
@@ -108,49 +108,41 @@ class StoredCounts:
             )
         )
 
-    def begun(self, since: datetime, until: datetime, early: datetime) -> list[FirstSeen]:
+    def begun(self, since: datetime, until: datetime) -> list[FirstSeen]:
         """Return the first call of each version without calls in the week before."""
         hour = floor(since, HOUR)
         question = replace(self._hours(hour - WEEK, hour, OURS), measures=("events",))
         known = {row[: len(OURS)] for row in self._sum(question)}
         if until - since > EVENTS_REACH:
-            return self._begun_by_hour(since, until, early, known)
+            return self._begun_by_hour(since, until, known)
         events = Event.objects.filter(project_id=self.project_id)
         first_calls = (
             within(narrow(events, self.selection), since, until)
             .order_by()
             .values_list(*OURS)
-            .annotate(
-                begun=Min("occurred_at"),
-                calls=Count("event_id", filter=Q(kind__in=CALLS, occurred_at__lt=early)),
-                bad=Count("event_id", filter=Q(kind__in=BAD, occurred_at__lt=early)),
-            )
+            .annotate(begun=Min("occurred_at"))
         )
-        width = len(OURS)
         return [
-            FirstSeen(Dimensions(**dict(zip(OURS, row, strict=False))), *row[width:])
-            for row in first_calls
-            if row[:width] not in known
+            FirstSeen(Dimensions(**dict(zip(OURS, version, strict=True))), at)
+            for *version, at in first_calls
+            if tuple(version) not in known
         ]
 
-    def _begun_by_hour(
-        self, since: datetime, until: datetime, early: datetime, known: set[Row]
-    ) -> list[FirstSeen]:
+    def _begun_by_hour(self, since: datetime, until: datetime, known: set[Row]) -> list[FirstSeen]:
         """Return the same by the hour: an onset known by the day needs no seconds."""
         window = align_to(Grain.HOUR, since, until)
-        slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
-        question = Question(window, OURS, COUNTED, self.selection.rollup_terms, slots)
-        versions: dict[Row, FirstSeen] = {}
-        for row in sorted(self._sum(question), key=lambda row: row[len(OURS)]):
-            version, at = row[: len(OURS)], slots.since + row[len(OURS)] * HOUR
-            calls, failures, _, _ = count_calls(row[len(OURS) + 1 :])
-            place = Dimensions(**dict(zip(OURS, version, strict=True)))
-            begun = versions.setdefault(version, FirstSeen(place, at))
-            if at < early:
-                versions[version] = replace(
-                    begun, calls=begun.calls + calls, failed=begun.failed + sum(failures.values())
-                )
-        return [first_seen for version, first_seen in versions.items() if version not in known]
+        since, until = window.since, window.until
+        slots = Slots(since, HOUR, (until - since) // HOUR)
+        question = Question(window, OURS, ("events",), self.selection.rollup_terms, slots)
+        slots_of: dict[Row, int] = {}
+        for row in self._sum(question):
+            version, slot = row[: len(OURS)], row[len(OURS)]
+            slots_of[version] = min(slots_of.get(version, slot), slot)
+        return [
+            FirstSeen(Dimensions(**dict(zip(OURS, version, strict=True))), since + slot * HOUR)
+            for version, slot in slots_of.items()
+            if version not in known
+        ]
 
     def deploys(self, since: datetime, until: datetime) -> list[ReportedDeploy]:
         """Return the deploys between two times."""

@@ -60,6 +60,11 @@ FORGOTTEN: Sequence[Callable[[Dimensions], Dimensions]] = (
 """Of more cells, these dimensions are left out, one after the other."""
 
 
+def at_odds(rate: float, times: float) -> float:
+    """Return a rate at so many times its odds."""
+    return rate * times / (1 - rate + rate * times)
+
+
 class Rate(NamedTuple):
     """An expected rate and its squared variation."""
 
@@ -68,8 +73,7 @@ class Rate(NamedTuple):
 
     def shifted(self, log_odds: float) -> "Rate":
         """Return the rate at other odds."""
-        odds = self.mean / (1 - self.mean) * exp(log_odds)
-        return Rate(min(odds / (1 + odds), HIGHEST_RATE), self.variation)
+        return Rate(min(at_odds(self.mean, exp(log_odds)), HIGHEST_RATE), self.variation)
 
     def raised(self, added: float, variation: float) -> "Rate":
         """Return the rate if a share of the calls that succeeded fails, which varies, too."""
@@ -89,25 +93,6 @@ class Rate(NamedTuple):
         others += map(self.shifted, DEVIATIONS)
         expected = self.log_likelihood(failed, calls)
         return [one.log_likelihood(failed, calls) - expected for one in others]
-
-
-class UsualBias(NamedTuple):
-    """How much more often the calls with a value always fail: by odds, or by a share of them."""
-
-    odds: float
-    share: float
-
-    @classmethod
-    def of(cls, failed: float, expected: float, calls: float) -> "UsualBias":
-        """Return it from failures and those to be expected without."""
-        odds = (failed + BIAS_FAILURES) / (expected + BIAS_FAILURES)
-        return cls(odds, expected * (odds - 1) / max(calls - expected, 1.0))
-
-    def raise_rate(self, mean: float) -> float:
-        """Return a rate with it: goals may be harder for all models, or some too hard for any."""
-        odds = mean / (1 - mean) * self.odds
-        harder = odds / (1 + odds)
-        return (harder + mean + (1 - mean) * self.share) / 2 if self.share > 0 else harder
 
 
 class KindCounts(NamedTuple):
@@ -181,7 +166,7 @@ class CellBaseline:
     _rates: dict[tuple[Dimensions, tuple[str, ...]], Rate] = field(default_factory=dict)
     _means: dict[tuple[object, tuple[str, ...]], float] = field(default_factory=dict)
     _sent: dict[Sent, None] = field(default_factory=dict)
-    _biases: dict[tuple[str, ...], Mapping[object, UsualBias]] = field(default_factory=dict)
+    _biases: dict[tuple[str, ...], Mapping[object, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
@@ -222,24 +207,24 @@ class CellBaseline:
             known = self._rates[place, kinds] = Rate(mean, 1 / information)
         return known
 
-    def _biases_of(self, kinds: tuple[str, ...]) -> Mapping[object, UsualBias]:
-        """Return how much more often each source, node and environment always fails.
+    def _biases_of(self, kinds: tuple[str, ...]) -> Mapping[object, float]:
+        """Return the odds at which each source, node and environment always fails.
 
-        That is beyond what its models explain, and the values before it.
+        They are relative to what its models explain, and the values before it.
         """
         known = self._biases.get(kinds)
         if known is None:
-            known = dict[object, UsualBias]()
+            known = dict[object, float]()
             means = {sent: self._mean((None, sent[0][2:]), kinds) for sent in self._sent}
             for of in BIASED:
-                sums = defaultdict[object, list[float]](lambda: [0.0, 0.0, 0.0])
+                sums = defaultdict[object, list[float]](lambda: [BIAS_FAILURES, BIAS_FAILURES])
                 for sent, mean in means.items():
                     failed, calls = self._count(sent, kinds)
                     totals = sums[of(sent)]
-                    for place, more in enumerate((failed, calls * mean, calls)):
-                        totals[place] += more
-                known |= {value: UsualBias.of(*totals) for value, totals in sums.items()}
-                means = {sent: known[of(sent)].raise_rate(mean) for sent, mean in means.items()}
+                    totals[0] += failed
+                    totals[1] += calls * mean
+                known |= {value: failed / expected for value, (failed, expected) in sums.items()}
+                means = {sent: at_odds(mean, known[of(sent)]) for sent, mean in means.items()}
             self._biases[kinds] = known
         return known
 
@@ -257,8 +242,7 @@ class CellBaseline:
         else:
             mean, added = self._mean(parents, kinds), LEVEL_FAILURES[len(parents) - 1]
             for of in BIAS_LEVELS.get(len(parents), ()):
-                if bias := self._biases_of(kinds).get(of(level)):
-                    mean = bias.raise_rate(mean)
+                mean = at_odds(mean, self._biases_of(kinds).get(of(level), 1.0))
             mean = (failed + added) / (calls + added / mean) if calls else mean
         mean = self._means[level, kinds] = max(mean, LEAST_RATE * min(len(kinds), 3))
         return mean
