@@ -46,10 +46,7 @@ class Case:
 
     def deploys(self) -> list[ReportedDeploy]:
         """Return the deploys as they were reported."""
-        return [
-            ReportedDeploy(at, change.kind, change.version, change.source)
-            for at, change in self.incident.changes
-        ]
+        return [ReportedDeploy(at, change.kind) for at, change in self.incident.changes]
 
 
 @dataclass(frozen=True, slots=True)

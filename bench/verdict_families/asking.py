@@ -58,8 +58,8 @@ def timing_of(story: Drawn) -> Timing:
                 place = place_of(values).versions
                 first[place] = FirstSeen(place, ONSET + timedelta(hours=hours))
     deploys = [
-        ReportedDeploy(ONSET + timedelta(hours=hours), dimension, value)
-        for hours, dimension, value in story.deploys
+        ReportedDeploy(ONSET + timedelta(hours=hours), dimension)
+        for hours, dimension, _ in story.deploys
     ]
     later = [ONSET + timedelta(hours=hours) for hours in story.begins]
     others = [(at - half, at + half) for at in later]

@@ -1,8 +1,9 @@
 """Counts of calls with the same dimensions, and their baseline."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import add, sub
 from typing import NamedTuple
 
@@ -90,28 +91,17 @@ def unanswered(failures: Mapping[str, int], kinds: Collection[str]) -> int:
     return sum(failures.get(kind, 0) for kind in TRANSPORT)
 
 
-def without_failure_only(
-    cells: Sequence[CountCell], before: Sequence[CountCell]
-) -> tuple[list[CountCell], list[CountCell]]:
-    """Return the cells without those of sources that report failures only.
+def without_failure_only(*parts: Sequence[CountCell]) -> list[list[CountCell]]:
+    """Return the cells of each part without those of sources that report failures only.
 
     A source with failing calls only, and no run that ended well, has no rate that could rise.
     """
-    calls: dict[str | None, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for cell in (*cells, *before):
-        totals = calls[cell.place.source]
-        totals[0] += cell.attempts
-        totals[1] += cell.failed
-        totals[2] += cell.runs - cell.degraded
-    silent = {
-        source
-        for source, (attempts, failed, good_runs) in calls.items()
-        if attempts >= LEAST_TOLD and failed >= attempts and not good_runs
-    }
-    return (
-        [cell for cell in cells if cell.place.source not in silent],
-        [cell for cell in before if cell.place.source not in silent],
-    )
+    calls, good = Counter[str | None](), Counter[str | None]()
+    for cell in chain(*parts):
+        calls[cell.place.source] += cell.attempts
+        good[cell.place.source] += max(cell.attempts - cell.failed, 0) + cell.runs - cell.degraded
+    silent = {source for source in calls if calls[source] >= LEAST_TOLD and good[source] <= 0}
+    return [[cell for cell in part if cell.place.source not in silent] for part in parts]
 
 
 ENDS = ("attempts", "succeeded", "runs", "degraded", "repaired", "provider_failed")

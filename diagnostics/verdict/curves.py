@@ -98,16 +98,10 @@ def stretch_of(requested: VerdictRange) -> Stretch:
 
 
 def noise_before(curves: Curves, stretch: Stretch, until: datetime) -> float:
-    """Return the squared variation of the rate of an hour (of a day in slots of days)."""
+    """Return the squared variation of the rate of a slot, of an hour or a day."""
     slots = max(0, (until - stretch.origin) // stretch.width)
-    step = max(1, HOUR // stretch.width)
     rows = []
     for curve in curves.values():
-        failed = [sum(column) for column in zip(*curve.failed.values(), strict=True)]
-        rows.append(
-            [
-                (sum(curve.calls[at : at + step]), sum(failed[at : at + step]))
-                for at in range(0, slots - step + 1, step)
-            ]
-        )
+        failed = map(sum, zip(*curve.failed.values(), strict=True))
+        rows.append(list(zip(curve.calls[:slots], failed, strict=False)))
     return noise_of_hours(rows)

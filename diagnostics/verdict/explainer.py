@@ -363,13 +363,10 @@ def excess_of_answer(
     """Return what an answer adds to the rates of its cells."""
     added = {}
     for kind in answer.kinds:
-        failed, calls, expected = 0, 0, 0.0
-        for index in answer.cells:
-            count, left, _ = counted.counts(index, (kind,))
-            failed += count
-            calls += left
-            expected += left * counted.rate(index, (kind,), taken).mean
-        added[kind] = max((failed - expected) / max(calls, 1), 0.0)
+        rates = {index: counted.rate(index, (kind,), taken).mean for index in answer.cells}
+        counts = {index: counted.counts(index, (kind,)) for index in answer.cells}
+        more = sum(counts[index].failed - counts[index].calls * rates[index] for index in rates)
+        added[kind] = max(more / max(sum(one.calls for one in counts.values()), 1), 0.0)
     share = counted.table(answer.kinds, taken).fit(answer.cells).share
     return AddedFailures(answer.cells, added, share)
 

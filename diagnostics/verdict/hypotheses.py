@@ -30,12 +30,10 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class ReportedDeploy:
-    """A deploy as it was reported."""
+    """The time and kind of a deploy, as they were reported."""
 
     at: datetime
     kind: str
-    version: str
-    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

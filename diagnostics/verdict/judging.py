@@ -167,7 +167,8 @@ def _around_onset(
     healthy = min(since, *(floor(one.low, HOUR) for one in onsets.values()))
     timing = replace(_timing(counts, onset, onsets), day=counts.cells(healthy - DAY, healthy))
     cells = counts.cells(since, counts.stretch.window.until)
-    return *without_failure_only(cells, counts.cells(healthy - WEEK, healthy)), timing
+    cells, before = without_failure_only(cells, counts.cells(healthy - WEEK, healthy))
+    return cells, before, timing
 
 
 def _diagnose(

@@ -138,7 +138,7 @@ def suspect(
     hour = floor(until - timedelta.resolution, HOUR)
     begins = [hour - reach for reach in REACHES]
     bounds = [begins[-1] - WEEK, *reversed(begins), until]
-    parts = _reported_whole([cells(begin, end) for begin, end in pairwise(bounds)])[::-1]
+    parts = without_failure_only(*(cells(begin, end) for begin, end in pairwise(bounds)))[::-1]
     sums = [_sums(part) for part in parts]
     strengths = (
         (_strength(sum(sums[:place], Counter()), sum(sums[place:], Counter())), place)
@@ -204,12 +204,6 @@ def _explain(
     is_version = not VERSIONS.isdisjoint(best.subsets[0].dimensions)
     is_first = is_version and not any(best.subsets[0].touches(cell.place) for cell in before)
     return PooledSuspicion(begin, evidence, best, counted, is_first, stretch.window.until)
-
-
-def _reported_whole(parts: Sequence[Sequence[CountCell]]) -> list[list[CountCell]]:
-    """Return the cells of each part without those of sources that report failures only."""
-    sources = {cell.place.source for cell in without_failure_only(_joined(parts), [])[0]}
-    return [[cell for cell in part if cell.place.source in sources] for part in parts]
 
 
 def _strength(since: Sums, before: Sums) -> float:

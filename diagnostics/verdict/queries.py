@@ -44,9 +44,7 @@ ANSWERED = ("served", "region", "credential")
 SAMPLED = 200
 EVENTS_REACH = timedelta(days=2)
 """The longest time in which single events are searched for first calls of a version."""
-BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
 OTHER_CALL = "call_other"
-CALLS = (*BAD, EventKind.SUCCEEDED)
 
 
 @dataclass(frozen=True)
@@ -86,74 +84,58 @@ class StoredCounts:
         known = self._cells.get((since, until))
         if known is None:
             question = self._hours(since, until, (*SERIES, *OURS, *ANSWERED))
-            width = len(question.dimensions)
-            known = self._cells[since, until] = list(
-                read_cells(
-                    (Dimensions(**dict(zip(question.dimensions, row, strict=False))), row[width:])
-                    for row in self._sum(question)
-                )
-            )
+            known = self._cells[since, until] = self._read(question)
         return known
 
     def series_cells(self, since: datetime, until: datetime) -> list[CountCell]:
         """Return the counts of every series, to the minute where minutes are kept."""
         terms = self.selection.rollup_terms
         window = window_for(since, until, terms, self.stretch.window.until)
-        question = Question(window, SERIES, COUNTED, terms)
-        width = len(SERIES)
-        return list(
-            read_cells(
-                (Dimensions(**dict(zip(SERIES, row, strict=False))), row[width:])
-                for row in self._sum(question)
-            )
-        )
+        return self._read(Question(window, SERIES, COUNTED, terms))
 
     def begun(self, since: datetime, until: datetime) -> list[FirstSeen]:
         """Return the first call of each version without calls in the week before."""
         hour = floor(since, HOUR)
         question = replace(self._hours(hour - WEEK, hour, OURS), measures=("events",))
         known = {row[: len(OURS)] for row in self._sum(question)}
-        if until - since > EVENTS_REACH:
-            return self._begun_by_hour(since, until, known)
-        events = Event.objects.filter(project_id=self.project_id)
-        first_calls = (
-            within(narrow(events, self.selection), since, until)
-            .order_by()
-            .values_list(*OURS)
-            .annotate(begun=Min("occurred_at"))
-        )
+        is_long = until - since > EVENTS_REACH
+        first_calls = (self._begun_by_hour if is_long else self._begun_by_event)(since, until)
         return [
             FirstSeen(Dimensions(**dict(zip(OURS, version, strict=True))), at)
-            for *version, at in first_calls
-            if tuple(version) not in known
-        ]
-
-    def _begun_by_hour(self, since: datetime, until: datetime, known: set[Row]) -> list[FirstSeen]:
-        """Return the same by the hour: an onset known by the day needs no seconds."""
-        window = align_to(Grain.HOUR, since, until)
-        since, until = window.since, window.until
-        slots = Slots(since, HOUR, (until - since) // HOUR)
-        question = Question(window, OURS, ("events",), self.selection.rollup_terms, slots)
-        slots_of: dict[Row, int] = {}
-        for row in self._sum(question):
-            version, slot = row[: len(OURS)], row[len(OURS)]
-            slots_of[version] = min(slots_of.get(version, slot), slot)
-        return [
-            FirstSeen(Dimensions(**dict(zip(OURS, version, strict=True))), since + slot * HOUR)
-            for version, slot in slots_of.items()
+            for version, at in first_calls.items()
             if version not in known
         ]
+
+    def _begun_by_event(self, since: datetime, until: datetime) -> dict[Row, datetime]:
+        events = Event.objects.filter(project_id=self.project_id)
+        mine = within(narrow(events, self.selection), since, until).order_by()
+        rows = mine.values_list(*OURS).annotate(begun=Min("occurred_at"))
+        return {tuple(version): at for *version, at in rows}
+
+    def _begun_by_hour(self, since: datetime, until: datetime) -> dict[Row, datetime]:
+        """Return the same by the hour: an onset known by the day needs no seconds."""
+        window = align_to(Grain.HOUR, since, until)
+        slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
+        question = Question(window, OURS, ("events",), self.selection.rollup_terms, slots)
+        rows = sorted(self._sum(question), key=lambda row: -row[len(OURS)])
+        return {row[: len(OURS)]: window.since + row[len(OURS)] * HOUR for row in rows}
 
     def deploys(self, since: datetime, until: datetime) -> list[ReportedDeploy]:
         """Return the deploys between two times."""
         return [
-            ReportedDeploy(deploy.at, deploy.kind, deploy.version, deploy.source)
+            ReportedDeploy(deploy.at, deploy.kind)
             for deploy in reported_deploys(self.project_id, since, until)
         ]
 
     def _hours(self, since: datetime, until: datetime, dimensions: Sequence[str]) -> Question:
         window = align_to(Grain.HOUR, since, until)
         return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
+
+    def _read(self, question: Question) -> list[CountCell]:
+        names, width = question.dimensions, len(question.dimensions)
+        rows = self._sum(question)
+        places = (Dimensions(**dict(zip(names, row, strict=False))) for row in rows)
+        return list(read_cells(zip(places, (row[width:] for row in rows), strict=True)))
 
     def _sum(self, question: Question) -> list[Row]:
         return sum_rollups(self.project_id, replace(question, series=self.series))

@@ -190,7 +190,7 @@ def describe(verdict: Verdict) -> dict[str, Any]:
 
 def _describe(verdict: Verdict) -> dict[str, Any]:
     finding, rate, series = verdict.finding, verdict.rate, verdict.who
-    low, high = rate.interval if rate else (None, None)
+    beside = rate.beside if rate else None
     return {
         "state": verdict.state,
         "since": verdict.since,
@@ -200,13 +200,9 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
         "cause": finding.cause,
         "cause_value": finding.value or None,
         "top_kind": finding.top_kind or None,
-        "rate": rate.share if rate else None,
-        "low": low,
-        "high": high,
-        "baseline": rate.baseline if rate else None,
+        **_describe_rate(rate),
         "runs": rate.total if rate else 0,
-        "counted": f"{rate.noun}s" if rate else None,
-        "beside": _describe_beside(rate.beside) if rate and rate.beside else None,
+        "beside": {**_describe_rate(beside), "count": beside.total} if beside else None,
         # Of the API since 0.1.0; no drift was ever found by it.
         "rise": None,
         "excess": [{**asdict(share), "lift": share.lift} for share in finding.shares],
@@ -215,15 +211,14 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _describe_beside(rate: VerdictRate) -> dict[str, Any]:
-    low, high = rate.interval
+def _describe_rate(rate: VerdictRate | None) -> dict[str, Any]:
+    low, high = rate.interval if rate else (None, None)
     return {
-        "counted": f"{rate.noun}s",
-        "count": rate.total,
-        "rate": rate.share,
+        "counted": f"{rate.noun}s" if rate else None,
+        "rate": rate.share if rate else None,
         "low": low,
         "high": high,
-        "baseline": rate.baseline,
+        "baseline": rate.baseline if rate else None,
     }
 
 

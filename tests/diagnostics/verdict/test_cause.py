@@ -183,7 +183,7 @@ def test_a_release_that_was_told_goes_before_the_prompt_that_came_with_it() -> N
     new = [one._replace(release="r2", prompt_version="v6") for one in (HAIKU, GPT)]
     ops = [one._replace(source="ops") for one in (HAIKU, GPT)]
     at = datetime(2026, 11, 21, 14, tzinfo=UTC)
-    timing = Timing(at, at, deploys=[ReportedDeploy(at, "release", "r2", "bot")])
+    timing = Timing(at, at, deploys=[ReportedDeploy(at, "release")])
     cells = [*(cell(place, 200, not_json=50) for place in new), *(cell(o, 200) for o in ops)]
     finding = find_cause(cells, quiet(HAIKU, GPT, *ops), timing)
     assert (finding.cause, finding.value) == (Cause.RELEASE, "bot r2")
