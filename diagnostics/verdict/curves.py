@@ -26,10 +26,7 @@ class SeriesCurve:
         self.calls[slot] += calls
         for kind, failed in failures.items():
             if failed:
-                slots = self.failed.get(kind)
-                if slots is None:
-                    slots = self.failed[kind] = [0] * len(self.calls)
-                slots[slot] += failed
+                self.failed.setdefault(kind, [0] * len(self.calls))[slot] += failed
 
 
 Curves = Mapping[SeriesKey, SeriesCurve]
@@ -83,15 +80,11 @@ class VerdictRange:
     now: datetime
     by_version: bool = False
 
-    @property
-    def _reach(self) -> datetime:
-        return self.now - MINUTES_REACH
-
 
 def stretch_of(requested: VerdictRange) -> Stretch:
     """Return slots of ten minutes for up to two days, of hours for a week, else of days."""
     since = min(requested.since, requested.until - SHORTEST)
-    if since >= requested._reach and not requested.by_version:
+    if since >= requested.now - MINUTES_REACH and not requested.by_version:
         return Stretch(align_to(Grain.MINUTE, floor(since, SLOT), requested.until), SLOT)
     width = HOUR if requested.until - since <= HOURS_REACH else DAY
     return Stretch(align(since, requested.until, requested.now, Grain.HOUR), width)

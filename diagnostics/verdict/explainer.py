@@ -53,7 +53,6 @@ MOST_CAUSES = 3
 MOST_BEGINNINGS = 4
 NOTHING_MORE = log(20)
 """The log prior weight of no further cause."""
-WEEK_MINUTES = 7 * 24 * 60
 ANOTHER = log(20)
 """The least log Bayes factor of a further cause."""
 NO_RISE = -20.0
@@ -215,11 +214,6 @@ class CellCounts:
         has_fired = self.fired is None or place.series in self.fired
         return has_fired or self.baseline.compares(place)
 
-    @property
-    def alarm(self) -> float:
-        """The evidence (log) that would be false once a week in these series."""
-        return log(WEEK_MINUTES * max(len({cell.place.series for cell in self.cells}), 1))
-
     def kind_sets(self) -> list[tuple[str, ...]]:
         """Return the sets of kinds that may have risen together."""
         totals = Counter[str]()
@@ -297,17 +291,9 @@ def _first_beside(
     others: Sequence[Explanation],
     taken: Sequence[AddedFailures],
 ) -> Explanation | None:
-    """Return the most probable answer that shows beside others, if any is likely enough.
-
-    It must be as sure as an alarm, unless a detector fired for it.
-    """
-    known, fired = frozenset[int]().union(*(other.cells for other in others)), counted.fired
-    alarm = counted.alarm
+    """Return the most probable answer that shows beside others, if any is likely enough."""
     for answer in posterior.answers:
-        cells = (counted.cells[index] for index in answer.cells - known)
-        has_fired = fired is None or any(cell.place.series in fired for cell in cells)
-        is_likely = answer.weight >= (NOTHING_MORE if has_fired else alarm)
-        if is_likely and _shows_beside(counted, answer, others, taken):
+        if answer.weight >= NOTHING_MORE and _shows_beside(counted, answer, others, taken):
             return answer
     return None
 
@@ -329,8 +315,6 @@ def _shows_beside(
             return False
         if not set(answer.kinds).isdisjoint(other.kinds):
             shared |= other.cells
-            if other.cells <= answer.cells:
-                return False
     if shared and any(shared | answer.cells == single.cells for single in counted.singles):
         return False
     cells = answer.cells - shared

@@ -64,9 +64,7 @@ class Timing:
     @property
     def is_sharp(self) -> bool:
         """Whether the interval is so short that little is near it by chance."""
-        if self.low is None or self.high is None:
-            return False
-        return self.high - self.low <= SHARP
+        return self.low is not None and self.high is not None and self.high - self.low <= SHARP
 
     def deploy_kinds(self) -> set[str]:
         """Return the kinds of the deploys reported around the onset."""
@@ -127,6 +125,8 @@ PARTLY = 3.0
 """How much less often a new version fails with one value of another dimension only."""
 UNTIMELY = -6.0
 """What is added if it started clearly before or after the onset."""
+SILENT = {("provider",), ("credential",), ("region",), ("environment",)}
+"""What mostly fails without an answer."""
 FEWEST_CALLS = 5
 """Values with fewer calls are no hypothesis."""
 
@@ -168,7 +168,7 @@ def singles_of(
 ) -> list[Subset]:
     """Return everything and each value of each dimension, given the cells before."""
     day = timing.day or before
-    of_source, of_source_that_day = (_calls_by(_source_of, some) for some in (cells, day))
+    of_source, of_source_that_day = (_calls_by(READ["source"], some) for some in (cells, day))
     everything = frozenset(range(len(cells)))
     subsets = [Subset((), everything, log(PRIORS["everything"]))]
     for dimension, read in READ.items():
@@ -195,10 +195,6 @@ def singles_of(
                 is_new, bonus = False, 0.0
             subsets.append(Subset(((dimension, value),), frozenset(indexes), prior + bonus, is_new))
     return subsets
-
-
-def _source_of(place: Dimensions) -> str | None:
-    return place.source
 
 
 def _calls_by(read: Callable[[Dimensions], Value], cells: Iterable[CountCell]) -> Counter[Value]:
@@ -243,34 +239,28 @@ def pairs_of(
         # A credential is already one of a source and a provider.
         if subset.dimensions != ("credential",):
             distinct.setdefault(subset.cells, subset)
-    intersections: dict[frozenset[int], tuple[Subset, Subset]] = {}
+    intersections: dict[frozenset[int], tuple[Subset, Subset, bool]] = {}
     for first, second in combinations(distinct.values(), 2):
         new, other = (first, second) if first.is_new else (second, first)
         both = new.cells & other.cells
         has_surged = frozenset((*new.parts, *other.parts)) in surged
         is_proper = (both != new.cells and (both != other.cells or new.is_new)) or has_surged
         if both and is_proper and new.dimensions != other.dimensions:
-            intersections.setdefault(both, (new, other))
+            intersections.setdefault(both, (new, other, has_surged))
     prior = log(PAIRS / max(len(intersections), 1))
-    for both, (new, other) in intersections.items():
-        log_prior = prior
-        parts = (*new.parts, *other.parts)
-        has_surged = frozenset(parts) in surged
+    for both, (new, other, has_surged) in intersections.items():
+        log_prior = prior + BACK * has_surged
         if new.is_new:
             log_prior = new.log_prior - log(PARTLY * values[other.parts[0][0]])
-        elif has_surged:
-            log_prior += BACK
-        yield Subset(parts, both, log_prior, new.is_new or has_surged)
+        yield Subset((*new.parts, *other.parts), both, log_prior, new.is_new or has_surged)
 
 
 def mark_prior(subset: Subset, kinds: Sequence[str]) -> float:
     """Return the log prior that a cause of this sort makes failures of these kinds."""
-    is_transport = set(kinds) <= TRANSPORT
+    silent = 0.8 if subset.dimensions in SILENT else 0.4
     if not VERSIONS.isdisjoint(subset.dimensions):
-        return log(0.2 if is_transport else 0.8)
-    if subset.dimensions in {("provider",), ("credential",), ("region",), ("environment",)}:
-        return log(0.8 if is_transport else 0.2)
-    return log(0.4 if is_transport else 0.6)
+        silent = 0.2
+    return log(silent if set(kinds) <= TRANSPORT else 1 - silent)
 
 
 def _novelty(

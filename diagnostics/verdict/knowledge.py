@@ -108,7 +108,7 @@ def names_of(answer: Explanation, counted: CellCounts, timing: Timing) -> list[C
 
     1. What is new and began with it, if anything: the prompt before the release that brought
        it, unless only the release was reported.
-    2. Everything, if several models are called: a single one is an equally good name.
+    2. Everything, or the only provider, if several models are called.
     3. Else each value, versions that were there before only if there is nothing else.
     """
     risen = risen_kinds(answer.cells, counted, LEAST_PART)
@@ -117,23 +117,13 @@ def names_of(answer: Explanation, counted: CellCounts, timing: Timing) -> list[C
     new = [pair for pair in weighted if pair[0].is_new]
     if sum(weight for _, weight in new) >= NAMED:
         return _new_names(new, kinds, timing)
-    if whole := _whole(weighted, counted):
-        return [CauseName(*cause_of(whole, kinds), whole)]
-    known = [
-        (subset, weight)
-        for subset, weight in weighted
-        if subset.is_new or cause_of(subset, kinds)[0] not in UNCHANGED
-    ]
-    return _scaled(_add_up(known or weighted, kinds))
-
-
-def _whole(weighted: Sequence[Weighted], counted: CellCounts) -> Subset | None:
-    """Return everything, if it is hit and several models are called; their only provider first."""
     singles = {subset.dimensions: subset for subset, _ in weighted}
-    models = {cell.place[:2] for cell in counted.cells}
-    if () not in singles or len(models) == 1:
-        return None
-    return singles.get(("provider",), singles[()])
+    if () in singles and len({cell.place[:2] for cell in counted.cells}) > 1:
+        whole = singles.get(("provider",), singles[()])
+        return [CauseName(*cause_of(whole, kinds), whole)]
+    names = _add_up(weighted, kinds)
+    known = [name for name in names if name.subset.is_new or name.cause not in UNCHANGED]
+    return _scaled(known or names)
 
 
 def _merged(
@@ -145,44 +135,29 @@ def _merged(
     model's. A new host is the upstream, unless another model answers there.
     """
     singles = {subset.dimensions: subset for subset, _ in weighted}
-    dropped: dict[tuple[str, ...], tuple[str, ...]] = {}
+    dropped = set[tuple[str, ...]]()
     if {("provider",), ("model",)} <= singles.keys():
-        words = [("provider",), ("model",)]
-        is_outage = set(kinds) <= TRANSPORT - REJECTED
-        kept, other = words if is_outage else words[::-1]
-        dropped[other] = kept
+        dropped.add(("model",) if set(kinds) <= TRANSPORT - REJECTED else ("provider",))
     hosts = [dimensions for dimensions in singles if "upstream" in dimensions]
     if ("served",) in singles and hosts:
         served = singles["served",]
         answered = served.parts[0][1].partition(" at ")[0]
         is_other = any(counted.cells[index].place.model != answered for index in served.cells)
-        dropped |= dict.fromkeys(hosts, ("served",)) if is_other else {("served",): hosts[0]}
+        dropped |= {*hosts} if is_other else {("served",)}
     if ("credential",) in singles:
-        dropped |= {names: ("credential",) for names in singles if set(names) == ACCOUNT}
-    weights: dict[tuple[Part, ...], float] = {}
-    for subset, weight in weighted:
-        dimensions = dropped.get(subset.dimensions)
-        kept_subset = subset if dimensions is None else singles[dimensions]
-        weights[kept_subset.parts] = weights.get(kept_subset.parts, 0.0) + weight
-    return [
-        (subset, weights[subset.parts])
-        for subset, _ in weighted
-        if subset.dimensions not in dropped
-    ]
+        dropped |= {names for names in singles if set(names) == ACCOUNT}
+    kept = [pair for pair in weighted if pair[0].dimensions not in dropped]
+    whole = sum(weight for _, weight in kept)
+    return [(subset, weight / whole) for subset, weight in kept]
 
 
 def _new_names(new: Sequence[Weighted], kinds: Sequence[str], timing: Timing) -> list[CauseName]:
     names = _add_up(new, kinds)
-    causes = {name.cause for name in names}
-    versions = causes & set(VERSIONS)
-    reported = {cause for cause in versions if cause.value in timing.deploy_kinds()}
-    if len(versions) > 1 and len(reported) == 1:
-        versions = reported
-    elif len(versions) > 1:
-        versions -= {Cause.RELEASE}
-    if versions:
-        names = [name for name in names if name.cause in versions]
-    return _scaled(names)
+    versions = {name.cause for name in names} & set(VERSIONS)
+    if len(versions) > 1:
+        reported = {cause for cause in versions if cause.value in timing.deploy_kinds()}
+        versions = reported if len(reported) == 1 else versions - {Cause.RELEASE}
+    return _scaled([name for name in names if not versions or name.cause in versions])
 
 
 def _add_up(weighted: Sequence[Weighted], kinds: Sequence[str]) -> list[CauseName]:
