@@ -83,8 +83,10 @@ def running_stack(port: int) -> Iterator[int]:
     """A local stack that is ready; gives the id of its process."""
     words = ["--no-model", "--no-demo", "--port", str(port)]
     with servers.folder() as data, (data / "log").open("wb") as log:
-        command = [sys.executable, "-m", "config.local", *words, "--data", str(data / "d")]
-        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own words
+        command = [sys.executable, "-m", "config.local", *words]
+        # By `--data`, later starts of the checkout would use this folder too.
+        own = {**os.environ, "FAILSOFT_DATA_DIR": str(data / "d")}
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=own)  # noqa: S603 - our own words
         try:
             ready = f"http://127.0.0.1:{port}/readyz"
             servers.await_ready(lambda: answers_http(ready), START_SECONDS)
