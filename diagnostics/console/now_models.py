@@ -14,7 +14,7 @@ from django.http import QueryDict
 from diagnostics.alerting.statuses import StatusSet, curves_between, judged_ids
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, StatusAxis, rate_series
 from diagnostics.analysis.statistics import LEAST_TRIALS
-from diagnostics.analysis.status import ORDER, SeriesState, Unit
+from diagnostics.analysis.status import ORDER, SeriesState, SeriesStatus, Unit
 from diagnostics.figures import percent, read_number, shorten
 from diagnostics.prices.prices import TokenPrice, price_on, prices_of
 from diagnostics.queries.call_counts import latency_percentile
@@ -215,7 +215,7 @@ def read_rows(
     return [
         NowRow(
             key=status.key,
-            state=status.state,
+            state=_state(status, counts.get(status.key, RunCounts())),
             since=status.since,
             unit=status.shown,
             both=counts.get(status.key, RunCounts()),
@@ -229,6 +229,13 @@ def read_rows(
         )
         for status in statuses
     ]
+
+
+def _state(status: SeriesStatus, counted: RunCounts) -> SeriesState:
+    """Return the state of a series; one that had only failed when it was judged may succeed."""
+    if status.state is SeriesState.NO_DATA and counted.degraded < counted.runs:
+        return SeriesState.LOW_VOLUME
+    return status.state
 
 
 def group_rows(rows: Iterable[NowRow]) -> list[NowRow]:

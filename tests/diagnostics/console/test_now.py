@@ -207,6 +207,21 @@ def test_query_count_does_not_grow_with_the_series(
         client.get("/")
 
 
+def test_series_has_a_rate_from_its_first_success_on(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 60, 0, at, model="known")
+    failed = {"correlation_id": "one", "occurred_at": clock.now().isoformat()}
+    record(project.pk, [make_event(**failed)])
+    store_statuses(project.pk, clock.now())
+    assert "only failures reported" in page(client)
+    retried = succeeded(**{**failed, "attempt": 2, "occurred_at": clock.now().isoformat()})
+    record(project.pk, [PostedEvent.model_validate(retried)])
+    html = page(client)
+    assert "only failures reported" not in html
+    assert "low volume" in html
+
+
 def test_page_of_many_series_keeps_the_budgets(
     client: Client, project: Project, at: datetime
 ) -> None:
