@@ -117,6 +117,16 @@ def test_one_incident_tells_its_story(project: Project, ann: User, client: Clien
         assert words in page, words
 
 
+def test_counts_of_a_recovered_series_are_said_to_be_of_its_fire(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project)
+    path = f"/incidents/{incident.pk}/"
+    assert "at fire" not in client.get(path).content.decode()
+    IncidentSlice.objects.update(cleared_at=clock.now())
+    assert "<small>at fire</small>" in client.get(path).content.decode()
+
+
 def test_an_operator_acknowledges_assigns_notes_links_silences_and_resolves(
     project: Project, ann: User, client: Client
 ) -> None:
