@@ -17,6 +17,7 @@ from uuid import uuid4
 from django.db import connection
 
 from bench.alert_scenarios import DAY, WEEK, Minute, Scenario
+from bench.alert_stories import incidents_of
 from bench.database import running_database, say
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -93,7 +94,7 @@ def scenarios(shape: str, rate: int, seed: int) -> list[Scenario]:
 
 
 def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm]:
-    """Return the alarms of the simulator; minutes count from `begin`."""
+    """Return the alarms of the simulator as incidents; minutes count from `begin`."""
     project = ProjectDetectors(len(made))
     for at, place, calls, failed in merge(*(placed(place, one) for place, one in enumerate(made))):
         project.feed(place, begin + at * 60.0, calls, failed)
@@ -105,7 +106,7 @@ def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm
             None if one.cleared is None else int((one.cleared - begin) // 60),
         )
         for place in range(len(made))
-        for one in project[place].fires
+        for one in incidents_of(project[place].fires)
     )
 
 
