@@ -17,21 +17,25 @@ WHERE run.project_id = %(project)s
         array_to_string(run.called_models, E'\x1f')
     )) LIKE upper(%(word_0)s)
     -- Asked once: mostly nothing has such a name, and no run is read.
-    AND (
-        EXISTS (
-            SELECT
+    AND EXISTS (
+        SELECT
+        FROM (
+            SELECT node, provider, model, null AS source
             FROM diagnostics_series
             WHERE project_id = %(project)s
-                AND (
-                    upper(node) LIKE upper(%(word_0)s)
-                    OR upper(concat_ws('/', provider, model)) LIKE upper(%(word_0)s)
-                )
-        )
-        OR EXISTS (
-            SELECT
+            UNION ALL
+            SELECT null, null, null, source
             FROM diagnostics_version
-            WHERE project_id = %(project)s AND upper(source) LIKE upper(%(word_0)s)
-        )
+            WHERE project_id = %(project)s
+            UNION ALL
+            -- Of events that were not folded yet.
+            SELECT node, provider, model, source
+            FROM diagnostics_rollup_delta
+            WHERE project_id = %(project)s
+        ) AS known
+        WHERE upper(node) LIKE upper(%(word_0)s)
+            OR upper(concat_ws('/', provider, model)) LIKE upper(%(word_0)s)
+            OR upper(source) LIKE upper(%(word_0)s)
     )
 UNION ALL
 SELECT event.correlation_id COLLATE "C"
