@@ -188,10 +188,14 @@ class InlineRun:
             frontier.finish(index)
         self._close(is_over=True)
 
-    @property
-    def has_poisonous_step(self) -> bool:
-        """Whether a step was started too often to be started again."""
-        return any(starts >= MAX_STARTS for starts in self.interrupted.values())
+    def settle_poison(self) -> bool:
+        """Settle the steps that were started too often, and queue the others; False if none was."""
+        poison = [index for index, starts in self.interrupted.items() if starts >= MAX_STARTS]
+        for index in poison:
+            self._perform(index)
+        if poison:
+            self._close(is_over=False)
+        return bool(poison)
 
     def _skip_or_fail(self, index: int) -> Executed:
         if index in self.interrupted:

@@ -49,9 +49,9 @@ def execute_steps(run_id: UUID, positions: Sequence[int]) -> None:
 
 
 def end_poisoned(run_id: UUID) -> None:
-    """Resume a run that killed its workers, without the step that did it.
+    """Queue a run that killed its workers, without the step that did it; no tool is called.
 
-    When no such step is known, every step is settled and no tool is called.
+    When no such step is known, every step is settled.
     """
     _go_on(claim_poisoned(run_id), POISON)
 
@@ -80,9 +80,9 @@ def _hand_over(claim: RunClaim, give_up_reason: str | None) -> None:
         distributed_runner.begin(claim, payload, give_up_reason=give_up_reason)
         return
     inline_run = InlineRun(claim, payload)
-    if give_up_reason is None or (give_up_reason == POISON and inline_run.has_poisonous_step):
+    if give_up_reason is None:
         inline_run.go_on()
-    else:
+    elif give_up_reason != POISON or not inline_run.settle_poison():
         inline_run.give_up(give_up_reason)
 
 

@@ -292,6 +292,25 @@ def test_a_run_that_kills_its_worker_three_times_ends_as_poison(
     assert OutboxMessage.objects.filter(task="agents.tasks.run_goal").count() == 1
 
 
+def test_the_reconciler_calls_no_tool_of_a_run_that_killed_its_workers(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = submit_run(project.id, _noted("deadly", "fine"), "c")
+    _die_inside_tool(monkeypatch, "deadly")
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            execute_run(run.id)
+        _let_the_lease_expire(run)
+    reconcile_runs()
+    run.refresh_from_db()
+    states = list(run.steps.values_list("state", "reason"))
+    assert (run.state, states) == ("queued", [("final", "poison"), ("pending", None)])
+    execute_run(run.id)
+    run.refresh_from_db()
+    assert run.state == "poison"
+    assert [row["reason"] for row in results_of(run)[:-1]] == ["poison", None]
+
+
 def test_a_run_whose_key_is_gone_ends_after_three_workers_without_it(
     project: Project, settings: Any
 ) -> None:
