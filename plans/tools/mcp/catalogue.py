@@ -55,7 +55,7 @@ def mcp_tools() -> dict[str, Tool]:
 
 def find_mcp_tool(name: str) -> Tool | None:
     """Return the tool of this name or native name, if it was discovered."""
-    server, _, rest = name.replace("__", ".", 1).partition(".")
+    server, _, rest = name.partition("." if "." in name else "__")
     servers = configured_servers() if rest else {}
     if server not in servers:
         return None

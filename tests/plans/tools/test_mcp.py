@@ -144,6 +144,20 @@ def test_a_plan_calls_a_server_whichever_runner_executes_it(shop: None, project:
         assert run.steps.get(position=1).output["text"] == "7"
 
 
+def test_a_tool_with_two_underscores_in_its_name_is_found_by_each_of_its_names(
+    configure: Configure,
+) -> None:
+    configure(shop=PROGRAM)
+    server = McpServer.objects.create(name="shop", transport="stdio")
+    McpTool.objects.create(
+        server=server, name="shop.look__up", remote_name="look__up", input_schema={}, digest=""
+    )
+    for name in ("shop.look__up", "shop__look__up"):
+        tool = find_tool(name)
+        assert tool is not None
+        assert tool.name == "shop.look__up"
+
+
 def test_a_tool_without_hints_is_taken_for_the_worst(shop: None) -> None:
     tool = registered_tools()["shop.order"]
     assert (tool.side_effects, tool.idempotent) == (True, False)
