@@ -10,7 +10,9 @@ class PlansConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the built-in tools and those of every installed app."""
+        """Register the tools of every installed app, and mask the credentials of servers."""
         from plans.tools import builtin  # noqa: F401, PLC0415 - needs ready apps
+        from plans.tools.mcp.health import mask_credentials  # noqa: PLC0415 - needs ready apps
 
+        mask_credentials()
         autodiscover_modules("failsoft_tools")

@@ -11,10 +11,11 @@ from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from diagnostics.clock import DatabaseNow
+from diagnostics.outbound.credentials import CredentialError, read_credential
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.outbox import enqueue
 from plans.models.tool import McpServer
-from plans.tools.server_settings import ServerSettings, read_servers
+from plans.tools.server_settings import ServerSettings, is_reference, read_servers
 
 _FAULT_BYTES = 500
 # The row of a server in constant use is written this often.
@@ -37,6 +38,14 @@ class RemoteTool:
 def configured_servers() -> Mapping[str, ServerSettings]:
     """Return the servers of this installation by name."""
     return read_servers(settings.FAILSOFT_MCP_SERVERS)
+
+
+def mask_credentials() -> None:
+    """Mask the credentials of all servers, also where no server is called."""
+    for server in configured_servers().values():
+        for reference in filter(is_reference, [*server.env.values(), *server.headers.values()]):
+            with suppress(CredentialError):
+                read_credential(reference, "mcp_secret")
 
 
 def server_row(name: str, server: ServerSettings) -> McpServer:

@@ -12,10 +12,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.apps import apps
 
 from agents.goals.models import Goal
 from agents.goals.policies import offers_for
 from diagnostics.accounts.models import Project
+from diagnostics.redaction.redactor import redact
 from failsoft.plans.execution import (
     CallContext,
     ToolArgumentsError,
@@ -372,6 +374,17 @@ def test_x_17_what_a_server_complains_about_is_masked(
     error = discover_server("bad").error
     assert "refused" in error
     assert secret not in error + McpServer.objects.get().last_error
+
+
+def test_x_17_a_process_that_calls_no_server_masks_its_credentials_too(
+    configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, _ = make("{word:20}", Random(9))
+    monkeypatch.setenv("TICKETS_KEY", secret)
+    headers = {"Authorization": "env:TICKETS_KEY", "X-Other": "env:NOT_SET"}
+    configure(tickets={"url": "https://tickets.example.org/mcp", "headers": headers})
+    apps.get_app_config("plans").ready()
+    assert secret not in redact(f"the server said {secret}")
 
 
 def test_a_program_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
