@@ -32,7 +32,13 @@ from failsoft.retry.answer_schemas import closed_object
 from failsoft.retry.engine import PlannedAttempt
 from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import Prompt, fenced
-from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckerOutput
+from plans.checks.checking import (
+    AskModel,
+    CheckedWork,
+    CheckerFailedError,
+    CheckerOutput,
+    NotAskedError,
+)
 from plans.runs import working_store
 
 MAX_GOAL_CHARACTERS = 8_000
@@ -76,7 +82,11 @@ CUT_OR_BLOCKED = CUT | {FinishClass.BLOCK}
 LOST = [{"code": "lost", "message": "The worker stopped during this call."}]
 
 
-class PutOffError(Exception):
+class OutOfBudgetError(NotAskedError):
+    """the goal's budget of this name is used up"""
+
+
+class PutOffError(NotAskedError):
     """a circuit breaker lets no call through for now"""
 
     def __init__(self, wait_seconds: float) -> None:
@@ -107,11 +117,11 @@ class _CheckCall:
     check_id: str
 
     def ask(self, prompt: Prompt) -> CheckerOutput:
-        """Call once; CheckerFailedError without an answer, PutOffError if a breaker denies it."""
+        """Call once; CheckerFailedError without an answer, NotAskedError if none may be made."""
         goal = self.claim.goal
         spent = spent_dimension(budget_of(goal), spent_by(goal))
         if spent:
-            raise CheckerFailedError(f"the goal's budget of {spent} is used up")
+            raise OutOfBudgetError(spent)
         names = provider_name(goal) or "", model_name(goal) or ""
         guard = Guard.of(goal.project_id, *names, CHECK_NODE)
         if denied := guard.admit_call():

@@ -5,13 +5,13 @@ from typing import Any
 from django.db import transaction
 
 from agents.actions.applying import apply_actions, evaluate_actions
-from agents.cycle.model_check import PutOffError, ask_model
+from agents.cycle.model_check import OutOfBudgetError, PutOffError, ask_model
 from agents.cycle.plan_node import put_off
 from agents.cycle.walk import Walk, outcome_of, record_end
 from agents.goals.claims import RENEW_SECONDS
 from agents.goals.events import record_check
 from agents.goals.models import Goal
-from agents.goals.policies import deadline_of, is_time_over
+from agents.goals.policies import deadline_of
 from agents.goals.records import decision_record, owners_of_workspaces
 from agents.goals.responses import respond as compose
 from agents.goals.state import Phase, Status, TaskState
@@ -69,7 +69,7 @@ def _end_unfinished(walk: Walk, evaluation: dict[str, Any]) -> None:
     """Fail: no cycle is left. If the deadline cut the last run short, that is the reason."""
     run = walk.goal.current_run
     late = run is not None and run.steps.filter(reason="deadline_reached").exists()
-    walk.state = (walk.state.out_of_time if late else walk.state.unfinished)(evaluation)
+    walk.state = (walk.state.out_of_budget if late else walk.state.unfinished)(evaluation)
 
 
 def _turn_after(goal: Goal, row: CompletionCheck) -> NextMove:
@@ -176,12 +176,12 @@ def check(walk: Walk) -> None:
     if spec is not None and walk.claim.is_cancelled():
         walk.cancel()
         return
-    if spec is not None and spec.kind == "model" and is_time_over(walk.goal):
-        walk.state = walk.state.out_of_time(evaluation)
-        return
     if spec is not None:
         try:
             walk.checked = _ask(walk, spec, run)
+        except OutOfBudgetError as error:
+            walk.state = walk.state.out_of_budget(evaluation, str(error))
+            return
         except PutOffError as error:
             walk.is_suspended = put_off(walk, error.wait_seconds)
             if not walk.is_suspended:

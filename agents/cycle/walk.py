@@ -7,7 +7,6 @@ from agents.goals.claims import GoalClaim
 from agents.goals.events import CHECK_NODE, record_check_failed, record_degraded, schema_of
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.state import (
-    TIME,
     PlanningOutcome,
     Status,
     TaskState,
@@ -89,7 +88,7 @@ def outcome_of(walk: Walk) -> PlanningOutcome | None:
     """Return the planning outcome of the whole goal; None if nothing was planned."""
     if walk.state.status is Status.CANCELLED:
         return PlanningOutcome.CANCELLED
-    if spent_budget(walk.state) == TIME:
+    if spent_budget(walk.state):
         return PlanningOutcome.BUDGET_EXHAUSTED
     stubbed = walk.goal.plan_source == STUB
     if walk.ending is not None and not isinstance(walk.ending, Succeeded):

@@ -101,9 +101,9 @@ class TaskState(BaseModel):
         budget = {"spent": spent} if spent else {}
         return self._failed({"degraded": True, "reason": reason, **budget}, None)
 
-    def out_of_time(self, evaluation: dict[str, Any]) -> "TaskState":
-        """Return the state when time ran out; `evaluation` says how far the goal came."""
-        return self.unfinished({**evaluation, "reason": OUT_OF_BUDGET, "spent": TIME})
+    def out_of_budget(self, evaluation: dict[str, Any], spent: str = TIME) -> "TaskState":
+        """Return the state when a budget is used up; `evaluation` says how far the goal came."""
+        return self.unfinished({**evaluation, "reason": OUT_OF_BUDGET, "spent": spent})
 
     def unfinished(self, evaluation: dict[str, Any]) -> "TaskState":
         """Return the state when cycles ran out; `evaluation` says what the last run did."""

@@ -52,6 +52,10 @@ class CheckerFailedError(Exception):
     """the checker itself crashed: only this fails the loop"""
 
 
+class NotAskedError(Exception):
+    """the checker may not be asked now: nothing was checked"""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedWork:
     """The subject of a check: the work of one iteration, redacted.

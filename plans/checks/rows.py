@@ -28,6 +28,7 @@ from plans.checks.checking import (
     CheckedWork,
     CheckerFailedError,
     CheckOutcome,
+    NotAskedError,
     run_check,
 )
 from plans.models.check import CompletionCheck
@@ -86,6 +87,9 @@ def check_once(
         row = _begin(loop, spec, cycle, run_id)
     try:
         outcome = run_check(spec, subject, row.check_id, ask_model)
+    except NotAskedError:
+        row.delete()
+        raise
     except CheckerFailedError as error:
         _fail(row, str(error))
     else:

@@ -445,8 +445,12 @@ def test_a_checking_model_stays_within_the_budget(planner: Planner) -> None:
     record = run(planner, {"kind": "model", "tool": None}, budget={"calls": 2})
 
     assert planner.calls == 2
-    assert "budget of calls" in record["decisions"][-1]["reason"]
-    assert record["status"] == "failed"
+    assert (record["status"], record["outcome"]) == ("failed", "budget_exhausted")
+    evaluation = record["execution_eval"]
+    assert (evaluation["reason"], evaluation["spent"]) == ("budget_exhausted", "calls")
+    # The provider was not asked: nothing is said against it.
+    assert [item["decision"] for item in record["decisions"]] == ["incomplete", "incomplete"]
+    assert events_named(record, "provider_error") == events_named(record, "degraded") == []
 
 
 def test_s3_49_whether_a_review_is_right_is_not_judged(planner: Planner, checker: Checker) -> None:
