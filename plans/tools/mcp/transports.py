@@ -114,20 +114,17 @@ class Complaints:
 async def program(settings: ServerSettings, complaints: Complaints) -> AsyncIterator[Any]:
     """Start the program of a server and yield its streams; it ends with this process."""
     guard = ["-I", "-S", str(_GUARD), str(os.getpid()), str(_LONGEST_LINE)]
-    parameters = StdioServerParameters(
-        command=sys.executable,
-        args=[*guard, str(settings.command), *settings.args],
-        env=resolve(settings.env),
-        cwd=settings.cwd,
-        encoding_error_handler="replace",
-    )
-    errors = os.fdopen(complaints.writing, "w")
-    try:
+    with os.fdopen(complaints.writing, "w") as errors:
+        parameters = StdioServerParameters(
+            command=sys.executable,
+            args=[*guard, str(settings.command), *settings.args],
+            env=resolve(settings.env),
+            cwd=settings.cwd,
+            encoding_error_handler="replace",
+        )
         async with stdio_client(parameters, errors) as streams:
             errors.close()  # the program has its own copy
             yield streams
-    finally:
-        errors.close()
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -361,6 +362,17 @@ def test_a_server_that_does_not_do_its_part_is_named(
 def test_a_program_that_is_not_there_is_named(configure: Configure) -> None:
     configure(bad={"command": "/no/such/program", "timeout_seconds": 5})
     assert "/no/such/program: No such file" in discover_server("bad").error
+
+
+def test_a_program_whose_secret_is_missing_leaves_no_thread_behind(configure: Configure) -> None:
+    configure(bad={"command": sys.executable, "env": {"TOKEN": "env:NOT_SET"}})
+    earlier = set(threading.enumerate())
+    assert "is not set" in discover_server("bad").error
+
+    def is_waiting(thread: threading.Thread) -> bool:
+        return thread not in earlier and thread.name.endswith("(_read)")
+
+    assert _wait_until(lambda: not any(map(is_waiting, threading.enumerate())))
 
 
 def test_x_17_what_a_server_complains_about_is_masked(
