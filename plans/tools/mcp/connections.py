@@ -169,16 +169,12 @@ class _Process:
     async def connection(self, server: str, settings: ServerSettings) -> Connection:
         """Return the open connection to a server, opened if necessary."""
         async with self._locks.setdefault(server, asyncio.Lock()):
-            open_connection = self._connections.get(server)
-            if (
-                open_connection is not None
-                and not open_connection.is_over
-                and open_connection.settings == settings
-            ):
-                return open_connection
-            if open_connection is not None:
-                open_connection.close()
-            connection = self._connections[server] = Connection(settings)
+            connection = self._connections.get(server)
+            if connection is None or connection.is_over or connection.settings != settings:
+                if connection is not None:
+                    connection.close()
+                connection = self._connections[server] = Connection(settings)
+            # A caller that gave up meanwhile may have left it unopened.
             await connection.open()
             return connection
 

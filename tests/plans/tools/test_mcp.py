@@ -239,6 +239,19 @@ def test_an_answer_that_comes_while_it_is_looked_for_is_not_lost(
     assert sum(answers) == 2_000
 
 
+def test_a_server_that_one_run_gives_up_while_it_starts_is_there_for_others(
+    configure: Configure,
+) -> None:
+    start = f"import runpy, time; time.sleep(1); runpy.run_path({SHOP!r}, run_name='__main__')"
+    configure(**{"late-shop": {**PROGRAM, "args": ["-c", start]}})
+    server = health.configured_servers()["late-shop"]
+    with pytest.raises(InterruptedError):
+        connections.wait_for(connections.connect("late-shop", server), 30, lambda: True)
+    connection = connections.wait_for(connections.connect("late-shop", server), 30, lambda: False)
+    offer = connections.wait_for(connection.list_offer(), 30, lambda: False)
+    assert "add" in [tool.name for tool in offer.tools]
+
+
 def test_x_6_a_cancelled_run_does_not_wait_for_its_server(shop: None) -> None:
     began = time.monotonic()
     stopped = refusal("shop.look", {"seconds": 30}, is_cancelled=lambda: True)
