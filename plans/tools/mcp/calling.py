@@ -102,25 +102,25 @@ def _connect(remote: RemoteTool, context: CallContext) -> connections.Connection
             _seconds_until(ends_at),
             context.is_cancelled,
         )
-        offer = connections.wait_for(
-            connection.list_offer(), _seconds_until(ends_at), context.is_cancelled
-        )
+        connections.wait_for(connection.list_offer(), _seconds_until(ends_at), context.is_cancelled)
     except InterruptedError as error:
         raise ToolRefusedError("cancelled", str(error)) from None
     except Exception as error:  # noqa: BLE001 - any error is the fault of the server
         health.note_fault(remote.server, str(error))
         text = f"MCP server {remote.server} is not available: {error}"
         raise ToolRefusedError("tool_unavailable", text) from None
-    _check_tool(remote, offer.tools)
+    _check_tool(remote, connection)
     return connection
 
 
-def _check_tool(remote: RemoteTool, tools: Any) -> None:  # noqa: ANN401 - tools of the SDK
-    digests = {tool.name: digest_of_tool(tool) for tool in tools}
-    if digests.get(remote.remote_name) == remote.digest:
+def _check_tool(remote: RemoteTool, connection: connections.Connection) -> None:
+    tool = connection.tools.get(remote.remote_name)
+    if tool is not None and digest_of_tool(tool) == remote.digest:
         return
+    # Its list, or its whole program, may be older than what was discovered.
+    connection.close()
     discover_server(remote.server)
-    change = "has another schema now" if remote.remote_name in digests else "is gone"
+    change = "is gone" if tool is None else "has another schema now"
     text = f"{remote.name} {change} on its server; what is known of it was renewed."
     raise ToolRefusedError("tool_changed", text)
 

@@ -270,6 +270,26 @@ def test_a_changed_schema_is_told_and_renewed(shop: None, configure: Configure) 
 
 
 @pytest.mark.slow
+def test_a_tool_that_changed_under_an_open_connection_is_told_once(
+    configure: Configure, tmp_path: Path
+) -> None:
+    upgrade = tmp_path / "upgrade"
+    program = (
+        "import os, pathlib, runpy\n"
+        f"if pathlib.Path({str(upgrade)!r}).exists(): os.environ['SHOP_NEW'] = '1'\n"
+        f"runpy.run_path({SHOP!r}, run_name='__main__')"
+    )
+    configure(**{"new-shop": {**PROGRAM, "args": ["-c", program]}})
+    assert discover_server("new-shop").error == ""
+    call_tool("new-shop.add", {"a": 1, "b": 2})
+    upgrade.touch()
+    assert discover_server("new-shop").error == ""
+    assert refusal("new-shop.add", {"first": 1, "second": 2}).reason == "tool_changed"
+    output: Any = call_tool("new-shop.add", {"first": 1, "second": 2})
+    assert output["text"] == "3"
+
+
+@pytest.mark.slow
 def test_what_a_server_offers_no_more_is_forgotten(shop: None) -> None:
     server = McpServer.objects.get()
     McpTool.objects.create(
