@@ -15,7 +15,7 @@ from django.db.models import Max
 
 from agents.breakers.guard import Guard
 from agents.cycle.attempt_rows import PREVIEW_BYTES, AttemptRows, call_model, note_reply
-from agents.goals.claims import GoalClaim
+from agents.goals.claims import RENEW_SECONDS, GoalClaim
 from agents.goals.events import CHECK_NODE, CHECK_SCHEMA, error_type_of, model_name, provider_name
 from agents.goals.models import Attempt
 from agents.goals.policies import budget_of, spent_by
@@ -23,6 +23,7 @@ from agents.goals.state import describe_results, spent_dimension
 from agents.llm.transport import Reply
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.store.leases import kept_alive
 from failsoft.completion import CheckDecision, resolve_completion_decision
 from failsoft.completion.specification import CheckSpec
 from failsoft.events import CallErrorType
@@ -129,7 +130,8 @@ class _CheckCall:
         attempt, row = self._begin(prompt)
         started = time.monotonic()
         answer_format = {"schema_name": CHECK_SCHEMA, "json_schema": decision_schema(self.check_id)}
-        reply = call_model(goal.planner_model, attempt, prompt, guard, **answer_format)
+        with kept_alive(RENEW_SECONDS, guard.renew):
+            reply = call_model(goal.planner_model, attempt, prompt, guard, **answer_format)
         guard.settle_call(reply)
         note_reply(row, reply, started)
         return self._settle(row, reply)

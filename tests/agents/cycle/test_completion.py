@@ -10,6 +10,7 @@ import pytest
 import structlog
 from pydantic import BaseModel
 
+from agents.breakers.guard import Guard
 from agents.cycle.model_check import check_prompt
 from agents.cycle.running import run_goal
 from agents.goals.models import Goal
@@ -451,6 +452,18 @@ def test_a_checking_model_stays_within_the_budget(planner: Planner) -> None:
     # The provider was not asked: nothing is said against it.
     assert [item["decision"] for item in record["decisions"]] == ["incomplete", "incomplete"]
     assert events_named(record, "provider_error") == events_named(record, "degraded") == []
+
+
+def test_a_checking_model_keeps_the_probe_of_its_breaker_while_it_thinks(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed: list[str] = []
+    monkeypatch.setattr("agents.cycle.model_check.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr(Guard, "renew", lambda guard: renewed.append(guard.transport.operation))
+    planner.will_say({"text": "COMPLETE", "delay_seconds": 0.2})
+    run(planner, {"kind": "model", "tool": None})
+
+    assert set(renewed) == {"completion_check"}
 
 
 def test_s3_49_whether_a_review_is_right_is_not_judged(planner: Planner, checker: Checker) -> None:
