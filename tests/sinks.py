@@ -34,7 +34,8 @@ class Sink:
         self.left: list[float] = []
 
 
-def _certificate(folder: Path) -> ssl.SSLContext:
+def certificate(folder: Path) -> ssl.SSLContext:
+    """Return the TLS of a server whose certificate nobody knows."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sink")])
     now = datetime.now(UTC)
@@ -79,7 +80,7 @@ class _Agrees(BaseHTTPRequestHandler):
 @contextmanager
 def agreeing_sink(folder: Path) -> Iterator[Sink]:
     """Run a receiver that agrees to everything, of HTTP and HTTPS at one port."""
-    context = _certificate(folder)
+    context = certificate(folder)
 
     class Server(ThreadingHTTPServer):
         def finish_request(self, request: Any, client_address: Any) -> None:

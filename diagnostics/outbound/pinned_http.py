@@ -36,9 +36,9 @@ class Cutoff:
         return time.monotonic() >= self.deadline
 
     def watch(self, connection: socket.socket) -> None:
-        """Register a connection; anything that wraps it later is closed with it."""
+        """Register a connection, of TLS too (no `dup`); anything that wraps it ends with it."""
         with self._lock:
-            self._watched.append(connection.dup())
+            self._watched.append(socket.socket(fileno=socket.dup(connection.fileno())))
         if self.is_over:
             self._end()
 

@@ -1,8 +1,10 @@
 """One deadline for everything that leaves, whoever drips on the other side (S17)."""
 
 import socket
+import ssl
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from diagnostics.outbound.pinned_http import PinnedHttpError, send_request
 from diagnostics.outbound.smtp import EmailBackend
 from failsoft.plans.execution import CallContext
 from plans.tools.registry import call_tool
-from tests.sinks import dripping_sink
+from tests.diagnostics.alerting.notifications.building import mail_server
+from tests.diagnostics.reports.conftest import free_port
+from tests.sinks import certificate, dripping_sink
 
 # Far below the half minute that the sink drips, far above what a busy machine needs.
 WIDE_SECONDS = 12.0
@@ -88,3 +92,20 @@ def test_a_mail_server_that_drips_is_given_up(start: bytes, use_ssl: bool) -> No
         with pytest.raises(OSError, match=r"no answer within 1 s|SSL"):
             backend.send_messages([mail])
         assert time.monotonic() - started < WIDE_SECONDS
+
+
+@pytest.mark.parametrize("tls", ["ssl_context", "tls_context"])
+def test_several_mails_leave_over_one_connection_by_tls_or_starttls(
+    tls: str, tmp_path: Path
+) -> None:
+    mail = EmailMessage("subject", "text", "a@example.org", ["b@example.org"])
+    port, is_tls = free_port(), tls == "ssl_context"
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    with mail_server(port, **{tls: certificate(tmp_path)}) as box:
+        backend = EmailBackend(host="127.0.0.1", port=port, use_ssl=is_tls, use_tls=not is_tls)
+        vars(backend)["ssl_context"] = trusting
+        backend.open()
+        assert [backend.send_messages([mail]) for _ in range(2)] == [1, 1]
+        backend.close()
+    assert len(box.taken) == 2

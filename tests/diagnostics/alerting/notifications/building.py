@@ -211,10 +211,10 @@ class Mailbox:
 
 
 @contextmanager
-def mail_server(port: int) -> Iterator[Mailbox]:
+def mail_server(port: int, **tls: Any) -> Iterator[Mailbox]:
     """Run a real SMTP server on loopback."""
     box = Mailbox()
-    controller = Controller(box, hostname="127.0.0.1", port=port)
+    controller = Controller(box, hostname="127.0.0.1", port=port, **tls)
     controller.start()
     try:
         yield box
