@@ -23,7 +23,8 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from apprise import AppriseAsset, PersistentStoreMode
+from apprise import AppriseAsset, NotifyFormat, PersistentStoreMode
+from apprise.conversion import convert_between
 from apprise.logger import LogCapture
 from apprise.plugins.base import NotifyBase
 from apprise.utils.parse import parse_list
@@ -138,12 +139,21 @@ def open_service(kind: type[NotifyBase], order: Order) -> NotifyBase:
 
 def _notify(service: NotifyBase, order: Order) -> str:
     """Return what went wrong, empty when the service took it."""
+    # Names may hold what a service takes for markup. In Markdown, escapes would break the links.
+    form, told = service.resolve_format(NotifyFormat.TEXT), {**order}
+    for name in ("body", "title") if service.title_maxlen <= 0 else ("body",):
+        if form is not NotifyFormat.MARKDOWN:
+            told[name] = convert_between(NotifyFormat.TEXT, form, told[name])  # type: ignore[no-untyped-call] # apprise's
     with LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # apprise's
-        taken = service.notify(body=order["body"], title=order["title"], notify_type=order["tone"])
-        lines = [line for line in log.getvalue().splitlines() if line.strip()]
-    if taken:
-        return ""
-    return _PREFIX.sub("", lines[-1]) if lines else "the service did not take it"
+        taken = service.notify(
+            body=told["body"],
+            title=told["title"],
+            notify_type=order["tone"],
+            body_format=form,
+            body_passthrough=form is NotifyFormat.MARKDOWN,
+        )
+        lines = ["the service did not take it", *filter(str.strip, log.getvalue().splitlines())]
+    return "" if taken else _PREFIX.sub("", lines[-1])
 
 
 def _check_peer(peer: Any) -> None:  # noqa: ANN401 - an address of any family

@@ -173,6 +173,20 @@ def test_s17_a_service_delivers_to_loopback_only_where_private_addresses_are_ope
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["slack", "tgram"])
+def test_a_name_that_a_service_would_take_for_markup_arrives_as_it_is_written(
+    scheme: str, sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told = {"title": "acme/<m-1> degrades", "body": "acme/<m-1> and <!channel>"}
+    send(SAMPLES[scheme], sink, monkeypatch, tmp_path, allow_private=True, **told)
+    heard = "\n".join(sink.heard)
+    assert "&lt;!channel&gt;" in heard
+    assert "&lt;m-1&gt; degrades" in heard
+    assert "<m-1>" not in heard
+    assert "<!channel>" not in heard
+
+
+@pytest.mark.slow
 def test_a_recovery_resolves_the_alert_that_the_fire_has_triggered(
     sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
