@@ -158,10 +158,11 @@ def _further(
 ) -> list[Channel]:
     """Return the channels that it goes on to and that have not been told so yet."""
     incident = fired.incident
-    since = incident.fired_at
-    if fired.is_silenced:
-        # Nobody could acknowledge it before the silence ended.
-        told = incident.notifications.exclude(state=State.SUPPRESSED)
+    # Nobody could acknowledge what had recovered, nor what a silence held back.
+    back = incident.transitions.filter(kind=Transition.Kind.REOPENED).order_by("at").last()
+    since = back.at if back else incident.fired_at
+    if (back or fired).is_silenced:
+        told = incident.notifications.filter(~Q(state=State.SUPPRESSED), created_at__gte=since)
         since = told.aggregate(first=Min("created_at"))["first"] or now
     wanted, seconds = set[int](), (now - since).total_seconds()
     for rule in rules:

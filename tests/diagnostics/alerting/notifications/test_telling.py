@@ -155,6 +155,24 @@ def test_an_escalation_after_a_silence_waits_for_its_time_from_when_the_silence_
     assert reasons(channel=boss) == ["escalated"]
 
 
+def test_what_fires_again_escalates_as_many_minutes_after_it_did(project: Project) -> None:
+    boss = make_channel(project, name="boss")
+    ops = make_channel(project, escalate_to=boss, escalate_after_minutes=15)
+    incident = make_incident(project, rule=make_rule(project, routing=[ops.pk]))
+    happen(incident)
+    travel(5 * MINUTE)
+    happen(incident, "cleared")
+    travel(30 * MINUTE)
+    incident.state, incident.cleared_at = Incident.State.OPEN, None
+    incident.save()
+    happen(incident, "reopened")
+    travel(14 * MINUTE)
+    assert remind_all() == 0
+    travel(2 * MINUTE)
+    assert [remind_all(), remind_all()] == [1, 0]
+    assert reasons(channel=boss) == ["escalated"]
+
+
 def test_a_channel_that_is_escalated_to_is_not_reminded_at_the_same_time(project: Project) -> None:
     now = clock.now()
     begin, end = (now - HOUR).time(), (now + HOUR).time()
