@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
-from django.db.models import Q, Sum
+from django.db.models import Prefetch, Q, Sum
 from django.http import QueryDict
 from django.urls import reverse
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_facts import cause_of
-from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.statuses import StatusSet, read_statuses, verdict_within
 from diagnostics.failures.counts import GroupQuestion
@@ -316,7 +316,8 @@ def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
         Q(cleared_at__isnull=True) | Q(cleared_at__gte=scope.since, fired_at__lt=scope.until),
         project_id=scope.project_id,
     )
-    related = rows.select_related("resolved_by").prefetch_related("slices")
+    manual = Prefetch("transitions", Transition.objects.filter(kind=Transition.Kind.RESOLVED))
+    related = rows.select_related("resolved_by").prefetch_related("slices", manual)
     latest = related.order_by("-fired_at", "-pk")[:MOST_INCIDENTS]
     return [row for row in latest if is_kept(row, scope.terms)]
 
@@ -366,7 +367,7 @@ def _ending(row: Incident) -> str:
         return ""
     if row.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL:
         return "new baseline"
-    return f"by {row.resolved_by}" if row.resolved_by else "automatically"
+    return f"by {row.resolved_by or 'an API key'}" if row.transitions.all() else "automatically"
 
 
 def _read_quality(scope: ReportScope) -> QualityFigures:
@@ -405,8 +406,7 @@ def _sums(
 def _sources(
     scope: ReportScope, since: datetime, until: datetime
 ) -> dict[str | None, Sequence[int]]:
-    window = scope.window(since, until).in_hours
-    question = Question(window, ("source",), SENT, scope.terms)
+    question = Question(scope.window(since, until).in_hours, ("source",), SENT, scope.terms)
     return {row[0]: row[1:] for row in sum_rollups(scope.project_id, question)}
 
 

@@ -14,6 +14,7 @@ from django.utils.html import strip_tags
 
 from diagnostics import clock
 from diagnostics.accounts.models import Membership, Project, SavedView
+from diagnostics.alerting import incident_actions
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.states import resolve
 from diagnostics.reports.archive import archive_last_days, purge_old, report_for
@@ -24,7 +25,7 @@ from diagnostics.reports.sending import Rendered, claim, prepare, send_copies, s
 from diagnostics.reports.subscriptions import due, pause, schedule_of, unsubscribe
 from diagnostics.store.aggregation import fold
 from tests.console import post_runs
-from tests.diagnostics.alerting.notifications.building import make_incident
+from tests.diagnostics.alerting.notifications.building import happen, make_incident
 from tests.diagnostics.reports.conftest import MailServer, make_subscription
 
 pytestmark = pytest.mark.django_db
@@ -164,6 +165,21 @@ def test_a_report_of_a_filter_has_its_own_incidents_and_failures(project: Projec
     assert resolved == ["timeout, node n8"]
     # Five of eight new ones are listed, one resolved.
     assert (len(document.groups), document.more_groups) == (6, 3)
+
+
+def test_an_incident_that_recovered_was_not_ended_by_who_named_its_cause(
+    project: Project, ann: User
+) -> None:
+    recovered, ended = make_incident(project, "m-1"), make_incident(project, "m-2")
+    happen(recovered, "cleared")
+    incident_actions.resolve(recovered, ann, "provider")
+    incident_actions.resolve(ended, "a key", "provider")
+    now = clock.now()
+    period = ReportPeriod(now.date(), now.date() + timedelta(days=1), ZoneInfo("UTC"))
+    document = summarise(ReportSubject(project, "P", "", "daily", period), now)
+    assert document.incidents is not None
+    endings = {one.title: one.ending for one in document.incidents.entries}
+    assert endings == {"anthropic/m-1": "automatically", "anthropic/m-2": "by an API key"}
 
 
 def test_while_paused_nothing_is_sent_and_nothing_made_up_for(project: Project, ann: User) -> None:
