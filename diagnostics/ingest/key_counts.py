@@ -2,7 +2,7 @@
 
 It runs after the response and does not wait for the disk; a failure is only logged. A web
 process gathers the counts of a second and writes them from a thread of its own; other
-processes have no connection pool and write at once. Kept for a week.
+processes have no connection pool and write at once. Kept for the report on a month.
 """
 
 import os
@@ -37,7 +37,7 @@ LONGEST_SOURCE = 200
 # A sender with a new source name in every item cannot fill the table.
 MOST_SOURCES = 20
 GATHER_SECONDS = 1.0
-KEEP = timedelta(days=7)
+KEEP = timedelta(days=33)
 
 Counts = Mapping[tuple[str, str], int]
 
@@ -131,7 +131,7 @@ def count_late(project_id: int, since: datetime) -> int:
 
 
 def forget_old_counts() -> int:
-    """Delete rows older than a week; return how many."""
+    """Delete rows older than is kept; return how many."""
     old = KeyMinute.objects.filter(minute__lt=clock.now() - KEEP)
     return old.delete()[0]
 

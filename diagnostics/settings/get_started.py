@@ -96,7 +96,7 @@ def steps_of(project_id: int) -> list[SetupStep]:
     is_used = ~Q(name=LOCAL_KEY_NAME) | Q(last_used_at__isnull=False)
     keys = ApiKey.objects.filter(live, is_used, project=project_id, revoked_at=None)
     minutes = KeyMinute.objects.filter(Q(stored__gt=0) | Q(duplicate__gt=0), project=project_id)
-    # Minutes are kept for a week; the last use of a key is kept forever.
+    # Minutes are kept for a month; the last use of a key is kept forever.
     used_before = ApiKey.objects.filter(
         project=project_id, scopes__contains=[Scope.INGEST], last_used_at__lt=clock.now() - KEEP
     ).exists()

@@ -653,7 +653,7 @@ def test_an_event_of_long_ago_still_ticks_its_step(admin: Client, project: Proje
     issue_key(project, "agent", [Scope.INGEST])
     steps = admin.get("/setup/").context["steps"]
     assert not steps[2].is_done
-    ApiKey.objects.update(last_used_at=clock.now() - timedelta(days=30))
+    ApiKey.objects.update(last_used_at=clock.now() - timedelta(days=40))
     steps = admin.get("/setup/").context["steps"]
     assert steps[2].is_done
 

@@ -13,10 +13,14 @@ from django.contrib.auth.models import User
 from django.utils.html import strip_tags
 
 from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Membership, Project, SavedView
+from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting import incident_actions
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.states import resolve
+from diagnostics.ingest.key_counts import forget_old_counts
+from diagnostics.ingest.models import KeyMinute
 from diagnostics.reports.archive import archive_last_days, purge_old, report_for
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
@@ -180,6 +184,17 @@ def test_an_incident_that_recovered_was_not_ended_by_who_named_its_cause(
     assert document.incidents is not None
     endings = {one.title: one.ending for one in document.incidents.entries}
     assert endings == {"anthropic/m-1": "automatically", "anthropic/m-2": "by an API key"}
+
+
+def test_a_report_of_a_month_counts_what_was_rejected_on_its_first_day(project: Project) -> None:
+    now = clock.now()
+    today = now.date()
+    period = ReportPeriod(today - timedelta(days=31), today, ZoneInfo("UTC"))
+    key = issue_key(project, "agent", [Scope.INGEST]).row
+    KeyMinute.objects.create(project=project, api_key=key, minute=period.since, rejected=3)
+    forget_old_counts()
+    document = summarise(ReportSubject(project, "P", "", "monthly", period), now)
+    assert document.quality.rejected == 3
 
 
 def test_while_paused_nothing_is_sent_and_nothing_made_up_for(project: Project, ann: User) -> None:
