@@ -134,7 +134,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         slot_seconds=int(slot_width(period.until - period.since).total_seconds()),
         url=page,
         total=_add_up(models, page),
-        models=models,
+        models=models[:MOST_MODELS],
         degradation=degrading[0] if degrading else None,
         others=degrading[1:],
         groups=groups,
@@ -233,7 +233,7 @@ def _read_models(
     worst_last = reversed(at_end.kept_by(selection))
     states = {(status.key.provider, status.key.model): status.state for status in worst_last}
     figures = {}
-    for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0])[:MOST_MODELS]:
+    for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0]):
         counts = read_counts(sums.get(key, NOTHING))
         runs_before, degraded_before = before.get(key, (0, 0))
         runs_usual, degraded_usual = baseline.get(key, (0, 0))

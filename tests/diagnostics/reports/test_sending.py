@@ -197,6 +197,19 @@ def test_a_report_of_a_month_counts_what_was_rejected_on_its_first_day(project: 
     assert document.quality.rejected == 3
 
 
+def test_the_total_of_a_report_has_the_models_that_it_has_no_room_for(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now()
+    post_runs(project, 5, 0, now, model="m-1")
+    post_runs(project, 3, 0, now, model="m-2")
+    fold()
+    monkeypatch.setattr("diagnostics.reports.queries.MOST_MODELS", 1)
+    period = ReportPeriod(now.date(), now.date() + timedelta(days=1), ZoneInfo("UTC"))
+    document = summarise(ReportSubject(project, "P", "", "daily", period), now)
+    assert [one.runs for one in (document.total, *document.models)] == [8, 5]
+
+
 def test_while_paused_nothing_is_sent_and_nothing_made_up_for(project: Project, ann: User) -> None:
     subscription = make_subscription(project, ann)
     pause(subscription, ann)
