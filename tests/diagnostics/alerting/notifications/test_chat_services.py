@@ -177,7 +177,7 @@ def test_s17_a_service_delivers_to_loopback_only_where_private_addresses_are_ope
 def test_a_name_that_a_service_would_take_for_markup_arrives_as_it_is_written(
     scheme: str, sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    told = {"title": "acme/<m-1> degrades", "body": "acme/<m-1> and <!channel>"}
+    told: dict[str, Any] = {"title": "acme/<m-1> degrades", "body": "acme/<m-1> and <!channel>"}
     send(SAMPLES[scheme], sink, monkeypatch, tmp_path, allow_private=True, **told)
     heard = "\n".join(sink.heard)
     assert "&lt;!channel&gt;" in heard
