@@ -232,7 +232,7 @@ def read_rows(
 
 
 def _state(status: SeriesStatus, counted: RunCounts) -> SeriesState:
-    """Return the state of a series; one that had only failed when it was judged may succeed."""
+    """Return the state of a series; one judged by failures alone may have succeeded."""
     if status.state is SeriesState.NO_DATA and counted.degraded < counted.runs:
         return SeriesState.LOW_VOLUME
     return status.state

@@ -131,7 +131,7 @@ def count_late(project_id: int, since: datetime) -> int:
 
 
 def forget_old_counts() -> int:
-    """Delete rows older than is kept; return how many."""
+    """Delete the rows of minutes before `KEEP`; return how many."""
     old = KeyMinute.objects.filter(minute__lt=clock.now() - KEEP)
     return old.delete()[0]
 

@@ -143,7 +143,7 @@ def _condition(project_id: int, term: Term, since: datetime | None) -> Q:
     plain = Selection(text=Query((Term(term.field, term.value, is_exact=term.is_exact),)))
     events = within(Event.objects.filter(project_id=project_id), since, None)
     found = narrow(events, plain, Days(since)).values_list(BY_BYTE)
-    few = {reference for (reference,) in found[: MOST_KNOWN + 1]}
+    few = [reference for (reference,) in found[: MOST_KNOWN + 1]]
     return Q(correlation_id__in=few if len(few) <= MOST_KNOWN else found)
 
 
@@ -155,7 +155,7 @@ def _condition_of_word(
     text = text.replace("<<in_details>>", word_in_details("payload"))
     params = word_params([word])
     values = {"project": project_id, "since": since, "beginning": params["word_0"][1:], **params}
-    few = {reference for (reference,) in fetch(f"{text} LIMIT {MOST_KNOWN + 1}", values)}
+    few = [reference for (reference,) in fetch(f"{text} LIMIT {MOST_KNOWN + 1}", values)]
     if len(few) <= MOST_KNOWN:
         return Q(correlation_id__in=few)
     places = [values[name] for name in NAMED.findall(text)]

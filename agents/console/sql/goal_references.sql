@@ -1,4 +1,5 @@
--- The references of runs whose goal has a word; a goal waits a week at most for its first call.
+-- The references of runs whose goal has a word, without goals that waited longer than a week for
+-- their first call: so not all goals are read.
 -- Parameters: project, since, word_0 (a pattern).
 SELECT correlation_id COLLATE "C"
 FROM agents_goal

@@ -133,3 +133,19 @@ def test_runs_have_the_words_of_their_names_failures_and_details(
     asked = replace(read_selection({"q": words}), begin=now - timedelta(days=1))
     page = read_runs(project.pk, asked, 10, None, clock.now())
     assert sorted(run.correlation_id for run in page.runs) == found
+
+
+@pytest.mark.parametrize("words", ["sorry", "pointer:/tool"])
+def test_runs_are_found_beside_one_that_has_a_word_often(
+    monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.setattr(runs, "MOST_KNOWN", 1)
+    now = clock.now()
+    errors = [{"path": "/tool", "message": "unknown"}]
+    told = {"raw_output_preview": "Sorry", "validation_errors": errors, "occurred_at": str(now)}
+    often = [make_event(correlation_id="often", attempt=n, **told) for n in range(1, 41)]
+    project = Project.objects.create(slug="often", name="Often")
+    record(project.pk, [*often, make_event(correlation_id="once", **told)], 1.0)
+    asked = replace(read_selection({"q": words}), begin=now - timedelta(days=1))
+    page = read_runs(project.pk, asked, 10, None, clock.now())
+    assert sorted(run.correlation_id for run in page.runs) == ["often", "once"]
