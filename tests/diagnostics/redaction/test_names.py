@@ -21,10 +21,10 @@ from diagnostics.ingest.recording import record
 from diagnostics.redaction.redactor import redact_json, redact_name, register_secret
 from diagnostics.store.models import Event, EventPayload, Outcome
 from failsoft.redaction import Redactor
-from failsoft.redaction.rules import TOKEN, load_rule_set
+from failsoft.redaction.rules import TOKEN, load_rules
 from tests.diagnostics.builders import make_event, wire_event
 from tests.diagnostics.otlp_bodies import span, traces
-from tests.failsoft.redaction.made_up import make
+from tests.failsoft.redaction.made_up import EXAMPLES, make
 from tests.failsoft.redaction.made_up_names import made_up_names
 
 NAMES = made_up_names(500, 22)
@@ -43,9 +43,8 @@ COLUMNS = (*FIELDS, "correlation_id")
 # As fields of a name take them: no address, no blank.
 TOKENS = [
     make(example, Random(example))[0]
-    for rule in load_rule_set().rules
-    if rule.rank == TOKEN and rule.find_in_name
-    for example in rule.positive
+    for kind in dict.fromkeys(rule.kind for rule in load_rules() if rule.rank == TOKEN)
+    for example in EXAMPLES[kind]["positive"]
     if not set(' "=<>') & set(example) and "://" not in example
 ]
 PLAN = {"steps": [{"step_id": "step_1", "tool": "echo", "args": {"text": "x"}}]}

@@ -2,6 +2,8 @@
 
 import re
 import string
+import tomllib
+from pathlib import Path
 from random import Random
 
 ALPHABETS = {
@@ -14,6 +16,10 @@ ALPHABETS = {
     "word": string.ascii_lowercase,
 }
 PLACE = re.compile(r"\{(\w+):(\d+)\}")
+_EXAMPLES_FILE = Path(__file__).with_name("examples.toml")
+EXAMPLES: dict[str, dict[str, list[str]]] = tomllib.loads(
+    _EXAMPLES_FILE.read_text(encoding="utf-8")
+)
 
 
 def make(template: str, random: Random) -> tuple[str, list[str]]:
