@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from agents.demo.drawn_runs import DrawnRun
 from diagnostics.analysis.detectors.change import MINUTE
 from diagnostics.analysis.detectors.replay import ProjectDetectors
 from diagnostics.analysis.series import SeriesKey
@@ -15,6 +14,7 @@ from diagnostics.verdict.cells import CountCell, Dimensions
 from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch
 from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy
 from diagnostics.verdict.judging import Onsets
+from tests.incidents.drawn_runs import DrawnRun
 
 HOUR = WIDTHS[Grain.HOUR]
 

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from agents.demo.drawn_runs import make_incident
-from agents.demo.incident_scenarios import KINDS
 from bench.drawn_counts import DrawnCounts, detect
 from bench.verdict_cases import OK, Answer, Case, Said, report
 from bench.verdict_families.running import run_families
@@ -22,6 +20,8 @@ from bench.verdict_pipeline import ask_pipeline, read_said
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import judge_range
+from tests.incidents.drawn_runs import make_incident
+from tests.incidents.scenarios import KINDS
 
 START = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 

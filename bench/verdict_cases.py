@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median, quantiles
 
-from agents.demo.drawn_runs import DrawnIncident
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.hypotheses import ReportedDeploy
+from tests.incidents.drawn_runs import DrawnIncident
 
 ABSTAINS = frozenset({Cause.MIXED.value, Cause.NOT_ENOUGH_DATA.value})
 CLOSE = timedelta(minutes=25)
@@ -28,7 +28,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An incident as `load_demo --incident` makes them."""
+    """A drawn incident."""
 
     incident: DrawnIncident
 

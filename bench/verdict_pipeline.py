@@ -13,10 +13,10 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from agents.demo.loading import write_incident
 from bench.door import Project, database, set_clock
 from bench.verdict_cases import OK, Case, Said
 from diagnostics.verdict.cause import Cause
+from tests.incidents.writing import write_incident
 
 Json = dict[str, Any]
 _cases: list[Case] = []

@@ -15,7 +15,6 @@ from django.db.models.lookups import EndsWith
 from agents.demo.aftermath import add_aftermath, demo_provider, remove_aftermath
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
 from agents.demo.calls import TEMPERATURE, DemoAttempts
-from agents.demo.drawn_runs import DrawnIncident, attempts_of
 from agents.demo.events import MARK, NOTE, events_of, story_deploys
 from agents.demo.goals import TIMEOUT_SECONDS, GoalStory, goals
 from agents.demo.story import STORY
@@ -36,18 +35,14 @@ from diagnostics.purge import purge_marked
 from diagnostics.reports.archive import archive_last_days
 from diagnostics.reports.models import Report
 from diagnostics.store.aggregation import UNTIL_DONE, fold
-from diagnostics.store.models import EventIdentity
 from diagnostics.store.partitions import ensure_partitions
 from failsoft.retry.answers import PlannerSchema
 from plans.models.run import Run, RunStep
 
 BATCH = 1000
 SEED = 4411
-WATCHED = timedelta(hours=12)
-"""How far back alert rules are evaluated for an incident at the end of a week."""
 WATCHED_STORY = timedelta(hours=60)
 """How far back they are evaluated for the story: to before its two small incidents."""
-"""The maximum number of batches to aggregate: enough for all loaded events."""
 ADDRESS = "https://demo.invalid/"
 """No such host can exist; every provider with this address is of the demo."""
 DEMO_PRICES = "demo price"
@@ -78,7 +73,7 @@ def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0)
     stories = list(goals(moment, _chance(seed), project.pk))
     of_goals = [ladder for story in stories for ladder in story.ladders]
     runs = chain(traffic(moment, _chance(seed), volume), of_goals)
-    events = _write(project, moment, story_deploys(moment), runs)
+    events = write_runs(project, moment, story_deploys(moment), runs)
     _add_goals(stories, models)
     _add_demo_prices(project.pk, moment)
     watched = moment - WATCHED_STORY
@@ -91,26 +86,7 @@ def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0)
     return DemoCounts(events, len(stories))
 
 
-def load_incident(project: Project, incident: DrawnIncident) -> int:
-    """Write the week and the incident at its end into a project; return the number of events.
-
-    `incident.truth` is the expected verdict. A project that has demo events keeps them: 0.
-    """
-    if _marked(EventIdentity.objects.filter(project=project), "event_id").exists():
-        return 0
-    events = write_incident(project, incident)
-    # Recent evaluations and incidents of alert rules.
-    backfill(project.pk, incident.now - WATCHED, incident.now)
-    return events
-
-
-def write_incident(project: Project, incident: DrawnIncident) -> int:
-    """Write an incident's events and deploys, without evaluations and incidents."""
-    runs = attempts_of(incident, _chance(incident.seed))
-    return _write(project, incident.now, incident.deploys(), runs)
-
-
-def _write(
+def write_runs(
     project: Project, now: datetime, deploys: Iterable[PostedDeploy], runs: Iterable[DemoAttempts]
 ) -> int:
     """Record deploys and runs as their senders would, and aggregate; return the new events."""

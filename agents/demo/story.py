@@ -169,16 +169,6 @@ class Plot(_StoryPart):
     environment: str = "prod"
 
 
-class DrawnWorld(_StoryPart):
-    """The parts of random worlds; the newest prompt is the last."""
-
-    release: str
-    new_release: str
-    models: tuple[tuple[str, str], ...]
-    prompts: dict[str, tuple[str, ...]]
-    usual: dict[str, float]
-
-
 class Story(_StoryPart):
     """All of `story.toml`."""
 
@@ -195,7 +185,6 @@ class Story(_StoryPart):
     cycles: dict[str, tuple[DemoCycle, ...]]
     plots: tuple[Plot, ...]
     scenarios: tuple[Scenario, ...]
-    world: DrawnWorld
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -3,26 +3,24 @@
 `bench.verdict` asks about 120 of them; here is one of each kind.
 """
 
-import json
 from datetime import datetime, timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.test import Client
 
-from agents.demo.incident_scenarios import KINDS
+from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest.models import Deploy
-from diagnostics.store.models import Event
+from tests.incidents.drawn_runs import make_incident
+from tests.incidents.scenarios import KINDS
+from tests.incidents.writing import load_incident
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
 
-VOLUME = "0.35"
+RUNS_PER_HOUR, WEAKEST = 26.0, 0.25
 SEEDS = {**dict.fromkeys(KINDS, 1), "provider_outage": 2, "schema": 2, "model": 5}
 """Of a few thousand runs each; weak ones are left to the benchmark."""
 MARGIN = timedelta(minutes=25)
@@ -41,12 +39,6 @@ def afternoon(db: None) -> None:
     shift_clock()
 
 
-def call(*arguments: str) -> str:
-    output = StringIO()
-    call_command("load_demo", *arguments, stdout=output)
-    return output.getvalue().strip()
-
-
 def ask(project: Project) -> dict[str, Any]:
     key = issue_key(project, "story", [Scope.READ]).text
     answer = Client().get("/api/v1/verdict", headers={"Authorization": f"Bearer {key}"})
@@ -60,20 +52,17 @@ def ask(project: Project) -> dict[str, Any]:
     "kind", [pytest.param(one, marks=[] if one in DAILY else pytest.mark.nightly) for one in KINDS]
 )
 def test_the_verdict_tells_the_truth(kind: str, project: Project, afternoon: None) -> None:
-    arguments = ("--incident", kind, "--seed", str(SEEDS[kind]), "--volume", VOLUME)
-    truth = json.loads(call(*arguments, "--json"))
-    said = ask(project)
+    incident = make_incident(kind, SEEDS[kind], clock.now(), RUNS_PER_HOUR, weakest=WEAKEST)
+    load_incident(project, incident)
+    truth, said = incident.truth, ask(project)
     several = len(said["incidents"]) > 1
     assert ("mixed" if several else said["cause"]) == truth["cause"], said["sentence"]
     if truth["since"] is None:
         assert (said["state"], said["since"]) == ("ok", None)
         return
     assert said["state"] == "degrading"
-    low, since, high = (
-        datetime.fromisoformat(moment)
-        for moment in (said["since_low"], truth["since"], said["since_high"])
-    )
-    assert low - MARGIN <= since <= high + MARGIN
+    low, high = (datetime.fromisoformat(said[name]) for name in ("since_low", "since_high"))
+    assert low - MARGIN <= truth["since"] <= high + MARGIN
     assert several or said["cause_value"] == truth["cause_value"]
     assert truth["model"] in {None, said["model"]}
     assert truth["provider"] in {None, said["provider"]}
@@ -81,18 +70,3 @@ def test_the_verdict_tells_the_truth(kind: str, project: Project, afternoon: Non
     assert all(one["text"] and one["evidence"] for one in said["advice"])
     assert said["advice"]
     assert said["sentence"].startswith("Degrading since ")
-
-
-def test_an_incident_is_taken_away_with_its_deploys(project: Project) -> None:
-    call("--incident", "release", "--seed", "4", "--volume", "0.1")
-    assert Event.objects.filter(project=project).exists()
-    with pytest.raises(CommandError, match="already loaded"):
-        call("--incident", "model", "--volume", "0.1")
-    assert call("--remove").startswith("Demo data removed: ")
-    assert not Event.objects.filter(project=project).exists()
-    assert not Deploy.objects.filter(project=project).exists()
-
-
-def test_the_truth_is_printed_of_incidents_only(project: Project) -> None:
-    with pytest.raises(CommandError, match="--json requires --incident"):
-        call("--json")

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from agents.demo.drawn_runs import make_incident
-from agents.demo.loading import write_incident
-from agents.demo.traffic_model import TrafficShape
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting import statuses
@@ -17,6 +14,9 @@ from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.cause import Cause
 from tests.console import post_runs
+from tests.incidents.drawn_runs import make_incident
+from tests.incidents.traffic_model import TrafficShape
+from tests.incidents.writing import write_incident
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,6 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from agents.demo.drawn_runs import make_incident
-from agents.demo.loading import write_incident
-from agents.demo.traffic_model import TrafficShape
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
@@ -39,6 +36,9 @@ from diagnostics.store.models import Heartbeat, ProjectTurn
 from diagnostics.verdict.verdicts import describe
 from tests.console import post_runs
 from tests.diagnostics.alert_calls import count_degraded, degrade
+from tests.incidents.drawn_runs import make_incident
+from tests.incidents.traffic_model import TrafficShape
+from tests.incidents.writing import write_incident
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db

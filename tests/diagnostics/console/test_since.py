@@ -4,9 +4,6 @@ from datetime import datetime
 
 import pytest
 
-from agents.demo.drawn_runs import make_incident
-from agents.demo.loading import write_incident
-from agents.demo.traffic_model import TrafficShape
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.statuses import recent_verdict_of
@@ -15,6 +12,9 @@ from diagnostics.console.model_story import model_story
 from diagnostics.console.now import now_context
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.verdicts import describe
+from tests.incidents.drawn_runs import make_incident
+from tests.incidents.traffic_model import TrafficShape
+from tests.incidents.writing import write_incident
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db

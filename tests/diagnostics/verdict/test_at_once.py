@@ -7,11 +7,11 @@ from itertools import cycle, product
 
 import pytest
 
-from agents.demo.drawn_runs import DrawnRun
 from bench.drawn_counts import DrawnCounts, detect
 from diagnostics.verdict.cells import Dimensions
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import judge_range
+from tests.incidents.drawn_runs import DrawnRun
 
 NOW = datetime(2026, 3, 12, 15, 0, tzinfo=UTC)
 RELEASED, WORSE = NOW - timedelta(hours=8), NOW - timedelta(hours=4)

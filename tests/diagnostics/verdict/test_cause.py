@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agents.demo.incident_scenarios import KINDS
 from bench.drawn_counts import detect
 from bench.verdict import ask_quickly, incidents
 from bench.verdict_cases import OK, Answer
@@ -12,6 +11,7 @@ from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.cells import CountCell, Dimensions
 from diagnostics.verdict.findings import find_causes
 from diagnostics.verdict.hypotheses import UNTIMED, FirstSeen, ReportedDeploy, Timing
+from tests.incidents.scenarios import KINDS
 
 HAIKU = Dimensions("anthropic", "haiku", "v5", "Plan", "3", "bot", "r1", "plan", "prod")
 GPT = HAIKU._replace(provider="openai", model="gpt")

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agents.demo.drawn_runs import DrawnIncident, make_incident
-from agents.demo.loading import load_incident
-from agents.demo.traffic_model import TrafficShape
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
@@ -23,6 +20,9 @@ from diagnostics.verdict.verdicts import Verdict
 from failsoft.events import PostedEvent as WireEvent
 from tests.console import post_runs
 from tests.diagnostics.builders import make_event
+from tests.incidents.drawn_runs import DrawnIncident, make_incident
+from tests.incidents.traffic_model import TrafficShape
+from tests.incidents.writing import load_incident
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import cycle, product
 
-from agents.demo.drawn_runs import DrawnRun
 from bench.drawn_counts import DrawnCounts, detect
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.cells import Dimensions
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import Diagnosis, judge_range
+from tests.incidents.drawn_runs import DrawnRun
 
 NOW = datetime(2026, 3, 12, 15, 20, tzinfo=UTC)
 BEGUN = NOW - timedelta(hours=5)

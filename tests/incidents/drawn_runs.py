@@ -7,16 +7,24 @@ from functools import partial
 from hashlib import sha256
 from itertools import accumulate
 from random import Random
+from typing import Any
 
 from agents.demo.calls import SCHEMA_OF_NODE, DemoAttempts, Outcome, make_calls, repertoires
 from agents.demo.events import MISSPELLED, demo_deploy
-from agents.demo.incident_scenarios import KINDS, InjectedChange, InjectedIncident
 from agents.demo.story import HOUR, RunPace
 from agents.demo.traffic import SETTLED, traffic_share
-from agents.demo.traffic_model import SILENT, WEAKEST, Rates, TrafficShape, draw_shape, draw_world
 from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType, ParseErrorType
+from tests.incidents.scenarios import KINDS, InjectedChange, InjectedIncident
+from tests.incidents.traffic_model import (
+    SILENT,
+    WEAKEST,
+    Rates,
+    TrafficShape,
+    draw_shape,
+    draw_world,
+)
 
 DAYS = 7
 UNKNOWN_TOOL = "unknown_tool"
@@ -64,7 +72,7 @@ class DrawnIncident:
         return [(self.moment + change.after, change) for change in self.trouble.changes]
 
     @property
-    def truth(self) -> dict[str, str | None]:
+    def truth(self) -> dict[str, Any]:
         """What a verdict must find."""
         trouble = self.trouble
         return {
@@ -73,7 +81,7 @@ class DrawnIncident:
             "cause_value": trouble.value or None,
             "provider": trouble.provider,
             "model": trouble.model[1] if trouble.model else None,
-            "since": self.since.isoformat() if self.since else None,
+            "since": self.since,
             "top_kind": trouble.top_kind or None,
         }
 
@@ -113,7 +121,7 @@ def make_incident(
 
 
 def _chance(*parts: object) -> Random:
-    return Random(" ".join(map(str, parts)))  # noqa: S311 - a story, not a secret
+    return Random(" ".join(map(str, parts)))
 
 
 def _runs(incident: DrawnIncident, random: Random) -> Iterator[DrawnRun]:

@@ -6,13 +6,12 @@ from datetime import timedelta
 from random import Random
 
 from agents.demo.calls import SCHEMA_OF_NODE
-from agents.demo.story import STORY
-from agents.demo.traffic_model import SILENT, Rates, TrafficShape, World, as_shares
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.cells import Dimensions
+from tests.incidents.traffic_model import SILENT, WORLD, Rates, TrafficShape, World, as_shares
 
 BAD_KINDS = ("truncated", "schema_invalid", "not_json", "refusal", "empty_output")
-NEW_RELEASE = STORY.world.new_release
+NEW_RELEASE = WORLD["new_release"]
 WORSE_BY = (2.5, 4.0)
 
 RatesByPlace = Callable[[Dimensions], Rates]
@@ -106,7 +105,7 @@ def model(world: World, shape: TrafficShape, random: Random) -> InjectedIncident
 def prompt(world: World, shape: TrafficShape, random: Random) -> InjectedIncident:
     """A source gets a new prompt version for all or a part of its calls, and it is worse."""
     source = random.choice(world.sources)
-    stem, _, number = STORY.world.prompts[source][-1].rpartition("v")
+    stem, _, number = WORLD["prompts"][source][-1].rpartition("v")
     version = f"{stem}v{int(number) + 1}"
     kind = random.choice(BAD_KINDS[:3])
     moved = _move_calls(world, "source", source, shape.part, prompt_version=version)
@@ -215,4 +214,4 @@ KINDS: Mapping[str, ScenarioFunction] = {
         healthy,
     )
 }
-"""All kinds, by the names that `load_demo --incident` knows."""
+"""All kinds, by their names."""

@@ -1,13 +1,17 @@
 """A random project: which models are called how often, and how they fail."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from typing import Any
 
 from agents.demo.calls import SCHEMA_OF_NODE
-from agents.demo.story import STORY
 from diagnostics.verdict.cells import Dimensions
 
+_WORLD_FILE = Path(__file__).with_name("world.toml")
+WORLD: dict[str, Any] = tomllib.loads(_WORLD_FILE.read_text(encoding="utf-8"))
 SILENT = ("call_timeout", "call_provider_error", "call_rate_limited")
 WEAKEST, STRONGEST = 0.15, 0.5
 HOURS = (2.0, 3.0, 6.0, 6.0, 12.0, 20.0)
@@ -74,19 +78,20 @@ def draw_shape(random: Random, weakest: float = WEAKEST) -> TrafficShape:
 
 def draw_world(shape: TrafficShape, random: Random) -> World:
     """Draw the traffic: every source calls every model, with different weights."""
-    cast = STORY.world
-    models = tuple(random.sample(cast.models, shape.models))
-    sources, nodes = tuple(cast.prompts)[: shape.sources], NODES[: shape.nodes]
+    prompts = WORLD["prompts"]
+    models = tuple((name, model) for name, model in random.sample(WORLD["models"], shape.models))
+    release = WORLD["release"]
+    sources, nodes = tuple(prompts)[: shape.sources], NODES[: shape.nodes]
     environments = {"prod": 1.0, "staging": 0.2}
     weight = {name: random.uniform(0.4, 2.0) for name in (*models, *sources, *nodes)}
     shares = {
         Dimensions(
-            *model, prompt, SCHEMA_OF_NODE[node].value, "3", source, cast.release, node, environment
+            *model, prompt, SCHEMA_OF_NODE[node].value, "3", source, release, node, environment
         ): weight[model] * weight[source] * weight[node] * environments[environment]
         for model in models
         for source in sources
         for node in nodes
-        for prompt in cast.prompts[source]
+        for prompt in prompts[source]
         for environment in (*environments,)[: shape.environments]
     }
     return World(as_shares(shares), _usual(shares, random), models, sources, nodes)
@@ -109,6 +114,6 @@ def _usual(places: Mapping[Dimensions, float], random: Random) -> Mapping[Dimens
     usual: dict[Dimensions, Rates] = {}
     for p in places:
         factor = level[p.model, p.node] * taste[p.prompt_version] * taste[p.source]
-        written = {kind: weight * factor for kind, weight in STORY.world.usual.items()}
+        written = {kind: weight * factor for kind, weight in WORLD["usual"].items()}
         usual[p] = written | {SILENT[0]: silent[p.provider], SILENT[1]: silent[p.provider] / 2}
     return usual
