@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents.demo.aftermath import add_aftermath, remove_aftermath
+from agents.demo.loading import add_aftermath, remove_aftermath
 from agents.fix_patterns import records, store
 from agents.fix_patterns import store as decisions
 from agents.fix_patterns.models import FixPattern, FixSuccess

@@ -17,8 +17,7 @@ from failsoft.plans.contract import (
     META_STEP_ID,
     TaskStatus,
 )
-from failsoft.plans.result_rows import COUNTS
-from failsoft.plans.results import validate_results
+from failsoft.plans.results import COUNTS, validate_results
 from failsoft.plans.schemas import NAMES, contract_schema
 from failsoft.plans.validation import validate_payload
 from tests.failsoft.plans.test_contract_cases import _changed

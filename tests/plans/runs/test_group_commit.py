@@ -16,9 +16,9 @@ from failsoft.plans.execution import CallContext
 from plans.models.run import Run, RunStep
 from plans.runs import running
 from plans.runs.claims import claim_run
+from plans.runs.group_commit import STORE_STEPS
 from plans.runs.inline import crew_threads
 from plans.runs.records import check_results, results_of
-from plans.runs.step_statements import STORE_STEPS
 from plans.runs.submission import cancel_run, submit_run
 from plans.runs.worker_threads import writers
 from plans.tools import registry

@@ -13,7 +13,7 @@ from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret
 from plans.tools import registry
 from plans.tools.call_check import call_check
 from plans.tools.definition import Tool
-from plans.tools.mcp.catalogue import SchemaArguments
+from plans.tools.registry import SchemaArguments
 from tests.model_answers import Answer, Refusal, read_answers, run, unexpected
 
 pytestmark = pytest.mark.django_db

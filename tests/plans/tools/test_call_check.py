@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from plans.tools import registry
 from plans.tools.call_check import call_check
 from plans.tools.definition import Tool
-from plans.tools.mcp.catalogue import SchemaArguments
-from plans.tools.registry import tool
+from plans.tools.registry import SchemaArguments, tool
 
 pytestmark = pytest.mark.django_db
 
