@@ -118,9 +118,9 @@ class SeriesFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: object) -> Iterator[tuple[str, str]]:
         """Offer the values in the user's projects."""
-        mine = Series.objects.filter(project__in=projects_of(request))
+        own_series = Series.objects.filter(project__in=projects_of(request))
         field = str(self.parameter_name)
-        names = mine.order_by(field).values_list(field, flat=True).distinct()[:100]
+        names = own_series.order_by(field).values_list(field, flat=True).distinct()[:100]
         return ((name, name) for name in map(str, filter(None, names)))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -164,8 +164,8 @@ class EventAdmin(ReadOnlyAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:  # noqa: ANN401
         """Say under the title what the search takes and how far it counts."""
-        said = f"Search by event id or correlation id; counted up to {MOST_COUNTED:,}"
-        return super().changelist_view(request, {"subtitle": said})
+        help_text = f"Search by event id or correlation id; counted up to {MOST_COUNTED:,}"
+        return super().changelist_view(request, {"subtitle": help_text})
 
     @admin.display(description="run")
     def run(self, event: StoredEvent) -> str:

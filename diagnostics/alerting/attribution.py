@@ -50,19 +50,21 @@ class VerdictCache:
         """
         whole = self._verdict({})
         causes = (whole, *whole.others) if whole else ()
-        touching = [one for one in causes if one.since and touches(one, values)]
+        touching = [cause for cause in causes if cause.since and touches(cause, values)]
         return max(
-            touching, key=lambda one: sum(name is not None for name in one.who or ()), default=None
+            touching,
+            key=lambda cause: sum(name is not None for name in cause.who or ()),
+            default=None,
         )
 
     def _verdict(self, values: Slice) -> Verdict | None:
         """Return the verdict of the day that ends at this moment, of some calls."""
-        asked = {name: values[name] for name in SERIES_FIELDS if name in values}
-        key = tuple(sorted(asked.items()))
+        values_asked = {name: values[name] for name in SERIES_FIELDS if name in values}
+        key = tuple(sorted(values_asked.items()))
         if key not in self._known:
             if len(self._known) > MOST_OWN:
                 return None
-            self._known[key] = self._ask(asked)
+            self._known[key] = self._ask(values_asked)
         return self._known[key]
 
     def _ask(self, asked: Slice) -> Verdict | None:

@@ -97,7 +97,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         assert isinstance(kind, forms.ChoiceField)  # noqa: S101 - it is one
         chosen.queryset = others.exclude(pk=self.instance.pk)
         chosen.empty_label = "No escalation"
-        kind.choices = [(one, capfirst(label)) for one, label in Channel.Kind.choices]
+        kind.choices = [(value, capfirst(label)) for value, label in Channel.Kind.choices]
         kind.initial = Channel.Kind.EMAIL
         if not self.is_bound and not self.instance.pk and self.instance.zone == "UTC":
             self.fields["zone"].widget.attrs["data-own-zone"] = ""
@@ -139,18 +139,18 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
 
     def clean(self) -> dict[str, Any]:
         """Check the address by its kind, and pairs that go together."""
-        told: dict[str, Any] = super().clean() or {}
-        kind = told.get("kind") or self.instance.kind
+        cleaned: dict[str, Any] = super().clean() or {}
+        kind = cleaned.get("kind") or self.instance.kind
         if kind and (self.target or not self.instance.pk or kind == Channel.Kind.EMAIL):
             self._check_target(str(kind), self.target)
-        if (told.get("quiet_from") is None) != (told.get("quiet_to") is None):
+        if (cleaned.get("quiet_from") is None) != (cleaned.get("quiet_to") is None):
             self.add_error("quiet_to", "Set both ends of the quiet hours, or none.")
-        if bool(told.get("escalate_to")) != bool(told.get("escalate_after_minutes")):
+        if bool(cleaned.get("escalate_to")) != bool(cleaned.get("escalate_after_minutes")):
             self.add_error("escalate_to", "Set both: after how long, and to which channel.")
         for name in ("renotify_minutes", "escalate_after_minutes"):
-            if (told.get(name) or 0) > WEEK_MINUTES:
+            if (cleaned.get(name) or 0) > WEEK_MINUTES:
                 self.add_error(name, f"At most a week: {WEEK_MINUTES:,} minutes.")
-        return told
+        return cleaned
 
     def _check_target(self, kind: str, target: str) -> None:
         try:

@@ -16,7 +16,7 @@ from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
 from diagnostics.alerting.senders import ACCEPTED, accepted
-from diagnostics.alerting.wording import TOLD
+from diagnostics.alerting.wording import DELIVERY_WORDS
 from diagnostics.web.access import (
     ConsoleRequest,
     member_action,
@@ -186,8 +186,8 @@ def _show(
     context = {
         "section": "alert_rules",
         "channel": row,
-        "log": [(one, TOLD[one.state]) for one in entries],
-        "is_moving": any(one.state == State.QUEUED for one in entries[:3]),
+        "log": [(entry, DELIVERY_WORDS[entry.state]) for entry in entries],
+        "is_moving": any(entry.state == State.QUEUED for entry in entries[:3]),
         "most": MOST_LOGGED,
         "form": form,
         "secret": secret,

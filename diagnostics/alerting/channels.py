@@ -43,10 +43,10 @@ def secrets_of(channel: Channel, now: datetime) -> list[str]:
     """Return the secrets that sign, the newest first."""
     kept: list[str] = _open(channel).get("secrets", [])
     is_new = channel.rotated_at is not None and now - channel.rotated_at < OVERLAP
-    found = kept[: 2 if is_new else 1]
-    for secret in found:
+    secrets = kept[: 2 if is_new else 1]
+    for secret in secrets:
         register_secret(secret, "webhook_secret")
-    return found
+    return secrets
 
 
 def keep_target(channel: Channel, target: str) -> None:
@@ -88,8 +88,8 @@ def _identity(channel: Channel) -> tuple[int, str, str]:
 def _open(channel: Channel) -> dict[str, Any]:
     if not channel.sealed:
         return {}
-    found: dict[str, Any] = unseal(_identity(channel), bytes(channel.sealed))
-    return found
+    opened: dict[str, Any] = unseal(_identity(channel), bytes(channel.sealed))
+    return opened
 
 
 def _close(channel: Channel, value: dict[str, Any]) -> None:
@@ -107,19 +107,19 @@ def make_secret(random: bytes) -> str:
 def read_secret(secret: str) -> bytes:
     """Return the bytes of a secret; the prefix may be missing."""
     try:
-        found = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+        decoded = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except ValueError:
         raise BadSecretError(BadSecretError.__doc__) from None
-    if not 24 <= len(found) <= 64:
+    if not 24 <= len(decoded) <= 64:
         raise BadSecretError(BadSecretError.__doc__)
-    return found
+    return decoded
 
 
 def sign(secret: str, identity: str, seconds: int, body: bytes) -> str:
     """Sign `id.timestamp.body`; `seconds` are of the Unix epoch."""
-    told = f"{identity}.{seconds}.".encode() + body
-    made = hmac.new(read_secret(secret), told, hashlib.sha256).digest()
-    return "v1," + base64.b64encode(made).decode()
+    signed = f"{identity}.{seconds}.".encode() + body
+    digest = hmac.new(read_secret(secret), signed, hashlib.sha256).digest()
+    return "v1," + base64.b64encode(digest).decode()
 
 
 def signed_headers(

@@ -51,11 +51,11 @@ def find_incident(
     attribution: Attribution, now: float, incidents: Iterable[OpenIncident]
 ) -> OpenIncident | None:
     """Return the open incident that a slice joins; None when it is one of its own."""
-    found = sorted(incidents, key=lambda one: one.fired_at, reverse=True)
+    latest_first = sorted(incidents, key=lambda incident: incident.fired_at, reverse=True)
     for joins in (_is_in_outage, _is_same_verdict, _is_same_model):
-        for one in found:
-            if joins(attribution, now, one):
-                return one
+        for incident in latest_first:
+            if joins(attribution, now, incident):
+                return incident
     return None
 
 
@@ -69,24 +69,26 @@ def is_back(attribution: Attribution, ended_at: float, cause: str, value: str, n
     return now - ended_at <= REOPEN_SECONDS and not is_other
 
 
-def _is_in_outage(attribution: Attribution, _: float, one: OpenIncident) -> bool:
-    return one.cause == OUTAGE and one.value == attribution.provider is not None
+def _is_in_outage(attribution: Attribution, _: float, incident: OpenIncident) -> bool:
+    return incident.cause == OUTAGE and incident.value == attribution.provider is not None
 
 
-def _is_same_verdict(attribution: Attribution, now: float, one: OpenIncident) -> bool:
+def _is_same_verdict(attribution: Attribution, now: float, incident: OpenIncident) -> bool:
     if not attribution.is_clear:
-        return one.cause in UNCLEAR and now - one.fired_at <= JOIN_SECONDS
-    return (attribution.cause, attribution.value) == (one.cause, one.value)
+        return incident.cause in UNCLEAR and now - incident.fired_at <= JOIN_SECONDS
+    return (attribution.cause, attribution.value) == (incident.cause, incident.value)
 
 
-def _is_same_model(attribution: Attribution, _: float, one: OpenIncident) -> bool:
-    if attribution.is_clear and one.cause not in UNCLEAR and one.cause != attribution.cause:
+def _is_same_model(attribution: Attribution, _: float, incident: OpenIncident) -> bool:
+    is_known = attribution.is_clear and incident.cause not in UNCLEAR
+    if is_known and incident.cause != attribution.cause:
         return False
-    return attribution.model is not None and (attribution.provider, attribution.model) in one.models
+    model = attribution.provider, attribution.model
+    return attribution.model is not None and model in incident.models
 
 
 def widest_of(slices: Iterable[str]) -> list[str]:
     """Return the names of slices without those that are part of another one."""
     every = list(dict.fromkeys(slices))
-    wider = tuple(f"{one}{more}" for one in every for more in (", ", " in "))
-    return [one for one in every if not one.startswith(wider)]
+    wider = tuple(f"{name}{more}" for name in every for more in (", ", " in "))
+    return [name for name in every if not name.startswith(wider)]

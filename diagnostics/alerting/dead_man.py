@@ -54,10 +54,12 @@ class Alarm:
 
 def alarm_of(project_id: int) -> Alarm:
     """Read in one statement whether anybody evaluates, and what was given up unseen."""
-    given = {"project": project_id, "heartbeat": EVALUATOR, "overdue": OVERDUE, "a_day": A_DAY}
-    now, seen_at, created_at, judged_at, left, *counted = fetch(statement("alarm"), given)[0]
-    told = left if left and (judged_at is None or now - judged_at > MISSED) else ""
-    return Alarm(_silence(now, seen_at, created_at), judged_at, told, *counted)
+    parameters = {"project": project_id, "heartbeat": EVALUATOR, "overdue": OVERDUE, "a_day": A_DAY}
+    row = fetch(statement("alarm"), parameters)[0]
+    now, seen_at, created_at, judged_at, left_out, *counted = row
+    is_missed = judged_at is None or now - judged_at > MISSED
+    passed_over = (is_missed and left_out) or ""
+    return Alarm(_silence(now, seen_at, created_at), judged_at, passed_over, *counted)
 
 
 def ping_outside() -> bool:
@@ -88,9 +90,9 @@ def find_faults() -> list[str]:
     faults.append(_counted(given_up, "notification", "was given up unseen"))
     failing = Channel.objects.filter(enabled=True, failing_since__lt=now - OVERDUE)
     faults += [
-        f"channel {one.name!r} fails for {duration(now - one.failing_since)}: {one.last_error}"
-        for one in failing
-        if one.failing_since
+        f"channel {row.name!r} fails for {duration(now - row.failing_since)}: {row.last_error}"
+        for row in failing
+        if row.failing_since
     ]
     return [fault for fault in faults if fault]
 

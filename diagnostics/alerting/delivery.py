@@ -68,13 +68,13 @@ def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
 
     Threads wait for receivers; rows are read and written by this one alone.
     """
-    end, tried = time.monotonic() + seconds, 0
+    end, delivered = time.monotonic() + seconds, 0
     under_way: dict[Future[str], Notification] = {}
     with ThreadPoolExecutor(sum(AT_ONCE.values())) as threads:
         while True:
             row = claim_next(list(under_way.values()), is_ending=time.monotonic() >= end)
             if row is not None:
-                tried += 1
+                delivered += 1
                 if (sending := _prepare(row)) is not None:
                     under_way[threads.submit(sending)] = row
             elif under_way:
@@ -82,7 +82,7 @@ def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
                 for future in ended:
                     _record(under_way.pop(future), future.result)
             else:
-                return tried
+                return delivered
 
 
 def claim_next(
@@ -96,7 +96,7 @@ def claim_next(
     """
     counts = Counter((row.project_id, row.channel.kind) for row in under_way)
     crowded = [crowd for crowd, count in counts.items() if count >= AT_ONCE[crowd[1]] - 1]
-    given = {
+    parameters = {
         "lease": LEASE,
         "pace": PACE,
         "full": _full_kinds(under_way, is_ending=is_ending),
@@ -106,7 +106,7 @@ def claim_next(
         "projects": [row.project_id for row in under_way],
     }
     rows = Notification.objects.select_related("channel", "project")
-    while claimed := fetch(statement("claim_notification"), given):
+    while claimed := fetch(statement("claim_notification"), parameters):
         number, fencing = claimed[0]
         # None: its channel or project was deleted since.
         if (row := rows.filter(pk=number, fencing=fencing).first()) is not None:
@@ -209,7 +209,7 @@ def _record_success(row: Notification, answer: str) -> None:
 def _record_failure(row: Notification, error: BaseException) -> None:
     is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
     words = str(error) if is_plain else f"{type(error).__name__}: {error}"
-    told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
+    message, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
     with transaction.atomic():
         receipts = error.receipts if isinstance(error, SendError) else {}
         now, changes = clock.now(), _receipt_changes(row, receipts)
@@ -219,17 +219,17 @@ def _record_failure(row: Notification, error: BaseException) -> None:
             state=State.FAILED if is_over else State.QUEUED,
             next_attempt_at=now if is_over else now + (pause or timedelta()),
             lease_until=None,
-            last_error=told,
+            last_error=message,
             **changes,
         )
         if ended and "sent_at" in changes:
-            _note_passage(row.channel, changes["sent_at"], told)
+            _note_passage(row.channel, changes["sent_at"], message)
         elif ended:
             Channel.objects.filter(pk=row.channel_id).update(
                 failing_since=Coalesce(F("failing_since"), now),
                 is_unreachable=isinstance(error, SendError) and error.unreachable,
                 probed_at=now,
-                last_error=told,
+                last_error=message,
             )
     logger.warning("notification_not_sent", notification=row.pk, tries=row.tries)
 

@@ -16,7 +16,7 @@ from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, MINUTES_REACH, freeze, try_hold
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
+from diagnostics.alerting.incident_rows import attribute_to, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_evaluations, save_new, save_states
@@ -164,7 +164,7 @@ def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         if not touched and incident.verdict_at and slot - incident.verdict_at < VERDICT_AGE:
             continue
         attribution, verdict = verdicts.attribute((touched or slices)[0].slice)
-        put_down_to(incident, attribution)
+        attribute_to(incident, attribution)
         incident.verdict_now, incident.verdict_at = verdict, slot
         incident.onset = since_of(verdict) or incident.onset
         incident.save(update_fields=["verdict_now", "verdict_at", "onset", "cause", "cause_value"])

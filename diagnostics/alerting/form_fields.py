@@ -30,7 +30,7 @@ class PickField(forms.CharField):
 
     def offer(self, values: Sequence[str], chosen: object) -> None:
         shown = dict.fromkeys([*values, *([str(chosen)] if chosen else [])])
-        named = [(one, "unknown" if one == UNKNOWN else one) for one in shown]
+        named = [(value, "unknown" if value == UNKNOWN else value) for value in shown]
         self.widget.choices = [("", "any"), *named]
 
 
@@ -68,8 +68,8 @@ class ScopeForm(forms.Form):
         """The scope as a filter, as it is kept."""
         if self.is_bound:
             return str(self.cleaned_data.get("filter") or "")
-        asked = {name: self.initial[name] for name in PICKED if self.initial.get(name)}
-        return urlencode({**asked, "q": self.initial.get("filter") or ""})
+        picked = {name: self.initial[name] for name in PICKED if self.initial.get(name)}
+        return urlencode({**picked, "q": self.initial.get("filter") or ""})
 
     @property
     def scope(self) -> list[str]:
@@ -86,23 +86,26 @@ class ScopeForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Put what was picked and what was typed into one filter."""
-        told: dict[str, Any] = super().clean() or {}
+        cleaned: dict[str, Any] = super().clean() or {}
         # A list that is always shown is never left out in silence.
         names = dict.fromkeys((*SERIES_FIELDS, "prompt_version", *self.more_scope()))
-        picked = {name: told[name] for name in names if told.get(name)}
+        picked = {name: cleaned[name] for name in names if cleaned.get(name)}
         try:
-            typed = dict(parse_qsl(self.check_scope(str(told.get("filter") or ""))))
+            typed = dict(parse_qsl(self.check_scope(str(cleaned.get("filter") or ""))))
             for name in picked.keys() & typed.keys():
                 self.add_error("filter", f"{name} is set twice.")
-            told["filter"] = refuse_secret(self.check_scope(urlencode({**typed, **picked})))
+            cleaned["filter"] = refuse_secret(self.check_scope(urlencode({**typed, **picked})))
         except (FilterError, SecretTypedError) as error:
-            told["filter"] = ""
+            cleaned["filter"] = ""
             words = str(error)
             self.add_error("filter", f"{words[:1].upper()}{words[1:]}.")
-        return told
+        return cleaned
 
 
 def scope_of(text: str) -> dict[str, str]:
     """Return a kept filter as a scope form shows it."""
-    asked = dict(parse_qsl(text))
-    return {**{k: v for k, v in asked.items() if k in PICKED}, "filter": asked.get("q", "")}
+    parameters = dict(parse_qsl(text))
+    return {
+        **{k: v for k, v in parameters.items() if k in PICKED},
+        "filter": parameters.get("q", ""),
+    }

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from diagnostics import clock
-from diagnostics.alerting import incident_actions as doing
+from diagnostics.alerting import incident_actions as actions
 from diagnostics.alerting.incident_facts import ACKNOWLEDGE
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import MOST_SHOWN
@@ -37,7 +37,7 @@ def _action(
     @member_action
     @wraps(act)
     def view(request: ConsoleRequest, number: int) -> HttpResponse:
-        row = doing.incident_of(request.project.pk, number)
+        row = actions.incident_of(request.project.pk, number)
         act(request, row, require_actor(request))
         page = reverse("incident", args=[row.pk])
         return redirect(own_page(request, request.POST.get("next", ""), page))
@@ -48,7 +48,7 @@ def _action(
 @_action
 def acknowledge_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Say that somebody is at it: no more reminders, no escalation."""
-    if doing.acknowledge(row, by):
+    if actions.acknowledge(row, by):
         messages.success(request, "Acknowledged: reminders stop.")
     else:
         messages.info(request, "Already acknowledged or resolved.")
@@ -58,8 +58,8 @@ def acknowledge_incident(request: ConsoleRequest, row: Incident, by: User) -> No
 def resolve_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """End it by hand, and say what it was."""
     try:
-        was_open = doing.resolve(row, by, request.POST.get("cause", ""))
-    except doing.IncidentError:
+        was_open = actions.resolve(row, by, request.POST.get("cause", ""))
+    except actions.IncidentError:
         messages.error(request, "Choose a cause from the list.")
         return
     words = "Resolved." if was_open else "Already resolved; the cause is saved."
@@ -76,7 +76,7 @@ def rate_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
 @_action
 def comment_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Add a note to the time line."""
-    if not doing.comment(row, by, request.POST.get("text", "")):
+    if not actions.comment(row, by, request.POST.get("text", "")):
         messages.error(request, "The note was empty.")
 
 
@@ -89,15 +89,15 @@ def assign_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     if chosen and to is None:
         messages.error(request, "Choose a member of this project.")
         return
-    doing.assign(row, by, to)
+    actions.assign(row, by, to)
 
 
 @_action
 def link_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Keep the address of its ticket."""
     try:
-        doing.link(row, by, request.POST.get("url", ""))
-    except doing.IncidentError as error:
+        actions.link(row, by, request.POST.get("url", ""))
+    except actions.IncidentError as error:
         messages.error(request, f"The ticket must be {error}.")
 
 
@@ -114,12 +114,12 @@ def _silence(request: ConsoleRequest, rows: Sequence[Incident], by: User) -> Non
         return
     until = clock.now() + timedelta(hours=hours)
     for row in rows:
-        doing.silence_incident(row, by, until, request.POST.get("reason", ""))
+        actions.silence_incident(row, by, until, request.POST.get("reason", ""))
     messages.success(request, f"Silenced for {plural(hours, 'hour')}; evaluation continues.")
 
 
 def _acknowledge(request: ConsoleRequest, rows: Sequence[Incident], by: User) -> None:
-    changed = sum(doing.acknowledge(row, by) for row in rows)
+    changed = sum(actions.acknowledge(row, by) for row in rows)
     if changed:
         messages.success(request, f"{plural(changed, 'incident')} acknowledged: reminders stop.")
     else:
@@ -165,8 +165,8 @@ def acknowledge_link(request: HttpRequest, token: str) -> HttpResponse:
         return _answer(request, "known", row)
     if request.method != "POST":
         return _answer(request, "ask", row)
-    done = _use(row)
-    return _answer(request, "done" if done else "used", row, status=200 if done else GONE)
+    is_used = _use(row)
+    return _answer(request, "done" if is_used else "used", row, status=200 if is_used else GONE)
 
 
 @transaction.atomic
@@ -175,7 +175,7 @@ def _use(row: Notification) -> bool:
     unused = Notification.objects.filter(pk=row.pk, link_used_at__isnull=True)
     if not unused.update(link_used_at=clock.now()) or row.incident is None:
         return False
-    doing.acknowledge(row.incident, f"link sent to the channel {row.channel.name}")
+    actions.acknowledge(row.incident, f"link sent to the channel {row.channel.name}")
     return True
 
 
@@ -183,8 +183,13 @@ def _answer(
     request: HttpRequest, what: str, row: Notification | None = None, status: int = 200
 ) -> HttpResponse:
     incident = row.incident if row else None
-    said = sentence_of(incident.latest_verdict) if incident else None
-    context = {"what": what, "row": row, "incident": incident, "said": said and said.parts}
+    sentence = sentence_of(incident.latest_verdict) if incident else None
+    context = {
+        "what": what,
+        "row": row,
+        "incident": incident,
+        "sentence": sentence and sentence.parts,
+    }
     # No script knows the zone here: the channel's is what the mail was written in.
     with timezone.override(ZoneInfo(row.channel.zone) if row else None):
         return render(request, "incidents/acknowledge.html", context, status=status)

@@ -206,9 +206,9 @@ def _open_states(incident: Incident) -> Iterable[AlertState]:
 
 def _stand(row: AlertState, standing: SliceStatus) -> None:
     """Write how a slice stands, with what goes beside its state."""
-    told = {**row.detector_state, "was": standing.was.value, "is_held": standing.is_held}
+    saved_state = {**row.detector_state, "was": standing.was.value, "is_held": standing.is_held}
     AlertState.objects.filter(pk=row.pk).update(
-        state=standing.state.value, since=time_of(standing.since), detector_state=told
+        state=standing.state.value, since=time_of(standing.since), detector_state=saved_state
     )
 
 

@@ -71,8 +71,8 @@ class IncidentsView(ListView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List the incidents that fired in the window (24 hours unless told), latest first."""
-        asked = request.query_params.dict()
-        selection = select(asked, PARAMETERS, also=CHOICES)
+        parameters = request.query_params.dict()
+        selection = select(parameters, PARAMETERS, also=CHOICES)
         wrong = {term.field for term in selection.terms} - set(SERIES_FIELDS)
         if selection.text.words or wrong:
             known = ", ".join(SERIES_FIELDS)
@@ -80,12 +80,12 @@ class IncidentsView(ListView):
         since, until = selection.window(clock.now())
         rows = Incident.objects.filter(
             project=project_of(request), fired_at__gte=since, fired_at__lt=until
-        ).filter(**read_choices(asked, CHOICES))
+        ).filter(**read_choices(parameters, CHOICES))
 
         def read_page(limit: int, cursor: str | None) -> Page:
             kept = _kept(rows.filter(INCIDENT_ORDER.after(cursor)), selection)
-            found, after = INCIDENT_ORDER.cut(list(islice(kept, limit + 1)), limit)
-            return [IncidentResource.dump(row) for row in found], after
+            page, after = INCIDENT_ORDER.cut(list(islice(kept, limit + 1)), limit)
+            return [IncidentResource.dump(row) for row in page], after
 
         return self.answer_list(request, COLUMNS, read_page)
 
@@ -131,9 +131,9 @@ class ResolveView(ActionView):
     def post(self, request: Request, incident_id: int) -> Response:
         """End an incident with its cause, or tell the cause of one that has ended."""
         incident = find(request, incident_id)
-        given = read_model(request._request, ResolveIncident)
+        body = read_model(request._request, ResolveIncident)
         try:
-            resolve(incident, key_of(request), given.cause, given.text)
+            resolve(incident, key_of(request), body.cause, body.text)
         except IncidentError as error:
             raise InvalidBodyError([fault("/cause", str(error))]) from error
         return self.answer(request, incident_id)
@@ -162,7 +162,7 @@ def find(request: Request, incident_id: int) -> Incident:
 def _kept(rows: QuerySet[Incident], selection: Selection) -> Iterator[Incident]:
     slices = IncidentSlice.objects.only("incident_id", "slice")
     ordered = rows.order_by("-fired_at", "-pk")
-    told = ordered.select_related("assignee", "acknowledged_by")
-    for row in told.prefetch_related(Prefetch("slices", slices)).iterator(200):
+    with_people = ordered.select_related("assignee", "acknowledged_by")
+    for row in with_people.prefetch_related(Prefetch("slices", slices)).iterator(200):
         if is_kept(row, selection.terms):
             yield row

@@ -47,13 +47,13 @@ def small_charts(
         unit: recent_trends(project_id, axis.since, axis.until, axis.count, (), now, COUNTING[unit])
         for unit in dict.fromkeys(map(_unit_of, incidents))
     }
-    found = {}
-    for one in incidents:
-        buckets = _added(one, curves[_unit_of(one)], axis.count)
-        marks = deploy_marks(deploys, terms_of(one.filter))[-MOST_SMALL_DEPLOYS:]
-        drawn = _chart(one, axis.since, axis.width, buckets, marks)
-        found[one.pk] = replace(drawn, height=SMALL_HEIGHT, as_of=now)
-    return found
+    charts = {}
+    for incident in incidents:
+        buckets = _added(incident, curves[_unit_of(incident)], axis.count)
+        marks = deploy_marks(deploys, terms_of(incident.filter))[-MOST_SMALL_DEPLOYS:]
+        drawn = _chart(incident, axis.since, axis.width, buckets, marks)
+        charts[incident.pk] = replace(drawn, height=SMALL_HEIGHT, as_of=now)
+    return charts
 
 
 def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
@@ -85,16 +85,16 @@ def _unit_of(incident: Incident) -> Unit:
 
 def _added(incident: Incident, curves: Curves, count: int) -> Sequence[RunBucket]:
     """Add up the curves of the series that the slices of an incident are made of."""
-    slices = [one.slice for one in incident.slices.all()]
-    mine = [curve for key, curve in curves.items() if _is_part(key, slices)]
-    return add_curves(mine, count)
+    slices = [row.slice for row in incident.slices.all()]
+    own_curves = [curve for key, curve in curves.items() if _is_part(key, slices)]
+    return add_curves(own_curves, count)
 
 
 def _is_part(key: SeriesKey, slices: Iterable[Slice]) -> bool:
     named = key._asdict()
     return any(
-        all(named[name] == value for name, value in one.items() if name in SERIES_FIELDS)
-        for one in slices
+        all(named[name] == value for name, value in values.items() if name in SERIES_FIELDS)
+        for values in slices
     )
 
 

@@ -43,10 +43,10 @@ def facts_of(
 ) -> Facts:
     """Freeze what is known of an incident at this moment."""
     slices = list(incident.slices.select_related("rule").order_by("pk"))
-    names = widest_of(slice_words(one.slice) for one in slices)
+    names = widest_of(slice_words(row.slice) for row in slices)
     verdict = incident.latest_verdict
     _, low, high = onset_of(verdict) or (None,) * 3
-    told = Facts(
+    facts = Facts(
         reason=reason,
         project=incident.project.name,
         severity=transition.severity,
@@ -64,7 +64,7 @@ def facts_of(
         cause=cause_of(incident),
         advice=advice_of(verdict),
         samples=_samples(incident, now),
-        rules=list(dict.fromkeys(one.rule.name for one in slices)),
+        rules=list(dict.fromkeys(row.rule.name for row in slices)),
         slices=names[:MOST_SLICES],
         more_slices=max(len(names) - MOST_SLICES, 0),
         note=note,
@@ -73,7 +73,7 @@ def facts_of(
         ended_by=_ended_by(incident, transition),
         is_reopened=transition.kind == Transition.Kind.REOPENED and reason == "reminder",
     )
-    return Facts.model_validate(redact_json(told.as_json()))
+    return Facts.model_validate(redact_json(facts.as_json()))
 
 
 def _ended_by(incident: Incident, transition: Transition) -> str:
@@ -85,10 +85,10 @@ def _ended_by(incident: Incident, transition: Transition) -> str:
 
 def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
     # Of a limit of latency it would be the share of slow calls.
-    counted = [one for one in slices if one.rule.signal in RATIOS and 0 < one.n >= one.k]
+    counted = [row for row in slices if row.rule.signal in RATIOS and 0 < row.n >= row.k]
     if not counted:
         return None
-    worst = max(counted, key=lambda one: one.k / one.n)
+    worst = max(counted, key=lambda row: row.k / row.n)
     low, high = wilson_interval(worst.k, worst.n)
     return FactRate(
         share=worst.k / worst.n,
@@ -109,11 +109,11 @@ def cause_of(incident: Incident) -> str:
 
 def _samples(incident: Incident, now: datetime) -> list[SampleRun]:
     selection = read_selection(dict(parse_qsl(incident.filter)))
-    found = latest_degraded(incident.project_id, selection, now, SAMPLES)
-    references = [one.correlation_id for one in found if one.correlation_id]
+    runs = latest_degraded(incident.project_id, selection, now, SAMPLES)
+    references = [run.correlation_id for run in runs if run.correlation_id]
     return [
-        SampleRun(reference=one, path=f"{reverse('find_goal')}?{urlencode({'reference': one})}")
-        for one in references
+        SampleRun(reference=name, path=f"{reverse('find_goal')}?{urlencode({'reference': name})}")
+        for name in references
     ]
 
 
@@ -125,8 +125,10 @@ def read_facts(row: Notification) -> Facts:
         return facts
     digested = row.digested.order_by("pk").values_list("facts", flat=True)
     number = digested.count()
-    listed = (Facts.model_validate({**told, "zone": zone}) for told in digested[:MOST_LINES])
-    lines = [DigestLine(subject=subject_of(told), path=told.path, at=told.at) for told in listed]
+    listed = (Facts.model_validate({**facts, "zone": zone}) for facts in digested[:MOST_LINES])
+    lines = [
+        DigestLine(subject=subject_of(facts), path=facts.path, at=facts.at) for facts in listed
+    ]
     title = summarise(lines[0].subject, number) if lines else "No alerts"
     more = {"more_lines": number - len(lines)}
     return facts.model_copy(update={"lines": lines, "title": title, **more})

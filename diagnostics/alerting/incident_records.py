@@ -28,19 +28,21 @@ def incidents_in(
         Q(cleared_at__isnull=True) | Q(fired_at__gte=since)
     )
     slices = IncidentSlice.objects.select_related("rule").order_by("pk")
-    found = rows.select_related("assignee", "acknowledged_by").prefetch_related(
+    with_slices = rows.select_related("assignee", "acknowledged_by").prefetch_related(
         Prefetch("slices", slices)
     )
-    latest = found.order_by(F("cleared_at").desc(nulls_first=True), "-fired_at", "-pk")
-    kept = [one for one in latest[:MOST_READ] if is_kept(one, selection.terms)]
-    kept.sort(key=lambda one: (one.cleared_at is not None, -one.fired_at.timestamp()))
+    latest = with_slices.order_by(F("cleared_at").desc(nulls_first=True), "-fired_at", "-pk")
+    kept = [incident for incident in latest[:MOST_READ] if is_kept(incident, selection.terms)]
+    kept.sort(
+        key=lambda incident: (incident.cleared_at is not None, -incident.fired_at.timestamp())
+    )
     return kept[:MOST_SHOWN]
 
 
 def is_kept(incident: Incident, terms: Sequence[Term]) -> bool:
     """Whether a slice of an incident meets the terms of a selection."""
     slices = incident.slices.all()
-    return not slices or any(keeps_all(terms, one.slice) for one in slices)
+    return not slices or any(keeps_all(terms, row.slice) for row in slices)
 
 
 def noise_of(project_id: int | None, since: datetime, until: datetime) -> JudgedShare:
@@ -48,11 +50,11 @@ def noise_of(project_id: int | None, since: datetime, until: datetime) -> Judged
     rows = Incident.objects.filter(fired_at__gte=since, fired_at__lt=until)
     if project_id is not None:
         rows = rows.filter(project_id=project_id)
-    told = rows.aggregate(
+    counts = rows.aggregate(
         total=Count("pk", filter=Q(resolution_cause__isnull=False)),
         count=Count("pk", filter=Q(resolution_cause=Incident.Cause.FALSE_ALARM)),
     )
-    return JudgedShare(**told)
+    return JudgedShare(**counts)
 
 
 def judged_of(project_id: int | None, now: datetime) -> Mapping[str, JudgedShare]:
@@ -95,11 +97,11 @@ def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
     slices = IncidentSlice.objects.filter(
         incident__project_id=project_id, fired_at__gte=since
     ).values_list("rule_id")
-    told = Q(incident__is_backfilled=False)
+    notified = Q(incident__is_backfilled=False)
     counted = slices.annotate(
         fires=Count("pk"),
-        judged=Count("pk", filter=told & Q(incident__resolution_cause__isnull=False)),
-        false=Count("pk", filter=told & false),
+        judged=Count("pk", filter=notified & Q(incident__resolution_cause__isnull=False)),
+        false=Count("pk", filter=notified & false),
         last=Max("fired_at"),
     ).order_by()
     fired = {rule: counts for rule, *counts in counted}
@@ -113,7 +115,7 @@ def evaluations_of(
     slices: Iterable[IncidentSlice], until: datetime
 ) -> Mapping[int, Sequence[Evaluation]]:
     """Return the last evaluations of each of these slices up to a time, oldest first."""
-    states = list(dict.fromkeys(one.state_id for one in slices))[:MOST_STRIPS]
+    states = list(dict.fromkeys(row.state_id for row in slices))[:MOST_STRIPS]
     rows = (
         Evaluation.objects.filter(
             state__in=states, slot__lte=until, slot__gt=until - timedelta(days=1)
@@ -122,7 +124,7 @@ def evaluations_of(
         .filter(place__lte=LATEST)
         .order_by("state", "slot")
     )
-    found: dict[int, list[Evaluation]] = defaultdict(list)
+    by_state: dict[int, list[Evaluation]] = defaultdict(list)
     for row in rows:
-        found[row.state_id].append(row)
-    return found
+        by_state[row.state_id].append(row)
+    return by_state

@@ -100,15 +100,15 @@ class CommentIncident(BaseModel, extra="forbid"):
 def describe_whole_incident(row: Incident) -> dict[str, Any]:
     """Return an incident with its verdicts, slices and timeline."""
     lines = (
-        {"at": one.at, "kind": one.kind, "by": one.by, "text": getattr(one, "text", None)}
+        {"at": row.at, "kind": row.kind, "by": row.by, "text": getattr(row, "text", None)}
         for rows in (row.transitions, row.notes)
-        for one in rows.select_related("by").order_by("at", "pk")
+        for row in rows.select_related("by").order_by("at", "pk")
     )
     slices = row.slices.select_related("rule").order_by("pk")
     return {
         **IncidentResource.dump(row),
         "verdict": wire_form(row.verdict),
         "verdict_now": wire_form(row.verdict_now),
-        "slices": [IncidentSliceResource.dump(one) for one in slices],
+        "slices": [IncidentSliceResource.dump(row) for row in slices],
         "timeline": sorted(map(IncidentEntry.dump, lines), key=itemgetter("at")),
     }

@@ -46,24 +46,26 @@ def is_incident_silenced(
     """
     silences = active_silences(incident.project_id, now) if known is None else known
     slices = incident.slices.all() if silences else ()
-    names_kinds = any(term.field == "kind" for one in silences for term in terms_of(one.filter))
+    names_kinds = any(
+        term.field == "kind" for silence in silences for term in terms_of(silence.filter)
+    )
     verdict = incident.latest_verdict
     return bool(silences) and all(
         _is_silenced(
             silences,
             now,
-            one.rule_id,
-            one.slice,
-            _kinds_of(one.rule.filter, verdict) if names_kinds else (),
+            row.rule_id,
+            row.slice,
+            _kinds_of(row.rule.filter, verdict) if names_kinds else (),
         )
-        for one in slices
+        for row in slices
     )
 
 
 def _is_silenced(
     silences: Sequence[Silence], now: datetime, rule: int, values: Slice, kinds: Sequence[str]
 ) -> bool:
-    return any(one.mutes(now, rule, values, kinds) for one in silences)
+    return any(silence.mutes(now, rule, values, kinds) for silence in silences)
 
 
 def _kinds_of(rule_filter: str, verdict: Mapping[str, Any]) -> Sequence[str]:
@@ -96,23 +98,23 @@ def raise_slices(
             _attribute_again(incident, verdicts)
     raised: dict[int, list[tuple[SliceEvaluation, bool]]] = defaultdict(list)
     before = set(known)
-    for one in firing:
-        attribution, verdict = verdicts.attribute(one.values)
+    for evaluation in firing:
+        attribution, verdict = verdicts.attribute(evaluation.values)
         joined = find_incident(attribution, at.timestamp(), map(_as_open, known.values()))
         if (
             joined is None
             and not past
-            and (back := _reopen(one, attribution, verdict, at, silences))
+            and (back := _reopen(evaluation, attribution, verdict, at, silences))
         ):
             known[back.pk] = back
             before.add(back.pk)
             continue
         if joined is None:
-            incident = _open(project_id, one, attribution, verdict, at, is_past=past)
+            incident = _open(project_id, evaluation, attribution, verdict, at, is_past=past)
             known[incident.pk] = incident
-        kinds = _kinds_of(one.rule.filter, verdict)
-        silenced = _is_silenced(silences, at, one.rule.id, one.values, kinds)
-        raised[joined.id if joined else incident.pk].append((one, silenced))
+        kinds = _kinds_of(evaluation.rule.filter, verdict)
+        silenced = _is_silenced(silences, at, evaluation.rule.id, evaluation.values, kinds)
+        raised[joined.id if joined else incident.pk].append((evaluation, silenced))
     for pk, slices in raised.items():
         incident = known[pk]
         if incident.is_backfilled and not past:
@@ -129,7 +131,7 @@ def _take_over(incident: Incident, at: datetime) -> None:
 
 
 def _reopen(
-    one: SliceEvaluation,
+    evaluation: SliceEvaluation,
     attribution: Attribution,
     verdict: dict[str, object],
     at: datetime,
@@ -137,8 +139,8 @@ def _reopen(
 ) -> Incident | None:
     """Go on with the incident that a slice was in, where it ended by itself a moment ago."""
     ended = IncidentSlice.objects.filter(
-        state_id=one.row.pk,
-        rule_version=one.rule.version,
+        state_id=evaluation.row.pk,
+        rule_version=evaluation.rule.version,
         incident__state=Incident.State.RESOLVED,
         incident__resolution_cause=None,
         incident__is_backfilled=False,
@@ -154,10 +156,10 @@ def _reopen(
     is_taken = incident.acknowledged_at is not None
     incident.state = Incident.State.ACKNOWLEDGED if is_taken else Incident.State.OPEN
     incident.cleared_at, incident.verdict_now, incident.verdict_at = None, verdict, at
-    put_down_to(incident, attribution)
+    attribute_to(incident, attribution)
     incident.save()
-    kinds = _kinds_of(one.rule.filter, verdict)
-    is_covered = _is_silenced(silences, at, one.rule.id, one.values, kinds)
+    kinds = _kinds_of(evaluation.rule.filter, verdict)
+    is_covered = _is_silenced(silences, at, evaluation.rule.id, evaluation.values, kinds)
     record_transition(incident, Kind.REOPENED, at, of=last, is_silenced=is_covered)
     return incident
 
@@ -169,15 +171,15 @@ def clear_slices(states: Mapping[int, bool], at: datetime) -> None:
     """
     rows = IncidentSlice.objects.filter(state_id__in=list(states), cleared_at=None)
     open_slices = list(rows.select_related("incident").order_by("pk"))
-    for one in open_slices:
-        one.cleared_at = at
+    for row in open_slices:
+        row.cleared_at = at
     IncidentSlice.objects.bulk_update(open_slices, ["cleared_at"])
-    for incident in {one.incident_id: one.incident for one in open_slices}.values():
-        mine = [one for one in open_slices if one.incident_id == incident.pk]
-        if all(states[one.state_id] for one in mine):
+    for incident in {row.incident_id: row.incident for row in open_slices}.values():
+        cleared = [row for row in open_slices if row.incident_id == incident.pk]
+        if all(states[row.state_id] for row in cleared):
             incident.resolution_cause = Incident.Cause.NEW_USUAL_LEVEL
-        for one in mine:
-            record_transition(incident, Kind.SLICE_CLEARED, at, of=one)
+        for row in cleared:
+            record_transition(incident, Kind.SLICE_CLEARED, at, of=row)
         if incident.cleared_at is None and not incident.slices.filter(cleared_at=None).exists():
             close(incident, Kind.CLEARED, at)
 
@@ -222,11 +224,11 @@ def _attribute_again(incident: Incident, verdicts: VerdictCache) -> None:
     slices = list(incident.slices.all())
     if incident.cause in UNCLEAR and slices:
         attribution, _ = verdicts.attribute(slices[0].slice)
-        put_down_to(incident, attribution)
+        attribute_to(incident, attribution)
         incident.save(update_fields=["cause", "cause_value"])
 
 
-def put_down_to(incident: Incident, attribution: Attribution) -> None:
+def attribute_to(incident: Incident, attribution: Attribution) -> None:
     """Name what an incident comes from, as its verdict does; the row is saved by the caller.
 
     A verdict that names nothing takes no name away.
@@ -237,9 +239,9 @@ def put_down_to(incident: Incident, attribution: Attribution) -> None:
 
 def _as_open(row: Incident) -> OpenIncident:
     models = {
-        (one.slice.get("provider"), one.slice.get("model"))
-        for one in row.slices.all()
-        if one.slice.get("model") is not None
+        (row.slice.get("provider"), row.slice.get("model"))
+        for row in row.slices.all()
+        if row.slice.get("model") is not None
     }
     return OpenIncident(
         row.pk, row.fired_at.timestamp(), row.cause, row.cause_value, frozenset(models)
@@ -276,9 +278,9 @@ def _notified_by_rule(
 ) -> dict[str, Any]:
     """Return a kept verdict that names nothing with the sentence of what its rule found."""
     name = AlertRule.objects.values_list("name", flat=True).get(pk=first.rule.id)
-    found = found_words(first.rule.signal, first.result)
+    words = found_words(first.rule.signal, first.result)
     is_old = first.onset.date() != at.date()
-    rest = f": {slice_words(first.values)}, {found}."
+    rest = f": {slice_words(first.values)}, {words}."
     sentence = Sentence(name, first.onset, rest, (NO_CAUSE,), is_old)
     return {**verdict, "told": write_sentence(sentence)}
 
@@ -292,7 +294,7 @@ def _add(
     is_past: bool,
 ) -> None:
     """Put slices into their incident; tell once that it fired, joined or got worse."""
-    rows = [_slice_row(incident, one, at) for one, _ in slices]
+    rows = [_slice_row(incident, evaluation, at) for evaluation, _ in slices]
     IncidentSlice.objects.bulk_create(rows)
     before = incident.severity
     incident.severity = max(before, *(row.severity for row in rows), key=rank)
@@ -307,18 +309,20 @@ def _add(
         record_transition(incident, Kind.WORSENED, at, is_silenced=silenced)
 
 
-def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> IncidentSlice:
-    found = {name: getattr(one.result, name) for name in ("k", "n", "value", "bound", "baseline")}
+def _slice_row(incident: Incident, evaluation: SliceEvaluation, at: datetime) -> IncidentSlice:
+    result = {
+        name: getattr(evaluation.result, name) for name in ("k", "n", "value", "bound", "baseline")
+    }
     return IncidentSlice(
         incident=incident,
-        state_id=one.row.pk,
-        rule_id=one.rule.id,
-        rule_version=one.rule.version,
-        severity=one.rule.severity,
-        slice=dict(one.values),
-        onset=one.onset,
+        state_id=evaluation.row.pk,
+        rule_id=evaluation.rule.id,
+        rule_version=evaluation.rule.version,
+        severity=evaluation.rule.severity,
+        slice=dict(evaluation.values),
+        onset=evaluation.onset,
         fired_at=at,
-        **found,
+        **result,
     )
 
 

@@ -29,10 +29,10 @@ from diagnostics.alerting.rules import filter_of
 from diagnostics.alerting.task_facts import risen_failures, task_of
 from diagnostics.alerting.task_text import TaskFacts, write_task
 from diagnostics.alerting.wording import (
-    BECAME,
+    DELIVERY_WORDS,
     EVALUATIONS,
     STATES,
-    TOLD,
+    TRANSITION_WORDS,
     end_words,
     evaluation_words,
     slice_words,
@@ -63,12 +63,12 @@ class TimelineEntry:
 
 
 def timeline_of(
-    row: Incident, transitions: Sequence[Transition], told: Sequence[Notification]
+    row: Incident, transitions: Sequence[Transition], notifications: Sequence[Notification]
 ) -> list[TimelineEntry]:
     """Return the entries of an incident, oldest first."""
-    found = [*_onsets(row), *(_transition(row, one) for one in transitions)]
-    found += [_notification(one) for one in told if one.reason != "digest"]
-    found += [
+    entries = [*_onsets(row), *(_transition(row, change) for change in transitions)]
+    entries += [_notification(sent) for sent in notifications if sent.reason != "digest"]
+    entries += [
         TimelineEntry(
             note.at,
             "quiet",
@@ -78,7 +78,7 @@ def timeline_of(
         )
         for note in row.notes.select_related("by").order_by("at", "pk")
     ]
-    return sorted(found, key=lambda one: one.at)
+    return sorted(entries, key=lambda entry: entry.at)
 
 
 def timed(text: str) -> list[str | datetime]:
@@ -102,28 +102,30 @@ def _onsets(row: Incident) -> Iterator[TimelineEntry]:
         yield TimelineEntry(row.onset, "quiet", "Detector onset", [])
 
 
-def _transition(row: Incident, one: Transition) -> TimelineEntry:
+def _transition(row: Incident, change: Transition) -> TimelineEntry:
     """Return a change of state; the first has what was said then if that is something else now."""
-    tone, title = BECAME[one.kind]
-    who = one.by.get_username() if one.by else ""
-    about = [f"{slice_words(one.slice.slice)} · {one.slice.rule.name}"] if one.slice else []
-    then = sentence_of(row.verdict) if one.kind == Transition.Kind.FIRED else None
+    tone, title = TRANSITION_WORDS[change.kind]
+    who = change.by.get_username() if change.by else ""
+    about = (
+        [f"{slice_words(change.slice.slice)} · {change.slice.rule.name}"] if change.slice else []
+    )
+    then = sentence_of(row.verdict) if change.kind == Transition.Kind.FIRED else None
     is_old = then is not None and then != sentence_of(row.latest_verdict)
     quote = [*then.parts, ". ", *then.reason] if then and is_old else ()
-    return TimelineEntry(one.at, tone, title, about, who, quote)
+    return TimelineEntry(change.at, tone, title, about, who, quote)
 
 
-def _notification(one: Notification) -> TimelineEntry:
-    tone, word = TOLD[one.state]
-    detail = one.why or one.last_error or one.answer
-    title = f"{one.get_reason_display()}: {one.channel.name}, {word}"
-    return TimelineEntry(one.sent_at or one.created_at, tone, title, timed(detail))
+def _notification(row: Notification) -> TimelineEntry:
+    tone, word = DELIVERY_WORDS[row.state]
+    detail = row.why or row.last_error or row.answer
+    title = f"{row.get_reason_display()}: {row.channel.name}, {word}"
+    return TimelineEntry(row.sent_at or row.created_at, tone, title, timed(detail))
 
 
 HOURS = (1, 4, 8, 24, 72)
 SHOWN_SLICES = 3
 # A page stays light whatever has happened.
-MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_EVALUATIONS = 12, 40, 20, 3
+MOST_SLICES, MOST_MOMENTS, MOST_NOTIFICATIONS, SHOWN_EVALUATIONS = 12, 40, 20, 3
 MOST_SHARES, MOST_FAILURES = 6, 3
 
 
@@ -133,8 +135,8 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     now = clock.now()
     since, until = selection.window(now)
-    found = incidents_in(request.project.pk, selection, since, until)
-    rows = [_row(one, one.slices.all(), now) for one in found]
+    listed = incidents_in(request.project.pk, selection, since, until)
+    rows = [_row(row, row.slices.all(), now) for row in listed]
     context = {
         "section": "incidents",
         "open_rows": [row for row in rows if row["incident"].cleared_at is None],
@@ -152,12 +154,12 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
 @member_page
 def incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show one incident: its verdict, its time line, what it touches, who does what."""
-    found = incident_of(request.project.pk, number)
+    row = incident_of(request.project.pk, number)
     return respond(
         request,
         "incidents/incident",
-        incident_context(request, found),
-        f"Incident {found.pk}: {found.title}",
+        incident_context(request, row),
+        f"Incident {row.pk}: {row.title}",
     )
 
 
@@ -170,7 +172,7 @@ def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
         request.project,
         row.latest_verdict,
         _selection(row),
-        list(dict.fromkeys(slice_words(one.slice) for one in row.slices.all())),
+        list(dict.fromkeys(slice_words(row.slice) for row in row.slices.all())),
         row.cleared_at or clock.now(),
         links={"Incident": path},
         title=row.title,
@@ -193,7 +195,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     """Read everything that the page of an incident shows."""
     now = clock.now()
     slices = list(row.slices.select_related("rule").order_by("fired_at", "pk"))
-    told = list(row.notifications.select_related("channel").order_by("pk"))
+    notifications = list(row.notifications.select_related("channel").order_by("pk"))
     changes = list(row.transitions.select_related("by", "slice__rule").order_by("at", "pk"))
     past = evaluations_of(slices, row.cleared_at or now)
     verdict = row.latest_verdict
@@ -212,10 +214,12 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "failures": risen_failures(
             row.project_id, _selection(row), began(row), row.cleared_at or now, MOST_FAILURES
         ),
-        "affected": [_affected(one, past.get(one.state_id, ())) for one in slices[:MOST_SLICES]],
+        "affected": [_affected(row, past.get(row.state_id, ())) for row in slices[:MOST_SLICES]],
         "left_out": max(len(slices) - MOST_SLICES, 0),
-        "moments": timeline_of(row, changes, told)[-MOST_MOMENTS:],
-        "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
+        "moments": timeline_of(row, changes, notifications)[-MOST_MOMENTS:],
+        "notifications": [
+            (sent, DELIVERY_WORDS[sent.state]) for sent in notifications[-MOST_NOTIFICATIONS:]
+        ],
         "members": _members(request),
         "causes": IncidentCause.choices,
         "marked": mark_of(row.project_id, verdict),
@@ -227,17 +231,17 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
 
 def headline_of(row: Incident) -> tuple[Sequence[str | datetime], Sequence[str | datetime]]:
     """Return what is said of an incident, and why: in the past tense once it is over."""
-    said = sentence_of(row.latest_verdict)
-    if said is None:
+    sentence = sentence_of(row.latest_verdict)
+    if sentence is None:
         return [row.title.rstrip(".")], ()
-    return said.past(row.cleared_at) if row.cleared_at else (said.parts, said.reason)
+    return sentence.past(row.cleared_at) if row.cleared_at else (sentence.parts, sentence.reason)
 
 
 def _ended(row: Incident, changes: Sequence[Transition]) -> str:
     """Say how an incident ended, empty while it lasts."""
     if row.cleared_at is None:
         return ""
-    manual = [one for one in changes if one.kind == Transition.Kind.RESOLVED]
+    manual = [change for change in changes if change.kind == Transition.Kind.RESOLVED]
     by = manual[0].by if manual else None
     return end_words(
         by.get_username() if by else "",
@@ -247,29 +251,29 @@ def _ended(row: Incident, changes: Sequence[Transition]) -> str:
     )
 
 
-def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
-    cause, since = one.resolution_cause, began(one)
+def _row(row: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
+    cause, since = row.resolution_cause, began(row)
     affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
-    says = headline_of(one)[0] if sentence_of(one.latest_verdict) else affected[:SHOWN_SLICES]
+    says = headline_of(row)[0] if sentence_of(row.latest_verdict) else affected[:SHOWN_SLICES]
     return {
-        "incident": one,
+        "incident": row,
         "affected": affected,
-        "badge": STATES[one.state],
+        "badge": STATES[row.state],
         "since": since,
-        "lasted": (one.cleared_at or now) - since,
+        "lasted": (row.cleared_at or now) - since,
         "cause": IncidentCause(cause).label if cause else "",
         "says": says,
     }
 
 
-def _affected(one: IncidentSlice, past: Sequence[Evaluation]) -> dict[str, Any]:
+def _affected(row: IncidentSlice, past: Sequence[Evaluation]) -> dict[str, Any]:
     """Return a slice of an incident, with the last evaluations of it."""
-    signal, latest = one.rule.signal, past[-1] if past and not one.cleared_at else one
+    signal, latest = row.rule.signal, past[-1] if past and not row.cleared_at else row
     return {
-        "row": one,
-        "words": slice_words(one.slice),
+        "row": row,
+        "words": slice_words(row.slice),
         "found": evaluation_words(signal, latest.k, latest.n, latest.value, latest.bound),
-        "query": filter_of([one.slice]),
+        "query": filter_of([row.slice]),
         "looks": [EvaluationMark(*EVALUATIONS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in past],
         "table": [
             (x, EVALUATIONS[x.verdict], evaluation_words(signal, x.k, x.n, x.value, x.bound))

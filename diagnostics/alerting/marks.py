@@ -27,25 +27,25 @@ def marks_between(
     A deploy of another source or environment than the terms keep is left out, and what was
     observed of another model; what does not say where it belongs counts everywhere.
     """
-    found = [
+    marks = [
         *deploy_marks(deploys_of(project_id, since, until)[:MOST_MARKS], terms),
         *_incidents(project_id, since, until, terms),
     ]
-    return sorted(found, key=lambda mark: mark.at)[-MOST_MARKS:]
+    return sorted(marks, key=lambda mark: mark.at)[-MOST_MARKS:]
 
 
 def deploy_marks(deploys: Iterable[Deploy], terms: Sequence[Term] = ()) -> list[Mark]:
     """Return the marks of the deploys that these terms keep, oldest first."""
     kept = (deploy for deploy in deploys if _is_kept(deploy, terms))
-    marks = (Mark(one.at, one.kind, _label(one), _address(one)) for one in kept)
+    marks = (Mark(deploy.at, deploy.kind, _label(deploy), _address(deploy)) for deploy in kept)
     return sorted(marks, key=lambda mark: mark.at)
 
 
 def _incidents(
     project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
 ) -> Iterator[Mark]:
-    begun = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
-    rows = begun.order_by("-onset").prefetch_related("slices")
+    incidents = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
+    rows = incidents.order_by("-onset").prefetch_related("slices")
     for incident in rows[:MOST_MARKS]:
         if is_kept(incident, terms):
             url = reverse("incident", args=[incident.pk])

@@ -18,9 +18,9 @@ from diagnostics.verdict.ratings import JudgedShare
 
 def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
     """Incidents that are open, slices by state, rules; of all projects when None."""
-    mine = {} if project_id is None else {"project_id": project_id}
-    yield _incidents(Incident.objects.filter(cleared_at=None, **mine))
-    rules = AlertRule.objects.filter(archived_at=None, is_enabled=True, **mine)
+    scope = {} if project_id is None else {"project_id": project_id}
+    yield _incidents(Incident.objects.filter(cleared_at=None, **scope))
+    rules = AlertRule.objects.filter(archived_at=None, is_enabled=True, **scope)
     yield GaugeMetricFamily("failsoft_alert_rules", "Alert rules that are on.", value=rules.count())
     states = AlertState.objects.filter(rule__in=rules).values_list("state")
     counted = dict(states.annotate(Count("pk")).order_by())
@@ -31,7 +31,7 @@ def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
         "state",
     )
     yield _slot_age(Project.objects.filter(**({} if project_id is None else {"pk": project_id})))
-    rows, states_of = Notification.objects.filter(**mine), Notification.State
+    rows, states_of = Notification.objects.filter(**scope), Notification.State
     waiting, failed = rows.filter(state=states_of.QUEUED), rows.filter(state=states_of.FAILED)
     yield _family(
         "failsoft_notifications",
@@ -42,15 +42,15 @@ def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
     yield from _judged(judged_of(project_id, clock.now()))
 
 
-def _judged(found: Mapping[str, JudgedShare]) -> Iterator[Metric]:
+def _judged(shares: Mapping[str, JudgedShare]) -> Iterator[Metric]:
     """What people said; there is no share while nothing was judged."""
     yield _family(
         "failsoft_judged",
         "Verdicts and alarms of the last 90 days that people judged: all, and those judged so.",
         {
             (what, counted): number
-            for what, one in found.items()
-            for counted, number in (("all", one.total), ("so", one.count))
+            for what, share in shares.items()
+            for counted, number in (("all", share.total), ("so", share.count))
         },
         *("what", "counted"),
     )
@@ -59,9 +59,9 @@ def _judged(found: Mapping[str, JudgedShare]) -> Iterator[Metric]:
         "Share of what was judged, with its 95 % interval.",
         {
             (what, bound): value
-            for what, one in found.items()
-            if one.chance
-            for bound, value in asdict(one.chance).items()
+            for what, share in shares.items()
+            if share.chance
+            for bound, value in asdict(share.chance).items()
         },
         *("what", "bound"),
     )
@@ -95,8 +95,8 @@ def _incidents(rows: QuerySet[Incident]) -> Metric:
 
 def _slot_age(rows: QuerySet[Project]) -> Metric:
     """Return how long ago the minute was that a project was looked at last, the oldest one."""
-    mine = AlertSlot.objects.filter(project=OuterRef("pk")).order_by("-slot")
-    last = rows.annotate(last=Subquery(mine.values("slot")[:1])).filter(last__isnull=False)
+    judged = AlertSlot.objects.filter(project=OuterRef("pk")).order_by("-slot")
+    last = rows.annotate(last=Subquery(judged.values("slot")[:1])).filter(last__isnull=False)
     slots = [row.last for row in last]
     age = (clock.now() - min(slots)).total_seconds() if slots else 0.0
     return GaugeMetricFamily(

@@ -39,10 +39,10 @@ class FactRate(Fact):
     @property
     def words(self) -> str:
         """The rate as a sentence would say it."""
-        told = self.part
+        text = self.part
         if self.low is not None and self.high is not None:
-            told += f" (95 % between {percent(self.low)} and {percent(self.high)})"
-        return told
+            text += f" (95 % between {percent(self.low)} and {percent(self.high)})"
+        return text
 
 
 class SampleRun(Fact):
@@ -105,10 +105,10 @@ class Facts(Fact):
     @property
     def lasted(self) -> float | None:
         """Seconds from the onset to the end, or to now while it goes on."""
-        begun = self.onset or self.fired_at
-        if begun is None:
+        began = self.onset or self.fired_at
+        if began is None:
             return None
-        return ((self.ended_at or self.at) - begun).total_seconds()
+        return ((self.ended_at or self.at) - began).total_seconds()
 
 
 def rate_of(verdict: Mapping[str, Any]) -> FactRate | None:
@@ -128,8 +128,8 @@ def rate_of(verdict: Mapping[str, Any]) -> FactRate | None:
 
 def advice_of(verdict: Mapping[str, Any]) -> list[Advice]:
     """Read what a verdict says to change."""
-    found = verdict.get("advice") or []
-    return [Advice(str(one["text"]), str(one.get("evidence") or "")) for one in found]
+    advice = verdict.get("advice") or []
+    return [Advice(str(item["text"]), str(item.get("evidence") or "")) for item in advice]
 
 
 WORDS = {

@@ -80,24 +80,27 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
     facts = facts_of(notice.incident, notice.transition, notice.reason, notice.at, notice.note)
     counts = _sent_in_hour(channels, notice.at)
     heard = _notified_channels(notice.incident)
-    rows = [_row(notice, one, facts, counts[one.pk], heard.get(one.pk)) for one in channels]
+    rows = [
+        _row(notice, channel, facts, counts[channel.pk], heard.get(channel.pk))
+        for channel in channels
+    ]
     written = _write(rows)
     if any(row.state != Notification.State.SUPPRESSED for row in written):
         enqueue(TASK, {}, QUEUE, notice.incident.project_id)
     return written
 
 
-def channels_of(incident: Incident, told: Iterable[int] = ()) -> list[Channel]:
+def channels_of(incident: Incident, notified: Iterable[int] = ()) -> list[Channel]:
     """Return the channels of an incident: those its rules name, else all of the project.
 
     A channel that was deleted is not named any more; `told` are channels to name as well.
     """
     rows = Channel.objects.filter(project_id=incident.project_id)
     kept = set(rows.values_list("pk", flat=True))
-    routings = [kept & set(one) for one in incident.slices.values_list("rule__routing", flat=True)]
+    routings = [kept & set(own) for own in incident.slices.values_list("rule__routing", flat=True)]
     # Without a slice its rule was deleted while it was open.
     named = set().union(*routings) if all(routings) else set()
-    return project_channels(incident.project_id, named.union(told) if named else None)
+    return project_channels(incident.project_id, named.union(notified) if named else None)
 
 
 def project_channels(project_id: int, ids: Collection[int] | None = None) -> list[Channel]:
@@ -173,9 +176,9 @@ def _open_digest(row: Notification) -> Notification:
         channel_id=row.channel_id, reason=Reason.DIGEST, state=Notification.State.QUEUED, tries=0
     )
     while True:
-        found = collecting.select_for_update().first()
-        if found is not None:
-            return found
+        digest = collecting.select_for_update().first()
+        if digest is not None:
+            return digest
         Notification.objects.bulk_create([_new_digest(row)], ignore_conflicts=True)
 
 

@@ -65,7 +65,7 @@ MISSED = Q(state=State.SUPPRESSED) & (Q(why__startswith=QUIET_HOURS) | Q(why=SIL
 
 
 def remind_all() -> int:
-    """Tell again what is due of every open incident; returns how many rows were written."""
+    """Tell again what is due of every open row; returns how many rows were written."""
     now = clock.now()
     rows = Incident.objects.filter(
         state=Incident.State.OPEN, is_backfilled=False, fired_at__gt=now - LONGEST
@@ -73,8 +73,8 @@ def remind_all() -> int:
     open_ones = list(rows.select_related("project").order_by("pk"))
     heard = _histories(open_ones)
     return sum(
-        try_work("reminders", one.project_id, partial(_remind, one, heard[one.pk], now), SECONDS)
-        for one in open_ones
+        try_work("reminders", row.project_id, partial(_remind, row, heard[row.pk], now), SECONDS)
+        for row in open_ones
     )
 
 
@@ -85,7 +85,7 @@ def send_canaries() -> int:
     recent = Notification.objects.filter(day).values("channel")
     wanting = Channel.objects.filter(has_canary=True, enabled=True)
     due, queued = wanting.exclude(pk__in=recent), 0
-    awake = (one for one in due.select_related("project") if not _is_resting(one, now))
+    awake = (channel for channel in due.select_related("project") if not _is_resting(channel, now))
     for channel in awake:
         note = "No alert: this channel receives one test message a day."
         facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
@@ -123,8 +123,12 @@ def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: dateti
         if not held.exists():
             return 0
         written = sum(
-            len(_notify(incident, fired, Reason.REMINDER, [one], now, heard[one.pk].rounds + 1))
-            for one in again
+            len(
+                _notify(
+                    incident, fired, Reason.REMINDER, [channel], now, heard[channel.pk].rounds + 1
+                )
+            )
+            for channel in again
         )
         return written + len(_notify(incident, fired, Reason.ESCALATED, further, now, 0))
 
@@ -162,8 +166,8 @@ def _further(
     back = incident.transitions.filter(kind=Transition.Kind.REOPENED).order_by("at").last()
     since = back.at if back else incident.fired_at
     if (back or fired).is_silenced:
-        told = incident.notifications.filter(~Q(state=State.SUPPRESSED), created_at__gte=since)
-        since = told.aggregate(first=Min("created_at"))["first"] or now
+        notified = incident.notifications.filter(~Q(state=State.SUPPRESSED), created_at__gte=since)
+        since = notified.aggregate(first=Min("created_at"))["first"] or now
     wanted, seconds = set[int](), (now - since).total_seconds()
     for rule in rules:
         if rule.escalate_seconds and seconds >= rule.escalate_seconds:

@@ -118,9 +118,9 @@ class BackTestView(KeyedView):
     def post(self, request: Request) -> Response:
         """Say when a rule would have fired in the last days; nothing is kept."""
         with _refusing():
-            given = check_rule(read_fields(request._request), TriedRule)
-            days = given.pop("days")
-            tested = back_test(project_of(request).pk, given, clock.now(), days)
+            fields = check_rule(read_fields(request._request), TriedRule)
+            days = fields.pop("days")
+            tested = back_test(project_of(request).pk, fields, clock.now(), days)
         return Response(tested.model_dump())
 
 
@@ -142,9 +142,9 @@ def _describe(*rules: AlertRule) -> list[Json]:
     totals = totals_by_rule(rules[0].project_id, clock.now()) if rules else {}
     return [
         RuleResource.dump(
-            {**vars(one), "owner": one.owner, "last_90_days": totals.get(one.pk, RuleTotals())}
+            {**vars(rule), "owner": rule.owner, "last_90_days": totals.get(rule.pk, RuleTotals())}
         )
-        for one in rules
+        for rule in rules
     ]
 
 

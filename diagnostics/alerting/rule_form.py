@@ -73,9 +73,9 @@ def _channels(label: str, help_text: str = "") -> forms.MultipleChoiceField:
 
 
 LIMITS: Mapping[str, tuple[float, str]] = {
-    one: (_bounds(one, "threshold", "limit")[1], limit_words(one, usual))
-    for one in Signal
-    for usual in [figure_of(one, "threshold", "limit").usual]
+    signal: (_bounds(signal, "threshold", "limit")[1], limit_words(signal, usual))
+    for signal in Signal
+    for usual in [figure_of(signal, "threshold", "limit").usual]
 }
 """The upper bound of the limit of each signal, and what an empty box means."""
 
@@ -87,7 +87,7 @@ class RuleForm(ScopeForm):
     source = PickField()
     prompt_version = PickField(label="Prompt version")
     signal = forms.ChoiceField(
-        choices=[(one.value, one.words[:1].upper() + one.words[1:]) for one in Signal]
+        choices=[(signal.value, signal.words[:1].upper() + signal.words[1:]) for signal in Signal]
     )
     detector = forms.ChoiceField(
         choices=[(name, words[:1].upper() + words[1:]) for name, (words, _) in DETECTORS.items()]
@@ -152,16 +152,16 @@ class RuleForm(ScopeForm):
 
     def clean(self) -> dict[str, Any]:
         """Say at once which detectors go with a signal."""
-        told: dict[str, Any] = super().clean() or {}
-        signal = told.get("signal")
+        cleaned: dict[str, Any] = super().clean() or {}
+        signal = cleaned.get("signal")
         able = ABLE[Signal(signal)] if signal else ()
-        if signal and told.get("detector") not in able:
+        if signal and cleaned.get("detector") not in able:
             words = " or ".join(DETECTORS[name][0] for name in able)
             self.add_error("detector", f"{Signal(signal).words} works with {words} only.")
         elif signal:
-            for box in FIGURES[told["detector"]]:
-                check_figure(self, told["detector"], box)
-        return told
+            for box in FIGURES[cleaned["detector"]]:
+                check_figure(self, cleaned["detector"], box)
+        return cleaned
 
     def figures(self) -> list[tuple[forms.BoundField, str]]:
         """Return the boxes of figures, each with the classes of the detectors that read it."""
@@ -173,20 +173,20 @@ class RuleForm(ScopeForm):
 
     def given(self) -> dict[str, Any]:
         """Return what a rule is told, in its own units."""
-        told = self.cleaned_data
-        given = {name: told[name] for name in RuleFields.model_fields if name in told}
+        cleaned = self.cleaned_data
+        fields = {name: cleaned[name] for name in RuleFields.model_fields if name in cleaned}
         for field in ("routing", "escalation"):
-            given[field] = [int(number) for number in told[field]]
+            fields[field] = [int(number) for number in cleaned[field]]
         for field, name in MINUTES.items():
             usual = RuleFields.model_fields[name].default
-            minutes = told.get(field)
-            given[name] = usual if minutes is None else round(minutes * MINUTE)
-        given["parameters"] = {
-            _named(box): _kept(told["signal"], box, value)
-            for box in FIGURES[told["detector"]]
-            if (value := told.get(box)) is not None
+            minutes = cleaned.get(field)
+            fields[name] = usual if minutes is None else round(minutes * MINUTE)
+        fields["parameters"] = {
+            _named(box): _kept(cleaned["signal"], box, value)
+            for box in FIGURES[cleaned["detector"]]
+            if (value := cleaned.get(box)) is not None
         }
-        return given
+        return fields
 
     def add_faults(self, faults: dict[str, str]) -> None:
         """Put the faults of a rule to the boxes that they are about."""

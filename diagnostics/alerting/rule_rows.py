@@ -65,11 +65,11 @@ def ensure_standard_rules() -> None:
 
 @transaction.atomic
 def create_rule(
-    project_id: int, given: Mapping[str, Any], by: Actor, owner: int | None = None
+    project_id: int, fields: Mapping[str, Any], by: Actor, owner: int | None = None
 ) -> AlertRule:
     """Make a rule; raises RuleError."""
     hold(project_id)
-    row = AlertRule(project_id=project_id, owner_id=owner, **check_rule(given))
+    row = AlertRule(project_id=project_id, owner_id=owner, **check_rule(fields))
     _refuse_taken(row)
     if live_rules(project_id).count() >= MOST_RULES:
         raise RuleError({"name": f"a project has at most {MOST_RULES} rules"})
@@ -79,7 +79,7 @@ def create_rule(
 
 
 @transaction.atomic
-def change_rule(row: AlertRule, given: Mapping[str, Any], by: Actor) -> AlertRule:
+def change_rule(row: AlertRule, fields: Mapping[str, Any], by: Actor) -> AlertRule:
     """Change fields of a rule; its version grows when it judges otherwise. RuleError."""
     hold(row.project_id)
     # A back-test may have taken seconds since it was read.
@@ -87,11 +87,11 @@ def change_rule(row: AlertRule, given: Mapping[str, Any], by: Actor) -> AlertRul
         raise RuleError({"name": "this rule was deleted"})
     row.refresh_from_db()
     before = _given_of(row)
-    judged = {name: given.get(name, before[name]) for name in ("signal", "detector")}
+    judged = {name: fields.get(name, before[name]) for name in ("signal", "detector")}
     if any(judged[name] != before[name] for name in judged):
         # Figures of another detector say nothing to this one.
-        given = {"parameters": {}, **given}
-    kept = check_rule({**before, **given})
+        fields = {"parameters": {}, **fields}
+    kept = check_rule({**before, **fields})
     if any(kept[name] != before[name] for name in JUDGED):
         row.version = F("version") + 1
     for name, value in kept.items():
@@ -105,15 +105,15 @@ def change_rule(row: AlertRule, given: Mapping[str, Any], by: Actor) -> AlertRul
     return row
 
 
-def check_rule(given: Mapping[str, Any], model: type[RuleFields] = RuleFields) -> dict[str, Any]:
+def check_rule(values: Mapping[str, Any], model: type[RuleFields] = RuleFields) -> dict[str, Any]:
     """Check and complete what a rule is told; raises RuleError with every fault."""
-    fields: dict[str, Any] = {**USUAL, **given}
-    faults = {name[:40]: "unknown field" for name in given if name not in model.model_fields}
+    fields: dict[str, Any] = {**USUAL, **values}
+    faults = {name[:40]: "unknown field" for name in values if name not in model.model_fields}
     if isinstance(fields.get("name"), str):
         fields["name"] = " ".join(redact(fields["name"], LONGEST_NAME).split())
     try:
-        told = str(fields.get("filter", ""))
-        kept_filter = check_scope(told, fields.get("signal"), fields.get("detector"))
+        text = str(fields.get("filter", ""))
+        kept_filter = check_scope(text, fields.get("signal"), fields.get("detector"))
         fields["filter"] = refuse_secret(kept_filter)
     except (FilterError, SecretTypedError) as error:
         faults["filter"] = str(error)
@@ -125,7 +125,7 @@ def check_rule(given: Mapping[str, Any], model: type[RuleFields] = RuleFields) -
     try:
         kept = model.model_validate(fields).model_dump()
     except ValidationError as error:
-        faults = {str(one["loc"][0])[:40]: one["msg"] for one in error.errors()} | faults
+        faults = {str(item["loc"][0])[:40]: item["msg"] for item in error.errors()} | faults
     if faults:
         raise RuleError(faults)
     return kept
@@ -174,11 +174,11 @@ def slices_by_rule(project_id: int) -> Mapping[int, SliceTotals]:
 
 def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     """Return the last 60 minutes of each rule that was looked at, oldest first."""
-    mine = Evaluation.objects.filter(state__rule__project_id=project_id)
+    evaluations = Evaluation.objects.filter(state__rule__project_id=project_id)
     last = _last_evaluation(project_id)
     if last is None:
         return {}
-    recent = mine.filter(slot__gt=last - timedelta(minutes=LATEST))
+    recent = evaluations.filter(slot__gt=last - timedelta(minutes=LATEST))
     counted = (
         recent.values_list("state__rule_id", "slot")
         .annotate(
@@ -188,16 +188,16 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
         )
         .order_by("slot")
     )
-    found: dict[int, list[RuleMinute]] = defaultdict(list)
+    minutes: dict[int, list[RuleMinute]] = defaultdict(list)
     for rule, *minute in counted:
-        found[rule].append(RuleMinute(*minute))
-    return found
+        minutes[rule].append(RuleMinute(*minute))
+    return minutes
 
 
 def _last_evaluation(project_id: int) -> datetime | None:
     """Say when a slice was looked at last: one step into the index for each of them."""
     looks = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
     states = AlertState.objects.filter(rule__project_id=project_id)
-    told = states.annotate(last=Subquery(looks.values("slot")[:1]))
-    found: datetime | None = told.aggregate(latest=Max("last"))["latest"]
-    return found
+    with_last = states.annotate(last=Subquery(looks.values("slot")[:1]))
+    latest: datetime | None = with_last.aggregate(latest=Max("last"))["latest"]
+    return latest

@@ -60,9 +60,9 @@ class WatchedModels:
     def rules_of(self, provider: str | None, model: str | None) -> Sequence[WatchingRule]:
         """Return the rules that watch a model, those that fire first."""
         values = {"provider": provider, "model": model}
-        mine = [rule for rule in self._rules if keeps_all(terms_of(rule.filter), values)]
-        found = [_watching(rule, self._of(rule, values)) for rule in mine]
-        return sorted(found, key=lambda one: one.state[0] != "bad")
+        rules = [rule for rule in self._rules if keeps_all(terms_of(rule.filter), values)]
+        shown = [_watching(rule, self._of(rule, values)) for rule in rules]
+        return sorted(shown, key=lambda rule: rule.state[0] != "bad")
 
     def _of(self, rule: AlertRule, values: Mapping[str, str | None]) -> list[AlertState]:
         return [
@@ -76,8 +76,8 @@ def _states(project_id: int) -> QuerySet[AlertState]:
     latest = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
     counts = JSONObject(k="k", n="n", value="value")
     rows = AlertState.objects.filter(rule__project_id=project_id, rule__is_enabled=True)
-    found = Subquery(latest.values(found=counts)[:1])
-    return rows.defer("memory", "detector_state").annotate(found=found)
+    counted = Subquery(latest.values(found=counts)[:1])
+    return rows.defer("memory", "detector_state").annotate(found=counted)
 
 
 def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
@@ -85,33 +85,35 @@ def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
     state: tuple[Tone, str] = ("bad", "firing") if firing else ("good", "ok")
     known = [row for row in firing or rows if row.state != AlertPhase.NO_DATA]
     current = max((_found(row) for row in known), key=_share, default={})
-    told = _current(rule, current)
-    if not known or (rule.signal in COUNTED and rule.detector != "change" and not told):
+    words = _current(rule, current)
+    if not known or (rule.signal in COUNTED and rule.detector != "change" and not words):
         state = ("quiet", "no data")
     # Beside the series.
     narrowed = (term for term in terms_of(rule.filter) if term.field not in SERIES_FIELDS)
     says = ", ".join([condition_words(rule), *map(write_term, narrowed)])
-    return WatchingRule(rule, says, told, state)
+    return WatchingRule(rule, says, words, state)
 
 
 def _found(row: AlertState) -> Mapping[str, Any]:
-    found: Mapping[str, Any] | None = row.found  # type: ignore[attr-defined] # annotated
-    return found or {}
+    counts: Mapping[str, Any] | None = row.found  # type: ignore[attr-defined] # annotated
+    return counts or {}
 
 
-def _share(found: Mapping[str, Any]) -> float:
-    k, n, value = (float(found.get(name) or 0) for name in ("k", "n", "value"))
+def _share(counts: Mapping[str, Any]) -> float:
+    k, n, value = (float(counts.get(name) or 0) for name in ("k", "n", "value"))
     return k / n if n else value
 
 
-def _current(rule: AlertRule, found: Mapping[str, Any]) -> str:
+def _current(rule: AlertRule, counts: Mapping[str, Any]) -> str:
     """Say what the last evaluation counted, in the unit of the rule."""
-    if not found or rule.detector == "change":
+    if not counts or rule.detector == "change":
         return ""
     if rule.signal == Signal.LATENCY_P95:
-        return f"{percent(_share(found))} of {count(found['n'])} calls slower" if found["n"] else ""
+        return (
+            f"{percent(_share(counts))} of {count(counts['n'])} calls slower" if counts["n"] else ""
+        )
     if rule.signal not in RATIOS:
-        return figure_words(rule.signal, found["value"])
-    if rule.signal == Signal.REPAIR_SUCCESS_RATIO and found["n"]:
-        return f"{percent(1 - _share(found))} of {count(found['n'])}"
-    return f"{percent(_share(found))} of {count(found['n'])}" if found["n"] else ""
+        return figure_words(rule.signal, counts["value"])
+    if rule.signal == Signal.REPAIR_SUCCESS_RATIO and counts["n"]:
+        return f"{percent(1 - _share(counts))} of {count(counts['n'])}"
+    return f"{percent(_share(counts))} of {count(counts['n'])}" if counts["n"] else ""

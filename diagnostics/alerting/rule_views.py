@@ -87,22 +87,22 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     totals = totals_by_rule(project, clock.now())
     rules = sorted(
         live_rules(project).select_related("owner"),
-        key=lambda one: (-slices.get(one.pk, NO_SLICES).firing, not one.is_enabled),
+        key=lambda rule: (-slices.get(rule.pk, NO_SLICES).firing, not rule.is_enabled),
     )
     rows = [
         _row(
-            one,
-            slices.get(one.pk, NO_SLICES),
-            totals.get(one.pk, NO_TOTALS),
-            minutes.get(one.pk, ()),
+            rule,
+            slices.get(rule.pk, NO_SLICES),
+            totals.get(rule.pk, NO_TOTALS),
+            minutes.get(rule.pk, ()),
         )
-        for one in rules[:MOST_ROWS]
+        for rule in rules[:MOST_ROWS]
     ]
     context = {
         "section": "alert_rules",
         "rows": rows,
         "left_out": max(len(rules) - MOST_ROWS, 0),
-        "firing": sum(slices[one.pk].firing for one in rules if one.pk in slices),
+        "firing": sum(slices[rule.pk].firing for rule in rules if rule.pk in slices),
     }
     return respond(request, "rules/list", context, "Alert rules")
 
@@ -191,11 +191,11 @@ def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
 
 def _is_noisy(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> bool:
     """Whether the page has to say first that the rule would have fired most of the time."""
-    given = form.given()
-    if ANYWAY in request.POST or (row and all(getattr(row, n) == given.get(n) for n in JUDGED)):
+    fields = form.given()
+    if ANYWAY in request.POST or (row and all(getattr(row, n) == fields.get(n) for n in JUDGED)):
         return False
     try:
-        return bool(back_test(request.project.pk, given, clock.now()).mostly_firing)
+        return bool(back_test(request.project.pk, fields, clock.now()).mostly_firing)
     except (RuleError, UntestableError):
         return False
 
@@ -207,8 +207,8 @@ def _form(request: ConsoleRequest, row: AlertRule | None) -> RuleForm:
 
 def _beginning(request: ConsoleRequest) -> dict[str, Any]:
     """Begin with a threshold: changes are watched without a rule."""
-    asked = request.GET.get("signal")
-    signal = Signal(asked) if asked in list(Signal) else USUAL["signal"]
+    named = request.GET.get("signal")
+    signal = Signal(named) if named in list(Signal) else USUAL["signal"]
     able = ABLE[signal]
     detector = request.GET.get("detector") or ("threshold" if "threshold" in able else able[0])
     text, _ = watched(read_filters(request), more_scope(signal, detector))
@@ -250,8 +250,8 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         context["totals"] = totals_by_rule(request.project.pk, clock.now()).get(row.pk, NO_TOTALS)
         context["firing"] = slices_by_rule(request.project.pk).get(row.pk, NO_SLICES).firing
     is_asked = form.is_bound or TEST in request.GET
-    found = _tried(request, form, row) if is_asked else _to_try(request, row)
-    return respond(request, "rules/rule", {**context, **found}, row.name if row else "New rule")
+    tested = _tried(request, form, row) if is_asked else _to_try(request, row)
+    return respond(request, "rules/rule", {**context, **tested}, row.name if row else "New rule")
 
 
 def _left_out(request: ConsoleRequest) -> Sequence[str]:
@@ -261,8 +261,8 @@ def _left_out(request: ConsoleRequest) -> Sequence[str]:
 
 def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
     """Say where the back-test is: the page answers without it, which takes longer."""
-    asked = [(k, v) for k, values in request.GET.lists() for v in values]
-    return {"test_at": f"{_address(row, '_test')}?{urlencode(asked)}", "asked": asked}
+    parameters = [(k, v) for k, values in request.GET.lists() for v in values]
+    return {"test_at": f"{_address(row, '_test')}?{urlencode(parameters)}", "asked": parameters}
 
 
 def _address(row: AlertRule | None, of: str = "") -> str:
@@ -274,19 +274,19 @@ def _address(row: AlertRule | None, of: str = "") -> str:
 def _show_found(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
     """Answer htmx with the back-test alone; anybody else goes to its page."""
     if not request.htmx or request.htmx.history_restore_request:
-        asked = urlencode([*request.GET.items(), (TEST, "1")])
-        return redirect(f"{_address(row)}?{asked}")
+        query = urlencode([*request.GET.items(), (TEST, "1")])
+        return redirect(f"{_address(row)}?{query}")
     context = {"days": DAYS, **_tried(request, _form(request, row), row)}
     return respond(request, "rules/_found", context)
 
 
 def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:
     """Say when the rule of the form would have fired; nothing while the form is wrong."""
-    given, now = _given(form, row), clock.now()
-    if given is None:
+    fields, now = _given(form, row), clock.now()
+    if fields is None:
         return {}
     try:
-        found = back_test(request.project.pk, given, now)
+        result = back_test(request.project.pk, fields, now)
     except RuleError as error:
         if form.is_bound:
             form.add_faults(error.faults)
@@ -295,11 +295,13 @@ def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> di
         return {"untestable": str(error)}
     return {
         "days": DAYS,
-        "test": found,
-        "fires": [_fire_row(fire, found) for fire in found.fires[:MOST_FIRES]],
-        "left_out_fires": max(len(found.fires) - MOST_FIRES, 0),
-        "fired_slices": len({slice_words(fire.slice) for fire in found.fires}),
-        "bars": fires([(fire.at, fire.cleared) for fire in found.fires], found.since, found.until),
+        "test": result,
+        "fires": [_fire_row(fire, result) for fire in result.fires[:MOST_FIRES]],
+        "left_out_fires": max(len(result.fires) - MOST_FIRES, 0),
+        "fired_slices": len({slice_words(fire.slice) for fire in result.fires}),
+        "bars": fires(
+            [(fire.at, fire.cleared) for fire in result.fires], result.since, result.until
+        ),
     }
 
 
@@ -308,8 +310,8 @@ def _given(form: RuleForm, row: AlertRule | None) -> dict[str, Any] | None:
         return form.given() if form.is_valid() else None
     if row is not None:
         return {name: getattr(row, name) for name in GIVEN}
-    asked = {k: v for k, v in form.initial.items() if k in GIVEN}
-    return {**asked, "filter": form.text, "name": "back-test"}
+    initial = {k: v for k, v in form.initial.items() if k in GIVEN}
+    return {**initial, "filter": form.text, "name": "back-test"}
 
 
 def _fire_row(fire: WouldFire, test: BackTest) -> dict[str, Any]:

@@ -90,7 +90,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
 
 
 def check_parameters(
-    signal: str, detector: str, given: Mapping[str, Any]
+    signal: str, detector: str, fields: Mapping[str, Any]
 ) -> dict[str, float | int]:
     """Check and complete the parameters of a rule; gives what is to be kept.
 
@@ -101,19 +101,19 @@ def check_parameters(
     able = DETECTORS[Signal(signal)]
     if detector not in able:
         raise ParametersError({"detector": f"{signal} supports {', '.join(able)}"})
-    if not isinstance(given, Mapping):
+    if not isinstance(fields, Mapping):
         raise ParametersError({"parameters": "an object"})
     allowed = ALLOWED[detector]
     listed = ", ".join(allowed) or "no parameter"
     faults = {
         f"parameters.{str(name)[:40]}": f"unknown; {detector} takes {listed}"
-        for name in given
+        for name in fields
         if name not in allowed
     }
     kept = {}
     for name in allowed:
         figure = figure_of(signal, detector, name)
-        kept[name] = given.get(name, figure.usual)
+        kept[name] = fields.get(name, figure.usual)
         if fault := _fault(name, kept[name], figure):
             faults[f"parameters.{name}"] = fault
     if faults:
@@ -169,7 +169,7 @@ BY_VERSION = ("threshold", "count")
 
 def more_scope(signal: object, detector: object) -> tuple[str, ...]:
     """Return the fields beside those of series that a rule on a signal may name."""
-    more = next((more for one, more in MORE_SCOPE.items() if one == signal), ())
+    more = next((more for name, more in MORE_SCOPE.items() if name == signal), ())
     return (*more, "prompt_version") if _knows_versions(signal) and detector in BY_VERSION else more
 
 
@@ -313,8 +313,8 @@ def check_filter(text: str, more: Sequence[str] = ()) -> str:
             _read_address(text) if ADDRESS.fullmatch(text) else {"q": text}
         )
     except SelectionError as error:
-        told = error.faults.items()
-        raise FilterError((why if name == "q" else name for name, why in told), more) from error
+        faults = error.faults.items()
+        raise FilterError((why if name == "q" else name for name, why in faults), more) from error
     kept, dropped = watched(selection, more)
     kinds = [term for term in selection.terms if term.field == "kind"]
     if kinds and not columns_of(kinds):
@@ -333,14 +333,14 @@ def check_scope(text: str, signal: object, detector: object) -> str:
     try:
         return check_filter(text, more)
     except FilterError as error:
-        is_version = any("prompt" in one for one in error.wrong)
+        is_version = any("prompt" in name for name in error.wrong)
         if is_version and _knows_versions(signal) and "prompt_version" not in more:
             raise FilterError(error.wrong, more, VERSION_HINT) from error
         raise
 
 
 def _read_address(text: str) -> dict[str, str]:
-    if unread := [one for one in text.split("&") if one and "=" not in one]:
+    if unread := [pair for pair in text.split("&") if pair and "=" not in pair]:
         raise FilterError(unread)
     pairs = parse_qsl(text)
     counts = Counter(name for name, _ in pairs)
@@ -361,14 +361,14 @@ def watched(selection: Selection, more: Sequence[str] = ()) -> tuple[str, Sequen
 
 def filter_of(slices: Sequence[Mapping[str, str | None]]) -> str:
     """Write what slices cover as a filter: their values of every field that all of them name."""
-    shared = [name for name in SERIES_FIELDS if all(name in one for one in slices)]
-    values = {name: list(dict.fromkeys(one[name] for one in slices)) for name in shared}
+    shared = [name for name in SERIES_FIELDS if all(name in values for values in slices)]
+    values = {name: list(dict.fromkeys(values[name] for values in slices)) for name in shared}
     filters = {name: _written(several[0]) for name, several in values.items() if len(several) == 1}
     terms = tuple(
-        Term(name, one)
+        Term(name, values)
         for name, several in values.items()
         if name not in filters
-        for one in several
+        for values in several
     )
     text = urlencode({**filters, "q": write_query(Query(terms))} if terms else filters)
     is_short = len(terms) <= MOST_TERMS and len(text) <= LONGEST_FILTER

@@ -59,23 +59,23 @@ class SilencesView(KeyedView):
     def get(self, request: Request) -> Response:
         """List the silences that are on or to come."""
         rows = Silence.objects.filter(project=project_of(request), ends_at__gt=clock.now())
-        told = rows.select_related("created_by").order_by("ends_at", "pk")
-        return Response({"items": [SilenceResource.dump(row) for row in told]})
+        silences = rows.select_related("created_by").order_by("ends_at", "pk")
+        return Response({"items": [SilenceResource.dump(row) for row in silences]})
 
     @extend_schema(request=SilenceRequest, responses={201: SilenceResource, **REFUSALS})
     def post(self, request: Request) -> Response:
         """Keep calls quiet until a time: notifications only, evaluation goes on."""
         key = key_of(request)
-        given = read_model(request._request, SilenceRequest)
+        body = read_model(request._request, SilenceRequest)
         try:
             row = silence(
                 key.project_id,
                 key,
-                given.ends_at,
-                rule=_rule(key.project_id, given.rule_id),
-                text=refuse_secret(given.filter),
-                reason=given.reason,
-                starts_at=given.starts_at,
+                body.ends_at,
+                rule=_rule(key.project_id, body.rule_id),
+                text=refuse_secret(body.filter),
+                reason=body.reason,
+                starts_at=body.starts_at,
             )
         except (FilterError, SecretTypedError) as error:
             raise InvalidBodyError([fault("/filter", str(error))]) from error
@@ -101,7 +101,7 @@ class SilenceView(KeyedView):
 def _rule(project_id: int, rule_id: int | None) -> AlertRule | None:
     if rule_id is None:
         return None
-    found = live_rules(project_id).filter(pk=rule_id).first()
-    if found is None:
+    rule = live_rules(project_id).filter(pk=rule_id).first()
+    if rule is None:
         raise InvalidBodyError([fault("/rule_id", "not a rule of this project")])
-    return found
+    return rule

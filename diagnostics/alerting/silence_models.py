@@ -53,6 +53,6 @@ class Silence(models.Model):
         terms = terms_of(self.filter)
         of_kind = [term for term in terms if term.field == "kind"]
         others = [term for term in terms if term.field != "kind"]
-        if of_kind and not (kinds and all(keeps_all(of_kind, {"kind": one}) for one in kinds)):
+        if of_kind and not (kinds and all(keeps_all(of_kind, {"kind": kind}) for kind in kinds)):
             return False
         return all(term.field in values for term in others) and keeps_all(others, dict(values))

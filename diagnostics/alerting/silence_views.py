@@ -71,14 +71,14 @@ def silence_create(request: ConsoleRequest) -> HttpResponse:
     form = SilenceForm(request.project.pk, request.POST)
     if not form.is_valid() or not (form.scope or COVERS_ALL in request.POST):
         return _show(request, form)
-    told = form.cleaned_data
+    cleaned = form.cleaned_data
     silence(
         request.project.pk,
         by,
-        form.begins_at + timedelta(hours=told["hours"]),
-        rule=told["rule"],
-        text=told["filter"],
-        reason=told["reason"],
+        form.begins_at + timedelta(hours=cleaned["hours"]),
+        rule=cleaned["rule"],
+        text=cleaned["filter"],
+        reason=cleaned["reason"],
         starts_at=form.begins_at,
     )
     messages.success(request, "Silenced: notifications are muted, evaluation continues.")
@@ -96,10 +96,10 @@ def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
 def _show(request: ConsoleRequest, form: SilenceForm) -> HttpResponse:
     now = clock.now()
     rows = Silence.objects.filter(project=request.project)
-    found = rows.select_related("rule", "created_by").order_by("-ends_at", "-pk")
+    silences = rows.select_related("rule", "created_by").order_by("-ends_at", "-pk")
     context = {
         "section": "alert_rules",
-        "rows": [(one, _badge(one, now), scope_words(one.filter)) for one in found[:MOST_SHOWN]],
+        "rows": [(row, _badge(row, now), scope_words(row.filter)) for row in silences[:MOST_SHOWN]],
         "now": now,
         "form": form,
         "is_asked": bool(form.scope) or form.is_bound,

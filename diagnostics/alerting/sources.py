@@ -59,9 +59,9 @@ def _silent_sources(
     """Tell how long each source of a week, or what the rule waits, sent nothing, in hours."""
     span = max(LOOKED_AT, until - since + timedelta(days=1))
     return [
-        ({"source": one.name}, max(0, int((until - one.last_hour).total_seconds())))
-        for one in sources_of(project_id, until, span)
-        if keeps_all(terms, {"source": one.name})
+        ({"source": source.name}, max(0, int((until - source.last_hour).total_seconds())))
+        for source in sources_of(project_id, until, span)
+        if keeps_all(terms, {"source": source.name})
     ]
 
 
@@ -73,9 +73,9 @@ def _retry_money(
         project_id, prices_of(project_id), align_to(Grain.MINUTE, since, until), terms
     )
     return [
-        ({"provider": provider, "model": model}, int(one.money_usd * MONEY_UNITS))
-        for (provider, model), one in spent.items()
-        if one.money_usd is not None
+        ({"provider": provider, "model": model}, int(counts.money_usd * MONEY_UNITS))
+        for (provider, model), counts in spent.items()
+        if counts.money_usd is not None
     ]
 
 

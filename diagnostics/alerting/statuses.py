@@ -268,8 +268,8 @@ def _verdict_on(project_id: int, judged: StatusSet, selection: Selection, now: d
     kept = judged.kept_by(selection)
     onsets = {status.key: status.onset for status in kept if status.onset}
     begin, end = selection.window(now)
-    ended = [one.over for one in kept if one.over and begin <= one.over[1] <= end]
-    over = max(ended, key=lambda one: one[1], default=None)
+    ended = [cause.over for cause in kept if cause.over and begin <= cause.over[1] <= end]
+    over = max(ended, key=lambda cause: cause[1], default=None)
     return verdict_of(project_id, selection, now, onsets, over)
 
 
@@ -320,7 +320,7 @@ def count_statuses(
     begin, at = question.at - STATUS_SPAN, question.at
     day = question.count_since(begin)
     before = question.count_before(begin)
-    onsets = {key: one.onset.low for key, one in detected.items() if one.onset}
+    onsets = {key: status.onset.low for key, status in detected.items() if status.onset}
     early = {low: question.count_before(low) for low in set(onsets.values()) if low < begin}
     statuses = {}
     for key in {**day, **before}:
@@ -334,7 +334,7 @@ def _touched(
     question: StatusQuestion, statuses: Statuses, onsets: Mapping[SeriesKey, SeriesOnset]
 ) -> Statuses:
     """Return the statuses of series that a cause touches that none of them shows alone."""
-    counts = {one: question.count_since(one.at) for one in set(onsets.values())}
+    counts = {onset: question.count_since(onset.at) for onset in set(onsets.values())}
     return {
         key: status.touched_since(onset, counts[onset].get(key, NO_COUNTS))
         for key, onset in onsets.items()

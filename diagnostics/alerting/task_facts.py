@@ -53,10 +53,10 @@ def risen_failures(
     project_id: int, selection: Selection, since: datetime, until: datetime, most: int = MOST_TOLD
 ) -> list[TaskFailure]:
     """Return the failures that rose most above the week before, each with a redacted sample."""
-    asked = GroupQuestion(since, until, selection.rollup_terms)
-    rows, _ = groups_of(project_id, asked, MOST_READ, order=Sort.MOST)
+    question = GroupQuestion(since, until, selection.rollup_terms)
+    rows, _ = groups_of(project_id, question, MOST_READ, order=Sort.MOST)
     ids = [row.group.pk for row in rows]
-    week = replace(asked, since=since - WEEK, until=since, ids=ids)
+    week = replace(question, since=since - WEEK, until=since, ids=ids)
     earlier, _ = groups_of(project_id, week, MOST_READ) if ids else ([], None)
     before = {row.group.pk: row.seen for row in earlier}
     due = (until - since) / WEEK

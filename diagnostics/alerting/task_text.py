@@ -114,31 +114,31 @@ def _head(facts: TaskFacts) -> Iterator[str]:
         value = verdict.get("cause_value")
         yield f"- Cause: {cause}{f' {code_span(value)}' if value else ''}"
     if facts.affected:
-        yield f"- Affected: {listed([code_span(one) for one in facts.affected], MOST_SERIES)}"
+        yield f"- Affected: {listed([code_span(name) for name in facts.affected], MOST_SERIES)}"
 
 
 def _failures(failures: Sequence[TaskFailure]) -> Iterator[str]:
     if not failures:
         return
     yield "## Failures since then"
-    for number, one in enumerate(failures, start=1):
+    for number, failure in enumerate(failures, start=1):
         yield ""
-        counted = f"{plural(one.seen, 'failure')}, {one.before:,} in the week before"
-        yield f"{number}. {code_span(one.title)}, node {code_span(one.node)}: {counted}"
-        yield f"   {one.address}"
-        if one.error:
-            yield f"   {code_span(one.error)}"
-        if one.sample:
+        counted = f"{plural(failure.seen, 'failure')}, {failure.before:,} in the week before"
+        yield f"{number}. {code_span(failure.title)}, node {code_span(failure.node)}: {counted}"
+        yield f"   {failure.address}"
+        if failure.error:
+            yield f"   {code_span(failure.error)}"
+        if failure.sample:
             yield ""
-            yield from (f"   {line}".rstrip() for line in code_block(one.sample))
+            yield from (f"   {line}".rstrip() for line in code_block(failure.sample))
 
 
 def _advice(verdict: Mapping[str, Any]) -> Iterator[str]:
     if advice := advice_of(verdict):
         yield "## What to change"
         yield ""
-        for number, one in enumerate(advice, start=1):
-            yield f"{number}. {code_span(f'{one.text} {one.evidence}')}"
+        for number, item in enumerate(advice, start=1):
+            yield f"{number}. {code_span(f'{item.text} {item.evidence}')}"
 
 
 def _links(links: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -39,7 +39,7 @@ EVALUATIONS: Mapping[str, tuple[Tone, str]] = {
     "clears": ("good", "clears"),
     "no_data": ("quiet", "no calls"),
 }
-BECAME: Mapping[str, tuple[Tone, str]] = {
+TRANSITION_WORDS: Mapping[str, tuple[Tone, str]] = {
     "fired": ("bad", "Fired"),
     "joined": ("bad", "Series added"),
     "worsened": ("bad", "Severity raised"),
@@ -49,7 +49,7 @@ BECAME: Mapping[str, tuple[Tone, str]] = {
     "resolved": ("good", "Resolved"),
     "reopened": ("bad", "Reopened"),
 }
-TOLD: Mapping[str, tuple[Tone, str]] = {
+DELIVERY_WORDS: Mapping[str, tuple[Tone, str]] = {
     "queued": ("live", "waiting"),
     "sent": ("good", "sent"),
     "failed": ("bad", "failed"),
@@ -99,27 +99,27 @@ def _joined(names: Sequence[str]) -> str:
 
 def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
     """Say what one evaluation found, and against which limit."""
-    told = _counted(signal, k, n)
+    text = _counted(signal, k, n)
     if signal not in RATIOS:
         # A limit of latency is kept as the share of calls that may be slower.
         limit = percent(bound) if signal == Signal.LATENCY_P95 else figure_words(signal, bound)
-        return f"{told}; limit {limit}" if bound else told
+        return f"{text}; limit {limit}" if bound else text
     share = k / n if n else value
-    told += f", {rate_percent(share)}"
+    text += f", {rate_percent(share)}"
     if bound > 1:
-        return f"{told}; evidence {value:.1f}, alarm at {bound:.1f}"
+        return f"{text}; evidence {value:.1f}, alarm at {bound:.1f}"
     if not bound:
-        return told
+        return text
     low = f"; lower bound {percent(value)}" if abs(value - share) >= LEAST_GAP else ""
-    return f"{told}{low}; limit {percent(bound)}"
+    return f"{text}{low}; limit {percent(bound)}"
 
 
 def found_words(signal: str, result: DetectorEvaluation) -> str:
     """Write the share or the number that fired, beside its baseline."""
-    told = _counted(signal, result.k, result.n)
+    text = _counted(signal, result.k, result.n)
     if signal in RATIOS and result.n:
-        told = part_words(result.k / result.n, result.n, noun_of(signal))
-    return told if result.baseline is None else f"{told} (baseline {rate_percent(result.baseline)})"
+        text = part_words(result.k / result.n, result.n, noun_of(signal))
+    return text if result.baseline is None else f"{text} (baseline {rate_percent(result.baseline)})"
 
 
 def _counted(signal: str, k: int, n: int) -> str:
@@ -158,24 +158,24 @@ class RuleParts(Protocol):
 def rule_words(rule: RuleParts) -> str:
     """Say what a rule does in one line."""
     by = ", ".join(rule.group_by)
-    told = condition_words(rule)
-    return f"{told}, by {by}" if by else told
+    text = condition_words(rule)
+    return f"{text}, by {by}" if by else text
 
 
 def condition_words(rule: RuleParts) -> str:
     """Say what a rule measures, against which limit."""
     figures: Mapping[str, Any] = rule.parameters
     signal = Signal(rule.signal).words
-    told = f"{signal}, {DETECTORS[rule.detector][0]}"
+    text = f"{signal}, {DETECTORS[rule.detector][0]}"
     if rule.detector == "count":
         within = duration(figures.get("seconds", 0))
         unit = "$" if rule.signal == Signal.RETRY_MONEY else ""
-        told = f"{signal}: ≥ {unit}{figures.get('count', 0):,.10g} in {within}"
+        text = f"{signal}: ≥ {unit}{figures.get('count', 0):,.10g} in {within}"
     elif rule.detector == "threshold":
-        told = f"{signal} {limit_words(rule.signal, figures.get('limit', 0))}"
+        text = f"{signal} {limit_words(rule.signal, figures.get('limit', 0))}"
     elif rule.detector == "absent":
-        told = f"{signal} for {duration(figures.get('seconds', 0))}"
-    return told
+        text = f"{signal} for {duration(figures.get('seconds', 0))}"
+    return text
 
 
 def limit_words(signal: str, limit: float) -> str:

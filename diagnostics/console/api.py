@@ -249,8 +249,8 @@ def _list_others(
 ) -> Page:
     """Return a page of the series that were left out, after an id; they are judged here."""
     known = judged_ids(project_id, judged) or ()
-    found = next_series(project_id, selection.series_terms, last, limit + len(known))
-    ids = [one for one in found if one not in set(known)][:limit]
+    more = next_series(project_id, selection.series_terms, last, limit + len(known))
+    ids = [series for series in more if series not in set(known)][:limit]
     others = judge_others(project_id, selection, now, judged, ids)
     counts = counts_between(project_id, selection, now, ids)
     items = _describe(project_id, selection, now, others.kept_by(selection, counts), counts)
@@ -267,8 +267,10 @@ def _describe(
     window = window_of(selection, now)
     worse = worse_by_series(project_id, window, selection.rollup_terms)
     return [
-        describe_series(one, counts.get(one.key, RunCounts()), worse.get(one.key, NOT_ASSESSED))
-        for one in statuses
+        describe_series(
+            status, counts.get(status.key, RunCounts()), worse.get(status.key, NOT_ASSESSED)
+        )
+        for status in statuses
     ]
 
 
@@ -324,7 +326,7 @@ class VerdictView(KeyedView):
         refuse_uncounted(selection)
         project_id, now = project_of(request).pk, clock.now()
         verdict = recent_verdict_of(project_id, selection, now)
-        judged = {name: _judged(one) for name, one in judged_of(project_id, now).items()}
+        judged = {name: _judged(share) for name, share in judged_of(project_id, now).items()}
         covers = describe_covers(*judged_times(selection, now))
         return Response({**describe(verdict), "judged": judged, "covers": covers})
 

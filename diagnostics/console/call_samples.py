@@ -91,5 +91,5 @@ def sample_calls(
 def _spread(rows: Sequence[tuple[int | None, ...]]) -> CallSpread:
     columns = ([row[place] for row in rows] for place in range(len(COLUMNS)))
     return CallSpread(
-        *(spread_of([one for one in column if one is not None]) for column in columns)
+        *(spread_of([sample for sample in column if sample is not None]) for column in columns)
     )

@@ -120,13 +120,13 @@ def describe_comparison(project_id: int, question: AskedComparison) -> dict[str,
 
 def _rows(comparison: Comparison) -> list[Mapping[str, object]]:
     compared = (*comparison.rates, *comparison.kinds)
-    return [_row(one, *comparison.names) for one in compared]
+    return [_row(rate, *comparison.names) for rate in compared]
 
 
-def _row(one: RateDifference, a: str, b: str) -> Mapping[str, object]:
+def _row(rate: RateDifference, a: str, b: str) -> Mapping[str, object]:
     cells = (
-        *(one.label, a, b, one.a.share, one.a.good, one.a.trials, one.b.share, one.b.good),
-        *(one.b.trials, one.difference, one.low, one.high, one.word),
+        *(rate.label, a, b, rate.a.share, rate.a.good, rate.a.trials, rate.b.share, rate.b.good),
+        *(rate.b.trials, rate.difference, rate.low, rate.high, rate.word),
     )
     return dict(zip(CSV_COLUMNS, cells, strict=True))
 
@@ -149,13 +149,13 @@ def read_comparison(
 
 def _read_other(params: Mapping[str, str], selection: Selection) -> Selection:
     """Read what B is narrowed to: its own query or the filters of A, then its pickers."""
-    asked = {
+    parameters = {
         "from": params.get("b_from", ""),
         "to": params.get("b_to", ""),
         "q": params.get("b", ""),
     }
-    other = read_selection(asked, home=selection.zone)
-    if not asked["q"].strip():
+    other = read_selection(parameters, home=selection.zone)
+    if not parameters["q"].strip():
         other = replace(other, filters=selection.filters, text=selection.text)
     return _picked(params, other, "b")
 
@@ -176,7 +176,7 @@ def _against(params: Mapping[str, str]) -> Against:
     """Read which time B has; with filters of its own it is the same, unless told."""
     if params.get("with", "") in set(Against):
         return Against(params["with"])
-    is_other = any(params.get(name, "").strip() for name in ("b", *(f"b_{one}" for one in PICKS)))
+    is_other = any(params.get(name, "").strip() for name in ("b", *(f"b_{pick}" for pick in PICKS)))
     return Against.SAME if is_other else Against.PERIOD
 
 
@@ -266,7 +266,7 @@ def _story(project_id: int, question: AskedComparison) -> Mapping[str, Any]:
         "costs": ((names[0], cost_of(a)), (names[1], cost_of(b))),
         "least": LEAST_TRIALS,
         "kinds": comparison.kinds,
-        "is_empty": not any(one.a.trials or one.b.trials for one in comparison.rates),
+        "is_empty": not any(rate.a.trials or rate.b.trials for rate in comparison.rates),
     }
 
 
@@ -284,6 +284,6 @@ def _all_of(project_id: int, part: ComparedSide) -> Sums:
 
 
 def _scale(differences: Sequence[RateDifference]) -> Scale:
-    drawn = [one for one in differences if one.is_enough]
-    bounds = (bound for one in drawn for bound in (one.low, one.high))
+    drawn = [difference for difference in differences if difference.is_enough]
+    bounds = (bound for difference in drawn for bound in (difference.low, difference.high))
     return difference_scale(bounds, AXIS_WIDTH)

@@ -115,8 +115,8 @@ def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = a.side_of(kind), b.side_of(kind)
         differences.append(difference_of(kind_words(kind), noun, *sides, kind=kind))
-    differences = [replace(one, among=len(differences)) for one in differences]
-    differences.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
+    differences = [replace(kind, among=len(differences)) for kind in differences]
+    differences.sort(key=lambda kind: (not kind.is_clear, -abs(kind.difference or 0.0)))
     return differences[:MOST_KINDS]
 
 
@@ -132,7 +132,7 @@ def _conclusion(
             f"Both sides need at least {LEAST_TRIALS} calls or runs.",
         )
     shown = next((rate for rate in known if rate.is_clear), known[0])
-    top = next((one for one in kinds if one.is_clear and one.tone == shown.tone), None)
+    top = next((kind for kind in kinds if kind.is_clear and kind.tone == shown.tone), None)
     shares = [
         f"{percent(side.share)} of {plural(side.trials, shown.noun[:-1])}"
         for side in (shown.a, shown.b)
@@ -178,12 +178,12 @@ class ComparedSide:
     @property
     def values(self) -> Mapping[str, str]:
         """What each field is narrowed to, as it is read."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for term in self.terms:
             value = term.value or "unknown"
             text = f"not {value}" if term.is_negated else value
-            found[term.field] = f"{found[term.field]}, {text}" if term.field in found else text
-        return {field: shorten(text, LONGEST_NAME) for field, text in found.items()}
+            values[term.field] = f"{values[term.field]}, {text}" if term.field in values else text
+        return {field: shorten(text, LONGEST_NAME) for field, text in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +224,9 @@ def sums_by_version(project_id: int, part: ComparedSide) -> dict[Version, Sums]:
     return {tuple(row[:width]): dict(zip(EVERYTHING, row[width:], strict=True)) for row in rows}
 
 
-def add_sums(found: Sequence[Sums]) -> Sums:
+def add_sums(rows: Sequence[Sums]) -> Sums:
     """Add sums up, measure by measure."""
-    return {name: sum(one[name] for one in found) for name in EVERYTHING}
+    return {name: sum(row[name] for row in rows) for name in EVERYTHING}
 
 
 def _other_window(
@@ -254,10 +254,10 @@ NAMED = ("model", "prompt_version", "release")
 
 def names_of(parts: Parts, against: Against) -> tuple[str, str]:
     """Name both sides by the first field in which they differ, else by their times."""
-    mine, theirs = parts.a.values, parts.b.values
-    fields = dict.fromkeys((*NAMED, *mine, *theirs))
+    ours, theirs = parts.a.values, parts.b.values
+    fields = dict.fromkeys((*NAMED, *ours, *theirs))
     for field in fields:
-        if mine.get(field) != theirs.get(field):
+        if ours.get(field) != theirs.get(field):
             everything = f"all {field.replace('_', ' ')}s"
-            return mine.get(field, everything), theirs.get(field, everything)
+            return ours.get(field, everything), theirs.get(field, everything)
     return TIMES[against]

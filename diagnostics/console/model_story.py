@@ -153,8 +153,8 @@ def _answers(
         return None
     stretch = window_for(onset, window.until, terms, now)
     after, before = (
-        answer_tokens(sums_between(project_id, one, terms, ANSWERS))
-        for one in (stretch, stretch.before(BASELINE_SPAN))
+        answer_tokens(sums_between(project_id, part, terms, ANSWERS))
+        for part in (stretch, stretch.before(BASELINE_SPAN))
     )
     return AnswerLength(after, before, is_since_onset=True)
 
@@ -226,16 +226,16 @@ def _charts(
         )
         return draw_lines(drawn, get_current_timezone())
 
-    buckets = [[one[name] for name in LATENCY] for one in sums]
+    buckets = [[sums_of_slot[name] for name in LATENCY] for sums_of_slot in sums]
     percentiles = [
-        Line(f"p{share}", [latency_percentile(one, share / 100) for one in buckets])
+        Line(f"p{share}", [latency_percentile(bucket, share / 100) for bucket in buckets])
         for share in (50, 95)
     ]
     tokens = [
-        Line(f"{side} tokens", [one[f"{side.lower()}_tokens"] or None for one in sums])
+        Line(f"{side} tokens", [slot[f"{side.lower()}_tokens"] or None for slot in sums])
         for side in ("Input", "Output")
     ]
-    costs = [_cost(one, prices, slots.since + n * slots.width) for n, one in enumerate(sums)]
+    costs = [_cost(slot, prices, slots.since + n * slots.width) for n, slot in enumerate(sums)]
     return {
         "latency_chart": chart("latency", "Latency", "ms", _write_ms, *percentiles),
         "token_chart": chart("tokens", "Tokens", "tokens", _write_tokens, *tokens),
@@ -288,7 +288,9 @@ def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Ri
         )
         for kind in dict.fromkeys([*now.by_kind, *before.by_kind])
     ]
-    return sorted(_one_of(rows), key=lambda one: -(one.found.difference or one.found.a.share or 0))
+    return sorted(
+        _one_of(rows), key=lambda kind: -(kind.found.difference or kind.found.a.share or 0)
+    )
 
 
 def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[Rise]:
@@ -309,18 +311,18 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
                 is_new=bool(before) and not past.calls,
             )
         )
-    return sorted(_one_of(rows), key=lambda one: -one.found.a.trials)
+    return sorted(_one_of(rows), key=lambda prompt: -prompt.found.a.trials)
 
 
 def _one_of(rows: Sequence[Rise]) -> list[Rise]:
     """Let each comparison know how many are shown with it."""
-    return [replace(one, found=replace(one.found, among=len(rows))) for one in rows]
+    return [replace(row, found=replace(row.found, among=len(rows))) for row in rows]
 
 
-def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -> Rise:
-    low, high = wilson_interval(found.a.bounded.good, found.a.trials)
-    return Rise(label, found, low, high, url, is_new)
+def _rise(label: str, excess: Excess, url: str | None, *, is_new: bool = False) -> Rise:
+    low, high = wilson_interval(excess.a.bounded.good, excess.a.trials)
+    return Rise(label, excess, low, high, url, is_new)
 
 
 def _scale(rises: Sequence[Rise]) -> Scale:
-    return rate_scale((one.high for one in rises if one.found.a.trials >= 20), BAR_WIDTH)
+    return rate_scale((rise.high for rise in rises if rise.found.a.trials >= 20), BAR_WIDTH)

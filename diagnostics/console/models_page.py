@@ -67,13 +67,13 @@ def models(request: ConsoleRequest) -> HttpResponse:
     sort = ColumnSort.read(request.GET)
     context = models_context(request.project.pk, selection, now, place, sort)
     columns: Sequence[Column] = context["matrix"].columns
-    kinds = {kind_column(one): one.label for one in columns}
+    kinds = {kind_column(column): column.label for column in columns}
     labels = {**HEADS, **kinds, "tokens": "Retry tokens"}
     is_calm = context["line"].row is None
-    if is_calm and (found := incidents_in(request.project.pk, selection, now, now)):
+    if is_calm and (incidents := incidents_in(request.project.pk, selection, now, now)):
         # A model without a baseline week may have an open incident all the same.
-        context = {**context, "incident": found[0], "headline": headline_of(found[0])[0]}
-        named = {one.slice.get("model") for one in found[0].slices.all()}
+        context = {**context, "incident": incidents[0], "headline": headline_of(incidents[0])[0]}
+        named = {row.slice.get("model") for row in incidents[0].slices.all()}
         context["is_absent"] = named.isdisjoint(row.model for row in context["matrix"].rows)
     context = {**context, "heads": sort.heads(labels, request.GET)}
     frame = filter_frame(
@@ -144,16 +144,16 @@ def failures_url(selection: Selection, **values: str | None) -> str:
 
 def _line(row: MatrixRow, selection: Selection, spent: Mapping[Any, RetrySpend]) -> ModelRow:
     cells = [
-        MatrixCellLink(column, found, _cell_url(row, column, found, selection))
-        for column, found in row.cells
+        MatrixCellLink(column, excess, _cell_url(row, column, excess, selection))
+        for column, excess in row.cells
     ]
     spend = spent.get((row.provider, row.model), NO_SPEND)
     return ModelRow(row, _url(row, selection), cells, spend)
 
 
-def _cell_url(row: MatrixRow, column: Column, found: Excess, selection: Selection) -> str | None:
+def _cell_url(row: MatrixRow, column: Column, excess: Excess, selection: Selection) -> str | None:
     """Lead to the failures of a cell that stands out."""
-    if not column.kind or not found.level:
+    if not column.kind or not excess.level:
         return None
     kind = kind_filter(column.kind)
     return failures_url(selection, provider=row.provider, model=row.model, kind=kind)

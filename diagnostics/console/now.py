@@ -88,7 +88,7 @@ class CauseCard:
 
     @property
     def affected(self) -> str:
-        return listed(name_slices(one.slice for one in self.incident.slices.all()), MOST_NAMED)
+        return listed(name_slices(row.slice for row in self.incident.slices.all()), MOST_NAMED)
 
     @property
     def failures(self) -> str:
@@ -108,25 +108,25 @@ def causes_of(
     rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
     latest = rows.select_related("acknowledged_by", "assignee").prefetch_related("slices")
     known = list(latest.order_by("-fired_at", "-pk")[:MOST_OPEN])
-    kept = sorted((one for one in known if _is_shown(one, selection)), key=_place)
+    kept = sorted((incident for incident in known if _is_shown(incident, selection)), key=_place)
     shown = kept[:MOST_CARDS]
     charts = small_charts(project_id, shown, now)
     silences = active_silences(project_id, now) if shown else []
     suspected = [
-        one
-        for one in ((verdict, *verdict.others) if verdict.since else ())
-        if not any(_is_about(known_one, one, selection) for known_one in known)
+        cause
+        for cause in ((verdict, *verdict.others) if verdict.since else ())
+        if not any(_is_about(incident, cause, selection) for incident in known)
     ]
     return {
         "cards": [
             CauseCard(
-                one,
-                *headline_of(one),
-                began(one),
-                charts[one.pk],
-                is_incident_silenced(one, now, silences),
+                incident,
+                *headline_of(incident),
+                began(incident),
+                charts[incident.pk],
+                is_incident_silenced(incident, now, silences),
             )
-            for one in shown
+            for incident in shown
         ],
         "open_count": len(kept),
         "more": len(kept) - len(shown),
@@ -146,16 +146,16 @@ def title_of_page(causes: Mapping[str, Any], calm: str) -> str:
     return f"{plural(causes['open_count'], 'open incident')}: {names}"
 
 
-def _is_shown(one: Incident, selection: Selection) -> bool:
-    has_begun = selection.end is None or one.onset < selection.end
-    return has_begun and is_kept(one, selection.terms)
+def _is_shown(incident: Incident, selection: Selection) -> bool:
+    has_begun = selection.end is None or incident.onset < selection.end
+    return has_begun and is_kept(incident, selection.terms)
 
 
-def _place(one: Incident) -> tuple[int, float, float]:
+def _place(incident: Incident) -> tuple[int, float, float]:
     """By severity, then by how many failed beyond the baseline, then the latest first."""
-    rate = rate_of(one.latest_verdict)
+    rate = rate_of(incident.latest_verdict)
     excess = (rate.share - (rate.baseline or 0.0)) * rate.n if rate else 0.0
-    return -rank(one.severity), -excess, -one.fired_at.timestamp()
+    return -rank(incident.severity), -excess, -incident.fired_at.timestamp()
 
 
 def _is_about(incident: Incident, cause: Verdict, selection: Selection) -> bool:
@@ -166,7 +166,7 @@ def _is_about(incident: Incident, cause: Verdict, selection: Selection) -> bool:
     if (incident.cause, incident.cause_value) == (str(cause.finding.cause), cause.finding.value):
         return True
     is_named = since_of(incident.latest_verdict) and not selection.terms
-    return not is_named and any(touches(cause, one.slice) for one in incident.slices.all())
+    return not is_named and any(touches(cause, row.slice) for row in incident.slices.all())
 
 
 LATEST, FRESH, MOST_TICKS, MOST_NAMED = 10, 5, 12, 3
@@ -199,7 +199,7 @@ def now_context(
     rows = read_rows(project_id, selection, now, judged, axis)
     marks = marks_between(project_id, axis.since, axis.until, selection.terms)[-MOST_TICKS:]
     causes = causes_of(project_id, selection, judged.verdict, now)
-    watching = [f"{one.token} ({one.place})" for one in rows if one.state is SeriesState.WATCH]
+    watching = [f"{row.token} ({row.place})" for row in rows if row.state is SeriesState.WATCH]
     watched = listed(watching, MOST_NAMED) if watching else ""
     return {
         **causes,
@@ -226,7 +226,7 @@ def now_context(
 
 def _anew_since(judged: StatusSet, now: datetime) -> datetime | None:
     """Return when the detector of this release took over, while that is news."""
-    times = [one.anew_since for one in judged.series.values() if one.anew_since]
+    times = [status.anew_since for status in judged.series.values() if status.anew_since]
     return max((at for at in times if now - at < ANEW), default=None)
 
 

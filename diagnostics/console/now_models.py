@@ -95,9 +95,9 @@ class NowRow:
     @property
     def url(self) -> str:
         """The page of the model, under the filters; of a series under its own."""
-        key, asked = self.key, self.selection
+        key, selection = self.key, self.selection
         own = {} if self.series else {"environment": key.environment, "node": key.node}
-        return model_url(key.provider, key.model, asked.query_for(**own))
+        return model_url(key.provider, key.model, selection.query_for(**own))
 
     @property
     def place(self) -> str:
@@ -206,7 +206,7 @@ def read_rows(
     )
     counts = read_series(counted)
     used = {SeriesKey(*row[:4]): row[-len(USED) :] for row in counted}
-    usage = {key: TokenUsage(one[0], one[1], one[2:]) for key, one in used.items()}
+    usage = {key: TokenUsage(counts[0], counts[1], counts[2:]) for key, counts in used.items()}
     statuses = judged.kept_by(selection, counts)
     by_call = {status.key for status in statuses if status.shown == "call"}
     curves = curves_between(project_id, axis, selection.version_terms, now, by_call, series)
@@ -242,26 +242,26 @@ def group_rows(rows: Iterable[NowRow]) -> list[NowRow]:
     """Add series up by model."""
     ordered = sorted(rows, key=lambda row: row.token)
     return [
-        _add_up(sorted(found, key=_place))
-        for _, found in groupby(ordered, key=lambda row: row.token)
+        _add_up(sorted(series, key=_place))
+        for _, series in groupby(ordered, key=lambda row: row.token)
     ]
 
 
 def _add_up(series: Sequence[NowRow]) -> NowRow:
     """Add up the series of a model, in the unit of the worst; failures alone have no rate."""
     first = series[0]
-    told = [one for one in series if one.has_rate] or [first]
+    rated = [row for row in series if row.has_rate] or [first]
     return NowRow(
         key=SeriesKey(None, None, first.key.provider, first.key.model),
         state=first.state,
-        since=min((one.since for one in series if one.since), default=None),
+        since=min((row.since for row in series if row.since), default=None),
         unit=first.unit,
-        both=_sum_counts([one.both for one in told]),
-        runs_before=add_buckets([one.runs_before for one in told]),
-        calls_before=add_buckets([one.calls_before for one in told]),
-        trends=[one.trends[0] for one in told if one.unit == first.unit],
+        both=_sum_counts([row.both for row in rated]),
+        runs_before=add_buckets([row.runs_before for row in rated]),
+        calls_before=add_buckets([row.calls_before for row in rated]),
+        trends=[row.trends[0] for row in rated if row.unit == first.unit],
         axis=first.axis,
-        usage=reduce(TokenUsage.plus, (one.usage for one in series)),
+        usage=reduce(TokenUsage.plus, (row.usage for row in series)),
         price=first.price,
         selection=first.selection,
         series=series,
@@ -383,25 +383,27 @@ class ModelTable:
 
     @property
     def _drawn(self) -> list[NowRow]:
-        open_ones = (one for row in self.rows if row.token in self.opened for one in row.series)
+        open_ones = (
+            series for row in self.rows if row.token in self.opened for series in row.series
+        )
         return [row for row in (*self.rows, *open_ones) if row.has_interval]
 
     def _toggle(self, token: str) -> str:
-        kept = [one for one in self.opened if one != token]
+        kept = [other for other in self.opened if other != token]
         return self._link(opened=kept if token in self.opened else [*kept, token])
 
     def _link(self, opened: Sequence[str] | None = None, **changes: str | None) -> str:
-        asked = self.asked
+        question = self.asked
         own: dict[str, str | None] = {
-            "sort": None if asked.sort == BY_STATE else asked.sort.text,
-            "show": "all" if asked.is_whole else None,
-            "page": str(asked.page) if asked.page > 1 else None,
+            "sort": None if question.sort == BY_STATE else question.sort.text,
+            "show": "all" if question.is_whole else None,
+            "page": str(question.page) if question.page > 1 else None,
             **changes,
         }
         chosen = [(name, value) for name, value in own.items() if value]
-        kept = asked.opened if opened is None else opened
+        kept = question.opened if opened is None else opened
         if kept is not None:
-            chosen += [("open", one) for one in sorted(kept) or [""]]
+            chosen += [("open", token) for token in sorted(kept) or [""]]
         return "?" + "&".join(part for part in (self.query, urlencode(chosen)) if part)
 
 

@@ -64,7 +64,7 @@ def verdict_task(request: ConsoleRequest) -> HttpResponse:
         request.project,
         stored_form(verdict),
         hit,
-        [slice_words(one._asdict()) for one in series],
+        [slice_words(status._asdict()) for status in series],
         now,
         links={"Verdict": back},
     )

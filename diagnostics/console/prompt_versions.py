@@ -41,14 +41,14 @@ class PromptVersion:
 
     def against_before(self, model: ModelKey | None = None) -> Excess | None:
         """Compare with the version before, of one model or of all; None without one."""
-        mine = self.total if model is None else self.models.get(model)
-        if mine is None:
+        figures = self.total if model is None else self.models.get(model)
+        if figures is None:
             return None
         past = CallCounts()
         if self.before is not None:
             before = self.before
             past = before.total if model is None else before.models.get(model, past)
-        return excess_of_rate("failed", mine, past)
+        return excess_of_rate("failed", figures, past)
 
 
 def versions_of(
@@ -66,7 +66,7 @@ def versions_of(
         by_name[source].append(PromptVersion(source, name, by_slot, models))
     for versions in by_name.values():
         _set_begins(versions)
-        versions.sort(key=lambda one: (one.began, one.last_slot, one.name or ""))
+        versions.sort(key=lambda version: (version.began, version.last_slot, version.name or ""))
         for before, version in pairwise(versions):
             version.before = before
     return dict(sorted(by_name.items(), key=lambda item: item[0] or ""))

@@ -94,12 +94,12 @@ def new_failures(project_id: int, axis: VersionAxis) -> Mapping[VersionKey, list
     }
     rows = fetch(statement("groups_by_version"), params)
     groups = FailureGroup.objects.filter(project_id=project_id).in_bulk([row[0] for row in rows])
-    found: dict[VersionKey, list[FailureGroup]] = defaultdict(list)
+    failures: dict[VersionKey, list[FailureGroup]] = defaultdict(list)
     for group_id, source, version in rows:
         # One that was deleted since is left out.
         if group_id in groups:
-            found[source, version].append(groups[group_id])
-    return found
+            failures[source, version].append(groups[group_id])
+    return failures
 
 
 RANGE = "30d"

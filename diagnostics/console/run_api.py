@@ -92,13 +92,13 @@ class AgentRunsView(ListView):
     @extend_schema(parameters=PARAMETERS, responses={200: Paged[AgentRunResource], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List runs, newest first."""
-        asked = request.query_params.dict()
-        verdict = read_choices(asked, {"assessed": VERDICTS}).get("assessed")
+        parameters = request.query_params.dict()
+        verdict = read_choices(parameters, {"assessed": VERDICTS}).get("assessed")
         # Of a run alone: the language of filters knows the others.
-        outcome = asked.get("outcome") if asked.get("outcome") in RUN_OUTCOMES else None
+        outcome = parameters.get("outcome") if parameters.get("outcome") in RUN_OUTCOMES else None
         own = {"assessed", "outcome"} if outcome else {"assessed"}
-        filters = {name: value for name, value in asked.items() if name not in own}
-        selection = _timed(select(filters, PARAMETERS), has_range="range" in asked)
+        filters = {name: value for name, value in parameters.items() if name not in own}
+        selection = _timed(select(filters, PARAMETERS), has_range="range" in parameters)
         project_id = project_of(request).pk
 
         def keep(runs: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
@@ -131,8 +131,8 @@ class AgentRunView(KeyedView):
         run = get_object_or_404(
             AgentRun, project_id=project_id, correlation_id=reference.replace("\0", "")
         )
-        said = assessments_of(project_id, run.correlation_id)[:MOST_ASSESSMENTS]
-        shown = [AssessmentResource.dump(one) for one in said]
+        assessments = assessments_of(project_id, run.correlation_id)[:MOST_ASSESSMENTS]
+        shown = [AssessmentResource.dump(assessment) for assessment in assessments]
         return Response({**describe_runs(project_id, [run])[0], "assessments": shown})
 
 

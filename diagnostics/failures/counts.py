@@ -164,13 +164,13 @@ def newest_of(
     if question.events is None:
         return question
     since, span = question.until, FIRST_STRETCH
-    found: list[tuple[str]] = []
-    while since > question.since and len(found) < most:
+    groups: list[tuple[str]] = []
+    while since > question.since and len(groups) < most:
         part = replace(question, since=max(question.since, since - span), until=since)
-        found += query_groups(project_id, "group_newest", part, most=most - len(found))
+        groups += query_groups(project_id, "group_newest", part, most=most - len(groups))
         since, span = part.since, 8 * span
-    if len(found) < most:
-        return replace(question, found=f"[{','.join(text for (text,) in found)}]")
+    if len(groups) < most:
+        return replace(question, found=f"[{','.join(text for (text,) in groups)}]")
     return replace(question, since=since) if question.events.text.words else question
 
 
@@ -244,7 +244,10 @@ def _source(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, An
     events, values = _single_events(project_id, question, selection)
     text = statement("group_seen_by_event").replace("<<events>>", events)
     # The details are joined anyway, so words are searched there.
-    parts = [text.replace("<<searched>>", one) for one in write_words(words, "event", "payload")]
+    parts = [
+        text.replace("<<searched>>", condition)
+        for condition in write_words(words, "event", "payload")
+    ]
     return "\nUNION ALL\n".join(parts), {**values, **word_params(words)}
 
 

@@ -68,14 +68,14 @@ def _line(number: int, row: str, column: int | None, faulty: bool) -> ExcerptLin
 
 
 def mark_line(
-    row: str, columns: Iterable[int], longest: int = LONGEST_LINE, left: int = LEFT_OF_FAULT
+    row: str, columns: Iterable[int], longest: int = LONGEST_LINE, room: int = LEFT_OF_FAULT
 ) -> tuple[tuple[Piece, ...], str | None]:
     """Return a line in pieces, cut around the first of the columns, and the indent of its caret.
 
     Without a column its beginning, and no caret.
     """
     places = sorted({min(column - 1, len(row)) for column in columns})
-    start = max(places[0] - left, 0) if places and len(row) > longest else 0
+    start = max(places[0] - room, 0) if places and len(row) > longest else 0
     end = start + longest
     before, tail = "…" if start else "", "…" if end < len(row) else ""
     indent = " " * len(before + row[start : places[0]]) if places else None

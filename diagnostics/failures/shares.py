@@ -97,8 +97,8 @@ def curve_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> F
     known, failed = _before(project_id, group, question)
     is_known = known >= LEAST_TRIALS
     baseline = (failed / known, *wilson_interval(failed, known)) if is_known else None
-    begun = _begun(RunCurve(slots.since, slots.width, buckets), known, failed)
-    return FailureCurve(slots.since, slots.width, buckets, begun, baseline)
+    started = _begun(RunCurve(slots.since, slots.width, buckets), known, failed)
+    return FailureCurve(slots.since, slots.width, buckets, started, baseline)
 
 
 def _begun(curve: RunCurve, known: int, failed: int) -> int | None:

@@ -108,9 +108,9 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
     state, order = _read_choices(request.GET)
     states = list(TABS[state])
     now = clock.now()
-    asked, notice = read_question(selection, now, states)
-    question = newest_of(request.project.pk, asked)
-    is_part = question.since > asked.since
+    whole, notice = read_question(selection, now, states)
+    question = newest_of(request.project.pk, whole)
+    is_part = question.since > whole.since
     is_cut = notice or is_part
     covers = None if is_cut else selection.covered(question.begin, question.end, now)
     rows, after = _page(request, question, order)

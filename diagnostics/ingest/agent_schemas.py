@@ -84,7 +84,7 @@ def _store(project: Project, node: str, json_schema: JSON, version: str | None) 
     row = _matching_version(versions, json_schema, version)
     if row is None:
         row = AgentSchema(project=project, node=node, json_schema=json_schema)
-        latest = max((read_number(one.version, 9) or 0 for one in versions), default=0)
+        latest = max((read_number(version.version, 9) or 0 for version in versions), default=0)
         row.version = version or str(latest + 1)
     elif row.current_since is not None:
         return row

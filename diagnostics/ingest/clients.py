@@ -34,7 +34,9 @@ def clients_for(url: str, key: str) -> Iterator[ClientLines]:
         row = {**TABLE["defaults"], **own}
         packages = [*([LIBRARY] if row["library"] else []), *row["packages"]]
         values = {
-            "packages": " ".join(f'"{one}"' if QUOTED & set(one) else one for one in packages),
+            "packages": " ".join(
+                f'"{package}"' if QUOTED & set(package) else package for package in packages
+            ),
             "imports": row["imports"].strip(),
             "call": indent(row["call"].strip(), "    ").lstrip(),
             "url": url,

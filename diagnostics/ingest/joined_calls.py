@@ -216,15 +216,15 @@ def _failed_twins(project_id: int, places: Sequence[CallPlace]) -> list[tuple[Sp
         response__isnull=True,
         weight=FAILED,
     ).order_by("-pk")[:MOST_TWINS]
-    found = list(rows)
+    twins = list(rows)
     events = Event.objects.filter(
         project_id=project_id,
-        event_id__in=[row.event_id for row in found],
+        event_id__in=[row.event_id for row in twins],
         kind=EventKind.PROVIDER_ERROR,
     )
-    told = events.values_list("event_id", "source", "model", "call_error_type")
-    keys = {event_id: _failure_key(*failure) for event_id, *failure in told}
-    return [(row, keys[row.event_id]) for row in found if row.event_id in keys]
+    failed = events.values_list("event_id", "source", "model", "call_error_type")
+    keys = {event_id: _failure_key(*failure) for event_id, *failure in failed}
+    return [(row, keys[row.event_id]) for row in twins if row.event_id in keys]
 
 
 def _failure_key(*failure: str | None) -> str:

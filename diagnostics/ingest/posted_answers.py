@@ -104,15 +104,17 @@ def judge_answer(parts: Mapping[str, JSON]) -> dict[str, JSON]:
     """
     answer = _read({**NOBODYS, **parts})
     if not isinstance(answer, PostedAnswer):
-        raise NoAnswerError("; ".join(f"{one['path']}: {one['message']}" for one in answer.errors))
+        raise NoAnswerError(
+            "; ".join(f"{error['path']}: {error['message']}" for error in answer.errors)
+        )
     draft = draft_answer(answer)
     draft, verdict = AnswerVerdicts(None, [draft]).judge(draft)
-    found = verdict or SchemaVerdict(None)
+    judged = verdict or SchemaVerdict(None)
     return {
-        "ok": None if draft.unchecked else found.error_type is None,
-        "type": found.error_type,
-        "errors": [error.model_dump() for error in found.errors],
-        "repairs": [repair.model_dump() for repair in found.repairs],
+        "ok": None if draft.unchecked else judged.error_type is None,
+        "type": judged.error_type,
+        "errors": [error.model_dump() for error in judged.errors],
+        "repairs": [repair.model_dump() for repair in judged.repairs],
         "unchecked": draft.unchecked,
     }
 

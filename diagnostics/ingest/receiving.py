@@ -307,8 +307,8 @@ class _DraftedItem:
         """The span of a call without an attempt number."""
         if self.draft.slot != CALL or isinstance(self.item, LogRecord):
             return None
-        told = self.item.attributes if ATTEMPT in self.item.attributes else self.item.resource
-        return None if count(told, ATTEMPT) is not None else self.item
+        attributes = self.item.attributes if ATTEMPT in self.item.attributes else self.item.resource
+        return None if count(attributes, ATTEMPT) is not None else self.item
 
 
 def _draft_items(
@@ -412,12 +412,14 @@ def _join_calls(
 def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:
     """Merge verdicts of log records into the drafts of their spans, once."""
     drafted = (item.draft for item in drafts)
-    silent = {_span_of(one) for one in drafted if one.slot == CALL and one.kind is None}
+    silent = {_span_of(draft) for draft in drafted if draft.slot == CALL and draft.kind is None}
     waiting = SpanVerdict.objects.filter(
         project_id=project_id, trace_id__in={trace_id for trace_id, _ in silent}
     ).exclude(content=TAKEN)
-    found = {(row.trace_id, row.span_id): row for row in waiting.select_for_update().order_by("pk")}
-    rows = {span: row for span, row in found.items() if span in silent}
+    by_span = {
+        (row.trace_id, row.span_id): row for row in waiting.select_for_update().order_by("pk")
+    }
+    rows = {span: row for span, row in by_span.items() if span in silent}
     if not rows:
         return drafts
     # Kept empty for a day, so that log records exported again are not counted twice.

@@ -61,14 +61,14 @@ def record(
     if not events:
         return []
     redact = redactor_of(project_id)
-    made = [
+    event_rows = [
         make_row(index, event, redact, keep_preview=is_kept(event.event_id, keep_share))
         for index, event in enumerate(events)
     ]
-    settle_names(project_id, made)
+    settle_names(project_id, event_rows)
     rows = [
         _row_of(row, event, event.event_id not in unplaced)
-        for row, event in zip(made, events, strict=True)
+        for row, event in zip(event_rows, events, strict=True)
     ]
     deciding = sorted(zip(events, rows, strict=True), key=_naming_order)
     for rank, (_, row) in enumerate(deciding):

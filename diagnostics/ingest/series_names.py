@@ -121,12 +121,12 @@ def _keep(project_id: int, new: Mapping[Spelling, str], names: Names) -> None:
 
 @cache
 def _aliases() -> Mapping[Spelling, str]:
-    given = {
+    by_kind = {
         NameKind.PROVIDER: settings.FAILSOFT_PROVIDER_ALIASES,
         NameKind.MODEL: settings.FAILSOFT_MODEL_ALIASES,
     }
     return {
         (kind, spelling.strip().casefold()): name
-        for kind, aliases in given.items()
+        for kind, aliases in by_kind.items()
         for spelling, name in aliases.items()
     }

@@ -23,13 +23,13 @@ def name_models(project_id: int, drafts: Sequence[Draft]) -> list[Draft]:
     runs, nodes = map(set, zip(*nameless, strict=True))
     events = Event.objects.filter(project_id=project_id, correlation_id__in=runs)
     series = Series.objects.filter(project_id=project_id, node__in=nodes)
-    told = [
+    members = [
         *((*_family(draft), *map(draft.fields.get, NAMES[1:])) for draft in drafts),
         *events.values_list("correlation_id", *NAMES),
         *(("", *names) for names in series.values_list(*NAMES)),
     ]
     known = defaultdict[tuple[str, ...], set[tuple[str | None, str]]](set)
-    for run, node, provider, model in told:
+    for run, node, provider, model in members:
         if model is not None:
             known[run, node].add((provider, model))
             known[node,].add((provider, model))
@@ -45,11 +45,11 @@ def _family(draft: Draft) -> tuple[str, str]:
 
 
 def _named(draft: Draft, known: Known) -> Draft:
-    told = draft.fields.get("provider")
-    of_node = {name for name in known.get((draft.node,), ()) if told in (None, name[0])}
+    own = draft.fields.get("provider")
+    of_node = {name for name in known.get((draft.node,), ()) if own in (None, name[0])}
     names = known.get(_family(draft)) or of_node
     if len({model for _, model in names}) != 1:
         return draft
     provider, model = min(names, key=lambda name: name[0] or "")
-    found = {"model": model} | ({"provider": provider} if provider is not None else {})
-    return replace(draft, fields={**found, **draft.fields})
+    named = {"model": model} | ({"provider": provider} if provider is not None else {})
+    return replace(draft, fields={**named, **draft.fields})

@@ -70,7 +70,7 @@ async def _exchange(caller: Request, body: bytes) -> HttpResponse:
     start, *rest = sent
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
     return HttpResponse(
-        b"".join(one.get("body", b"") for one in rest), status=start["status"], headers=headers
+        b"".join(part.get("body", b"") for part in rest), status=start["status"], headers=headers
     )
 
 

@@ -54,7 +54,7 @@ SERIES = (
     *("degraded_rate", "baseline", "calls", "calls_failed", "calls_failed_rate"),
 )
 RUN = ("correlation_id", "outcome", "attempts", "provider", "model", "ended_at")
-_PAGES = [one for one in PAGE_PARAMETERS if one.name != "format"]
+_PAGES = [parameter for parameter in PAGE_PARAMETERS if parameter.name != "format"]
 _COMPARED = [
     OpenApiParameter(
         "with", str, enum=list(Against), description="which time B has; period: the one before"
@@ -77,33 +77,33 @@ class Reader:
         self._caller = caller
         self.project_id = project_of(caller).pk
 
-    def read(self, view: type[KeyedView], asked: Mapping[str, str], **path: object) -> Json:
+    def read(self, view: type[KeyedView], parameters: Mapping[str, str], **path: object) -> Json:
         """Return what GET answers. Raises QuestionRefusedError."""
         request = HttpRequest()
         request.method = "GET"
-        request.GET = QueryDict(urlencode(asked))
+        request.GET = QueryDict(urlencode(parameters))
         request.META = {**self._caller.META, "HTTP_ACCEPT": "application/json"}
         answer: Any = view.as_view()(request, **path)
         if answer.status_code != OK:
             raise QuestionRefusedError(answer.data["detail"])
-        found: Json = answer.data
-        return found
+        body: Json = answer.data
+        return body
 
     def items(
         self,
         view: type[KeyedView],
-        asked: Mapping[str, str],
+        parameters: Mapping[str, str],
         fields: Sequence[str],
         limit: int = MOST_BESIDE,
     ) -> list[Json]:
         """Return some fields of the first items of a list."""
-        found = self.read(view, {**asked, "limit": str(limit)})["items"]
-        return [{name: item[name] for name in fields} for item in found]
+        items = self.read(view, {**parameters, "limit": str(limit)})["items"]
+        return [{name: item[name] for name in fields} for item in items]
 
 
-def _degradation_now(reader: Reader, asked: Mapping[str, str]) -> Json:
-    verdict = reader.read(VerdictView, asked)
-    place = {name: asked[name] for name in SERIES_FIELDS if name in asked}
+def _degradation_now(reader: Reader, parameters: Mapping[str, str]) -> Json:
+    verdict = reader.read(VerdictView, parameters)
+    place = {name: parameters[name] for name in SERIES_FIELDS if name in parameters}
     unresolved = [
         incident
         for state in (Incident.State.OPEN, Incident.State.ACKNOWLEDGED)
@@ -114,16 +114,16 @@ def _degradation_now(reader: Reader, asked: Mapping[str, str]) -> Json:
     return {
         "sentence": verdict["sentence"],
         "verdict": verdict,
-        "worst_series": reader.items(SeriesView, asked, SERIES),
-        "open_incidents": sorted(unresolved, key=lambda one: -one["id"])[:MOST_BESIDE],
-        "most_frequent_failures": reader.items(FailuresView, asked, FAILURE),
+        "worst_series": reader.items(SeriesView, parameters, SERIES),
+        "open_incidents": sorted(unresolved, key=lambda item: -item["id"])[:MOST_BESIDE],
+        "most_frequent_failures": reader.items(FailuresView, parameters, FAILURE),
         "go_on": "explain_incident with an id of open_incidents; search_runs with outcome=degraded"
         " and the filters of a series; compare to see what changed",
     }
 
 
-def _explain_incident(reader: Reader, asked: Mapping[str, str]) -> Json:
-    number = asked["incident_id"]
+def _explain_incident(reader: Reader, parameters: Mapping[str, str]) -> Json:
+    number = parameters["incident_id"]
     if not (number.isascii() and number.isdigit() and len(number) <= len(str(2**31))):
         raise QuestionRefusedError("incident_id: the number of an incident")
     incident = reader.read(IncidentView, {}, incident_id=int(number))
@@ -139,32 +139,32 @@ def _explain_incident(reader: Reader, asked: Mapping[str, str]) -> Json:
     }
 
 
-def _run_timeline(reader: Reader, asked: Mapping[str, str]) -> Json:
-    run = reader.read(AgentRunView, {}, reference=asked["correlation_id"])
-    found = reader.read(EventsView, {**asked, "limit": str(MOST_EVENTS)})
-    events = [_without_blanks(event) for event in reversed(found["items"])]
-    return {"run": run, "events": events, "has_earlier_events": found["next"] is not None}
+def _run_timeline(reader: Reader, parameters: Mapping[str, str]) -> Json:
+    run = reader.read(AgentRunView, {}, reference=parameters["correlation_id"])
+    page = reader.read(EventsView, {**parameters, "limit": str(MOST_EVENTS)})
+    events = [_without_blanks(event) for event in reversed(page["items"])]
+    return {"run": run, "events": events, "has_earlier_events": page["next"] is not None}
 
 
 def _without_blanks(item: Json) -> Json:
     # A number of 0 equals False, and is no blank.
-    told = ((name, value) for name, value in item.items() if value is not False)
-    return {name: value for name, value in told if value not in (*EMPTY, {})}
+    shown = ((name, value) for name, value in item.items() if value is not False)
+    return {name: value for name, value in shown if value not in (*EMPTY, {})}
 
 
-def _compare(reader: Reader, asked: Mapping[str, str]) -> Json:
-    names = [one.name for one in _COMPARED]
-    selection = select(asked, SERIES_PARAMETERS, also=names)
+def _compare(reader: Reader, parameters: Mapping[str, str]) -> Json:
+    names = [name.name for name in _COMPARED]
+    selection = select(parameters, SERIES_PARAMETERS, also=names)
     refuse_uncounted(selection)
-    read_choices(asked, {"with": list(Against)})
-    question = read_comparison(reader.project_id, asked, selection)
+    read_choices(parameters, {"with": list(Against)})
+    question = read_comparison(reader.project_id, parameters, selection)
     if question.other.faults:
         raise refusal_of(question.other.faults)
     return describe_comparison(reader.project_id, question)
 
 
 def _list(view: type[KeyedView]) -> Callable[[Reader, Mapping[str, str]], Json]:
-    return lambda reader, asked: reader.read(view, {"limit": DEFAULT_LIMIT, **asked})
+    return lambda reader, parameters: reader.read(view, {"limit": DEFAULT_LIMIT, **parameters})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +181,10 @@ class AssistantTool:
         """The arguments as JSON Schema."""
         return {
             "type": "object",
-            "properties": {one.name: _describe_parameter(one) for one in self.parameters},
-            "required": [one.name for one in self.parameters if one.required],
+            "properties": {
+                parameter.name: _describe_parameter(parameter) for parameter in self.parameters
+            },
+            "required": [parameter.name for parameter in self.parameters if parameter.required],
             "additionalProperties": False,
         }
 
@@ -233,7 +235,7 @@ TOOLS = (
     AssistantTool(
         "search_runs",
         "Runs of agents, newest first, by series, outcome, words in texts or errors.",
-        [one for one in RUN_PARAMETERS if one.name != "format"],
+        [parameter for parameter in RUN_PARAMETERS if parameter.name != "format"],
         _list(AgentRunsView),
     ),
 )
@@ -256,17 +258,17 @@ def call_tool(caller: Request, name: str, arguments: Mapping[str, object]) -> st
 
 def _read_arguments(tool: AssistantTool, arguments: Mapping[str, object]) -> dict[str, str]:
     """Return the arguments as query parameters. Raises QuestionRefusedError."""
-    known = {one.name: one for one in tool.parameters}
+    known = {parameter.name: parameter for parameter in tool.parameters}
     for name, value in arguments.items():
         if name not in known:
             raise QuestionRefusedError(f"the arguments of {tool.name} are {', '.join(known)}")
         if isinstance(value, bool) or not isinstance(value, str | int | None):
             raise QuestionRefusedError(f"{name}: a text or a whole number")
-    asked = {name: str(value) for name, value in arguments.items() if value is not None}
-    for name, one in known.items():
-        if one.required and not asked.get(name):
+    texts = {name: str(value) for name, value in arguments.items() if value is not None}
+    for name, parameter in known.items():
+        if parameter.required and not texts.get(name):
             raise QuestionRefusedError(f"{name}: is required")
-    return asked
+    return texts
 
 
 def _reason_of(error: Exception) -> str:

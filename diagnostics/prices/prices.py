@@ -100,7 +100,7 @@ def retry_spend(
         question = Question(stretch, ("provider", "model"), RETRIES, terms)
         for provider, model, *row in sum_rollups(project_id, question):
             rows[provider, model].append((since.astimezone(UTC).date(), *row))
-    return {key: _spend(found, prices.get(key, ())) for key, found in rows.items()}
+    return {key: _spend(counts, prices.get(key, ())) for key, counts in rows.items()}
 
 
 def total_spend(spends: Mapping[ModelKey, RetrySpend]) -> RetrySpend:

@@ -63,9 +63,9 @@ def choose_series(
     """Return the series to judge by their calls on the days of a range; None for all of them."""
     if not is_large(project_id):
         return None
-    asked = {"project": project_id, "since": floor(since, DAY), "until": until}
+    parameters = {"project": project_id, "since": floor(since, DAY), "until": until}
     text = f"{COUNT}{write_narrowing(terms)} GROUP BY 1 ORDER BY 1"
-    counted = fetch(text, {**asked, **term_params(terms)})
+    counted = fetch(text, {**parameters, **term_params(terms)})
     busiest = [row[0] for row in nlargest(MOST_JUDGED, counted, key=itemgetter(1))]
     worst = [row[0] for row in nlargest(MOST_WORST, counted, key=itemgetter(2)) if row[2]]
     return SeriesChoice(busiest, worst, len(counted) - len({*busiest, *worst}))
@@ -73,14 +73,14 @@ def choose_series(
 
 def ids_of(project_id: int, keys: Iterable[SeriesKey]) -> list[int]:
     columns = zip(*keys, strict=True)
-    asked = {name: list(values) for name, values in zip(SERIES, columns, strict=False)}
-    if not asked:
+    by_name = {name: list(values) for name, values in zip(SERIES, columns, strict=False)}
+    if not by_name:
         return []
-    return [identifier for (identifier,) in fetch(IDS, {"project": project_id, **asked})]
+    return [identifier for (identifier,) in fetch(IDS, {"project": project_id, **by_name})]
 
 
 def next_series(project_id: int, terms: Sequence[Term], last: int, limit: int) -> list[int]:
     """Return the ids of a project's series after an id, in order."""
-    asked = {"project": project_id, "last": last, "limit": limit, **term_params(terms)}
+    parameters = {"project": project_id, "last": last, "limit": limit, **term_params(terms)}
     text = f"{NEXT}{write_terms(terms)} ORDER BY id LIMIT %(limit)s"
-    return [identifier for (identifier,) in fetch(text, asked)]
+    return [identifier for (identifier,) in fetch(text, parameters)]

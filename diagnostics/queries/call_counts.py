@@ -117,20 +117,20 @@ class CallCounts:
 
 def count_calls(sums: Mapping[str, int]) -> CallCounts:
     """Read sums of `CALLS`; runs replace calls if not every call was posted."""
-    found = count_failing(*(sums[name] for name in FAILING))
+    failing = count_failing(*(sums[name] for name in FAILING))
     by_kind = {kind: sums[kind] for kind in FAILURE_KINDS if sums[kind]}
     if not sums["attempts"]:
-        by_kind = {UNSAID: found.degraded} if found.degraded else {}
-    ended = sums["ok_first"], sums["repaired"], found.degraded
+        by_kind = {UNSAID: failing.degraded} if failing.degraded else {}
+    ended = sums["ok_first"], sums["repaired"], failing.degraded
     unchecked, retries = (sum(sums[name] for name in names) for names in (UNCHECKED, TRIED))
     return replace(
-        found,
+        failing,
         ok_first=ended[0],
         repaired=ended[1],
         by_kind=by_kind,
         altered=sums["ok_altered"],
         unchecked=unchecked,
-        first=first_attempts(sums["attempts"] - unchecked, found.failed, *ended, retries),
+        first=first_attempts(sums["attempts"] - unchecked, failing.failed, *ended, retries),
     )
 
 
@@ -183,8 +183,8 @@ def tallies_of(sums: Mapping[str, int]) -> list[AttemptTally]:
     Trailing attempts without calls are dropped. Unchecked answers count in none.
     """
     unchecked = sum(sums[name] for name in UNCHECKED)
-    tried, later = [sums[name] for name in TRIED], [sums[name] for name in GOOD]
-    attempts = [sums["attempts"] - unchecked - sum(tried), *tried]
+    retries, later = [sums[name] for name in TRIED], [sums[name] for name in GOOD]
+    attempts = [sums["attempts"] - unchecked - sum(retries), *retries]
     successes = [sums["succeeded"] - unchecked - sum(later), *later]
     tallies = [
         AttemptTally(made, min(max(succeeded, 0), made))

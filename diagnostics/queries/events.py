@@ -63,11 +63,15 @@ def counts_by_series(
 
 def read_series(rows: Iterable[Row]) -> dict[SeriesKey, RunCounts]:
     """Read rows of a series and sums of `COUNTED`, of what ended a run or was called."""
-    found = {
+    by_series = {
         SeriesKey(environment, node or "", provider, model): read_counts(counted)
         for environment, node, provider, model, *counted in rows
     }
-    return {key: one for key, one in found.items() if one.runs or one.calls or one.cancelled}
+    return {
+        key: counts
+        for key, counts in by_series.items()
+        if counts.runs or counts.calls or counts.cancelled
+    }
 
 
 def window_of(selection: Selection, now: datetime) -> TimeWindow:

@@ -153,13 +153,13 @@ def _row(
     key: ModelKey, now: CallCounts, before: CallCounts, columns: Sequence[Column], models: int
 ) -> MatrixRow:
     own_kinds = [column.kind for column in columns if column.kind]
-    found = [
+    row = [
         excess_of_kind(column.kind, now, before) if column.kind else _others(own_kinds, now, before)
         for column in columns
     ]
     among = models * len(columns)
     cells = [
-        (column, replace(cell, among=among)) for column, cell in zip(columns, found, strict=True)
+        (column, replace(cell, among=among)) for column, cell in zip(columns, row, strict=True)
     ]
     total = replace(excess_of_rate("failed", now, before), among=models)
     return MatrixRow(*key, now, cells, total)

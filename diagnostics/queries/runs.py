@@ -142,9 +142,9 @@ def _condition(project_id: int, term: Term, since: datetime | None) -> Q:
     # The caller negates it if needed.
     plain = Selection(text=Query((Term(term.field, term.value, is_exact=term.is_exact),)))
     events = within(Event.objects.filter(project_id=project_id), since, None)
-    found = narrow(events, plain, Days(since)).values_list(BY_BYTE)
-    few = [reference for (reference,) in found[: MOST_KNOWN + 1]]
-    return Q(correlation_id__in=few if len(few) <= MOST_KNOWN else found)
+    matching = narrow(events, plain, Days(since)).values_list(BY_BYTE)
+    few = [reference for (reference,) in matching[: MOST_KNOWN + 1]]
+    return Q(correlation_id__in=few if len(few) <= MOST_KNOWN else matching)
 
 
 def _condition_of_word(

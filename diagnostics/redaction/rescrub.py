@@ -63,9 +63,9 @@ def request_rescrub(project_id: int, by: int | None) -> bool:
 
 def advance_all() -> int:
     """Work on running requests, the longest idle first; return how many batches were done."""
-    done, running = 0, Rescrub.objects.filter(status="running").order_by("moved_at", "pk")
+    advanced, running = 0, Rescrub.objects.filter(status="running").order_by("moved_at", "pk")
     for identity in running.values_list("pk", flat=True):
-        if done >= BATCHES_A_TASK:
+        if advanced >= BATCHES_A_TASK:
             # A start without a batch would count as a failure.
             break
         request = Rescrub.objects.filter(pk=identity, status="running")
@@ -73,9 +73,9 @@ def advance_all() -> int:
             request.update(status=Rescrub.Status.FAILED, finished_at=clock.now())
             continue
         forget_rules()
-        while done < BATCHES_A_TASK and advance(identity):
-            done += 1
-    return done
+        while advanced < BATCHES_A_TASK and advance(identity):
+            advanced += 1
+    return advanced
 
 
 def advance(identity: int) -> bool:

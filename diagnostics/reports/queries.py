@@ -305,8 +305,8 @@ def _resolved_groups(scope: ReportScope) -> list[FailureGroup]:
     resolved = list(groups[:MOST_FRESH])
     if not resolved or not scope.terms:
         return resolved
-    begun, ids = min(one.first_seen for one in resolved), [one.pk for one in resolved]
-    question = GroupQuestion(begun, scope.until, scope.terms, ids=ids)
+    first_seen, ids = min(group.first_seen for group in resolved), [group.pk for group in resolved]
+    question = GroupQuestion(first_seen, scope.until, scope.terms, ids=ids)
     return [group for group, _ in latest_groups(scope.project_id, question, MOST_FRESH)]
 
 

@@ -107,10 +107,10 @@ def _short_verdict(document: ReportDocument) -> str:
 
 
 def _whose(document: ReportDocument) -> str:
-    begun = document.degradation
-    if begun:
-        name = begun.subject.rpartition("/")[2] or begun.subject
-        return f"{name[:LONGEST_MODEL]} since {moment_of(begun.since, document)}"
+    started = document.degradation
+    if started:
+        name = started.subject.rpartition("/")[2] or started.subject
+        return f"{name[:LONGEST_MODEL]} since {moment_of(started.since, document)}"
     worst = worst_first(document.models)[0]
     name = worst.name.rpartition("/")[2][:LONGEST_MODEL]
     match status_of(worst):
@@ -273,8 +273,8 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
         others = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
         against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
         runs = plural(bad[0].runs, "run")
-        told = f"{share} of {runs} degraded{_failed_calls(bad[0])}"
-        return f"{bad[0].name} is {against}:", f"{told}{others}."
+        text = f"{share} of {runs} degraded{_failed_calls(bad[0])}"
+        return f"{bad[0].name} is {against}:", f"{text}{others}."
     judged = sum(status_of(model) is SeriesState.OK for model in document.models)
     if not judged:
         return "Too few runs to judge:", f"a model is judged from {LEAST_TRIALS} runs on."
@@ -375,8 +375,8 @@ def _bad_from(model: ModelFigures, document: ReportDocument) -> int | None:
 
 def _peak(buckets: Sequence[RunBucket], document: ReportDocument) -> str:
     worst = max(range(len(buckets)), key=lambda at: buckets[at].share)
-    begun = document.since + worst * timedelta(seconds=document.slot_seconds)
-    return f"peak {percent(buckets[worst].share, 0)} {moment_of(begun, document)}"
+    peak = document.since + worst * timedelta(seconds=document.slot_seconds)
+    return f"peak {percent(buckets[worst].share, 0)} {moment_of(peak, document)}"
 
 
 def _summarise_remaining(models_left: Sequence[ModelFigures]) -> list[str]:

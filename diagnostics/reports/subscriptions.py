@@ -130,7 +130,10 @@ def due(now: datetime) -> int:
         waiting = Subscription.objects.filter(next_at__lte=now, unsubscribed_at__isnull=True)
         batch = list(waiting.order_by("next_at", "pk")[:BATCH])
         written += sum(
-            try_work("reports", one.project_id, partial(_claim, one, now), SECONDS) for one in batch
+            try_work(
+                "reports", subscription.project_id, partial(_claim, subscription, now), SECONDS
+            )
+            for subscription in batch
         )
         if len(batch) < BATCH:
             break

@@ -113,7 +113,9 @@ def add_examples(result: Json, **_: object) -> Json:
     for name, schema in result["components"]["schemas"].items():
         if name in EXAMPLES:
             schema["examples"] = [EXAMPLES[name]]
-    for operation in (one for path in result["paths"].values() for one in path.values()):
+    for operation in (
+        operation for path in result["paths"].values() for operation in path.values()
+    ):
         if operation["operationId"] in EXAMPLES:
             body = operation["requestBody"]["content"]["application/json"]["schema"]
             body["examples"] = [EXAMPLES[operation["operationId"]]]

@@ -77,8 +77,8 @@ def waiting() -> int:
 def _fold_in_turn(table: str, seconds: float) -> int:
     """Fold a batch of each waiting project, whose oldest row is the oldest first, and again."""
     end, folded, over = monotonic() + seconds, 0, set[int]()
-    asked = statement("waiting_projects").replace("<<delta>>", table)
-    while projects := [found for (found,) in fetch(asked) if found not in over]:
+    sql = statement("waiting_projects").replace("<<delta>>", table)
+    while projects := [project_id for (project_id,) in fetch(sql) if project_id not in over]:
         for project_id in projects:
             if monotonic() >= end:
                 return folded
@@ -91,9 +91,9 @@ def _fold_in_turn(table: str, seconds: float) -> int:
 
 def _lock(table: str, project_id: int) -> list[int]:
     """Lock the oldest rows of a project that no other folder has locked."""
-    mine = f"SELECT id FROM {table} WHERE project_id = %s"  # noqa: S608 - our own name
-    asked = f"{mine} ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED"
-    return [identifier for (identifier,) in fetch(asked, [project_id, BATCH])]
+    mine_sql = f"SELECT id FROM {table} WHERE project_id = %s"  # noqa: S608 - our own name
+    sql = f"{mine_sql} ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED"
+    return [identifier for (identifier,) in fetch(sql, [project_id, BATCH])]
 
 
 def _add_keys(table: str, ids: list[int]) -> None:

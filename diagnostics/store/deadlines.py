@@ -88,7 +88,9 @@ def try_each_project(
 ) -> int:
     """Do a piece of work for each project that has such rows; return how much was done."""
     projects = list(rows.order_by("project").values_list("project", flat=True).distinct())
-    return sum(try_work(name, one, partial(work, rows, one), seconds) for one in projects)
+    return sum(
+        try_work(name, project, partial(work, rows, project), seconds) for project in projects
+    )
 
 
 def _status() -> TransactionStatus:

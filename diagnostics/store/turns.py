@@ -47,13 +47,13 @@ def give_turns(parts: Sequence[TurnPart], now: datetime, seconds: float) -> int:
     After so many seconds no other is begun: whoever comes next begins with those that are left.
     """
     change(ENSURE)
-    asked = {"minute": floor(now, WIDTHS[Grain.MINUTE]), "left_open": LEFT_OPEN}
-    end, done = monotonic() + seconds, 0
-    while claimed := fetch(statement("claim_turn"), asked):
-        done += _take_turn(claimed[0][0], parts, now)
+    parameters = {"minute": floor(now, WIDTHS[Grain.MINUTE]), "left_open": LEFT_OPEN}
+    end, turns = monotonic() + seconds, 0
+    while claimed := fetch(statement("claim_turn"), parameters):
+        turns += _take_turn(claimed[0][0], parts, now)
         if monotonic() >= end:
             break
-    return done
+    return turns
 
 
 def all_turns_until() -> datetime:

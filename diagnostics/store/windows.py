@@ -165,13 +165,13 @@ class RunBucket:
 def merged(buckets: Sequence[RunBucket], together: int) -> list[RunBucket]:
     """Return sums of neighbouring buckets, `together` at a time."""
     # The columns apart: a page adds up thousands of buckets.
-    runs, degraded = [one.runs for one in buckets], [one.degraded for one in buckets]
+    runs, degraded = [part.runs for part in buckets], [part.degraded for part in buckets]
     places = [slice(start, start + together) for start in range(0, len(buckets), together)]
     return [RunBucket(sum(runs[place]), sum(degraded[place])) for place in places]
 
 
 def add_buckets(buckets: Sequence[RunBucket]) -> RunBucket:
-    return RunBucket(sum(one.runs for one in buckets), sum(one.degraded for one in buckets))
+    return RunBucket(sum(part.runs for part in buckets), sum(part.degraded for part in buckets))
 
 
 def add_curves(curves: Sequence[Sequence[RunBucket]], count: int) -> Sequence[RunBucket]:
@@ -180,6 +180,6 @@ def add_curves(curves: Sequence[Sequence[RunBucket]], count: int) -> Sequence[Ru
         return curves[0]
     if not curves:
         return [RunBucket(0, 0)] * count
-    runs = zip(*([one.runs for one in curve] for curve in curves), strict=True)
-    degraded = zip(*([one.degraded for one in curve] for curve in curves), strict=True)
+    runs = zip(*([part.runs for part in curve] for curve in curves), strict=True)
+    degraded = zip(*([part.degraded for part in curve] for curve in curves), strict=True)
     return list(map(RunBucket, map(sum, runs), map(sum, degraded)))

@@ -33,4 +33,4 @@ def row_thresholds(
     if kept is None:
         project_id = context["project"].pk
         kept = context.render_context[READ] = WatchedModels(project_id, {}, only_fired=True)
-    return {"rules": [one for one in kept.rules_of(provider, model) if one.state[0] == "bad"]}
+    return {"rules": [rule for rule in kept.rules_of(provider, model) if rule.state[0] == "bad"]}

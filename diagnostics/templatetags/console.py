@@ -60,7 +60,7 @@ def in_zone(at: datetime, zone: str) -> str:
 @register.filter
 def sentence_case(text: str) -> str:
     """Write a label of a library that capitalises every word as ours are: abbreviations stay."""
-    return LATER_CAPITAL.sub(lambda found: found[0].lower(), text.strip())
+    return LATER_CAPITAL.sub(lambda match: match[0].lower(), text.strip())
 
 
 @register.filter
@@ -174,7 +174,9 @@ def alarm_banner(context: Context) -> dict[str, object]:
     project, request = context.get("project"), context.get("request")
     if project is None or request is None:
         return {}
-    roles = (one.role for one in (context.get("memberships") or ()) if one.project == project)
+    roles = (
+        member.role for member in (context.get("memberships") or ()) if member.project == project
+    )
     return {
         "alarm": _alarm(request, project),
         "may_dismiss": any(role != Membership.Role.VIEWER for role in roles),

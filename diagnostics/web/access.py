@@ -257,8 +257,8 @@ def own_page(request: HttpRequest, address: str, otherwise: str) -> str:
 
 def memberships_of(request: HttpRequest) -> Sequence[Membership]:
     """Return the reader's memberships with their projects, by name."""
-    mine = Membership.objects.filter(user_id=request.user.pk or 0)
-    return list(mine.select_related("project").order_by("project__name", "pk"))
+    memberships = Membership.objects.filter(user_id=request.user.pk or 0)
+    return list(memberships.select_related("project").order_by("project__name", "pk"))
 
 
 def role_of(request: ConsoleRequest) -> str:

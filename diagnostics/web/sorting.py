@@ -62,6 +62,6 @@ class ColumnSort:
     def order(self, rows: Iterable[Row], figure: Callable[[Row], Any]) -> list[Row]:
         """Return rows by a figure; those without one are last, equals stay as they are."""
         known = [(figure(row), row) for row in rows]
-        found = [pair for pair in known if pair[0] is not None]
-        found.sort(key=lambda pair: pair[0], reverse=not self.is_rising)
-        return [row for _, row in found] + [row for value, row in known if value is None]
+        pairs = [pair for pair in known if pair[0] is not None]
+        pairs.sort(key=lambda pair: pair[0], reverse=not self.is_rising)
+        return [row for _, row in pairs] + [row for value, row in known if value is None]

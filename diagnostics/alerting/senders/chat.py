@@ -76,16 +76,16 @@ def send_order(order: dict[str, Any]) -> str:
 def body_of(row: Notification, facts: Facts) -> str:
     """Write what a chat shows: the reason, the rate, what to change, and the links."""
     base = settings.FAILSOFT_BASE_URL
-    told = [lead_of(facts), story_of(facts)]
+    lines = [lead_of(facts), story_of(facts)]
     if facts.rate:
-        told.append(f"Rate: {facts.rate.words}")
-    told += [f"Change: {one.text}" for one in facts.advice]
-    told += [f"{one.subject} {base}{one.path}" for one in facts.lines]
-    told.append(f"{facts.more_lines:,} more" if facts.more_lines else "")
-    told.append(base + facts.path if facts.path else "")
+        lines.append(f"Rate: {facts.rate.words}")
+    lines += [f"Change: {advice.text}" for advice in facts.advice]
+    lines += [f"{line.subject} {base}{line.path}" for line in facts.lines]
+    lines.append(f"{facts.more_lines:,} more" if facts.more_lines else "")
+    lines.append(base + facts.path if facts.path else "")
     link = acknowledge_url(row)
-    told.append(f"Acknowledge: {link}" if link else "")
-    return "\n".join(line for line in told if line)
+    lines.append(f"Acknowledge: {link}" if link else "")
+    return "\n".join(line for line in lines if line)
 
 
 def _ties(module: str, key: str) -> dict[str, str]:

@@ -87,11 +87,11 @@ def find_service(address: str) -> type[NotifyBase]:
     """Return the class that speaks to the service of an address."""
     scheme = address.partition("://")[0].lower()
     module = importlib.import_module(f"apprise.plugins.{check_address(address).module}")
-    for found in vars(module).values():
-        if isinstance(found, type) and issubclass(found, NotifyBase):
-            schemes = parse_list(found.protocol, found.secure_protocol)  # type: ignore[no-untyped-call] # apprise's
+    for plugin in vars(module).values():
+        if isinstance(plugin, type) and issubclass(plugin, NotifyBase):
+            schemes = parse_list(plugin.protocol, plugin.secure_protocol)  # type: ignore[no-untyped-call] # apprise's
             if scheme in schemes:
-                return found
+                return plugin
     raise ChatAddressError(f"{scheme}:// is not supported by this version of apprise")
 
 
@@ -140,14 +140,14 @@ def open_service(kind: type[NotifyBase], order: Order) -> NotifyBase:
 def _notify(service: NotifyBase, order: Order) -> str:
     """Return what went wrong, empty when the service took it."""
     # Names may hold what a service takes for markup. In Markdown, escapes would break the links.
-    form, told = service.resolve_format(NotifyFormat.TEXT), {**order}
+    form, options = service.resolve_format(NotifyFormat.TEXT), {**order}
     for name in ("body", "title") if service.title_maxlen <= 0 else ("body",):
         if form is not NotifyFormat.MARKDOWN:
-            told[name] = convert_between(NotifyFormat.TEXT, form, told[name])  # type: ignore[no-untyped-call] # apprise's
+            options[name] = convert_between(NotifyFormat.TEXT, form, options[name])  # type: ignore[no-untyped-call] # apprise's
     with LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # apprise's
         taken = service.notify(
-            body=told["body"],
-            title=told["title"],
+            body=options["body"],
+            title=options["title"],
             notify_type=order["tone"],
             body_format=form,
             body_passthrough=form is NotifyFormat.MARKDOWN,

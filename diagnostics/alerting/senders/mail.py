@@ -122,9 +122,9 @@ def _send(message: EmailMessage) -> Receipts:
 
 def _answers(addresses: Sequence[str], refused: Mapping[str, tuple[int, bytes]]) -> Receipts:
     """Return the answers by address; the server was asked for it as it goes over the wire."""
-    asked = {sanitize_address(address, "utf-8"): address for address in addresses}
+    by_address = {sanitize_address(address, "utf-8"): address for address in addresses}
     return {
-        asked[name]: clean_header(f"{code} {text.decode('utf-8', 'replace')}")
+        by_address[name]: clean_header(f"{code} {text.decode('utf-8', 'replace')}")
         for name, (code, text) in refused.items()
     }
 
@@ -137,8 +137,8 @@ def _as_send_errors() -> Iterator[None]:
         raise
     except smtplib.SMTPResponseException as error:
         gone = error.smtp_code == UNAVAILABLE
-        told = error.smtp_error
-        text = told.decode("utf-8", "replace") if isinstance(told, bytes) else told
+        answer = error.smtp_error
+        text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
         raise SendError(f"{error.smtp_code} {text}", unreachable=gone) from None
     except smtplib.SMTPServerDisconnected as error:
         raise SendError(str(error), unreachable=True) from None

@@ -55,10 +55,10 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> str:
         raise SendError(str(error), unreachable=True) from None
     except (PinnedHttpError, ForbiddenAddressError) as error:
         raise SendError(str(error)) from None
-    told = f"{answer.status} {redact(answer.body.decode('utf-8', 'replace'), ANSWER_BYTES)}"
+    reply = f"{answer.status} {redact(answer.body.decode('utf-8', 'replace'), ANSWER_BYTES)}"
     if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise SendError(f"the server answered {told}".rstrip())
-    return told.rstrip()
+        raise SendError(f"the server answered {reply}".rstrip())
+    return reply.rstrip()
 
 
 def probe_webhook(channel: Channel) -> bool:
@@ -78,7 +78,7 @@ def payload_of(row: Notification) -> dict[str, Any]:
     """Return the body of a webhook: what happened, and everything known about it."""
     facts = read_facts(row)
     base = settings.FAILSOFT_BASE_URL
-    told = facts.as_json()
+    payload = facts.as_json()
     kind = facts.reason if facts.reason in ALONE else f"incident.{facts.reason}"
     data = {
         "key": stable_key(row),
@@ -88,16 +88,18 @@ def payload_of(row: Notification) -> dict[str, Any]:
         "acknowledge_url": acknowledge_url(row) or None,
         "duration_seconds": facts.lasted,
         "sentence": " ".join(facts.verdict).strip(),
-        **{name: told[name] for name in _COPIED},
-        "samples": [{"reference": one.reference, "url": base + one.path} for one in facts.samples],
+        **{name: payload[name] for name in _COPIED},
+        "samples": [
+            {"reference": sample.reference, "url": base + sample.path} for sample in facts.samples
+        ],
         "alerts": [
-            {"verdict": one.subject, "url": base + one.path, "at": line["at"]}
-            for one, line in zip(facts.lines, told["lines"], strict=True)
+            {"verdict": digested.subject, "url": base + digested.path, "at": line["at"]}
+            for digested, line in zip(facts.lines, payload["lines"], strict=True)
         ],
     }
     if facts.reason == "digest":
         data["more_alerts"] = facts.more_lines
-    return {"type": kind, "timestamp": told["at"], "data": data}
+    return {"type": kind, "timestamp": payload["at"], "data": data}
 
 
 _COPIED = (

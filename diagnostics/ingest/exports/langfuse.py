@@ -43,9 +43,9 @@ def read_record(record: Mapping[str, Any]) -> Iterator[Span | UnreadItem]:
     if isinstance(values.get("observations"), list):
         for observation in values["observations"]:
             if isinstance(observation, dict):
-                told = {"traceId": values.get("id"), **_context(values), **observation}
+                inner = {"traceId": values.get("id"), **_context(values), **observation}
                 try:
-                    yield from read_record(told)
+                    yield from read_record(inner)
                 except ValueError as error:
                     yield UnreadItem(str(error))
         return

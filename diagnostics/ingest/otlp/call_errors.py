@@ -52,13 +52,13 @@ class CallError:
     @property
     def kind(self) -> CallErrorType:
         """Why the call gave no answer."""
-        said = (
+        kinds = (
             _kind_of(self.name or ""),
             _kind_of_status(self.status),
             _kind_in(self.texts),
             _kind_in(self.causes),
         )
-        return next(filter(None, said), CallErrorType.PROVIDER_ERROR)
+        return next(filter(None, kinds), CallErrorType.PROVIDER_ERROR)
 
     @property
     def parse_error(self) -> ParseErrorType | None:
@@ -104,9 +104,9 @@ def read_error(
     error_type = short(attributes, "error.type")
     if error_type == OTHER:
         error_type = None
-    raised = [name for told in exceptions if (name := short(told, "exception.type"))]
+    raised = [name for error in exceptions if (name := short(error, "exception.type"))]
     message = short(attributes, f"{langfuse.OBSERVATION}status_message")
-    texts = (*(told.get("exception.message") for told in exceptions), status_message, message)
+    texts = (*(error.get("exception.message") for error in exceptions), status_message, message)
     known = tuple(text[:MOST_OF_TEXT] for text in texts if isinstance(text, str) and text)
     status = _status_of(attributes)
     name = error_type or next(reversed(raised), None) or status or message
@@ -116,10 +116,10 @@ def read_error(
 
 
 def _causes_of(exceptions: Iterable[AttributeMap]) -> Iterator[str]:
-    for told in exceptions:
-        trace = told.get("exception.stacktrace")
+    for exception in exceptions:
+        trace = exception.get("exception.stacktrace")
         if isinstance(trace, str):
-            yield from (found[0][:MOST_OF_TEXT] for found in CAUSE.finditer(trace))
+            yield from (match[0][:MOST_OF_TEXT] for match in CAUSE.finditer(trace))
 
 
 def _status_of(attributes: AttributeMap) -> str | None:

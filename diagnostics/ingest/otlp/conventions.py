@@ -58,9 +58,9 @@ def is_model_call(attributes: AttributeMap, *, is_error: bool) -> bool:
 
     A failed call has no answer: its model is enough.
     """
-    said = calls_model(attributes)
-    if said is not None:
-        return said
+    is_call = calls_model(attributes)
+    if is_call is not None:
+        return is_call
     if not names_model(attributes):
         return False
     facts = _Facts(attributes)

@@ -201,7 +201,7 @@ class _Mender:
 
 
 def _repaired(splitter: _Splitter, message: WireField, kind: Descriptor, levels: int) -> bytes:
-    body, done = splitter.body, message.start
+    body, repaired = splitter.body, message.start
     parts = []
     for field in splitter.parts(message.start, message.end):
         known = kind.fields_by_number.get(field.number)
@@ -213,9 +213,9 @@ def _repaired(splitter: _Splitter, message: WireField, kind: Descriptor, levels:
             value = _repaired(splitter, field, known.message_type, levels - 1)
         else:
             continue
-        parts += [body[done : field.size_at], _varint(len(value)), value]
-        done = field.end
-    return b"".join([*parts, body[done : message.end]])
+        parts += [body[repaired : field.size_at], _varint(len(value)), value]
+        repaired = field.end
+    return b"".join([*parts, body[repaired : message.end]])
 
 
 def _varint(value: int) -> bytes:

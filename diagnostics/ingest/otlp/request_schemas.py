@@ -54,7 +54,7 @@ def answer_schema_of(attributes: AttributeMap) -> Any:  # noqa: ANN401 - any JSO
     """Return the schema that a request demands of its answer; None without one."""
     stated = next((decoded(attributes[key]) for key in STRUCTURED if key in attributes), None)
     formats = _parameters(attributes).get("output_object"), response_format_of(attributes), stated
-    return _unwrapped(next((found for found in formats if isinstance(found, Mapping)), None))
+    return _unwrapped(next((item for item in formats if isinstance(item, Mapping)), None))
 
 
 def is_structured(attributes: AttributeMap) -> bool:

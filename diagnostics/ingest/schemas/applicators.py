@@ -115,12 +115,12 @@ def _all_of(check: Check, node: SchemaNode, value: object, place: ValuePlace) ->
 
 
 def _any_of(check: Check, node: SchemaNode, value: object, place: ValuePlace) -> Faults:
-    tried: list[list[SchemaFault]] = []
+    branches: list[list[SchemaFault]] = []
     for inner in node.arguments["anyOf"]:
-        tried.append(check.faults(inner, value, place))
-        if not tried[-1]:
+        branches.append(check.faults(inner, value, place))
+        if not branches[-1]:
             return []
-    return nearest(tried, place, "any_of")
+    return nearest(branches, place, "any_of")
 
 
 def _one_of(check: Check, node: SchemaNode, value: object, place: ValuePlace) -> Faults:

@@ -64,18 +64,20 @@ def _skyline(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
         length = len(list(group))
         ground += f"M{place * pitch} {height - 1}h{length * pitch}" if is_stub else ""
         place += length
-    return ground + _strokes([0 if one == STUB else one for one in tall], begin, pitch, height)
+    return ground + _strokes(
+        [0 if count == STUB else count for count in tall], begin, pitch, height
+    )
 
 
 def columns(counts: Sequence[int], hours: float, risen: int = 0) -> Bars:
     """Draw a column a stretch, hot from where failures rose; `risen` are more than usual."""
-    top, begun, pitch, height = max(counts, default=0), _rise_of(counts, risen), 5, 26
+    top, left_edge, pitch, height = max(counts, default=0), _rise_of(counts, risen), 5, 26
     tall = [max(round(count / top * (height - 2)), 2) if count else 0 for count in counts]
     return Bars(
         width=max(len(counts) * pitch, 1),
         height=height,
-        bars=_strokes(tall[:begun], 0, pitch, height),
-        hot=_strokes(tall[begun:], begun, pitch, height),
+        bars=_strokes(tall[:left_edge], 0, pitch, height),
+        hot=_strokes(tall[left_edge:], left_edge, pitch, height),
         text=_describe_columns(counts, hours),
         is_grounded=True,
     )
@@ -90,7 +92,7 @@ def _rise_of(counts: Sequence[int], risen: int) -> int:
     usual = sum(counts) - risen
     if sum(counts) < LEAST_FAILURES or risen < 3 * sqrt(max(usual, 1)):
         return len(counts)
-    excess = list(accumulate((one - usual / len(counts) for one in counts), initial=0.0))
+    excess = list(accumulate((count - usual / len(counts) for count in counts), initial=0.0))
     return max(range(len(excess)), key=lambda place: (-excess[place], place))
 
 
@@ -125,12 +127,12 @@ def sparkline(
     """
     # Runs without a failure keep a stub: nothing went wrong is not nothing ran.
     tall = [round(max(_rise(b.share, top, height), STUB)) if b.runs else 0 for b in buckets]
-    begun = len(buckets) if hot_from is None else hot_from
+    hot_start = len(buckets) if hot_from is None else hot_from
     return Bars(
         width=max(len(buckets) * pitch, 1),
         height=height,
-        bars=_skyline(tall[:begun], 0, pitch, height),
-        hot=_skyline(tall[begun:], begun, pitch, height),
+        bars=_skyline(tall[:hot_start], 0, pitch, height),
+        hot=_skyline(tall[hot_start:], hot_start, pitch, height),
         baseline_y=None if baseline is None else round(height - _rise(baseline, top, height), 1),
         ticks=draw_ticks(ticks, len(buckets) * pitch, height),
         text=_describe_sparkline(buckets, hours),
@@ -169,8 +171,8 @@ def lane(
             bars += f"M{slot * pitch:.1f} {LANE_HEIGHT}v-{tall}h{pitch - 1:.1f}v{tall}z"
     drawn = draw_ticks(ticks, LANE_WIDTH, LANE_HEIGHT)
     # For readers who do not see the bar.
-    mine, everything = sum(slots.values()), sum(totals)
-    share = mine / everything if everything else 0.0
+    counts, everything = sum(slots.values()), sum(totals)
+    share = counts / everything if everything else 0.0
     last = max(slots, default=0)
     latest = slots.get(last, 0) / totals[last] if totals and totals[last] else 0.0
     text = f"{name}: {share:.0%} of all calls, {latest:.0%} of the latest"

@@ -94,8 +94,8 @@ def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
 
 
 def figure_axis(chart: LineChart) -> Scale:
-    """Choose the axis up to the smallest round top that holds every figure."""
-    highest = max((one for line in chart.lines for one in line.figures if one), default=1.0)
+    """Choose the axis up to the smallest round top that holds every value."""
+    highest = max((value for line in chart.lines for value in line.figures if value), default=1.0)
     unit = 10.0 ** floor(log10(highest))
     top = next(step * unit for step in STEPS if highest <= step * unit * 1.000001)
     return Scale(0.0, top, HEIGHT, 0.0)

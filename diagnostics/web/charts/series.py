@@ -164,7 +164,7 @@ class Drawing:
 
 def widen(chart: SeriesChart) -> SeriesChart:
     """Add slots up to buckets that carry a rate; to the widest where most would not."""
-    found = chart
+    widened = chart
     span = len(chart.slots) * chart.width
     for width in STEPS:
         if width % chart.width or not LEAST_BUCKETS <= span / width <= MOST_BUCKETS:
@@ -172,10 +172,10 @@ def widen(chart: SeriesChart) -> SeriesChart:
         since = floor(chart.since, width)
         before = [RunBucket(0, 0)] * ((chart.since - since) // chart.width)
         slots = merged([*before, *chart.slots], width // chart.width)
-        found = replace(chart, since=since, width=width, slots=slots)
-        if carries_rate(found):
+        widened = replace(chart, since=since, width=width, slots=slots)
+        if carries_rate(widened):
             break
-    return found
+    return widened
 
 
 def carries_rate(chart: SeriesChart) -> bool:
@@ -315,7 +315,7 @@ def x_ticks(chart: OverTime, zone: tzinfo) -> Iterator[Tick]:
     """Return round hours or days of a zone, labelled in it."""
     span = chart.until - chart.since
     offset = chart.since.astimezone(zone).utcoffset() or timedelta()
-    step = next((one for one in STEPS if span / one <= MOST_TICKS), STEPS[-1])
+    step = next((step for step in STEPS if span / step <= MOST_TICKS), STEPS[-1])
     at = ceil(chart.since + offset, step) - offset
     while at <= chart.until:
         label = _label(at.astimezone(zone), step)
