@@ -28,9 +28,9 @@ def _grouped(list_apps: Callable[..., Any], rest: Container[object]) -> Callable
         apps = list_apps(request, app_label)
         if app_label is not None:
             return apps
-        internals = [one for app in apps for one in app["models"] if one["model"] in rest]
+        internals = [model for app in apps for model in app["models"] if model["model"] in rest]
         for app in apps:
-            app["models"] = [one for one in app["models"] if one["model"] not in rest]
+            app["models"] = [model for model in app["models"] if model["model"] not in rest]
         end = {"name": "Internals", "app_label": "internals", "app_url": "", "models": internals}
         return [app for app in (*apps, end) if app["models"]]
 

@@ -193,7 +193,7 @@ def has_process(pool: Any) -> bool:  # noqa: ANN401 - untyped
     """Whether a process of a worker's pool is up: those that are starting take no messages."""
     processes: Any = getattr(pool, "_pool", None)
     starting = getattr(processes, "_waiting_to_start", None)
-    return starting is None or any(one not in starting for one in processes._pool)
+    return starting is None or any(process not in starting for process in processes._pool)
 
 
 @task_received.connect

@@ -79,16 +79,16 @@ def package(request: HttpRequest) -> HttpResponse:
     links = format_html_join(
         "\n",
         '<a href="../../{0}#sha256={1}">{0}</a>',
-        ((one.name, hashlib.sha256(one.read_bytes()).hexdigest()) for one in _wheels()),
+        ((file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in _wheels()),
     )
     return HttpResponse(format_html(PAGE, NAME, links))
 
 
 @require_safe
 def wheel(request: HttpRequest, name: str) -> HttpResponse:
-    for one in _wheels():
-        if one.name == name:
-            return HttpResponse(one.read_bytes(), content_type="application/octet-stream")
+    for file in _wheels():
+        if file.name == name:
+            return HttpResponse(file.read_bytes(), content_type="application/octet-stream")
     raise Http404
 
 

@@ -132,10 +132,10 @@ def _all_named(name: str, *lists: Sequence[Any]) -> bool:
 
 def _of_lines(before: str, after: str) -> AnswerDifference:
     old, new = before.split("\n")[:MOST_LINES], after.split("\n")[:MOST_LINES]
-    found = list(_lines(old, new))
-    shown = tuple(found[:LINES_SHOWN])
+    lines = list(_lines(old, new))
+    shown = tuple(lines[:LINES_SHOWN])
     uncompared = max(before.count("\n"), after.count("\n")) + 1 - MOST_LINES
-    left_out = len(found) - len(shown) + max(uncompared, 0)
+    left_out = len(lines) - len(shown) + max(uncompared, 0)
     return AnswerDifference(False, lines=shown, left_out=left_out)
 
 

@@ -53,7 +53,7 @@ def chart_of(
     if not any(bucket.runs for bucket in curve.buckets):
         return None
     marks = marks_between(project_id, curve.since, curve.until, question.terms)
-    begun = curve.began_at
+    began = curve.began_at
     return SeriesChart(
         name="failure",
         title=f"Failures as a share of {noun}s",
@@ -64,7 +64,7 @@ def chart_of(
         noun=noun,
         failing="failing",
         baseline=curve.usual,
-        onset=SeriesOnset(begun, begun, begun + curve.width) if begun else None,
+        onset=SeriesOnset(began, began, began + curve.width) if began else None,
         marks=marks,
         query=query,
     )
@@ -288,20 +288,22 @@ def _merged(
     group: FailureGroup, preview: Preview
 ) -> list[tuple[str, list[tuple[FailureGroup, int]]]]:
     """Return the new kinds that take in this group, each with the groups of today in it."""
-    mine = {kind: found for kind, found in preview.merged.items() if group.fingerprint in found}
+    kept = {
+        kind: seen_by for kind, seen_by in preview.merged.items() if group.fingerprint in seen_by
+    }
     known = {
-        one.fingerprint: one
-        for one in FailureGroup.objects.filter(
+        row.fingerprint: row
+        for row in FailureGroup.objects.filter(
             project_id=group.project_id,
-            fingerprint__in={name for found in mine.values() for name in found},
+            fingerprint__in={name for fingerprints in kept.values() for name in fingerprints},
         )
     }
     return [
         (
             title_of(kind.kind, kind.error_type, kind.pointer, kind.detail, kind.node),
-            [(known[name], seen) for name, seen in found.items() if name in known],
+            [(known[name], seen) for name, seen in fingerprints.items() if name in known],
         )
-        for kind, found in mine.items()
+        for kind, fingerprints in kept.items()
     ]
 
 

@@ -86,7 +86,7 @@ class CheckForm(forms.Form):
 
     def offer_checks(self, project: Project) -> None:
         """Offer the tools that the project may call, and the commands that are allowed."""
-        tools = [one.tool.name for one in list_tools(project.pk) if one.allowed]
+        tools = [tool.tool.name for tool in list_tools(project.pk) if tool.allowed]
         commands = command_names()
         kinds = [kind for kind in KINDS.items() if kind[0] != "command" or commands]
         for name, choices in (

@@ -124,7 +124,7 @@ def rescue_of(goal: Goal, attempts: Sequence[Attempt]) -> Rescue | None:
     if goal.outcome not in DEGRADED or not attempts or goal.language_model is None:
         return None
     last, model = attempts[-1], goal.language_model
-    spent = sum((one.cycle, one.node) == (last.cycle, last.node) for one in attempts)
+    spent = sum((attempt.cycle, attempt.node) == (last.cycle, last.node) for attempt in attempts)
     terms = (
         Term("environment", goal.environment),
         Term("node", last.node),
@@ -195,10 +195,10 @@ def _is_isolated(goal: Goal) -> bool:
     model = goal.language_model
     if model is None or not _waits_for_breaker(goal):
         return False
-    mine = Breaker.objects.filter(
+    breakers = Breaker.objects.filter(
         project_id=goal.project_id, provider=model.provider.name, model=model.name
     )
-    return mine.filter(state=Breaker.State.ISOLATED, operation=goal.mode).exists()
+    return breakers.filter(state=Breaker.State.ISOLATED, operation=goal.mode).exists()
 
 
 def _waits_for_breaker(goal: Goal) -> bool:
@@ -234,7 +234,7 @@ def _last_error(goal: Goal) -> list[tuple[str, object]]:
 
 def _budget_words(budget: Mapping[str, Any]) -> str:
     """Write the ceilings of a goal: 10 calls, 20,000 tokens, 5 min."""
-    words = [plural(budget[f"{one}s"], one) for one in ("call", "token") if budget.get(f"{one}s")]
+    words = [plural(budget[f"{of}s"], of) for of in ("call", "token") if budget.get(f"{of}s")]
     words += [duration(budget["seconds"])] if budget.get("seconds") else []
     waited = budget.get("waited_seconds")
     words += [f"{duration(waited)} of waiting not counted"] if waited else []

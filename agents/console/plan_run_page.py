@@ -78,8 +78,8 @@ def moved_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 
 def find_run(request: ConsoleRequest, run_id: UUID) -> Run:
     """Return the run if it is of the reader's project; else it is not found."""
-    mine = Run.objects.filter(project=request.project)
-    return get_object_or_404(mine.defer("payload"), pk=run_id)
+    runs = Run.objects.filter(project=request.project)
+    return get_object_or_404(runs.defer("payload"), pk=run_id)
 
 
 def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
@@ -238,7 +238,7 @@ def plan_runs(request: ConsoleRequest) -> HttpResponse:
         "cap": COUNT_CAP,
         "chosen": {name: chosen.get(name, "") for name in CHOICES},
         "narrowed": any(chosen.get(name) for name in CHOICES),
-        "statuses": [(one, run_badge(one, None)[1]) for one in STATUSES],
+        "statuses": [(status, run_badge(status, None)[1]) for status in STATUSES],
         "runners": Run.Runner.values,
         "live": any(run.state in UNFINISHED for run in page["found"]),
         "section": "plan_runs",

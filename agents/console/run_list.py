@@ -83,8 +83,8 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     now = clock.now()
     timed = replace(selection, begin=selection.window(now)[0])
 
-    def keep(found: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
-        return found.filter(_goal_exists(Q(status=status))) if status else found
+    def keep(runs: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
+        return runs.filter(_goal_exists(Q(status=status))) if status else runs
 
     sort = ColumnSort.read(request.GET)
     figure = None if request.GET.get("follow") else FIGURES.get(sort.column)
@@ -93,12 +93,12 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
         page = read_runs(*asked, cursor, now, keep, GOAL_SEARCHES)
     except BadCursorError:
         page = read_runs(*asked, None, now, keep, GOAL_SEARCHES)
-    found = sort.order(page.runs, figure)[:PAGE] if figure else page.runs
+    rows = sort.order(page.runs, figure)[:PAGE] if figure else page.runs
     waiting = [] if cursor else _waiting(request, status)
     notice = NARROWED if searches_events(selection) else None
     recorded = AgentRun.objects.filter(project_id=request.project.pk)
     return {
-        "rows": _rows(request.project.pk, found),
+        "rows": _rows(request.project.pk, rows),
         "heads": sort.heads(HEADS, request.GET),
         "sorted": len(page.runs) if figure else 0,
         "after": page.after,
@@ -127,10 +127,10 @@ def _waiting(request: ConsoleRequest, status: str) -> Sequence[Mapping[str, Any]
     ]
 
 
-def _rows(project_id: int, found: Sequence[AgentRun]) -> Sequence[Mapping[str, Any]]:
-    costs = costs_of(project_id, found)
+def _rows(project_id: int, rows: Sequence[AgentRun]) -> Sequence[Mapping[str, Any]]:
+    costs = costs_of(project_id, rows)
     goals = Goal.objects.filter(
-        project_id=project_id, correlation_id__in=[run.correlation_id for run in found]
+        project_id=project_id, correlation_id__in=[run.correlation_id for run in rows]
     )
     texts = dict(goals.values_list("correlation_id", "text_preview"))
     return [
@@ -144,7 +144,7 @@ def _rows(project_id: int, found: Sequence[AgentRun]) -> Sequence[Mapping[str, A
             "cost": costs.get(run.correlation_id),
             "took": run.ended_at - run.began_at,
         }
-        for run in found
+        for run in rows
     ]
 
 
@@ -169,5 +169,5 @@ def export_runs(request: ConsoleRequest, ending: str) -> HttpResponse:
 def _goal_exists(condition: Q) -> Q:
     # The order of its index; a run compares byte by byte.
     reference = Collate(OuterRef("correlation_id"), "default")
-    mine = Goal.objects.filter(project_id=OuterRef("project_id"), correlation_id=reference)
-    return Q(Exists(mine.filter(condition)))
+    goals = Goal.objects.filter(project_id=OuterRef("project_id"), correlation_id=reference)
+    return Q(Exists(goals.filter(condition)))

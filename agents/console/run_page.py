@@ -124,9 +124,11 @@ def events_with(project_id: int, reference: str) -> list[Event]:
     """Return the newest events with a reference, oldest first."""
     if "\0" in reference or not reference:
         return []
-    mine = events_of(project_id).filter(correlation_id=reference)
+    events = events_of(project_id).filter(correlation_id=reference)
     # Agents may write one time on a whole run: attempts then go by number.
-    return sorted(mine[:MOST_EVENTS], key=lambda event: (event.occurred_at, event.attempt or LAST))
+    return sorted(
+        events[:MOST_EVENTS], key=lambda event: (event.occurred_at, event.attempt or LAST)
+    )
 
 
 def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, Any]:

@@ -95,9 +95,10 @@ def _runs(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
 
 
 def _incidents(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
-    mine = Incident.objects.filter(project=request.project)
+    incidents = Incident.objects.filter(project=request.project)
     number = INCIDENT_NUMBER.fullmatch(text)
-    chosen = mine.filter(pk=int(number[1])) if number else mine.filter(title__icontains=text)
+    matches = {"pk": int(number[1])} if number else {"title__icontains": text}
+    chosen = incidents.filter(**matches)
     for row in chosen.order_by("-fired_at", "-pk")[:SHOWN]:
         state = "open" if row.cleared_at is None else "resolved"
         url = reverse("incident", args=[row.pk])
@@ -131,8 +132,8 @@ def _prompts(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
 
 
 def _rules(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
-    mine = AlertRule.objects.filter(project=request.project, archived_at=None)
-    for rule in mine.filter(name__icontains=text).order_by("name", "pk")[:SHOWN]:
+    rules = AlertRule.objects.filter(project=request.project, archived_at=None)
+    for rule in rules.filter(name__icontains=text).order_by("name", "pk")[:SHOWN]:
         note = "" if rule.is_enabled else "disabled"
         yield SearchHit(rule.name, reverse("alert_rule", args=[rule.pk]), note)
 

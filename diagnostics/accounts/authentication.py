@@ -166,9 +166,10 @@ class HasScope(BasePermission):
         key = request.auth
         scopes = {"OPTIONS": Scope.READ, **view.required_scopes}
         required = scopes.get(str(request.method), Scope.ADMIN)
-        given = key.scopes if isinstance(key, ApiKey) else []
-        self.message = f"This needs the scope {required}; the key has {', '.join(given) or 'none'}."
-        return allows(frozenset(given), required)
+        granted = key.scopes if isinstance(key, ApiKey) else []
+        has = ", ".join(granted) or "none"
+        self.message = f"This needs the scope {required}; the key has {has}."
+        return allows(frozenset(granted), required)
 
 
 class KeyedView(APIView):

@@ -200,7 +200,7 @@ def _form(
         "is_custom": against is Against.CUSTOM,
         "pickers_a": _pickers("a", comparison.selection, known, models),
         "pickers_b": _pickers("b", chosen_b, known, models),
-        "deploys": [(one, one == deploy) for one in deploys] if is_by_deploy else (),
+        "deploys": [(row, row == deploy) for row in deploys] if is_by_deploy else (),
         "has_no_deploy": is_by_deploy and deploy is None,
         "is_matched": comparison.is_matched,
         "asked": {name: request.GET.get(name, "")[:1000] for name in KEPT},

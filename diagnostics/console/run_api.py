@@ -102,8 +102,8 @@ class AgentRunsView(ListView):
         project_id = project_of(request).pk
 
         def keep(runs: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
-            found = runs.filter(outcome=outcome) if outcome else runs
-            return keep_assessed(found, verdict) if verdict else found
+            matching = runs.filter(outcome=outcome) if outcome else runs
+            return keep_assessed(matching, verdict) if verdict else matching
 
         def read_page(limit: int, cursor: str | None) -> Page:
             page = read_runs(project_id, selection, limit, cursor, clock.now(), keep, self.searches)

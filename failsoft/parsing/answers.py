@@ -156,12 +156,12 @@ def _refuse_by_schema(answer: Recovered, error: ValidationError) -> RefusedAnswe
     places = TextPlaces(answer.text)
     errors = tuple(
         places.error(
-            pointer_of(found["loc"]),
-            found["type"],
-            expectation(found, found.get("input")),
-            is_key=found["type"] == "extra_forbidden",
+            pointer_of(fault["loc"]),
+            fault["type"],
+            expectation(fault, fault.get("input")),
+            is_key=fault["type"] == "extra_forbidden",
         )
-        for found in error.errors(include_url=False)[:MAX_ERRORS]
+        for fault in error.errors(include_url=False)[:MAX_ERRORS]
     )
     first = errors[0]
     line, column = first.line or 1, first.column or 1

@@ -87,18 +87,18 @@ def _repeated(candidates: list[Candidate], ledger: RepairLedger) -> Candidate:
     return candidates[0]
 
 
-def _called(found: list[Candidate], ledger: RepairLedger, trace: Trace | None) -> Candidate:
+def _called(candidates: list[Candidate], ledger: RepairLedger, trace: Trace | None) -> Candidate:
     """Return the calls as one value: the only call, or the list of them."""
-    for call in found:
+    for call in candidates:
         ledger.take_over(call.ledger, lambda offset: offset)
         ledger.note(call.start, "tool_call")
-    values: list[Any] = [call.value for call in found]
+    values: list[Any] = [call.value for call in candidates]
     value = values[0] if len(values) == 1 else values
     if trace is not None:
         trace.root = value
-        places = {number: (call.start, call.start) for number, call in enumerate(found)}
-        trace.remember(value, found[0].start, places if len(values) > 1 else {})
-    return Candidate(value, found[0].start, found[-1].end, ledger)
+        places = {number: (call.start, call.start) for number, call in enumerate(candidates)}
+        trace.remember(value, candidates[0].start, places if len(values) > 1 else {})
+    return Candidate(value, candidates[0].start, candidates[-1].end, ledger)
 
 
 def _bracketed(search: "_Search", outside: str) -> list[Candidate]:

@@ -135,7 +135,7 @@ class RuleSet:
         inner_findings: list[Finding] = []
         self.for_names.collect(joined, self.match(joined), inner_findings)
         # Lines that a digest begins are no token of an unknown head.
-        tokens = (found for found in inner_findings if found[3] == TOKEN)
+        tokens = (finding for finding in inner_findings if finding[3] == TOKEN)
         kinds = ((kind, rank) for at, end, kind, rank in tokens if at < first < end)
         return next(kinds, None)
 

@@ -152,5 +152,5 @@ def _ask(
     if answer.status == 200:
         raise CheckFailedError("wrong_address", "something else answers there: it sends no JSON")
     code, sentence = REFUSALS.get(answer.status, ("refused", "{detail}"))
-    told = {"verb": right[0], "scope": right[1], "path": path, "detail": answer.detail}
-    raise CheckFailedError(code, sentence.format(**told))
+    values = {"verb": right[0], "scope": right[1], "path": path, "detail": answer.detail}
+    raise CheckFailedError(code, sentence.format(**values))

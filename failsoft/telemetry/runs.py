@@ -104,11 +104,11 @@ class RunScope:
     _open: list[OpenRun | None] = field(default_factory=list, init=False, repr=False)
 
     def __enter__(self) -> "RunScope":
-        begun = None
+        start = None
         with harmless("beginning a run"):
-            begun = self._begin()
-        self._open.append(begun)
-        _within.set((*_within.get(), begun))
+            start = self._begin()
+        self._open.append(start)
+        _within.set((*_within.get(), start))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
@@ -117,11 +117,11 @@ class RunScope:
             cause = _invalid_cause(error)
             if cause is not None:
                 self.invalid(cause)
-            begun = self._latest()
-            self._open.remove(begun)
-            _within.set(tuple(one for one in _within.get() if one is not begun))
-            if begun is not None:
-                begun.end(error)
+            run = self._latest()
+            self._open.remove(run)
+            _within.set(tuple(other for other in _within.get() if other is not run))
+            if run is not None:
+                run.end(error)
 
     async def __aenter__(self) -> "RunScope":
         return self.__enter__()
@@ -162,14 +162,14 @@ class RunScope:
         `error` is what `recover` refused, an exception, or a sentence.
         """
         with harmless("telling an error"):
-            begun = self._latest() if self._open else None
-            if begun is not None:
-                begun.mark(_marks_of(error))
+            run = self._latest() if self._open else None
+            if run is not None:
+                run.mark(_marks_of(error))
 
     def _latest(self) -> OpenRun | None:
         """Return what this thread or task began last; a generator may end in another one."""
         within = _within.get()
-        return next((one for one in reversed(self._open) if one in within), self._open[-1])
+        return next((run for run in reversed(self._open) if run in within), self._open[-1])
 
     def _begin(self) -> OpenRun | None:
         sending = _current.sending
@@ -182,12 +182,12 @@ class RunScope:
         node = _node_of(self.node or (title if isinstance(title, str) else ""))
         if node and schema is not None:
             sending.register(node, schema)
-        told = {
+        attributes = {
             "failsoft.node": node,
             "failsoft.prompt_version": self.prompt_version,
             "failsoft.correlation_id": self.correlation_id,
         }
-        return sending.begin(node, {name: str(text) for name, text in told.items() if text})
+        return sending.begin(node, {name: str(text) for name, text in attributes.items() if text})
 
 
 @overload
@@ -238,12 +238,15 @@ def _marks_of(error: object) -> dict[str, str]:
         kind = error.error_type
         errors = [item.model_dump(exclude_none=True) for item in error.errors]
     elif isinstance(error, ValidationError):
-        found = error.errors(include_input=False, include_url=False)
-        is_json = all(one["type"] == "json_invalid" for one in found)
+        faults = error.errors(include_input=False, include_url=False)
+        is_json = all(fault["type"] == "json_invalid" for fault in faults)
         kind = ParseErrorType.NOT_JSON if is_json else kind
-        errors = describe_errors(list(found))
+        errors = describe_errors(list(faults))
     elif isinstance(error, json.JSONDecodeError):
         kind = ParseErrorType.NOT_JSON
         errors = [{"message": error.msg, "line": error.lineno, "column": error.colno}]
-    told = [{**one, "message": str(one["message"])[:MAX_MESSAGE]} for one in errors[:MAX_TOLD]]
-    return {"failsoft.parse_error_type": kind.value, "failsoft.validation_errors": json.dumps(told)}
+    items = [{**item, "message": str(item["message"])[:MAX_MESSAGE]} for item in errors[:MAX_TOLD]]
+    return {
+        "failsoft.parse_error_type": kind.value,
+        "failsoft.validation_errors": json.dumps(items),
+    }

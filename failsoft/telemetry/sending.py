@@ -86,9 +86,9 @@ class HeldRun:
     def start(self, tracer: trace.Tracer, node: str | None) -> "HeldRun":
         """Make it the current one of this thread or task."""
         inside = context.set_value(RUN, self)
-        told = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": node or "agent"}
+        names = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": node or "agent"}
         name = f"invoke_agent {node or 'agent'}"
-        self._span = tracer.start_span(name, inside, attributes=told)
+        self._span = tracer.start_span(name, inside, attributes=names)
         self._token = context.attach(trace.set_span_in_context(self._span, inside))
         return self
 
@@ -312,13 +312,13 @@ class OtelSending:
     def begin(self, node: str | None, attributes: Mapping[str, str]) -> HeldRun:
         """Begin a run; inside another one it is a part of it."""
         outer = context.get_value(RUN)
-        told = {**(outer.attributes if isinstance(outer, HeldRun) else {}), **attributes}
+        joined = {**(outer.attributes if isinstance(outer, HeldRun) else {}), **attributes}
         around = trace.get_current_span().get_span_context()
         if outer is None and around.is_valid:
             # The trace is the host's, and may have more runs than this one.
             place = f"{around.trace_id:032x}-{os.urandom(8).hex()}"
-            told.setdefault("failsoft.correlation_id", place)
-        return HeldRun(self._spans, told).start(self._tracer, node)
+            joined.setdefault("failsoft.correlation_id", place)
+        return HeldRun(self._spans, joined).start(self._tracer, node)
 
     def register(self, node: str, schema: object) -> None:
         """Register a schema before the next batch leaves."""
@@ -411,12 +411,12 @@ def _unknown_keywords(body: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 def _without_prompts(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
-    told = attributes or {}
+    kept = attributes or {}
     # What a chain or a tool returns may be what it was asked.
-    is_around = told.get("openinference.span.kind", "LLM") != "LLM"
+    is_around = kept.get("openinference.span.kind", "LLM") != "LLM"
     return {
         key: value
-        for key, value in told.items()
+        for key, value in kept.items()
         if not (PROMPT.match(key) or (is_around and key.startswith("output.")))
     }
 

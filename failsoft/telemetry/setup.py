@@ -80,7 +80,7 @@ def enable(wanted: bool | Collection[str]) -> Enabled:
 
 
 def _is_wanted(wanted: bool | Collection[str], names: Iterable[str]) -> bool:
-    return wanted is True or (not isinstance(wanted, bool) and any(one in wanted for one in names))
+    return wanted if isinstance(wanted, bool) else any(name in wanted for name in names)
 
 
 def _is_installed(package: str) -> bool:
@@ -94,10 +94,10 @@ def _is_installed(package: str) -> bool:
 def _switch(sdk: Sdk) -> bool:
     if not sdk.switch:
         return False
-    target, *given = sdk.switch
+    target, *switch = sdk.switch
     module, _, path = target.partition(":")
     with harmless(f"instrumenting {sdk.name}"):
-        reduce(getattr, path.split("."), import_module(module))(*given)  # type: ignore[operator]
+        reduce(getattr, path.split("."), import_module(module))(*switch)  # type: ignore[operator]
         return True
     return False
 
@@ -158,8 +158,8 @@ def init(
         "deployment.environment.name": environment,
     }
     try:
-        told = {name: text for name, text in resource.items() if text}
-        setup = Setup(connection_of(url, key), told, redactor)
+        named = {name: text for name, text in resource.items() if text}
+        setup = Setup(connection_of(url, key), named, redactor)
         for name, value in ENVIRONMENT.items():
             os.environ.setdefault(name, value)
         # OpenTelemetry is an extra: the library does without.

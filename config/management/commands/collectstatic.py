@@ -11,7 +11,7 @@ class Command(collectstatic.Command):
     """Collect static files, then build the wheel that the server offers."""
 
     def handle(self, **options: Any) -> str | None:  # noqa: ANN401 - Django's
-        said = super().handle(**options)
+        message = super().handle(**options)
         if not options["dry_run"]:
             build_wheel()
-        return said
+        return message

@@ -89,7 +89,7 @@ def _run(program: str, *words: str, connects: bool = True) -> None:
     to = [f"--dbname={make_conninfo(**server)}"] if connects else []
     env = {**os.environ, **({"PGPASSWORD": password} if password else {})}
     try:
-        done = subprocess.run(  # noqa: S603 - no input of others
+        result = subprocess.run(  # noqa: S603 - no input of others
             [program, *to, *words],
             env=env,
             umask=0o077,
@@ -99,5 +99,6 @@ def _run(program: str, *words: str, connects: bool = True) -> None:
         )
     except OSError as error:
         raise CommandError(f"{program}: {error.strerror}; install PostgreSQL's client") from error
-    if done.returncode:
-        raise CommandError(f"{program}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+    if result.returncode:
+        why = result.stderr.strip() or f"exit code {result.returncode}"
+        raise CommandError(f"{program}: {why}")
