@@ -13,7 +13,7 @@ from diagnostics.alerting.channel_views import (
     channel_test,
     channels,
     failures_seen,
-    notification_again,
+    retry_notification,
 )
 from diagnostics.alerting.incident_action_views import (
     acknowledge_incident,
@@ -130,7 +130,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/channels/<int:number>/switch/", channel_switch, name="alert_channel_switch"),
     path("alerts/channels/<int:number>/rotate/", channel_rotate, name="alert_channel_rotate"),
     path("alerts/channels/<int:number>/delete/", channel_delete, name="alert_channel_delete"),
-    path("alerts/notifications/<int:number>/again/", notification_again, name="notification_again"),
+    path("alerts/notifications/<int:number>/again/", retry_notification, name="retry_notification"),
     path("ingest/", ingest, name="ingest"),
     path("deploys/", deploys, name="deploys"),
     path("ingest/test/", send_test_event, name="send_test_event"),

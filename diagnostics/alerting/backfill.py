@@ -138,7 +138,7 @@ def pause_alerts(project_id: int) -> None:
 
 
 @transaction.atomic
-def take_as_known(project_id: int, since: datetime) -> None:
+def import_as_seen(project_id: int, since: datetime) -> None:
     """Look once at every slice after an import that began at `since`, and raise nothing.
 
     A slice that fires by what was imported fires no more before its detector was quiet once,

@@ -153,7 +153,7 @@ def failures_seen(request: ConsoleRequest) -> HttpResponse:
 
 
 @member_action
-def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
+def retry_notification(request: ConsoleRequest, number: int) -> HttpResponse:
     """Queue a notification that was given up once more, under the same key."""
     require_actor(request)
     rows = Notification.objects.filter(project=request.project, pk=number, state=State.FAILED)

@@ -171,7 +171,7 @@ def _probe(channel: Channel) -> bool:
             return False
     except (CredentialError, WorkingKeyError):
         return False
-    _wake(channel.pk)
+    _bring_forward(channel.pk)
     logger.info("channel_answers_again", channel=channel.pk)
     return True
 
@@ -182,7 +182,7 @@ def _answers(channel: Channel) -> bool:
     return channel.kind == Channel.Kind.WEBHOOK and probe_webhook(channel)
 
 
-def _wake(channel_id: int) -> None:
+def _bring_forward(channel_id: int) -> None:
     """Bring forward all that waits at a channel, in the order it was written."""
     waiting = Notification.objects.filter(channel_id=channel_id, state=State.QUEUED, tries__gt=0)
     # The order is that of these times: as it was written, before what is newer.
@@ -240,7 +240,7 @@ def _note_passage(channel: Channel, sent_at: datetime | DatabaseNow, refused: st
         last_sent_at=sent_at, failing_since=None, is_unreachable=False, last_error=refused
     )
     if channel.failing_since is not None:
-        _wake(channel.pk)
+        _bring_forward(channel.pk)
 
 
 def _receipt_changes(row: Notification, receipts: Receipts) -> dict[str, Any]:

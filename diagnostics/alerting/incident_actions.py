@@ -52,7 +52,7 @@ def acknowledge(incident: Incident, by: Actor) -> bool:
         return False
     incident.refresh_from_db()
     for row in _open_states(incident):
-        _stand(row, acknowledged(standing_of(row)))
+        _save_status(row, acknowledged(standing_of(row)))
     record_transition(incident, Transition.Kind.ACKNOWLEDGED, now, by=user.pk if user else None)
     note(incident.project_id, by, "incident.acknowledged", _named(incident))
     return True
@@ -76,7 +76,7 @@ def resolve(
     was_open = incident.cleared_at is None
     if was_open:
         for row in _open_states(incident):
-            _stand(row, resolved(now.timestamp(), standing_of(row)))
+            _save_status(row, resolved(now.timestamp(), standing_of(row)))
         incident.slices.filter(cleared_at=None).update(cleared_at=now)
         close(incident, Transition.Kind.RESOLVED, now, user.pk if user else None)
     incident.save(update_fields=["resolution_cause", "resolved_by"])
@@ -204,7 +204,7 @@ def _open_states(incident: Incident) -> Iterable[AlertState]:
     ).defer("memory")
 
 
-def _stand(row: AlertState, standing: SliceStatus) -> None:
+def _save_status(row: AlertState, standing: SliceStatus) -> None:
     """Write how a slice stands, with what goes beside its state."""
     saved_state = {**row.detector_state, "was": standing.was.value, "is_held": standing.is_held}
     AlertState.objects.filter(pk=row.pk).update(

@@ -68,7 +68,9 @@ def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
     counting = COUNTING[_unit_of(incident)]
     curves = trends(incident.project_id, since, end, count, terms, counting)
     deploys = deploys_of(incident.project_id, since, end)[:MOST_DEPLOYS]
-    marks = sorted([*deploy_marks(deploys, terms), *_became(incident)], key=attrgetter("at"))
+    marks = sorted(
+        [*deploy_marks(deploys, terms), *_transition_marks(incident)], key=attrgetter("at")
+    )
     drawn = _chart(incident, since, width, _added(incident, curves, count), marks)
     return replace(drawn, as_of=now)
 
@@ -132,7 +134,7 @@ def _chart(
     return whole
 
 
-def _became(incident: Incident) -> Iterator[Mark]:
+def _transition_marks(incident: Incident) -> Iterator[Mark]:
     yield Mark(incident.fired_at, "fired", "")
     if incident.acknowledged_at:
         by = incident.acknowledged_by

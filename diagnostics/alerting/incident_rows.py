@@ -100,7 +100,7 @@ def raise_slices(
     before = set(known)
     for evaluation in firing:
         attribution, verdict = verdicts.attribute(evaluation.values)
-        joined = find_incident(attribution, at.timestamp(), map(_as_open, known.values()))
+        joined = find_incident(attribution, at.timestamp(), map(_correlated, known.values()))
         if (
             joined is None
             and not past
@@ -237,7 +237,7 @@ def attribute_to(incident: Incident, attribution: Attribution) -> None:
         incident.cause, incident.cause_value = attribution.cause, attribution.value
 
 
-def _as_open(row: Incident) -> OpenIncident:
+def _correlated(row: Incident) -> OpenIncident:
     models = {
         (row.slice.get("provider"), row.slice.get("model"))
         for row in row.slices.all()

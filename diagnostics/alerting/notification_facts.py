@@ -154,7 +154,7 @@ WORDS = {
 
 def subject_of(facts: Facts) -> str:
     """Write the one line that a phone shows."""
-    return _worded(facts, 0)
+    return _status_line(facts, 0)
 
 
 def mail_subject_of(facts: Facts) -> str:
@@ -169,10 +169,10 @@ def mail_subject_of(facts: Facts) -> str:
 
 def lead_of(facts: Facts) -> str:
     """Say in one sentence why this was sent."""
-    return _worded(facts, 1)
+    return _status_line(facts, 1)
 
 
-def _worded(facts: Facts, place: int) -> str:
+def _status_line(facts: Facts, place: int) -> str:
     reason = facts.reason
     if reason == "recovered":
         reason = "usual" if facts.is_usual else "resolved" if facts.ended_by else reason

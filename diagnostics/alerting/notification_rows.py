@@ -16,7 +16,13 @@ from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_facts import Facts, digest_due
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
-from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
+from diagnostics.alerting.routing import (
+    Listener,
+    NotificationContext,
+    NotificationOutcome,
+    QuietHours,
+    decide,
+)
 from diagnostics.store.outbox import enqueue
 
 REASONS: Mapping[str, Reason] = {
@@ -135,7 +141,7 @@ def _row(
     listener = Listener(
         channel.min_severity, quiet_hours(channel), channel.digest_above, sent_in_hour
     )
-    news = News(
+    news = NotificationContext(
         notice.severity,
         notice.at,
         is_recovery=notice.reason == Reason.RECOVERED,
@@ -163,7 +169,7 @@ def _row(
 def _write(rows: Sequence[Notification]) -> list[Notification]:
     """Insert what is not there yet; what goes into a digest is tied to it."""
     for row in rows:
-        if row.state == Fate.DIGESTED:
+        if row.state == NotificationOutcome.DIGESTED:
             row.digest = _open_digest(row)
     Notification.objects.bulk_create(rows, ignore_conflicts=True)
     keys = [row.key for row in rows]

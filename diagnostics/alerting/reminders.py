@@ -105,7 +105,7 @@ def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: dateti
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)
-    further = _further(fired, channels, rules, now)
+    further = _escalation_channels(fired, channels, rules, now)
     again = [
         channel
         for channel in channels
@@ -157,7 +157,7 @@ def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
     return timedelta(minutes=minutes) if minutes else None
 
 
-def _further(
+def _escalation_channels(
     fired: Transition, channels: Iterable[Channel], rules: Iterable[AlertRule], now: datetime
 ) -> list[Channel]:
     """Return the channels that it goes on to and that have not been told so yet."""

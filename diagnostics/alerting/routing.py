@@ -32,7 +32,7 @@ class QuietHours:
         return f"{self.begin:%H:%M} to {self.end:%H:%M} {self.zone}"
 
 
-class Fate(StrEnum):
+class NotificationOutcome(StrEnum):
     """What becomes of a notification when it is written."""
 
     QUEUED = "queued"
@@ -51,7 +51,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class NotificationContext:
     """What there is to tell.
 
     `held_by` names what mutes it: a silence, or that a person resolved it; `was_told` says
@@ -67,7 +67,7 @@ class News:
     held_by: str = ""
 
 
-def decide(listener: Listener, news: News) -> tuple[Fate, str]:
+def decide(listener: Listener, news: NotificationContext) -> tuple[NotificationOutcome, str]:
     """Decide what a channel is told; return what becomes of it, and why unless it is queued.
 
     1. A recovery goes to whoever was told of the incident, and to nobody else; what closes an
@@ -77,15 +77,15 @@ def decide(listener: Listener, news: News) -> tuple[Fate, str]:
     4. Beyond so many in an hour, the rest is told in a digest.
     """
     if news.is_recovery and news.has_alert:
-        return Fate.QUEUED, ""
-    if why := _kept_back(listener, news):
-        return Fate.SUPPRESSED, why
+        return NotificationOutcome.QUEUED, ""
+    if why := _why_suppressed(listener, news):
+        return NotificationOutcome.SUPPRESSED, why
     if listener.told_in_hour >= listener.digest_above:
-        return Fate.DIGESTED, f"more than {listener.digest_above} within an hour"
-    return Fate.QUEUED, ""
+        return NotificationOutcome.DIGESTED, f"more than {listener.digest_above} within an hour"
+    return NotificationOutcome.QUEUED, ""
 
 
-def _kept_back(listener: Listener, news: News) -> str:
+def _why_suppressed(listener: Listener, news: NotificationContext) -> str:
     if news.is_recovery:
         return news.held_by if news.was_told else "the channel was not notified of the incident"
     if news.held_by:

@@ -250,7 +250,7 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         context["totals"] = totals_by_rule(request.project.pk, clock.now()).get(row.pk, NO_TOTALS)
         context["firing"] = slices_by_rule(request.project.pk).get(row.pk, NO_SLICES).firing
     is_asked = form.is_bound or TEST in request.GET
-    tested = _tried(request, form, row) if is_asked else _to_try(request, row)
+    tested = _tried(request, form, row) if is_asked else _test_link(request, row)
     return respond(request, "rules/rule", {**context, **tested}, row.name if row else "New rule")
 
 
@@ -259,7 +259,7 @@ def _left_out(request: ConsoleRequest) -> Sequence[str]:
     return watched(read_filters(request), more_scope(began["signal"], began["detector"]))[1]
 
 
-def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
+def _test_link(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
     """Say where the back-test is: the page answers without it, which takes longer."""
     parameters = [(k, v) for k, values in request.GET.lists() for v in values]
     return {"test_at": f"{_address(row, '_test')}?{urlencode(parameters)}", "asked": parameters}

@@ -19,7 +19,7 @@ from diagnostics.console.api import SeriesView
 from diagnostics.failures.api import FailuresView
 from diagnostics.ingest.api.events import EventsView
 from diagnostics.rest.exporting import BYTE_ORDER_MARK
-from diagnostics.store.kept_answers import hurried
+from diagnostics.store.kept_answers import limited_wait
 from diagnostics.web.access import ConsoleRequest, member_page
 
 LISTS: dict[str, type[APIView]] = {
@@ -31,7 +31,7 @@ LISTS: dict[str, type[APIView]] = {
 ENDINGS = frozenset({"csv", "ndjson"})
 
 
-class FormOfAddress(DefaultContentNegotiation):
+class FormatByPath(DefaultContentNegotiation):
     """The address names the form: a browser that follows a link accepts text/html."""
 
     def select_renderer(
@@ -63,10 +63,10 @@ def stream_list(
     view = listed.as_view(
         authentication_classes=(MemberAuthentication,),
         permission_classes=(),
-        content_negotiation_class=FormOfAddress,
+        content_negotiation_class=FormatByPath,
     )
     # A file cannot be completed afterwards, as a page is.
-    with hurried(None):
+    with limited_wait(None):
         answer: HttpResponseBase = view(request)
     if answer.status_code == 200:
         day = clock.now().astimezone(UTC).strftime("%Y-%m-%d")

@@ -219,12 +219,12 @@ def now_context(
         "is_empty": not rows and not selection.terms,
         "checked": judged.at,
         "left_out": judged.left_out,
-        "anew": _anew_since(judged, now),
+        "anew": _new_detector_since(judged, now),
         "query": selection.query(),
     }
 
 
-def _anew_since(judged: StatusSet, now: datetime) -> datetime | None:
+def _new_detector_since(judged: StatusSet, now: datetime) -> datetime | None:
     """Return when the detector of this release took over, while that is news."""
     times = [status.anew_since for status in judged.series.values() if status.anew_since]
     return max((at for at in times if now - at < ANEW), default=None)

@@ -4,7 +4,7 @@
 2. An older one, up to LONGEST times as old, is returned too and refreshed in the background,
    so that regular readers never wait.
 3. Otherwise the caller waits; concurrent callers wait for the same computation. Within
-   `hurried`, for a moment: then AnswerPendingError, and the computation goes on beside.
+   `limited_wait`, for a moment: then AnswerPendingError, and the computation goes on beside.
 
 Each process has its own cache. A result comes with the time of its computation, which pages
 show.
@@ -42,7 +42,7 @@ class AnswerPendingError(Exception):
 
 
 @contextmanager
-def hurried(seconds: float | None = HURRY_SECONDS) -> Iterator[None]:
+def limited_wait(seconds: float | None = HURRY_SECONDS) -> Iterator[None]:
     """Wait for results no longer than so many seconds in all (None: as long as they take).
 
     Raises AnswerPendingError.
@@ -61,7 +61,7 @@ class CachedResult(NamedTuple, Generic[T]):
     answer: T
 
 
-def run_beside(work: Callable[[], None]) -> None:
+def run_in_background(work: Callable[[], None]) -> None:
     """Queue work for the one refresh thread of this process."""
     _renewer().submit(_with_own_connection, work)
 
@@ -82,7 +82,7 @@ def _with_own_connection(work: Callable[[], None]) -> None:
 
 @dataclass(slots=True)
 class ResultCache(Generic[T]):
-    beside: Callable[[Callable[[], None]], None] = run_beside
+    beside: Callable[[Callable[[], None]], None] = run_in_background
     _kept: OrderedDict[Hashable, CachedResult[T]] = field(default_factory=OrderedDict)
     _renewing: dict[Hashable, Event] = field(default_factory=dict)
     _locks: dict[Hashable, Lock] = field(default_factory=dict)

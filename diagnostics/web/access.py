@@ -27,7 +27,7 @@ from diagnostics.redaction.redactor import redact_json
 from diagnostics.redaction.rules import texts_of
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import read_selection
-from diagnostics.store.kept_answers import AnswerPendingError, hurried
+from diagnostics.store.kept_answers import AnswerPendingError, limited_wait
 from failsoft.redaction.secret_names import is_secret_name
 
 SET = "SELECT set_config('statement_timeout', %s, false)"
@@ -107,12 +107,12 @@ def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
             with texts_of(request.project.pk):
                 return view(request, *args, **kwargs)
         # A reload shows nothing until the first byte; htmx leaves the old page while it waits.
-        pace = nullcontext() if request.htmx else hurried()
+        pace = nullcontext() if request.htmx else limited_wait()
         try:
             with texts_of(request.project.pk), limited_statements(STATEMENT_SECONDS), pace:
                 return view(request, *args, **kwargs)
         except AnswerPendingError:
-            return _instead(request, "console/pending.html", "Judging")
+            return _error_page(request, "console/pending.html", "Judging")
         except OperationalError as error:
             if was_stopped(error):
                 return _ask_for_less(request)
@@ -145,13 +145,13 @@ def _ask_for_less(request: ConsoleRequest) -> HttpResponse:
         if span < selection.span
     ]
     shown = {"seconds": STATEMENT_SECONDS, "shorter": shorter, "chips": selection.chips()}
-    response = _instead(request, "console/narrow.html", "Query timed out", 503, **shown)
+    response = _error_page(request, "console/narrow.html", "Query timed out", 503, **shown)
     response["HX-Retarget"] = "#page"
     response["HX-Reselect"] = "#page"
     return response
 
 
-def _instead(
+def _error_page(
     request: ConsoleRequest, page: str, title: str, status: int = 200, **shown: object
 ) -> HttpResponse:
     """Answer with another page than the one that was asked for."""

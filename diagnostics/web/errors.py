@@ -38,7 +38,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if request.path_info.startswith(FOR_PROGRAMS):
         detail = f"Internal error; it is in the log under the id {error_id}."
         return JsonResponse({"detail": detail, "code": "error"}, status=500)
-    return _bare("500.html", 500, {"error_id": error_id})
+    return _static_page("500.html", 500, {"error_id": error_id})
 
 
 def report_hang(request: HttpRequest) -> HttpResponse:
@@ -121,7 +121,7 @@ def report_mismatch(
         return JsonResponse({"detail": str(mismatch), "code": mismatch.code}, status=status)
     if request.path_info in (METRICS, READINESS):
         return HttpResponse(f"{mismatch}\n", status=status, content_type="text/plain")
-    return _bare("400_address.html", status, {"mismatch": mismatch, "error_id": error_id})
+    return _static_page("400_address.html", status, {"mismatch": mismatch, "error_id": error_id})
 
 
 def make_id() -> str:
@@ -143,13 +143,13 @@ def _unavailable(request: HttpRequest, error_id: str) -> HttpResponse:
     else:
         address = request.get_full_path() if request.method == "GET" else ""
         context = {"error_id": error_id, "asked": address}
-        answer = _bare("503.html", 503, context)
+        answer = _static_page("503.html", 503, context)
     answer["Retry-After"] = str(RETRY_SECONDS)
     answer["Cache-Control"] = "no-store"
     return answer
 
 
-def _bare(template: str, status: int, context: Mapping[str, object]) -> HttpResponse:
+def _static_page(template: str, status: int, context: Mapping[str, object]) -> HttpResponse:
     """Answer without the request: neither session nor member may be readable now."""
     return HttpResponse(render_to_string(template, context), status=status)
 

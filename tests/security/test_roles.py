@@ -41,7 +41,7 @@ CONSOLE: dict[str, tuple[str, ...]] = {
         "cancel_goal", "cancel_run", "close_breaker", "comment_incident",
         "decide_pattern", "deploys", "failures_seen", "goal_new", "isolate_breaker",
         "isolate_model", "link_incident",
-        "mark_verdict", "notification_again", "rate_incident", "rerun_run",
+        "mark_verdict", "retry_notification", "rate_incident", "rerun_run",
         "resolve_incident", "resolve_run", "send_test_event", "silence_create", "silence_end",
         "silence_incident", "undo_goal",
     ),

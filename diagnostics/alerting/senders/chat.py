@@ -43,7 +43,7 @@ def prepare_chat(row: Notification) -> Sending:
     except ChatAddressError as error:
         raise SendError(str(error)) from None
     if row.incident_id is not None:
-        order["attributes"] = _ties(service.module, stable_key(row))
+        order["attributes"] = _correlation_fields(service.module, stable_key(row))
     return lambda: send_order(order)
 
 
@@ -88,7 +88,7 @@ def body_of(row: Notification, facts: Facts) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _ties(module: str, key: str) -> dict[str, str]:
+def _correlation_fields(module: str, key: str) -> dict[str, str]:
     """Have a pager know the incident by our key, so that recovery closes its alert."""
     ties = dict.fromkeys(KEYED.get(module, ()), key)
     # A recovery resolves what the fire has triggered.

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from diagnostics import clock
-from diagnostics.alerting.backfill import pause_alerts, take_as_known
+from diagnostics.alerting.backfill import import_as_seen, pause_alerts
 from diagnostics.figures import plural
 from diagnostics.ingest.exports.files import ExportFormat, UnreadableError
 from diagnostics.ingest.importing import ImportJob, ImportReport, import_files
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         except UnreadableError as error:
             raise CommandError(str(error)) from error
         finally:
-            take_as_known(project.pk, started_at)
+            import_as_seen(project.pk, started_at)
         self.stdout.write(_summarise(report, options["days"]))
         if progress.refused:
             raise CommandError(f"{plural(progress.refused, 'item')} could not be read")

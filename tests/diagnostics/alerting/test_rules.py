@@ -7,7 +7,13 @@ import pytest
 from diagnostics.alerting.delivery import PAUSES, next_pause
 from diagnostics.alerting.notification_facts import APART, COLLECT, digest_due, summarise
 from diagnostics.alerting.reminders import ChannelHistory, is_due_again
-from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
+from diagnostics.alerting.routing import (
+    Listener,
+    NotificationContext,
+    NotificationOutcome,
+    QuietHours,
+    decide,
+)
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -39,74 +45,88 @@ def test_quiet_hours_within_a_day() -> None:
 @pytest.mark.parametrize(
     ("listener", "news", "fate", "why"),
     [
-        pytest.param(OPEN, News("warning", NOON), Fate.QUEUED, "", id="told"),
-        pytest.param(OPEN, News("info", NOON), Fate.SUPPRESSED, "below warning", id="too small"),
+        pytest.param(
+            OPEN, NotificationContext("warning", NOON), NotificationOutcome.QUEUED, "", id="told"
+        ),
         pytest.param(
             OPEN,
-            News("critical", NOON, held_by="a silence"),
-            Fate.SUPPRESSED,
+            NotificationContext("info", NOON),
+            NotificationOutcome.SUPPRESSED,
+            "below warning",
+            id="too small",
+        ),
+        pytest.param(
+            OPEN,
+            NotificationContext("critical", NOON, held_by="a silence"),
+            NotificationOutcome.SUPPRESSED,
             "a silence",
             id="silenced",
         ),
         pytest.param(
             Listener("info", NIGHT, 10, 0),
-            News("critical", NOON + 10 * HOUR),
-            Fate.SUPPRESSED,
+            NotificationContext("critical", NOON + 10 * HOUR),
+            NotificationOutcome.SUPPRESSED,
             "quiet hours",
             id="quiet",
         ),
         pytest.param(
             Listener("info", NIGHT, 10, 0),
-            News("critical", NOON + 10 * HOUR, is_recovery=True, was_told=True),
-            Fate.QUEUED,
+            NotificationContext("critical", NOON + 10 * HOUR, is_recovery=True, was_told=True),
+            NotificationOutcome.QUEUED,
             "",
             id="a recovery closes the alert in quiet hours too",
         ),
         pytest.param(
             OPEN,
-            News("critical", NOON, is_recovery=True, was_told=True, held_by="a silence"),
-            Fate.SUPPRESSED,
+            NotificationContext(
+                "critical", NOON, is_recovery=True, was_told=True, held_by="a silence"
+            ),
+            NotificationOutcome.SUPPRESSED,
             "a silence",
             id="no recovery under a silence",
         ),
         pytest.param(
             OPEN,
-            News("critical", NOON, is_recovery=True, has_alert=True, held_by="a silence"),
-            Fate.QUEUED,
+            NotificationContext(
+                "critical", NOON, is_recovery=True, has_alert=True, held_by="a silence"
+            ),
+            NotificationOutcome.QUEUED,
             "",
             id="what opened an alert closes it under a silence too",
         ),
         pytest.param(
             OPEN,
-            News("warning", NOON, is_recovery=True),
-            Fate.SUPPRESSED,
+            NotificationContext("warning", NOON, is_recovery=True),
+            NotificationOutcome.SUPPRESSED,
             "not notified",
             id="a recovery of what nobody heard of",
         ),
         pytest.param(
             Listener("info", None, 10, 9),
-            News("info", NOON),
-            Fate.QUEUED,
+            NotificationContext("info", NOON),
+            NotificationOutcome.QUEUED,
             "",
             id="the tenth of the hour",
         ),
         pytest.param(
             Listener("info", None, 10, 10),
-            News("info", NOON),
-            Fate.DIGESTED,
+            NotificationContext("info", NOON),
+            NotificationOutcome.DIGESTED,
             "more than 10",
             id="the eleventh",
         ),
         pytest.param(
             Listener("info", None, 10, 10),
-            News("info", NOON, is_recovery=True, was_told=True, has_alert=True),
-            Fate.QUEUED,
+            NotificationContext("info", NOON, is_recovery=True, was_told=True, has_alert=True),
+            NotificationOutcome.QUEUED,
             "",
             id="what opened an alert closes it though it is the eleventh",
         ),
     ],
 )
-def test_what_a_channel_is_told(listener: Listener, news: News, fate: Fate, why: str) -> None:
+def test_what_a_channel_is_told(
+    listener: Listener, news: NotificationContext, fate: NotificationOutcome, why: str
+) -> None:
     became, reason = decide(listener, news)
     assert became == fate
     assert why in reason

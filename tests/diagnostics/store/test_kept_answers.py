@@ -12,7 +12,7 @@ from diagnostics.store.kept_answers import (
     AnswerPendingError,
     CachedResult,
     ResultCache,
-    hurried,
+    limited_wait,
 )
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -112,30 +112,30 @@ def test_who_is_in_a_hurry_leaves_a_slow_one_to_be_made_beside() -> None:
     works: list[Callable[[], None]] = []
     kept: ResultCache[str] = ResultCache(beside=works.append)
     for _ in range(2):
-        with hurried(0.01), pytest.raises(AnswerPendingError):
+        with limited_wait(0.01), pytest.raises(AnswerPendingError):
             kept.get("a", NOON, make)
     (work,) = works
     work()
-    with hurried(0.01):
+    with limited_wait(0.01):
         assert kept.get("a", SOON, make).answer == "made 12:00:15"
 
 
 def test_who_is_in_a_hurry_gets_a_quick_one_at_once() -> None:
     kept: ResultCache[str] = ResultCache(beside=lambda work: work())
-    with hurried(0.01):
+    with limited_wait(0.01):
         assert kept.get("a", SOON, make).answer == "made 12:00:15"
 
 
 def test_a_hurry_can_be_put_off_for_what_cannot_be_completed_later() -> None:
     kept: ResultCache[str] = ResultCache(beside=lambda _: None)
-    with hurried(0.01), hurried(None):
+    with limited_wait(0.01), limited_wait(None):
         assert kept.get("a", NOON, make).answer == "made 12:00:00"
 
 
 def test_one_that_was_made_while_its_renewal_waited_is_not_made_again() -> None:
     works: list[Callable[[], None]] = []
     kept: ResultCache[str] = ResultCache(beside=works.append)
-    with hurried(0.01), pytest.raises(AnswerPendingError):
+    with limited_wait(0.01), pytest.raises(AnswerPendingError):
         kept.get("a", SOON, make)
     first = kept.get("a", SOON, make)
     works.pop()()
