@@ -98,7 +98,6 @@ def commands(*, with_peers: bool, with_rows: bool) -> Mapping[str, list[str]]:
 
 
 def start(name: str, command: Sequence[str], stack: ExitStack) -> Contender:
-    """Start a contender that ends with the stack."""
     process = stack.enter_context(
         subprocess.Popen(  # noqa: S603 - our own words
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

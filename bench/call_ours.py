@@ -56,7 +56,6 @@ class Recorded:
             self.ready.append((claim, request_of(claim.goal)))
 
     def __call__(self) -> object:
-        """Plan one of them."""
         ending = generate_plan_with_retry(*self.ready.pop())
         if not isinstance(ending, Succeeded):
             raise TypeError(ending)

@@ -18,8 +18,6 @@ SYSTEM = "You plan tasks for a program."
 
 
 class Tool(BaseModel):
-    """A tool and its arguments."""
-
     name: str
     args: dict[str, Any] = {}
 

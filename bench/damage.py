@@ -792,7 +792,6 @@ REFUSED: dict[str, Damage] = {
 
 
 def draw(rng: Rng) -> tuple[Tokens, Any]:
-    """Draw a document and its tokens."""
     drawn = document(rng)
     return tokens_of(write(rng, drawn)), drawn
 

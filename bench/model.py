@@ -68,7 +68,6 @@ class Climb:
 
     @property
     def succeeded(self) -> bool:
-        """Whether there is a plan."""
         return isinstance(self.ending, Succeeded)
 
 

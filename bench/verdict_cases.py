@@ -34,18 +34,15 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """What happens."""
         return self.incident.kind
 
     @property
     def truth(self) -> Truth:
-        """What happened."""
         trouble = self.incident.trouble
         cause = trouble.cause.value if trouble.cause else OK
         return Truth(cause, trouble.value, trouble.top_kind, self.incident.since)
 
     def deploys(self) -> list[ReportedDeploy]:
-        """Return the deploys as they were reported."""
         return [ReportedDeploy(at, change.kind) for at, change in self.incident.changes]
 
 

@@ -41,8 +41,6 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain a
 
 @admin.register(Project)
 class ProjectAdmin(ScopedAdmin):
-    """Projects, with their members."""
-
     list_display = ("name", "slug", "created_at")
     search_fields = ("name", "slug")
     inlines = (MembershipInline,)
@@ -63,7 +61,6 @@ class ApiKeyAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """Revoke the selected keys."""
         closed = sum(revoke_key(key) for key in queryset)
         self.message_user(request, f"{closed} keys revoked.")
 
@@ -100,8 +97,6 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg] # plain at run time
 
 
 class KindFilter(admin.SimpleListFilter):
-    """Events of a kind."""
-
     title = parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
@@ -109,7 +104,6 @@ class KindFilter(admin.SimpleListFilter):
         return [(kind.value, kind.value) for kind in EventKind]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Filter by the selected kind."""
         return queryset.filter(kind=self.value()) if self.value() else queryset
 
 

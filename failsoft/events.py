@@ -116,7 +116,6 @@ NodeName = Annotated[str, StringConstraints(max_length=200)]
 
 
 def round_milliseconds(value: object) -> object:
-    """Round fractions of a millisecond."""
     if isinstance(value, float) and abs(value) <= MAX_INTEGER:
         return round(value)
     return value

@@ -43,5 +43,4 @@ def request_discovery() -> None:
 
 @shared_task(name="plans.tasks.discover_tools")
 def discover_tools(server: str) -> None:
-    """Discover the tools of an MCP server."""
     health.discover_tools(server)

@@ -101,7 +101,6 @@ class Breaker(models.Model):
 
     @property
     def watches(self) -> str:
-        """What its faults are."""
         return WATCHED[self.kind]
 
     @property
@@ -166,5 +165,4 @@ class BreakerTransition(models.Model):
 
     @property
     def cause_words(self) -> str:
-        """What changed it."""
         return CAUSES.get(self.cause, "")

@@ -48,7 +48,6 @@ class DemoSeries(_StoryPart):
 
     @property
     def pace(self) -> RunPace:
-        """Its usual pace."""
         return RunPace(self.latency_ms, self.output_tokens)
 
 

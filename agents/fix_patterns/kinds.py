@@ -53,7 +53,6 @@ class FixRule:
 
 
 def shape_of(value: object) -> ValueShape:
-    """Return the shape of a JSON value."""
     match value:
         case None:
             return ValueShape.NULL

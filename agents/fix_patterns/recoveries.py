@@ -51,7 +51,6 @@ class Recovery:
 
 
 def patterns_of(recovery: Recovery) -> list[FixRule]:
-    """Return the patterns of a recovery, each once."""
     if recovery.error_class in UNTAUGHT:
         return []
     if recovery.error_class is not ParseErrorType.SCHEMA_INVALID:

@@ -130,7 +130,6 @@ class Replay:
 
     @property
     def recovered(self) -> int:
-        """Of the whole ones."""
         return sum(row.reading.ok for row in self.whole)
 
     @property
@@ -140,7 +139,6 @@ class Replay:
 
     @property
     def cut_recovered(self) -> int:
-        """Of the cut ones."""
         return sum(row.reading.ok for row in self.rows) - self.recovered
 
     @property

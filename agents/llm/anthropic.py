@@ -97,7 +97,6 @@ def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK
 
 
 def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
-    """Assemble the completion from the events of a stream."""
     deltas = [event.get("delta") or {} for event in events]
     texts = [delta.get("text") or "" for delta in deltas]
     used = assemble_anthropic(events)

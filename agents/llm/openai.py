@@ -157,7 +157,6 @@ def _complete(
 
 
 def _assemble(chunks: Sequence[dict[str, Any]], request: CompletionRequest) -> Completion:
-    """Assemble the completion from the chunks of a stream."""
     choices = [choice for chunk in chunks for choice in chunk.get("choices") or ()]
     deltas = [choice.get("delta") or {} for choice in choices]
     calls = assemble_openai(call for delta in deltas for call in delta.get("tool_calls") or ())

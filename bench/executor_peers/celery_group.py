@@ -21,7 +21,6 @@ if URL.startswith("redis+socket"):
 
 @app.task(name="noop")
 def noop(number: int) -> int:
-    """Do nothing."""
     return number
 
 

@@ -8,7 +8,6 @@ from dbos import DBOS
 
 @DBOS.step()  # type: ignore[untyped-decorator] # a peer, not installed here
 def step(number: int) -> int:
-    """Do nothing."""
     return number
 
 

@@ -70,7 +70,6 @@ class Bench:
     """All contenders, running."""
 
     def __init__(self, stack: ExitStack, *, is_quick: bool, has_peers: bool) -> None:
-        """Start them."""
         folder = stack.enter_context(embedded.throw_away_folder())
         self._all = Contenders(stack, PORTS, Path(folder), has_peers=has_peers)
         self._events = 200 if is_quick else 2000

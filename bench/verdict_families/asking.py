@@ -14,7 +14,6 @@ NAMES = {"prompt": "prompt_version", "schema": "schema_version", "release": "rel
 
 
 def place_of(values: Values) -> Dimensions:
-    """Return the dimensions of a cell."""
     told = dict(values)
     model = told["model"].partition("/")[2]
     return Dimensions(
@@ -33,7 +32,6 @@ def place_of(values: Values) -> Dimensions:
 
 
 def counted_of(story: Drawn) -> CellCounts:
-    """Return the counts of a story, as the product has them."""
     before, after = (
         [
             CountCell(place_of(values), counts.calls, counts.kinds)

@@ -28,12 +28,10 @@ class Card:
 
     @property
     def is_named(self) -> bool:
-        """Whether it has a cause."""
         return self.finding.cause is not Cause.MIXED
 
     @property
     def says_not_us(self) -> bool:
-        """Whether its sentence says "not us"."""
         return "not us" in cause_words(self.finding)
 
     @property

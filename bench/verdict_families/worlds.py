@@ -34,7 +34,6 @@ class Stream:
         return dict(self.values).get(dimension, "")
 
     def with_values(self, **changed: str) -> "Stream":
-        """Return the stream with other values."""
         return replace(self, values=tuple(sorted({**dict(self.values), **changed}.items())))
 
 
@@ -240,7 +239,6 @@ def _count(
 def _split(
     draw: random.Random, failures: int, kinds: Mapping[str, float]
 ) -> Iterable[tuple[str, int]]:
-    """Draw how many failures are of each kind."""
     left, weight = failures, sum(kinds.values())
     for kind, share in kinds.items():
         if not left:
@@ -255,7 +253,6 @@ def _split(
 
 
 def poisson(draw: random.Random, mean: float) -> int:
-    """Draw a count."""
     if mean > 50:
         return max(0, round(draw.gauss(mean, math.sqrt(mean))))
     limit, product, count = math.exp(-mean), draw.random(), 0

@@ -129,5 +129,4 @@ def forget_dead_server(folder: Path) -> None:
 
 
 def database_url(sockets: Path, name: str = ROLE) -> str:
-    """Return the URL of the database on the unix socket."""
     return f"postgresql://{ROLE}@/{name}?host={quote(str(sockets))}"

@@ -124,7 +124,6 @@ def verify_chains(heads: Sequence[Head] = ()) -> list[Head | Break]:
 
 
 def verify_chain(chain: int, heads: Sequence[Head] = ()) -> Head | Break:
-    """Verify one chain from its beginning."""
     ends = {head.number: head.hash for head in heads if head.chain == chain}
     number, before = 0, BEGINNING
     for entry in _walk(chain):

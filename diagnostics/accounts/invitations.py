@@ -70,12 +70,10 @@ def open_invitations(project: Project) -> QuerySet[Invitation]:
 
 
 def find_invitation(token: str) -> Invitation | None:
-    """Return the open invitation of a token."""
     return _open(token_hash=hash_token(token)).select_related("project").first()
 
 
 def invitation_in(session: Mapping[str, object]) -> Invitation | None:
-    """Return the open invitation of a session."""
     token = session.get(IN_SESSION)
     return find_invitation(token) if isinstance(token, str) else None
 

@@ -32,5 +32,4 @@ def give_address(user: User) -> None:
 
 
 def remember(session: Any, profile: Profile) -> None:  # noqa: ANN401 - any session store
-    """Copy a profile into a session."""
     session[ZONE], session[THEME] = profile.zone, profile.theme

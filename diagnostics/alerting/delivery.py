@@ -154,7 +154,6 @@ def _prepare(row: Notification) -> Sending | None:
 
 
 def _record(row: Notification, sending: Sending) -> None:
-    """Record how a sending ends."""
     with texts_of(row.project_id):
         try:
             answer = sending()

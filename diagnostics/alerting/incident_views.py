@@ -267,7 +267,6 @@ def _row(row: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[
 
 
 def _affected(row: IncidentSlice, past: Sequence[Evaluation]) -> dict[str, Any]:
-    """Return a slice of an incident, with the last evaluations of it."""
     signal, latest = row.rule.signal, past[-1] if past and not row.cleared_at else row
     return {
         "row": row,

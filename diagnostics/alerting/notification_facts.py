@@ -33,7 +33,6 @@ class FactRate(Fact):
 
     @property
     def part(self) -> str:
-        """The rate and of how many."""
         return part_words(self.share, self.n, self.counted.removesuffix("s"))
 
     @property

@@ -175,7 +175,6 @@ def past_windows(middle: datetime, until: datetime) -> Sequence[tuple[TimeWindow
 def replay_past(
     pasts: Mapping[UUID, SlicePast], sharing: int, past: Callable[[], ProjectPast] | None = None
 ) -> dict[UUID, ChangeDetector]:
-    """Return the detector of each slice after its past."""
     project = ProjectDetectors(len(pasts), sharing, past)
     for place, (at, width, k, n) in together(list(pasts.values())):
         project.feed(place, at, n, k, width)

@@ -264,7 +264,6 @@ class RuleDefinition(EvaluatedFields):
 
     @cached_property
     def limits(self) -> Parameters:
-        """What is compared."""
         return read_parameters(self.signal, self.parameters)
 
     @property

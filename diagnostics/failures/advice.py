@@ -16,7 +16,6 @@ MODEL = "model"
 def advise_group(
     kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Spread]
 ) -> list[Advice]:
-    """Return advice on one kind of failure, that of the kind first."""
     advice = advise(advice_kind(kind, error_type), None, gather_evidence(failures))
     other = _other_model(dimensions)
     return [*advice, *([other] if other else [])]

@@ -184,7 +184,6 @@ def events_last_minute(day: Day, now: datetime) -> int:
 
 
 def first_of_month(day: date) -> date:
-    """Return the first day of a day's month."""
     return day.replace(day=1)
 
 

@@ -46,7 +46,6 @@ class UncheckedAnswers:
 
     @property
     def problem(self) -> str:
-        """What is missing."""
         return PROBLEMS[self.reason][0]
 
     @property
@@ -55,7 +54,6 @@ class UncheckedAnswers:
 
     @property
     def sentence(self) -> str:
-        """All of it for the sender."""
         were = "was" if self.count == 1 else "were"
         return (
             f"{plural(self.count, 'answer')} of node {self.node} {were} not checked:"

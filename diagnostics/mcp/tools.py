@@ -178,7 +178,6 @@ class AssistantTool:
 
     @property
     def schema(self) -> Json:
-        """The arguments as JSON Schema."""
         return {
             "type": "object",
             "properties": {

@@ -32,7 +32,6 @@ class Cutoff:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is over."""
         return time.monotonic() >= self.deadline
 
     def watch(self, connection: socket.socket) -> None:

@@ -126,8 +126,6 @@ class IncidentFigures(ReportFigures):
 
 
 class QualityFigures(ReportFigures):
-    """Data quality."""
-
     events: int
     rejected: int
     duplicates: int

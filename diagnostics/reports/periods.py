@@ -45,7 +45,6 @@ class ReportPeriod:
 
     @property
     def last(self) -> date:
-        """The last day."""
         return self.after - DAY
 
     def before(self) -> "ReportPeriod":
@@ -75,11 +74,9 @@ class Schedule:
     month_day: int | None = None
 
     def after(self, instant: datetime) -> Due:
-        """Return the first that is due after an instant."""
         return next(due for due in self._dues(instant, 1) if due.at > instant)
 
     def latest(self, instant: datetime) -> Due:
-        """Return the last that was due at an instant."""
         return next(due for due in self._dues(instant, -1) if due.at <= instant)
 
     def between(self, since: datetime, until: datetime) -> list[Due]:

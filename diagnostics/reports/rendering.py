@@ -165,7 +165,6 @@ class Curve:
 
     @property
     def picture(self) -> bytes:
-        """The curve as PNG."""
         return draw_curve(self.shares, self.baseline, self.bad_from)
 
     @property

@@ -98,5 +98,4 @@ def keys_near(key: str) -> str:
 
 
 def value_of(field: str, text: str) -> str:
-    """Return a value of a field as events have it."""
     return OTHER_OUTCOMES.get(text, text) if field == "outcome" else text

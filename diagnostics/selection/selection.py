@@ -157,7 +157,6 @@ class Selection:
 
     @property
     def without_words(self) -> "Selection":
-        """This selection, without the words of its query."""
         return replace(self, text=Query(self.text.terms))
 
     def only(self, fields: Collection[str]) -> "Selection":

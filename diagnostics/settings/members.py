@@ -82,7 +82,6 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
 
 @settings_action
 def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Revoke an open invitation."""
     require_proof(request)
     revoke(get_object_or_404(Invitation, project=request.project, pk=identity), user_of(request))
     messages.success(request, "The invitation is revoked.")

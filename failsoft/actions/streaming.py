@@ -107,7 +107,6 @@ def _describe(result: ParseResult) -> dict[str, Any]:
 
 
 def without_model_text(item: ParseFailure | Leniency) -> dict[str, Any]:
-    """Return a failure or leniency for reports."""
     return {key: value for key, value in asdict(item).items() if key not in _NOT_SHOWN}
 
 

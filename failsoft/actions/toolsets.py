@@ -38,7 +38,6 @@ class ActionTool:
         return tuple(dict.fromkeys(field.under for field in self.fields if field.under))
 
     def schema(self) -> JsonSchema:
-        """Return the JSON Schema of the arguments."""
         entry = self._object(None)
         for group in self.groups:
             entry["properties"][group] = self._object(group)
@@ -60,7 +59,6 @@ class Toolset:
     tools: tuple[ActionTool, ...]
 
     def find(self, name: str) -> ActionTool | None:
-        """Return the tool of this exact name."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     @property
@@ -69,5 +67,4 @@ class Toolset:
         return tuple(dict.fromkeys(tool.list_key for tool in self.tools))
 
     def offers(self) -> tuple[ToolOffer, ...]:
-        """Return the tools as they are offered to a planner."""
         return tuple(ToolOffer(tool.name, tool.description, tool.schema()) for tool in self.tools)

@@ -20,8 +20,6 @@ class Move(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecidedCheck:
-    """The decision of one check."""
-
     decision: CheckDecision
     fingerprints: tuple[str, ...] = ()
     reason: str | None = None

@@ -67,8 +67,6 @@ _NAMED_ID = re.compile(
 
 
 class MarkerLine(Enum):
-    """The decision in one line."""
-
     COMPLETE = auto()
     INCOMPLETE = auto()
     # As a word in a sentence.
@@ -93,7 +91,6 @@ def read_line(line: str, before: str = "") -> MarkerLine | None:
 
 
 def read_lines(text: str) -> set[MarkerLine]:
-    """Return the decisions in all lines of a text."""
     lines = [line for line in text.splitlines() if line.strip(_SPACES)]
     pairs = zip(lines, ["", *lines], strict=False)
     return set(filter(None, (read_line(*pair) for pair in pairs)))

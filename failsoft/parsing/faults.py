@@ -121,7 +121,6 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def offset_of(text: str, line: int, column: int) -> int:
-    """Return the offset of a line and column."""
     return sum(len(row) + 1 for row in text.split("\n")[: line - 1]) + column - 1
 
 

@@ -88,7 +88,6 @@ def _repeated(candidates: list[Candidate], ledger: RepairLedger) -> Candidate:
 
 
 def _called(candidates: list[Candidate], ledger: RepairLedger, trace: Trace | None) -> Candidate:
-    """Return the calls as one value: the only call, or the list of them."""
     for call in candidates:
         ledger.take_over(call.ledger, lambda offset: offset)
         ledger.note(call.start, "tool_call")

@@ -183,7 +183,6 @@ class Bare(Keys):
             raise cut_off(self.length, "the rest of this value")
 
     def _not_a_value(self, at: int, token: str, scalar: Scalar | None) -> ParseFault:
-        """Return the fault of a bare token, with what is wrong with it."""
         forms = _FORMS if scalar is None else _FORMS[-1:]
         cause = next((cause for cause, form in forms if form.fullmatch(token)), None)
         if cause is RefusalCause.LEADING_ZEROS and len(token) > MAX_DIGITS:

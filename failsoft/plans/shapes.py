@@ -143,7 +143,6 @@ def _declare(
 
 
 def check_dependency_list(step: dict[str, Any], path: str, violations: Violations) -> None:
-    """Check that the dependencies of a step, if any, are a list of strings."""
     dependencies = step.get("dependencies", [])
     list_path = f"{path}/dependencies"
     if not isinstance(dependencies, list):

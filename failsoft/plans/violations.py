@@ -40,7 +40,6 @@ class Violations:
             self._violations.append(Violation(path, code, message))
 
     def add_type(self, path: str, code: str, expected: str, value: object) -> None:
-        """Add the violation that a value has an unexpected type."""
         self.add(path, code, f"expected {expected}, got {kind_of(value)}")
 
     @property

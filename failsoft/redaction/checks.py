@@ -82,12 +82,10 @@ def is_mixed(value: bytes) -> bool:
 
 
 def has_digit(value: bytes) -> bool:
-    """Whether a value has a digit."""
     return len(value.translate(None, b"0123456789")) < len(value)
 
 
 def has_letter(value: bytes) -> bool:
-    """Whether a value has a letter."""
     return value.lower() != value.upper()
 
 

@@ -148,7 +148,6 @@ class Redactor:
         return self._copy_with(_passing=KnownValues(passing))
 
     def with_own(self, own: OwnRules | None) -> "Redactor":
-        """Return a redactor with the rules of a project."""
         return self._copy_with(_own=own, _is_quick=own is None and not self._always_known)
 
     def for_name(self, name: str) -> "Redactor":

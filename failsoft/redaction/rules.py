@@ -168,7 +168,6 @@ def quote_bytes(form: bytes) -> bytes:
 
 @cache
 def load_rules() -> tuple[SecretRule, ...]:
-    """Return the built-in rules."""
     content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
     alphabets = content["alphabets"]
     tokens = [_token_rule(table, alphabets) for table in content["token"]]

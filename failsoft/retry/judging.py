@@ -140,7 +140,6 @@ def check_proposal(value: object) -> list[Violation]:
 
 
 def check_decision(value: object) -> list[Violation]:
-    """Return the violations of the decision document."""
     return _model_faults(value, DECISIONS, "decision")
 
 

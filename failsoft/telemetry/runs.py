@@ -33,8 +33,6 @@ R = TypeVar("R")
 
 
 class OpenRun(Protocol):
-    """A run that has begun."""
-
     def mark(self, attributes: Mapping[str, str]) -> None:
         """Add attributes to the latest call that has ended."""
 

@@ -131,7 +131,6 @@ class RunSpans(SpanProcessor):
         self._open: OrderedDict[int, HeldRun] = OrderedDict()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Remember the run of a span."""
         run = context.get_value(RUN, parent_context)
         if isinstance(run, HeldRun) and span.context is not None:
             self._open[span.context.span_id] = run
@@ -155,7 +154,6 @@ class RunSpans(SpanProcessor):
             self.forward(outgoing)
 
     def forward(self, span: ReadableSpan) -> None:
-        """Hand a span on."""
         self._after.on_end(span)
 
     def shutdown(self) -> None:
@@ -250,7 +248,6 @@ class MaskedSpans(SpanExporter):
         return self._exporter.export([self._masked(span) for span in spans])
 
     def shutdown(self) -> None:
-        """Stop."""
         self._exporter.shutdown()
 
     def _masked(self, span: ReadableSpan) -> ReadableSpan:
@@ -290,7 +287,6 @@ class MaskedLogs(LogRecordExporter):
         return True
 
     def shutdown(self) -> None:
-        """Stop."""
         self._exporter.shutdown()  # type: ignore[no-untyped-call] # of OpenTelemetry
 
 
@@ -325,7 +321,6 @@ class OtelSending:
         self._preparing.add_schema(node, schema)
 
     def flush(self) -> None:
-        """Send what is kept."""
         for processor in self._kept:
             processor.force_flush()
 

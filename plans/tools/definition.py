@@ -102,9 +102,7 @@ class ArgumentFault(NamedTuple):
 class Arguments(Protocol):
     """The arguments of a tool: their schema and validation."""
 
-    def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema."""
-        ...
+    def schema(self) -> dict[str, Any]: ...
 
     def check(self, args: Mapping[str, JsonValue]) -> Any:  # noqa: ANN401 - what the tool takes
         """Return the arguments as the tool takes them, or raise ToolArgumentsError."""
@@ -122,7 +120,6 @@ class ModelArguments:
     model: type[BaseModel]
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the model."""
         return self.model.model_json_schema()
 
     def check(self, args: Mapping[str, JsonValue]) -> BaseModel:

@@ -61,7 +61,6 @@ class DrawnIncident:
 
     @property
     def since(self) -> datetime | None:
-        """When it began."""
         return self.moment if self.trouble.cause else None
 
     @property

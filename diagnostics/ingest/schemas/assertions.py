@@ -67,7 +67,6 @@ def _comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number of JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -88,7 +87,6 @@ TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def type_of(value: object) -> str:
-    """Return the JSON type of a value."""
     return next(name for name, holds in TYPES.items() if holds(value))
 
 

@@ -42,7 +42,6 @@ class ValuePlace(NamedTuple):
 
     @property
     def pointer(self) -> str:
-        """Return the JSON pointer."""
         return pointer_of(self.segments)
 
 

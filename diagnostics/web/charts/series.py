@@ -91,7 +91,6 @@ class OverTime:
 
     @property
     def count(self) -> int:
-        """Slots."""
         raise NotImplementedError
 
     @property
@@ -158,7 +157,6 @@ class Drawing:
 
     @property
     def height(self) -> int:
-        """Of the box."""
         return self.chart.height
 
 

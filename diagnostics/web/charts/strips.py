@@ -53,7 +53,6 @@ class Strip:
 
     @property
     def paths(self) -> list[tuple[Tone, str]]:
-        """All cells of a tone as one path."""
         tones = dict.fromkeys(cell.tone for cell in self.cells)
         return [(tone, "".join(_path(c) for c in self.cells if c.tone == tone)) for tone in tones]
 
