@@ -104,8 +104,5 @@ class ScopeForm(forms.Form):
 
 def scope_of(text: str) -> dict[str, str]:
     """Return a kept filter as a scope form shows it."""
-    parameters = dict(parse_qsl(text))
-    return {
-        **{k: v for k, v in parameters.items() if k in PICKED},
-        "filter": parameters.get("q", ""),
-    }
+    fields = dict(parse_qsl(text))
+    return {**{k: v for k, v in fields.items() if k in PICKED}, "filter": fields.get("q", "")}

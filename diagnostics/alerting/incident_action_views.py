@@ -183,13 +183,9 @@ def _answer(
     request: HttpRequest, what: str, row: Notification | None = None, status: int = 200
 ) -> HttpResponse:
     incident = row.incident if row else None
-    sentence = sentence_of(incident.latest_verdict) if incident else None
-    context = {
-        "what": what,
-        "row": row,
-        "incident": incident,
-        "sentence": sentence and sentence.parts,
-    }
+    verdict = sentence_of(incident.latest_verdict) if incident else None
+    sentence = verdict and verdict.parts
+    context = {"what": what, "row": row, "incident": incident, "sentence": sentence}
     # No script knows the zone here: the channel's is what the mail was written in.
     with timezone.override(ZoneInfo(row.channel.zone) if row else None):
         return render(request, "incidents/acknowledge.html", context, status=status)

@@ -16,13 +16,7 @@ from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_facts import Facts, digest_due
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
-from diagnostics.alerting.routing import (
-    Listener,
-    NotificationContext,
-    NotificationOutcome,
-    QuietHours,
-    decide,
-)
+from diagnostics.alerting.routing import Listener, Occasion, QuietHours, RoutingResult, decide
 from diagnostics.store.outbox import enqueue
 
 REASONS: Mapping[str, Reason] = {
@@ -141,11 +135,11 @@ def _row(
     listener = Listener(
         channel.min_severity, quiet_hours(channel), channel.digest_above, sent_in_hour
     )
-    news = NotificationContext(
+    news = Occasion(
         notice.severity,
         notice.at,
         is_recovery=notice.reason == Reason.RECOVERED,
-        was_told=alerts is not None,
+        was_notified=alerts is not None,
         has_alert=bool(alerts) and channel.kind != Channel.Kind.EMAIL,
         held_by=notice.held_by,
     )
@@ -169,7 +163,7 @@ def _row(
 def _write(rows: Sequence[Notification]) -> list[Notification]:
     """Insert what is not there yet; what goes into a digest is tied to it."""
     for row in rows:
-        if row.state == NotificationOutcome.DIGESTED:
+        if row.state == RoutingResult.DIGESTED:
             row.digest = _open_digest(row)
     Notification.objects.bulk_create(rows, ignore_conflicts=True)
     keys = [row.key for row in rows]

@@ -32,7 +32,7 @@ class QuietHours:
         return f"{self.begin:%H:%M} to {self.end:%H:%M} {self.zone}"
 
 
-class NotificationOutcome(StrEnum):
+class RoutingResult(StrEnum):
     """What becomes of a notification when it is written."""
 
     QUEUED = "queued"
@@ -42,52 +42,52 @@ class NotificationOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What a channel wants, and what it was told in the last hour."""
+    """What a channel wants, and how much was sent to it in the last hour."""
 
     min_severity: str
     quiet: QuietHours | None
     digest_above: int
-    told_in_hour: int
+    sent_in_hour: int
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationContext:
-    """What there is to tell.
+class Occasion:
+    """A change of an incident that a channel may be notified of.
 
-    `held_by` names what mutes it: a silence, or that a person resolved it; `was_told` says
-    whether this channel heard of the incident before, `has_alert` whether that opened an alert
-    there that a recovery closes.
+    `held_by` names what mutes it: a silence, or that a person resolved it; `was_notified` says
+    whether this channel was notified of the incident before, `has_alert` whether that opened an
+    alert there that a recovery closes.
     """
 
     severity: str
     at: datetime
     is_recovery: bool = False
-    was_told: bool = False
+    was_notified: bool = False
     has_alert: bool = False
     held_by: str = ""
 
 
-def decide(listener: Listener, news: NotificationContext) -> tuple[NotificationOutcome, str]:
-    """Decide what a channel is told; return what becomes of it, and why unless it is queued.
+def decide(listener: Listener, news: Occasion) -> tuple[RoutingResult, str]:
+    """Return what becomes of a notification, and why unless it is queued.
 
-    1. A recovery goes to whoever was told of the incident, and to nobody else; what closes an
-       alert goes out as it is, even under a silence or when a person resolved it.
-    2. What is silenced or below the channel's severity is kept back.
-    3. So is what falls into quiet hours: it is told afterwards, if it still lasts.
-    4. Beyond so many in an hour, the rest is told in a digest.
+    1. A recovery goes to the channels that were notified of the incident, and to no other; what
+       closes an alert is always sent, even under a silence or when a person resolved it.
+    2. What is silenced or below the channel's severity is suppressed.
+    3. So is what falls into quiet hours; it is sent after them, if the incident is still open.
+    4. Beyond a number an hour, the rest is collected in a digest.
     """
     if news.is_recovery and news.has_alert:
-        return NotificationOutcome.QUEUED, ""
+        return RoutingResult.QUEUED, ""
     if why := _why_suppressed(listener, news):
-        return NotificationOutcome.SUPPRESSED, why
-    if listener.told_in_hour >= listener.digest_above:
-        return NotificationOutcome.DIGESTED, f"more than {listener.digest_above} within an hour"
-    return NotificationOutcome.QUEUED, ""
+        return RoutingResult.SUPPRESSED, why
+    if listener.sent_in_hour >= listener.digest_above:
+        return RoutingResult.DIGESTED, f"more than {listener.digest_above} within an hour"
+    return RoutingResult.QUEUED, ""
 
 
-def _why_suppressed(listener: Listener, news: NotificationContext) -> str:
+def _why_suppressed(listener: Listener, news: Occasion) -> str:
     if news.is_recovery:
-        return news.held_by if news.was_told else "the channel was not notified of the incident"
+        return news.held_by if news.was_notified else "the channel was not notified of the incident"
     if news.held_by:
         return news.held_by
     if rank(news.severity) < rank(listener.min_severity):

@@ -244,10 +244,8 @@ def _source(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, An
     events, values = _single_events(project_id, question, selection)
     text = statement("group_seen_by_event").replace("<<events>>", events)
     # The details are joined anyway, so words are searched there.
-    parts = [
-        text.replace("<<searched>>", condition)
-        for condition in write_words(words, "event", "payload")
-    ]
+    conditions = write_words(words, "event", "payload")
+    parts = [text.replace("<<searched>>", condition) for condition in conditions]
     return "\nUNION ALL\n".join(parts), {**values, **word_params(words)}
 
 

@@ -67,11 +67,7 @@ def read_series(rows: Iterable[Row]) -> dict[SeriesKey, RunCounts]:
         SeriesKey(environment, node or "", provider, model): read_counts(counted)
         for environment, node, provider, model, *counted in rows
     }
-    return {
-        key: counts
-        for key, counts in by_series.items()
-        if counts.runs or counts.calls or counts.cancelled
-    }
+    return {key: row for key, row in by_series.items() if row.runs or row.calls or row.cancelled}
 
 
 def window_of(selection: Selection, now: datetime) -> TimeWindow:

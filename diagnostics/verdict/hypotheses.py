@@ -177,7 +177,7 @@ def singles_of(
             if value := read(cell.place):
                 values[value].add(index)
         past, of_day = (_calls_by(read, some) for some in (before, day))
-        was_told = any(value is not None for value in past)
+        was_notified = any(value is not None for value in past)
         prior = log(PRIORS[dimension] / max(len(values), 1))
         for value, indexes in values.items():
             called = sum(cells[index].attempts for index in indexes)
@@ -191,7 +191,7 @@ def singles_of(
             is_new = dimension in CHANGEABLE and (is_back or not past[value])
             # A sender that merely begins to report a dimension has changed nothing.
             bonus = _novelty(READ[dimension], value, timing, past[value]) if is_new else 0.0
-            if dimension not in VERSIONS and not was_told:
+            if dimension not in VERSIONS and not was_notified:
                 is_new, bonus = False, 0.0
             subsets.append(Subset(((dimension, value),), frozenset(indexes), prior + bonus, is_new))
     return subsets

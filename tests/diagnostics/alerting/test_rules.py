@@ -7,13 +7,7 @@ import pytest
 from diagnostics.alerting.delivery import PAUSES, next_pause
 from diagnostics.alerting.notification_facts import APART, COLLECT, digest_due, summarise
 from diagnostics.alerting.reminders import ChannelHistory, is_due_again
-from diagnostics.alerting.routing import (
-    Listener,
-    NotificationContext,
-    NotificationOutcome,
-    QuietHours,
-    decide,
-)
+from diagnostics.alerting.routing import Listener, Occasion, QuietHours, RoutingResult, decide
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -45,87 +39,77 @@ def test_quiet_hours_within_a_day() -> None:
 @pytest.mark.parametrize(
     ("listener", "news", "fate", "why"),
     [
+        pytest.param(OPEN, Occasion("warning", NOON), RoutingResult.QUEUED, "", id="told"),
         pytest.param(
-            OPEN, NotificationContext("warning", NOON), NotificationOutcome.QUEUED, "", id="told"
+            OPEN, Occasion("info", NOON), RoutingResult.SUPPRESSED, "below warning", id="too small"
         ),
         pytest.param(
             OPEN,
-            NotificationContext("info", NOON),
-            NotificationOutcome.SUPPRESSED,
-            "below warning",
-            id="too small",
-        ),
-        pytest.param(
-            OPEN,
-            NotificationContext("critical", NOON, held_by="a silence"),
-            NotificationOutcome.SUPPRESSED,
+            Occasion("critical", NOON, held_by="a silence"),
+            RoutingResult.SUPPRESSED,
             "a silence",
             id="silenced",
         ),
         pytest.param(
             Listener("info", NIGHT, 10, 0),
-            NotificationContext("critical", NOON + 10 * HOUR),
-            NotificationOutcome.SUPPRESSED,
+            Occasion("critical", NOON + 10 * HOUR),
+            RoutingResult.SUPPRESSED,
             "quiet hours",
             id="quiet",
         ),
         pytest.param(
             Listener("info", NIGHT, 10, 0),
-            NotificationContext("critical", NOON + 10 * HOUR, is_recovery=True, was_told=True),
-            NotificationOutcome.QUEUED,
+            Occasion("critical", NOON + 10 * HOUR, is_recovery=True, was_notified=True),
+            RoutingResult.QUEUED,
             "",
             id="a recovery closes the alert in quiet hours too",
         ),
         pytest.param(
             OPEN,
-            NotificationContext(
-                "critical", NOON, is_recovery=True, was_told=True, held_by="a silence"
-            ),
-            NotificationOutcome.SUPPRESSED,
+            Occasion("critical", NOON, is_recovery=True, was_notified=True, held_by="a silence"),
+            RoutingResult.SUPPRESSED,
             "a silence",
             id="no recovery under a silence",
         ),
         pytest.param(
             OPEN,
-            NotificationContext(
-                "critical", NOON, is_recovery=True, has_alert=True, held_by="a silence"
-            ),
-            NotificationOutcome.QUEUED,
+            Occasion("critical", NOON, is_recovery=True, has_alert=True, held_by="a silence"),
+            RoutingResult.QUEUED,
             "",
             id="what opened an alert closes it under a silence too",
         ),
         pytest.param(
             OPEN,
-            NotificationContext("warning", NOON, is_recovery=True),
-            NotificationOutcome.SUPPRESSED,
+            Occasion("warning", NOON, is_recovery=True),
+            RoutingResult.SUPPRESSED,
             "not notified",
             id="a recovery of what nobody heard of",
         ),
         pytest.param(
             Listener("info", None, 10, 9),
-            NotificationContext("info", NOON),
-            NotificationOutcome.QUEUED,
+            Occasion("info", NOON),
+            RoutingResult.QUEUED,
             "",
             id="the tenth of the hour",
         ),
         pytest.param(
             Listener("info", None, 10, 10),
-            NotificationContext("info", NOON),
-            NotificationOutcome.DIGESTED,
+            Occasion("info", NOON),
+            RoutingResult.DIGESTED,
             "more than 10",
             id="the eleventh",
         ),
         pytest.param(
             Listener("info", None, 10, 10),
-            NotificationContext("info", NOON, is_recovery=True, was_told=True, has_alert=True),
-            NotificationOutcome.QUEUED,
+            Occasion("info", NOON, is_recovery=True, was_notified=True, has_alert=True),
+            RoutingResult.QUEUED,
             "",
             id="what opened an alert closes it though it is the eleventh",
         ),
     ],
 )
 def test_what_a_channel_is_told(
-    listener: Listener, news: NotificationContext, fate: NotificationOutcome, why: str
+    listener: Listener, news: Occasion, fate: RoutingResult, why: str
 ) -> None:
     became, reason = decide(listener, news)
     assert became == fate
