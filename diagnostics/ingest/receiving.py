@@ -416,15 +416,13 @@ def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_Drafted
     waiting = SpanVerdict.objects.filter(
         project_id=project_id, trace_id__in={trace_id for trace_id, _ in silent}
     ).exclude(content=TAKEN)
-    by_span = {
-        (row.trace_id, row.span_id): row for row in waiting.select_for_update().order_by("pk")
-    }
+    stored = waiting.select_for_update().order_by("pk")
+    by_span = {(row.trace_id, row.span_id): row for row in stored}
     rows = {span: row for span, row in by_span.items() if span in silent}
     if not rows:
         return drafts
     # Kept empty for a day, so that log records exported again are not counted twice.
-    taken = [row.pk for row in rows.values()]
-    SpanVerdict.objects.filter(pk__in=taken).update(content=TAKEN)
+    SpanVerdict.objects.filter(pk__in=[row.pk for row in rows.values()]).update(content=TAKEN)
     return [
         replace(item, draft=_with_verdict(item.draft, rows.get(_span_of(item.draft))))
         for item in drafts
