@@ -2,8 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
+from itertools import chain, compress
 from operator import add, sub
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ class CountCell:
 
     place: Dimensions
     attempts: int
-    failures: Mapping[str, int]
+    failures: Mapping[str, int] = field(hash=False)
     runs: int = 0
     degraded: int = 0
 
@@ -84,11 +84,11 @@ class CountCell:
         return min(failed, calls), calls
 
 
-def unanswered(failures: Mapping[str, int], kinds: Collection[str]) -> int:
+def unanswered(failures: Mapping[str, int], kinds: Collection[str] = ()) -> int:
     """Return the calls without an answer, if some kinds are all of answers; else 0."""
     if not TRANSPORT.isdisjoint(kinds):
         return 0
-    return sum(failures.get(kind, 0) for kind in TRANSPORT)
+    return sum([count for kind, count in failures.items() if kind in TRANSPORT])
 
 
 def without_failure_only(*parts: Sequence[CountCell]) -> list[list[CountCell]]:
@@ -127,19 +127,18 @@ def count_calls(measures: Sequence[int]) -> CallTotals:
 
     A successful run had one good call; a recovered or degraded one had at least one failure.
     """
-    attempts, succeeded, runs, degraded, repaired, unanswered, *kinds = measures
+    attempts, succeeded, runs, degraded, repaired, without_answer, *kinds = measures
     if not any(measures[CLEAN:]):  # Most minutes are.
         return CallTotals(attempts + max(runs - succeeded, 0), {}, runs)
-    failures = {k: count for k, count in zip(FAILURE_KINDS, kinds, strict=True) if count}
-    unanswered_calls = sum(failures.get(kind, 0) for kind in TRANSPORT)
-    good = max(runs - degraded - succeeded, 0)
-    unreported = {UNANSWERED: max(unanswered - unanswered_calls, 0)}
-    reported = sum(failures.values()) + unreported[UNANSWERED]
-    unreported[UNSAID] = max(degraded + min(repaired, good) - reported, 0)
-    for kind, missing in unreported.items():
-        if missing:
-            failures[kind] = failures.get(kind, 0) + missing
-    calls = attempts + good + sum(unreported.values())
+    failures = dict(compress(zip(FAILURE_KINDS, kinds, strict=True), kinds))
+    good, reported = max(runs - degraded - succeeded, 0), sum(failures.values())
+    calls, failed = attempts + good, degraded + min(repaired, good)
+    if (missing := without_answer - unanswered(failures)) > 0:
+        failures[UNANSWERED] = failures.get(UNANSWERED, 0) + missing
+        calls, reported = calls + missing, reported + missing
+    if (missing := failed - reported) > 0:
+        failures[UNSAID] = failures.get(UNSAID, 0) + missing
+        calls += missing
     return CallTotals(calls, failures, runs, degraded)
 
 
@@ -177,5 +176,5 @@ def read_cells(rows: Iterable[tuple[Dimensions, Sequence[int]]]) -> Iterator[Cou
 
 def _served_cell(place: Dimensions, measures: Sequence[int]) -> CountCell:
     attempts, _, runs, degraded, _, _, *kinds = measures
-    failures = {kind: count for kind, count in zip(FAILURE_KINDS, kinds, strict=True) if count}
+    failures = dict(compress(zip(FAILURE_KINDS, kinds, strict=True), kinds))
     return CountCell(place, attempts, failures, runs, degraded)

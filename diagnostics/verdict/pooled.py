@@ -5,10 +5,11 @@ beginnings on, the posterior over subsets says how much likelier the counts are 
 worse. What is sure enough is suspected, unless its latest calls are well.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from math import log, log1p
 
@@ -139,7 +140,7 @@ def suspect(
     begins = [hour - reach for reach in REACHES]
     bounds = [begins[-1] - WEEK, *reversed(begins), until]
     parts = without_failure_only(*(cells(begin, end) for begin, end in pairwise(bounds)))[::-1]
-    sums = [_sums(part) for part in parts]
+    sums = [_sums(tuple(part)) for part in parts]
     strengths = (
         (_strength(sum(sums[:place], Counter()), sum(sums[place:], Counter())), place)
         for place, begin in enumerate(begins, 1)
@@ -223,14 +224,14 @@ def _strength(since: Sums, before: Sums) -> float:
     return strongest
 
 
-def _sums(cells: Iterable[CountCell]) -> Sums:
+@lru_cache(maxsize=8)  # The hours that are over stay the same until the next one is.
+def _sums(cells: tuple[CountCell, ...]) -> Sums:
     """Return the calls with each value, and their failures by kind and in all."""
-    sums = Sums()
+    sums = defaultdict[Value, Counter[str]](Counter)
     for cell in cells:
-        counts = {CALLS: cell.attempts, **cell.failures}
-        if cell.failures:
-            counts["failed"] = cell.failed
+        counts = {CALLS: cell.attempts, "failed": cell.failed, **cell.failures}
         for value in (None, *enumerate(cell.place)):
+            mine = sums[value]
             for kind, count in counts.items():
-                sums[value, kind] += count
-    return sums
+                mine[kind] += count
+    return Sums({(value, kind): n for value, mine in sums.items() for kind, n in mine.items()})

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from django.db.models import Min, Q, QuerySet
 
@@ -57,7 +58,7 @@ class StoredCounts:
     series: Sequence[int] | None = None
     """The ids of the series whose calls are counted; None counts all."""
     _curves: dict[tuple[Stretch, frozenset[SeriesKey] | None], Curves] = field(default_factory=dict)
-    _cells: dict[tuple[datetime, datetime], list[CountCell]] = field(default_factory=dict)
+    _cells: dict[tuple[datetime, datetime], Sequence[CountCell]] = field(default_factory=dict)
 
     def curves(self, stretch: Stretch, of: frozenset[SeriesKey] | None = None) -> Curves:
         """Return the calls and failures of series (None: all) in each slot of a stretch."""
@@ -79,7 +80,7 @@ class StoredCounts:
             known = self._curves[stretch, of] = dict(curves)
         return known
 
-    def cells(self, since: datetime, until: datetime) -> list[CountCell]:
+    def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
         known = self._cells.get((since, until))
         if known is None:
@@ -87,7 +88,7 @@ class StoredCounts:
             known = self._cells[since, until] = self._read(question)
         return known
 
-    def series_cells(self, since: datetime, until: datetime) -> list[CountCell]:
+    def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return the counts of every series, to the minute where minutes are kept."""
         terms = self.selection.rollup_terms
         window = window_for(since, until, terms, self.stretch.window.until)
@@ -131,14 +132,17 @@ class StoredCounts:
         window = align_to(Grain.HOUR, since, until)
         return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
 
-    def _read(self, question: Question) -> list[CountCell]:
-        names, width = question.dimensions, len(question.dimensions)
-        rows = self._sum(question)
-        places = (Dimensions(**dict(zip(names, row, strict=False))) for row in rows)
-        return list(read_cells(zip(places, (row[width:] for row in rows), strict=True)))
+    def _read(self, question: Question) -> Sequence[CountCell]:
+        return _read_cells(tuple(question.dimensions), tuple(self._sum(question)))
 
     def _sum(self, question: Question) -> list[Row]:
         return sum_rollups(self.project_id, replace(question, series=self.series))
+
+
+@lru_cache(maxsize=16)  # The hours that are over stay the same until the next one is.
+def _read_cells(names: tuple[str, ...], rows: tuple[Row, ...]) -> Sequence[CountCell]:
+    places = (Dimensions(**dict(zip(names, row, strict=False))) for row in rows)
+    return tuple(read_cells(zip(places, (row[len(names) :] for row in rows), strict=True)))
 
 
 def without_local(project_id: int, selection: Selection, now: datetime) -> Selection:

@@ -171,18 +171,18 @@ class CellBaseline:
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
         """Return the baseline of a stretch."""
-        return cls._of(tuple((one.place, one.attempts, *one.failures.items()) for one in before))
+        return cls._of(tuple(before))
 
     @classmethod
     @lru_cache(maxsize=8)  # The calls before stay the same until the hour ends.
-    def _of(cls, before: Iterable[tuple[Any, ...]]) -> "CellBaseline":
+    def _of(cls, before: tuple[CountCell, ...]) -> "CellBaseline":
         baseline = cls()
-        for place, attempts, *failures in before:
-            for level in (*_levels(place), *_senders(place)):
-                baseline._calls[level] += attempts
-                if failures:
-                    baseline._failures[level].update(dict(failures))
-            baseline._sent[place.series, place.source] = None
+        for cell in before:
+            for level in (*_levels(cell.place), *_senders(cell.place)):
+                baseline._calls[level] += cell.attempts
+                if cell.failures:
+                    baseline._failures[level].update(cell.failures)
+            baseline._sent[cell.place.series, cell.place.source] = None
         return baseline
 
     def compares(self, place: Dimensions) -> bool:

@@ -86,14 +86,9 @@ def long_window(window: Window) -> WindowCounts:
     return counts
 
 
-def lower_bound(counts: WindowCounts) -> float:
-    """Return the lower bound of the true rate."""
-    return wilson_interval(counts.failed, counts.calls, Z_99)[0]
-
-
 def judge_threshold(limit: float, long: WindowCounts, short: WindowCounts) -> Judgement:
     """Judge a rate against a limit (a share between 0 and 1)."""
-    bound = lower_bound(long)
+    bound = wilson_interval(long.failed, long.calls, Z_99)[0]
     enough = long.calls >= LEAST_CALLS and long.failed >= LEAST_FAILED
     confirmed = short.failed >= 1 and short.share > limit
     low = long.calls > 0 and long.share < CLEARED_SHARE * limit

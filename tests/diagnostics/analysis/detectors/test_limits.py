@@ -9,7 +9,6 @@ from diagnostics.analysis.detectors.thresholds import (
     judge_count,
     judge_threshold,
     long_window,
-    lower_bound,
 )
 
 BAD_MOMENT = WindowCounts(10, 3)
@@ -85,4 +84,4 @@ def test_absence_fires_after_the_longest_silence() -> None:
 
 
 def test_the_bound_is_wilsons() -> None:
-    assert lower_bound(WindowCounts(100, 0)) == 0.0
+    assert judge_threshold(0.05, WindowCounts(100, 0), BAD_MOMENT).bound == 0.0
