@@ -60,7 +60,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
 _USUAL = frozenset({None, FinishClass.STOP, FinishClass.TOOL_CALLS, FinishClass.OTHER})
-MAX_PATH = 1_000
+MAX_TEXT = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
 Value = TypeVar("Value", default=dict[str, Any] | list[Any])
 Model = TypeVar("Model", bound=BaseModel)
@@ -210,7 +210,7 @@ class TextPlaces:
         place = self._trace.pointed(path if pointer is None else pointer, key=is_key)
         line, column = self._lines.place(place)
         return ValidationErrorItem(
-            path=path[:MAX_PATH], code=code, message=message, line=line, column=column
+            path=path[:MAX_TEXT], code=code, message=message[:MAX_TEXT], line=line, column=column
         )
 
     def coercion(
@@ -219,7 +219,7 @@ class TextPlaces:
         """Return a leniency, located at the value or, with `is_key`, at its key."""
         place = self._trace.pointed(path if pointer is None else pointer, key=is_key)
         line, column = self._lines.place(place)
-        return Coercion(path=path[:MAX_PATH], kind=kind, line=line, column=column)
+        return Coercion(path=path[:MAX_TEXT], kind=kind, line=line, column=column)
 
 
 def _read(text: str, ending: FinishClass | None) -> tuple[Any, RepairLedger]:

@@ -25,7 +25,6 @@ from failsoft.retry.coercion import (
 )
 from failsoft.retry.proposals import PROPOSALS
 
-MAX_MESSAGE = 1000
 KEY_UNKNOWN = "key_unknown"
 _AT_KEYS = frozenset({UNKNOWN_KEY, NEAR_NAME})
 # Returns why a tool cannot be called: `tool_unknown` alone, or faults with pointers into its
@@ -114,7 +113,7 @@ def _located(
         places.error(
             item.path,
             item.code,
-            item.message[:MAX_MESSAGE],
+            item.message,
             softened.written(item.path),
             is_key=item.code == KEY_UNKNOWN,
         )

@@ -1,11 +1,11 @@
 """`recover` with a model of pydantic: its instance, or every error with its place."""
 
 from datetime import date
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import assert_type
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from failsoft import Recovered, RefusedAnswer, recover
 
@@ -109,3 +109,12 @@ def test_valid_json_with_escapes_that_are_rarely_meant_has_places_too(note: str)
 def test_a_schema_that_is_no_model_is_named_whatever_the_answer(text: str) -> None:
     with pytest.raises(TypeError, match="expected a pydantic model"):
         recover(text, schema={"type": "object"})  # type: ignore[call-overload]
+
+
+def test_a_rule_with_a_long_message_is_an_error_too() -> None:
+    country = Enum("country", {f"C{number}": f"country {number}" for number in range(400)})
+    trip = create_model("Trip", to=(country, ...))
+    answer = recover('{"to": "nowhere"}', schema=trip)
+    assert places(answer) == [("/to", "enum", 1, 8)]
+    assert isinstance(answer, RefusedAnswer)
+    assert answer.errors[0].message.startswith("expected 'country 0', 'country 1'")
