@@ -156,10 +156,10 @@ def _refuse_by_schema(answer: Recovered, error: ValidationError) -> RefusedAnswe
     places = TextPlaces(answer.text)
     errors = tuple(
         places.error(
-            pointer_of(fault["loc"]),
+            _pointer_in(answer.value, fault["loc"], is_missing=fault["type"] == "missing"),
             fault["type"],
             expectation(fault, fault.get("input")),
-            is_key=fault["type"] == "extra_forbidden",
+            is_key=fault["type"] == "extra_forbidden" or fault["loc"][-1:] == ("[key]",),
         )
         for fault in error.errors(include_url=False)[:MAX_ERRORS]
     )
@@ -174,6 +174,19 @@ def _refuse_by_schema(answer: Recovered, error: ValidationError) -> RefusedAnswe
         first.code or ParseErrorType.SCHEMA_INVALID,
         errors,
     )
+
+
+def _pointer_in(value: Any, place: tuple[int | str, ...], *, is_missing: bool) -> str:  # noqa: ANN401 - any JSON
+    """Return a pointer into a value without what pydantic adds: variants of a union, `[key]`."""
+    path = []
+    for number, part in enumerate(place, start=1):
+        is_index = isinstance(part, int) and isinstance(value, list) and part < len(value)
+        if is_index or (isinstance(value, dict) and part in value):
+            value = value[part]
+        elif not (is_missing and number == len(place)):
+            continue
+        path.append(part)
+    return pointer_of(path)
 
 
 def trace(text: str) -> Trace:
