@@ -17,7 +17,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from failsoft.events import ParseErrorType, describe_errors
+from failsoft.events import ParseErrorType
+from failsoft.expectations import expectation
+from failsoft.json_values import pointer_of
 from failsoft.parsing import RefusedAnswer
 
 LOG = logging.getLogger("failsoft")
@@ -239,7 +241,10 @@ def _marks_of(error: object) -> dict[str, str]:
         faults = error.errors(include_input=False, include_url=False)
         is_json = all(fault["type"] == "json_invalid" for fault in faults)
         kind = ParseErrorType.NOT_JSON if is_json else kind
-        errors = describe_errors(list(faults))
+        errors = [
+            {"path": pointer_of(one["loc"]), "code": one["type"], "message": expectation(one)}
+            for one in faults
+        ]
     elif isinstance(error, json.JSONDecodeError):
         kind = ParseErrorType.NOT_JSON
         errors = [{"message": error.msg, "line": error.lineno, "column": error.colno}]

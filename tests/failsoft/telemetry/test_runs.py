@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Link
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 import failsoft
 from failsoft.telemetry import runs
@@ -377,3 +377,25 @@ def test_spans_that_never_end_are_given_up(provider: TracerProvider, server: Ser
         for _ in range(OPEN_SPANS + 10):
             tracer.start_span("leaked")
     assert len(sending._spans._open) == OPEN_SPANS
+
+
+class Size(BaseModel):
+    width: int
+
+
+class Product(BaseModel):
+    attributes: list[Size]
+
+
+def test_a_model_may_have_a_field_called_attributes(
+    provider: TracerProvider, server: Server
+) -> None:
+    with failsoft.run(node="product") as run:
+        call(provider, "first")
+        with pytest.raises(ValidationError) as refused:
+            Product.model_validate({"attributes": [{"width": "wide"}]})
+        run.invalid(refused.value)
+    provider.force_flush()
+    [error] = json.loads(server.span("first").attributes["failsoft.validation_errors"])
+    assert (error["path"], error["code"]) == ("/attributes/0/width", "int_parsing")
+    assert error["message"].startswith("expected a valid integer")
