@@ -4,6 +4,7 @@ A plan has one `prefixItems` entry per step, with a constant id, dependencies on
 and registered tools only: a model cannot violate what the grammar enforces.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,13 +122,17 @@ def _is_free_text(schema: JsonSchema) -> bool:
     return is_text and "description" not in schema
 
 
-def _plain(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchema:
+def _plain(form: JsonSchema | bool, definitions: JsonSchema, depth: int) -> JsonSchema:
     """Return a schema that accepts less: one form of each value, with what it requires."""
-    schema = definitions.get(schema.get("$ref", "").rpartition("/")[2], schema)
-    forms = schema.get("anyOf") or schema.get("oneOf")
-    if depth > MAX_NESTED:
+    if depth > MAX_NESTED or isinstance(form, bool):
         return _text()
+    schema: JsonSchema = definitions.get(form.get("$ref", "").rpartition("/")[2], form)
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        schema = {**schema, "type": next((kind for kind in kinds if kind != "null"), "null")}
+    forms = schema.get("anyOf") or schema.get("oneOf")
     if forms:
+        forms = [one for one in forms if one != {"type": "null"}] or forms
         return _plain(forms[0], definitions, depth + 1)
     for key in ("enum", "const"):
         if key in schema:
@@ -137,11 +142,11 @@ def _plain(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchem
             return _plain_object(schema, definitions, depth)
         case "array":
             items = schema.get("items")
-            form = _plain(items, definitions, depth + 1) if isinstance(items, dict) else _text(40)
+            item = _plain(items, definitions, depth + 1) if isinstance(items, dict) else _text(40)
             count = max(1, schema.get("minItems", 1))
-            return {"type": "array", "items": form, "minItems": count, "maxItems": max(2, count)}
+            return {"type": "array", "items": item, "minItems": count, "maxItems": max(2, count)}
         case "integer" | "number" | "boolean" as kind:
-            return {"type": kind, **_bounds(schema)}
+            return {"type": kind, **_bounds(schema, is_whole=kind == "integer")}
     longest, shortest = schema.get("maxLength", MAX_TEXT), schema.get("minLength", 1)
     return _text(max(shortest, min(longest, MAX_TEXT)), max(1, shortest))
 
@@ -159,13 +164,17 @@ def _plain_object(schema: JsonSchema, definitions: JsonSchema, depth: int) -> Js
     return closed_object({"text": value})
 
 
-def _bounds(schema: JsonSchema) -> JsonSchema:
+def _bounds(schema: JsonSchema, *, is_whole: bool) -> JsonSchema:
     """Return the limits of a number, which are all inclusive: not every grammar has others."""
     bounds: JsonSchema = {key: schema[key] for key in ("minimum", "maximum") if key in schema}
+    limits = {"minimum": -math.inf, "maximum": math.inf} | bounds
+    low = schema.get("exclusiveMinimum", limits["minimum"])
+    high = schema.get("exclusiveMaximum", limits["maximum"])
+    step = 1 if is_whole else min(1, (high - low) / 4)
     if "exclusiveMinimum" in schema:
-        bounds["minimum"] = int(schema["exclusiveMinimum"]) + 1
+        bounds["minimum"] = (math.floor(low) if is_whole else low) + step
     if "exclusiveMaximum" in schema:
-        bounds["maximum"] = int(schema["exclusiveMaximum"]) - 1
+        bounds["maximum"] = (math.ceil(high) if is_whole else high) - step
     return bounds
 
 

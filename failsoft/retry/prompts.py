@@ -39,7 +39,13 @@ class Hint:
     text: str
 
 
-_PLAIN_TYPES = frozenset({"string", "integer", "number", "boolean"})
+_PLAIN_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
+
+
+def _is_plain(schema: object) -> bool:
+    """Whether the schema of an argument, `true` included, names plain types only."""
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    return _PLAIN_TYPES.issuperset(kinds if isinstance(kinds, list) else [kinds])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class ToolOffer:
     @property
     def is_basic(self) -> bool:
         """Whether every argument has a plain type; simplified prompts prefer such tools."""
-        return all(schema.get("type") in _PLAIN_TYPES for schema in self.properties.values())
+        return all(map(_is_plain, self.properties.values()))
 
     @property
     def needs_address(self) -> bool:

@@ -127,3 +127,39 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
                   "required": ["root"]}  # fmt: skip
 
     assert "$ref" not in json.dumps(arguments_schema(ToolOffer("grow", "", parameters)))
+
+
+def test_an_argument_that_may_be_null_has_its_other_type() -> None:
+    nothing = {"type": "null"}
+    parameters = {
+        "properties": {
+            "count": {"type": ["null", "integer"]},
+            "size": {"anyOf": [nothing, {"type": "number"}]},
+            "any": True,
+        },
+        "required": ["count", "size", "any"],
+    }
+
+    schema = arguments_schema(ToolOffer("order", "", parameters))
+
+    kinds = {name: form["type"] for name, form in schema["properties"].items()}
+    assert kinds == {"count": "integer", "size": "number", "any": "string"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "good"),
+    [
+        ({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0.5),
+        ({"exclusiveMinimum": 0, "maximum": 1}, 0.3),
+        ({"minimum": 0.5, "exclusiveMaximum": 1}, 0.6),
+    ],
+)
+def test_a_narrow_range_of_numbers_keeps_some(limits: dict[str, float], good: float) -> None:
+    share = {"type": "number", **limits}
+    parameters = {"properties": {"share": share}, "required": ["share"]}
+
+    schema = arguments_schema(ToolOffer("take", "", parameters))
+
+    jsonschema_rs.validate(schema, {"share": good})
+    bounds = schema["properties"]["share"]
+    assert all(jsonschema_rs.is_valid(share, bounds[name]) for name in ("minimum", "maximum"))

@@ -176,3 +176,13 @@ def test_what_others_wrote_about_a_tool_is_quoted_on_its_line(
 def test_only_descriptions_of_others_are_announced() -> None:
     prompt = build_prompt(Request(PlannerSchema.PLAN, "Say hi", TOOLS), make_attempt())
     assert "\nTools:\n- echo: Return" in prompt.user
+
+
+@pytest.mark.parametrize(
+    ("argument", "is_basic"),
+    [({"type": ["string", "null"]}, True), ({"type": ["array", "null"]}, False), (True, False)],
+)
+def test_an_argument_of_several_types_is_basic_if_each_is_plain(
+    argument: object, is_basic: bool
+) -> None:
+    assert ToolOffer("mail", parameters={"properties": {"to": argument}}).is_basic is is_basic
