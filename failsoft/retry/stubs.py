@@ -4,12 +4,12 @@ Goals that match a pattern get the plan of its template, all others a single lab
 No step accesses anything outside of the run: no URL, and no wait of more than a moment.
 """
 
-import json
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from failsoft.parsing.tracing import read_valid
 from failsoft.plans.references import referenced_step
 
 STUB_TITLE = "Stub step: planning did not succeed"
@@ -42,11 +42,8 @@ def _greet(match: re.Match[str]) -> list[Call]:
 
 
 def _take(match: re.Match[str]) -> list[Call] | None:
-    try:
-        value = json.loads(match["value"])
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or match["field"] not in value:
+    is_valid, value = read_valid(match["value"])
+    if not (is_valid and isinstance(value, dict)) or match["field"] not in value:
         return None
     return [("json_select", {"value": value, "pointer": f"/{match['field']}"})]
 

@@ -67,6 +67,11 @@ def test_s1_40_and_s1_42_every_stub_is_valid_and_without_side_effects(goal: str)
     assert "http_get" not in {tool.name for tool in called}
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e999"])
+def test_s1_42_a_goal_with_a_number_that_is_not_finite_gets_the_general_plan(number: str) -> None:
+    assert stub_plan(f'from {{"a": {number}}} take a') == stub_plan()
+
+
 @given(st.text(max_size=300) | st.sampled_from(["say ", "greet "]).flatmap(
     lambda start: st.text(max_size=200).map(start.__add__)))  # fmt: skip
 def test_s1_42_whatever_the_goal_its_stub_is_valid_and_completes(goal: str) -> None:
