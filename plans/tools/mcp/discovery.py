@@ -61,7 +61,7 @@ def _store(
     usable = [tool for tool in offer.tools if not faults[tool.name]]
     names = name_tools(server.name, [tool.name for tool in usable])
     tool_rows = [_tool_row(server, names[tool.name], tool) for tool in usable]
-    left_out = {redact(name[:80]): reason for name, reason in faults.items() if reason}
+    left_out = {redact(clean_text(name[:80])): reason for name, reason in faults.items() if reason}
     with transaction.atomic():
         McpServer.objects.select_for_update().get(pk=server.pk)
         server.tools.exclude(name__in=names.values()).delete()
@@ -99,7 +99,7 @@ def _tool_row(server: McpServer, name: str, tool: mcp_types.Tool) -> McpTool:
         name=name,
         remote_name=tool.name,
         description=redact(clean_text(tool.description or ""), _DESCRIPTION_BYTES),
-        input_schema=_redact_texts(tool.input_schema),
+        input_schema=_redact_texts(make_json(tool.input_schema)),
         digest=digest_of_tool(tool),
         side_effects=not reads_only,
         idempotent=reads_only or hints.idempotent_hint is True,
@@ -109,8 +109,8 @@ def _tool_row(server: McpServer, name: str, tool: mcp_types.Tool) -> McpTool:
 
 def _fault_of(tool: mcp_types.Tool) -> str:
     """Return why a tool cannot be offered; empty when it can."""
-    if not tool.name or len(tool.name) > _MAX_NAME:
-        return f"a name has 1 to {_MAX_NAME} characters"
+    if not tool.name or len(tool.name) > _MAX_NAME or tool.name != clean_text(tool.name):
+        return f"a name has 1 to {_MAX_NAME} characters, without NUL"
     try:
         make_json(tool.input_schema)
         read_schema(tool.input_schema, is_ours=False)

@@ -128,6 +128,12 @@ def test_tools_are_discovered_called_and_checked(shop: None) -> None:
         call_tool("shop.subtract", {})
 
 
+def test_a_character_that_cannot_be_stored_hides_no_other_tool(shop: None) -> None:
+    schema = registered_tools()["shop.odd"].schema()
+    assert schema["properties"]["text"]["description"] == "not\ufffdstorable"
+    assert not [name for name in registered_tools() if "odd" in name and name != "shop.odd"]
+
+
 def test_a_plan_calls_a_server_whichever_runner_executes_it(shop: None, project: Project) -> None:
     steps = [
         {"step_id": "step_1", "tool": {"name": "shop.add", "args": {"a": 1, "b": 2}}},

@@ -4,10 +4,12 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
+from pydantic import Field
 
 READS = ToolAnnotations(read_only_hint=True)
 shop = MCPServer("shop", version="7")
@@ -80,6 +82,18 @@ def picture() -> CallToolResult:
 def much(size: int) -> str:
     """Answer with so many characters."""
     return "x" * size
+
+
+@shop.tool(name="odd", annotations=READS)
+def describe(text: Annotated[str, Field(description="not\x00storable")]) -> str:
+    """Describe an argument with a character that PostgreSQL cannot store."""
+    return text
+
+
+@shop.tool(name="odd\x00name", annotations=READS)
+def misname() -> str:
+    """Have a name with such a character."""
+    return ""
 
 
 if len(sys.argv) > 1:
