@@ -98,12 +98,15 @@ class Ending:
     status: str | None = None
 
 
-def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[Tone, str]:
-    """Say how a run stands by the states of its attempts and its terminal events, in order.
+def outside_headline(
+    states: Sequence[str], endings: Sequence[Ending], attempts: int
+) -> tuple[Tone, str]:
+    """Say how a run stands by the states of its calls and its terminal events, in order.
 
-    The last thing that is known decides: an agent may yet send more.
+    The last thing that is known decides: an agent may yet send more. `attempts` is the most that
+    one answer took.
     """
-    attempted = plural(len(states), "attempt")
+    attempted = plural(attempts, "attempt")
     degraded = [ending for ending in endings if ending.kind == "degraded"]
     if degraded:
         last = degraded[-1]
@@ -116,11 +119,12 @@ def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[
     if not states:
         return "quiet", "No attempts reported"
     if states[-1] == "valid":
-        first = len(states) == 1
-        return "good", "Valid at the first attempt" if first else f"Recovered after {attempted}"
+        first = "Valid at the first attempt"
+        return "good", first if attempts == 1 else f"Recovered after {attempted}"
     if states[-1] == "unchecked":
         return "quiet", f"Unchecked after {attempted}: nothing checked the answer"
-    return "warn", f"{attempted.capitalize()}, none valid so far"
+    words = "the latest not valid" if "valid" in states else "none valid so far"
+    return "warn", f"{attempted.capitalize()}, {words}"
 
 
 _WORDS = {

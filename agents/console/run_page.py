@@ -140,7 +140,10 @@ def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, A
         for event in events
         if event.kind in TOLD_EVENTS
     ]
-    tone, headline = outside_headline([attempt.state for attempt in attempts], endings)
+    numbers = [event.attempt for event in events if event.kind in STATE_OF]
+    # Calls of spans are numbered after a while.
+    most = len(numbers) if None in numbers else max(filter(None, numbers), default=0)
+    tone, headline = outside_headline([attempt.state for attempt in attempts], endings, most)
     sightings = sightings_of(project_id, events, payloads)
     return {
         "tone": tone,

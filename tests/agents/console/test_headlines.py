@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.console.headlines import goal_headline
+from agents.console.headlines import goal_headline, outside_headline
 
 META = {"stats": {"total_steps": 3, "ok": 1, "failed": 1, "skipped": 1}}
 FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
@@ -85,3 +85,8 @@ def test_broken_meta_is_left_out() -> None:
     facts: dict[str, Any] = {"outcome": "ok_first", "phase": "act", "mode": "plan", "attempts": 1}
     line = goal_headline(status="failed", meta={"stats": "none"}, **facts)
     assert line == "Failed: valid plan at the first attempt"
+
+
+def test_a_reported_run_with_a_valid_answer_is_not_said_to_have_none() -> None:
+    assert outside_headline(["valid", "invalid"], [], 1)[1] == "1 attempt, the latest not valid"
+    assert outside_headline(["invalid", "invalid"], [], 2)[1] == "2 attempts, none valid so far"

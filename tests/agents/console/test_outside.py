@@ -13,6 +13,8 @@ from failsoft.events import PostedEvent
 from tests.agents.console.conftest import Read
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
+TRIP = "graph.trip.succeeded"
+
 
 def send(project: Project, *events: dict[str, Any], reference: str = "agent-7") -> None:
     at = clock.now().isoformat()
@@ -41,8 +43,17 @@ def test_a_degraded_run_is_shown_like_a_goal(project: Project, read: Read) -> No
         ([wire_event(), succeeded(attempt=2)], "Recovered after 2 attempts"),
         ([wire_event()], "1 attempt, none valid so far"),
         ([degraded(status="stubbed")], "stub plan used"),
+        ([succeeded(), succeeded(name=TRIP)], "Valid at the first attempt"),
+        (
+            [
+                succeeded(),
+                wire_event(name="graph.trip.parse_invalid"),
+                succeeded(name=TRIP, attempt=2),
+            ],
+            "Recovered after 2 attempts",
+        ),
     ],
-    ids=["good", "repaired", "open", "stubbed"],
+    ids=["good", "repaired", "open", "stubbed", "two good", "one of two repaired"],
 )
 def test_the_first_line_says_how_it_stands(
     project: Project, read: Read, events: list[dict[str, Any]], told: str
