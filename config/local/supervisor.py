@@ -247,7 +247,7 @@ class Supervisor:
             end_group(running.process)  # its children must not run alongside the new process
             if now - running.started > STEADY_SECONDS:
                 running.failures = 0
-            back_off = FIRST_BACK_OFF_SECONDS * 2**running.failures
+            back_off = FIRST_BACK_OFF_SECONDS * 2 ** min(running.failures, 10)
             running.restart_at = now + min(back_off, LONGEST_BACK_OFF_SECONDS)
             running.failures += 1
             code = running.process.returncode

@@ -147,6 +147,17 @@ def test_a_dead_part_starts_again_later_and_later(supervisor: Supervisor) -> Non
         assert expected <= wait < expected + 1
 
 
+def test_a_part_that_fails_all_night_is_still_restarted(supervisor: Supervisor) -> None:
+    supervisor.start_together([make_part("worker", WAIT)])
+    (worker,) = supervisor.running
+    worker.failures = 1_024
+    worker.process.kill()
+    worker.process.wait()
+    supervisor.check_parts()
+    assert 29 < worker.restart_at - time.monotonic() <= 30
+    supervisor.stop([])
+
+
 def test_children_of_a_dead_part_are_ended_too(supervisor: Supervisor, tmp_path: Path) -> None:
     note = tmp_path / "child"
     code = (
