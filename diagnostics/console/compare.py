@@ -190,13 +190,14 @@ def _form(
     now = clock.now()
     deploys = reported_deploys(project_id, until=now)[:MOST_DEPLOYS]
     is_by_deploy = against is Against.DEPLOY
+    default = PRESETS[_against({**request.GET.dict(), "with": ""})]
     return {
         "parts": comparison.parts,
         # Whole hours are counted, and the last one has not ended.
         "ends": [min(part.window.until, now) for part in (comparison.parts.a, comparison.parts.b)],
         "other": comparison.other,
         "against": request.GET.get("with", "") and against,
-        "presets": [("", f"{PRESETS[against]} (default)"), *PRESETS.items()],
+        "presets": [("", f"{default} (default)"), *PRESETS.items()],
         "is_custom": against is Against.CUSTOM,
         "pickers_a": _pickers("a", comparison.selection, known, models),
         "pickers_b": _pickers("b", chosen_b, known, models),

@@ -210,7 +210,9 @@ def test_b_has_the_same_time_where_it_is_chosen_by_pickers(
     assert "gpt-4.1 degrades more than gpt-4.1-mini: 12.0 % of 50 runs against 0.0 %" in html
     assert "Same time (default)" in html
     assert '<option value="provider:=fake model:=gpt-4.1" selected>fake/gpt-4.1</option>' in html
-    assert "degrades less" in page(client, f"{query}&with=period")
+    html = page(client, f"{query}&with=period")
+    assert "degrades less" in html
+    assert "Same time (default)" in html
     rows = client.get(f"/export/compare.csv?{urlencode(mine | other)}").content.decode()
     assert rows.splitlines()[1].startswith("Degraded,gpt-4.1,gpt-4.1-mini,0.12,6,50,0.0,0,200,")
 
