@@ -1,7 +1,7 @@
 """The table of the Now page: models, each with its series, as their range counted them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, reduce
@@ -421,7 +421,7 @@ def table_of(rows: Sequence[NowRow], selection: Selection, question: TableQuesti
     opened = question.opened if question.opened is not None else worst if is_first else ()
     return ModelTable(
         rows=shown,
-        asked=question if page == question.page else TableQuestion(page=page),
+        asked=replace(question, page=page),
         query=selection.query(),
         models=len(models),
         series=len(rows),

@@ -155,6 +155,14 @@ def test_latest_degraded_runs_lead_to_their_reference(
     assert html.count("/find/?reference=") == 10
 
 
+def test_a_page_beyond_the_last_keeps_the_order_that_is_asked_for(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 40, 0, at)
+    html = unescape(page(client, "?sort=tokens&show=all&page=9"))
+    assert set(re.findall(r'[^"]*sort=-tokens[^"]*', html)) == {"?sort=-tokens&show=all"}
+
+
 def test_refresh_is_the_page_without_frame(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 30, 0, at)
     fragment = page(client, HX_Request="true")
