@@ -94,9 +94,9 @@ class ResultCache(Generic[T]):
         if not seconds:
             return CachedResult(now, make(now))
         cached = self._kept.get(key)
-        if cached is None or now - cached.at >= LONGEST * seconds:
+        if cached is None or abs(now - cached.at) >= LONGEST * seconds:
             return self._await(key, now, make, seconds)
-        if now - cached.at >= seconds:
+        if abs(now - cached.at) >= seconds:
             self._renew(key, make)
         return cached
 
@@ -117,7 +117,7 @@ class ResultCache(Generic[T]):
         try:
             with own_lock:
                 cached = self._kept.get(key)
-                if cached is None or now - cached.at >= seconds:
+                if cached is None or abs(now - cached.at) >= seconds:
                     cached = self._keep(key, CachedResult(now, make(now)))
                 return cached
         finally:

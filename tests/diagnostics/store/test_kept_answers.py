@@ -41,6 +41,14 @@ def test_an_answer_is_given_again_for_a_while() -> None:
     assert kept.get("b", SOON, make).answer == "made 12:00:15"
 
 
+def test_a_clock_that_is_set_back_does_not_freeze_an_answer() -> None:
+    kept: ResultCache[str] = ResultCache()
+    kept.get("a", NOON, make)
+    # Whoever read the clock a moment before the answer was made shares it.
+    assert kept.get("a", NOON - timedelta(seconds=9), make).answer == "made 12:00:00"
+    assert kept.get("a", NOON - timedelta(hours=1), make).answer == "made 11:00:00"
+
+
 def test_an_older_one_is_given_too_and_made_anew_once_beside() -> None:
     works: list[Callable[[], None]] = []
     kept: ResultCache[str] = ResultCache(beside=works.append)
