@@ -36,8 +36,8 @@ def kept_payload(run: Run) -> object:
     """Return the payload of a run that has ended; RunRefusedError: `values_deleted`."""
     try:
         payload: object = working_store.get(run, "payload")
-    except working_store.WorkingItemMissingError:
-        text = "The arguments of the run have been deleted; it cannot continue."
+    except working_store.UNREADABLE:
+        text = "The arguments of the run, or their key, have been deleted; it cannot continue."
         raise RunRefusedError("values_deleted", text) from None
     return payload
 

@@ -1,6 +1,7 @@
 """Steps that cannot tell what became of them, settled by somebody's word."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,7 +15,7 @@ from plans.runs.records import results_of
 from plans.runs.submission import RunRefusedError, submit_run
 from plans.runs.unknown_outcomes import UNRESOLVED, resolve_step, resolve_steps
 from plans.tools import registry
-from tests.plans.driving import deliver
+from tests.plans.driving import OTHER_KEY, deliver
 
 RUNNERS = ["inline", "distributed"]
 _PLAN = {
@@ -120,6 +121,12 @@ def test_a_step_that_is_known_is_not_resolved(run: Run) -> None:
 
 def test_a_run_whose_arguments_are_deleted_cannot_go_on(run: Run) -> None:
     WorkingItem.objects.all().delete()
+    with pytest.raises(RunRefusedError, match="deleted"):
+        resolve_step(run.pk, 1, "resume", "alice")
+
+
+def test_a_run_whose_key_is_replaced_cannot_go_on(run: Run, settings: Any) -> None:
+    settings.FAILSOFT_WORKING_KEY = OTHER_KEY
     with pytest.raises(RunRefusedError, match="deleted"):
         resolve_step(run.pk, 1, "resume", "alice")
 
