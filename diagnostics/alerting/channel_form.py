@@ -145,6 +145,8 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
             self._check_target(str(kind), self.target)
         if (cleaned.get("quiet_from") is None) != (cleaned.get("quiet_to") is None):
             self.add_error("quiet_to", "Set both ends of the quiet hours, or none.")
+        elif cleaned.get("quiet_from") and cleaned["quiet_from"] == cleaned["quiet_to"]:
+            self.add_error("quiet_to", "Choose another time than the beginning.")
         if bool(cleaned.get("escalate_to")) != bool(cleaned.get("escalate_after_minutes")):
             self.add_error("escalate_to", "Set both: after how long, and to which channel.")
         for name in ("renotify_minutes", "escalate_after_minutes"):

@@ -387,6 +387,7 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
         ({"kind": "chat", "chat": "file:/etc/passwd"}, "must be in /run/secrets"),
         ({"kind": "webhook", "webhook": "env:FAILSOFT_SECRET_KEY"}, "cannot be used as addresses"),
         ({"quiet_from": "22:00"}, "Set both ends"),
+        ({"quiet_from": "22:00", "quiet_to": "22:00"}, "Choose another time"),
         ({"zone": "Mars/Base"}, "Europe/Berlin"),
         ({"escalate_after_minutes": "5"}, "Set both:"),
     ],
