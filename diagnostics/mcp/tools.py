@@ -160,6 +160,8 @@ def _compare(reader: Reader, parameters: Mapping[str, str]) -> Json:
     question = read_comparison(reader.project_id, parameters, selection)
     if question.other.faults:
         raise refusal_of(question.other.faults)
+    if question.against is Against.CUSTOM and not question.other.is_custom:
+        raise refusal_of({"b_from": "is required"})
     return describe_comparison(reader.project_id, question)
 
 

@@ -242,6 +242,7 @@ def test_failures_and_runs_come_page_by_page_and_two_times_are_compared(
         ("failures", {"limit": 501}, "limit: a number from 1 to 500"),
         ("failures", {"node": ["plan"]}, "node: a text or a whole number"),
         ("compare", {"with": "moon"}, "with: one of"),
+        ("compare", {"with": "custom"}, "b_from: is required"),
         ("compare", {"b": "color:red is:", "q": "kind:x"}, "q: "),
         ("explain_incident", {"incident_id": "1 OR 1=1"}, "the number of an incident"),
         ("explain_incident", {"incident_id": "9" * 11}, "the number of an incident"),
