@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
 from django.core.paginator import Paginator
@@ -24,6 +23,7 @@ from diagnostics.accounts.projects import revoke_key
 from diagnostics.ingest.models import AgentSchema, Deploy, Quota, Reject
 from diagnostics.store.models import EventPayload, Heartbeat, OutboxMessage, Series, StoredEvent
 from failsoft.events import EventKind
+from failsoft.identifiers import read_uuid
 
 
 class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
@@ -193,7 +193,7 @@ class EventAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Model | None:
         """Return an event by the index of each project: an id is unique within a project only."""
-        event_id = _as_uuid(object_id)
+        event_id = read_uuid(object_id)
         if event_id is None:
             return None
         # A list of values, so that each is looked up by index.
@@ -210,7 +210,7 @@ class EventAdmin(ReadOnlyAdmin):
         if not term:
             return queryset, False
         condition = Q(correlation_id=term)
-        if (event_id := _as_uuid(term)) is not None:
+        if (event_id := read_uuid(term)) is not None:
             condition |= Q(event_id=event_id)
         return queryset.filter(condition), False
 
@@ -220,13 +220,6 @@ def _payload_of(event: StoredEvent) -> Mapping[str, Any]:
     key = {"project_id": event.project_id, "event_id": event.event_id}
     rows = EventPayload.objects.filter(**key, occurred_at=event.occurred_at)
     return rows.values("raw_output_preview", "validation_errors").first() or {}
-
-
-def _as_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 # Messages that wait for the broker, and why.

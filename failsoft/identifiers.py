@@ -25,6 +25,14 @@ def uuid7(at: datetime, random_bits: bytes) -> UUID:
     return UUID(int=_milliseconds(at) << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
 
 
+def read_uuid(text: str | None) -> UUID | None:
+    """Return the UUID that a text is; None when it is none."""
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None
+
+
 def event_id(
     occurred_at: datetime,
     project_id: int,

@@ -13,7 +13,6 @@ from django.shortcuts import get_object_or_404, redirect
 
 from agents.badges import run_badge
 from agents.console.headlines import StepCounts, run_headline, run_tone
-from agents.console.keyset import page_by_id, read_id
 from agents.console.run_reading import (
     SHOWS,
     UNDECIDED,
@@ -35,6 +34,7 @@ from diagnostics.store.leases import UNFINISHED
 from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import respond
+from failsoft.identifiers import read_uuid
 from plans.models.run import Run, RunStep
 from plans.runs.records import results_document
 from plans.runs.reruns import rerun as repeat
@@ -228,9 +228,7 @@ def _mine(request: ConsoleRequest, run_id: UUID) -> Run:
 def plan_runs(request: ConsoleRequest) -> HttpResponse:
     chosen = request.GET
     matching = _matching(request.project, chosen)
-    page = page_by_id(
-        matching.defer("payload", "contract_violations", "on_end_kwargs"), chosen, PAGE
-    )
+    page = _page(matching.defer("payload", "contract_violations", "on_end_kwargs"), chosen)
     context = {
         **page,
         "rows": [_list_row(run) for run in page["found"]],
@@ -246,6 +244,22 @@ def plan_runs(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "plan_runs/list", context, "Plan runs")
 
 
+def _page(runs: QuerySet[Run], chosen: QueryDict) -> dict[str, Any]:
+    """Return `found`, newest first as ids carry the time, and where newer and older ones begin."""
+    after, before = read_uuid(chosen.get("after")), read_uuid(chosen.get("before"))
+    if after:
+        cut = list(runs.filter(pk__gt=after).order_by("pk")[: PAGE + 1])
+        page, newer, older = cut[:PAGE][::-1], len(cut) > PAGE, True
+    else:
+        cut = list((runs.filter(pk__lt=before) if before else runs).order_by("-pk")[: PAGE + 1])
+        page, newer, older = cut[:PAGE], before is not None, len(cut) > PAGE
+    return {
+        "found": page,
+        "newer": page[0].pk if page and newer else None,
+        "older": page[-1].pk if page and older else None,
+    }
+
+
 def _matching(project: Project, chosen: QueryDict) -> QuerySet[Run]:
     runs = Run.objects.filter(project=project)
     if (status := chosen.get("status")) in list(Run.TaskStatus):
@@ -259,7 +273,7 @@ def _matching(project: Project, chosen: QueryDict) -> QuerySet[Run]:
         runs = runs.filter(Exists(waiting))
     if text := chosen.get("q", "").replace("\0", "").strip()[:200]:
         # No run has no id.
-        runs = runs.filter(Q(correlation_id__istartswith=text) | Q(pk=read_id(text)))
+        runs = runs.filter(Q(correlation_id__istartswith=text) | Q(pk=read_uuid(text)))
     return runs
 
 

@@ -14,7 +14,6 @@ from agents.badges import outcome_badge
 from agents.console.goal_forms import AnswerForm
 from agents.console.goal_page import goal_context
 from agents.console.headlines import Ending, outside_headline
-from agents.console.keyset import read_id
 from agents.console.moments import TOLD_EVENTS, cycles_of, reported_attempts, sightings_of
 from agents.goals import records
 from agents.goals.events import STATE_OF
@@ -27,6 +26,7 @@ from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.run_models import AgentRun
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.pages import respond
+from failsoft.identifiers import read_uuid
 from plans.models.run import Run
 
 MOST_EVENTS = 100
@@ -110,7 +110,7 @@ def _sums(project_id: int, reference: str) -> Mapping[str, Any]:
 
 
 def _find_plan_run(request: ConsoleRequest, reference: str) -> Run | None:
-    run_id = read_id(reference)
+    run_id = read_uuid(reference)
     return Run.objects.filter(project=request.project, pk=run_id).first() if run_id else None
 
 

@@ -111,13 +111,6 @@ FORM = "has the form that is shown"
 ANSWER = "The answer"
 
 
-def parts_of(pointer: str) -> list[str]:
-    """Return the segments of a JSON pointer, unescaped."""
-    if not pointer.startswith("/"):
-        return []
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
-
-
 def own_pointer(parts: list[str], schema: PlannerSchema) -> str:
     """Return the pointer with a star for each index and each name that is not of our schemas.
 

@@ -21,10 +21,10 @@ from agents.fix_patterns.kinds import (
     ValueShape,
     own_code,
     own_pointer,
-    parts_of,
     shape_of,
 )
 from failsoft.events import ParseErrorType, ValidationErrorItem
+from failsoft.json_values import pointer_parts
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.judging import KEY_UNKNOWN
 
@@ -70,7 +70,7 @@ def _rule_of_error(recovery: Recovery, error: ValidationErrorItem) -> FixRule:
     code = own_code(error.code)
     if code in WHOLE:
         return _rule_of_answer(recovery, code)
-    parts = parts_of(error.path or "")
+    parts = pointer_parts(error.path or "")
     if recovery.broken is None:
         pointer = own_pointer(parts, recovery.schema)
         return FixRule(recovery.schema, recovery.error_class, code, pointer, FixChange.REWRITTEN)
@@ -87,7 +87,7 @@ def _kind_of_change(recovery: Recovery, pointer: str, kind: FixChange) -> FixCha
     if kind is not FixChange.ADDED:
         return kind
     parent = pointer.rpartition("/")[0]
-    dropped = (own_pointer(parts_of(path)[:-1], recovery.schema) for path in recovery.dropped)
+    dropped = (own_pointer(pointer_parts(path)[:-1], recovery.schema) for path in recovery.dropped)
     return FixChange.RENAMED if parent in dropped else kind
 
 

@@ -18,6 +18,7 @@ from agents.goals.state import GoalBudget, GoalMode, Phase, PlanningOutcome, Sta
 from diagnostics.ingest.event_shapes import describe_event
 from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.rest.resources import Json, Resource
+from failsoft.identifiers import read_uuid
 from failsoft.json_values import clean_text
 from plans.checks.rows import checks_of
 from plans.models.check import CompletionCheck
@@ -150,7 +151,7 @@ def page_of(
 def find_goal(project_id: int, reference: str) -> Goal | None:
     goals = goals_of(project_id)
     goal = goals.filter(correlation_id=clean_text(reference)).first()
-    if goal is None and (identity := _as_uuid(reference)) is not None:
+    if goal is None and (identity := read_uuid(reference)) is not None:
         goal = goals.filter(pk=identity).first()
     return goal
 
@@ -206,7 +207,7 @@ def owners_of_workspaces(folders: Collection[str]) -> dict[str, int]:
     checks = Goal.objects.filter(completion_check__has_key="workspace").order_by("-id")
     owned_paths = checks.values_list("completion_check__workspace", "project_id")
     owners = {(path or "").partition("/")[0]: project for path, project in owned_paths}
-    ids = [goal_id for name in folders if (goal_id := _as_uuid(name))]
+    ids = [goal_id for name in folders if (goal_id := read_uuid(name))]
     owned_ids = Goal.objects.filter(pk__in=ids).values_list("pk", "project_id")
     owners |= {str(goal_id): project for goal_id, project in owned_ids}
     return {name: owners[name] for name in folders if name in owners}
@@ -271,10 +272,3 @@ def _events(goal: Goal) -> list[dict[str, Any]]:
     payloads = payloads_of(events)
     items = (describe_event(event, payloads.get(event.event_id)) for event in events)
     return [item | {name: str(item[name]) for name in AS_TEXT if name in item} for item in items]
-
-
-def _as_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import floor
+from statistics import quantiles
 
 from diagnostics.selection.conditions import Days, narrow
 from diagnostics.selection.selection import RAW_SPAN, Selection
@@ -24,16 +24,9 @@ def spread_of(values: Sequence[float]) -> Percentiles:
     """Return the median, the 90th and the 95th percentile."""
     if not values:
         return Percentiles(0)
-    ordered = sorted(values)
-    return Percentiles(len(ordered), *(percentile(ordered, share) for share in (0.5, 0.9, 0.95)))
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return a percentile (share of 0 to 1) of sorted values, at least one."""
-    place = share * (len(ordered) - 1)
-    below = floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    # Of a single value there are none, in Python before 3.13.
+    cuts = quantiles(values if len(values) > 1 else [*values, *values], n=20, method="inclusive")
+    return Percentiles(len(values), cuts[9], cuts[17], cuts[18])
 
 
 CALL_KINDS = ("succeeded", "parse_invalid", "provider_error")

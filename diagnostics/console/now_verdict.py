@@ -22,7 +22,7 @@ from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.filter_bar import read_filters
 
-VERSION_OF = {Cause.PROMPT: "prompt_version"}
+FIELD_OF = {Cause.PROMPT: "prompt_version", Cause.PROVIDER_OUTAGE: "provider"}
 
 
 def rating(
@@ -45,10 +45,8 @@ def _subject(verdict: Verdict) -> dict[str, str | None]:
     subject = verdict.who._asdict() if verdict.who else {}
     named = {name: value for name, value in subject.items() if value is not None}
     cause, value = verdict.finding.cause, verdict.finding.value
-    if cause in VERSION_OF:
-        named[VERSION_OF[cause]] = value
-    if cause is Cause.PROVIDER_OUTAGE:
-        named["provider"] = value
+    if cause in FIELD_OF:
+        named[FIELD_OF[cause]] = value
     return dict(named)
 
 

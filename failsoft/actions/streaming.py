@@ -13,6 +13,7 @@ from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.results import Leniency, ParseFailure, ParseResult
 from failsoft.actions.toolsets import Toolset
 from failsoft.json_lines import Line, LineError, answer_line
+from failsoft.parsing.leniency import is_plain_integer
 
 
 @dataclass(slots=True)
@@ -53,7 +54,7 @@ def assemble_anthropic(events: Iterable[object]) -> list[dict[str, object]]:
     """Return the `tool_use` blocks of a message stream as envelopes, ordered by index."""
     calls: dict[int, _PartialCall] = {}
     for event in events:
-        if not isinstance(event, Mapping) or not _is_index(event.get("index")):
+        if not isinstance(event, Mapping) or not is_plain_integer(event.get("index")):
             continue
         block, delta = event.get("content_block"), event.get("delta")
         if isinstance(block, Mapping) and block.get("type") == "tool_use":
@@ -69,17 +70,13 @@ def assemble_anthropic(events: Iterable[object]) -> list[dict[str, object]]:
 
 
 def _index_of(delta: Mapping[str, Any], calls: Mapping[int, _PartialCall], last: int) -> int:
-    if _is_index(delta.get("index")):
+    if is_plain_integer(delta.get("index")):
         return int(delta["index"])
     identity = delta.get("id")
     begins = isinstance(identity, str) and identity != ""
     if last not in calls or (begins and calls[last].identity not in (None, identity)):
         return max(calls, default=-1) + 1
     return last
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _text(value: object) -> str:

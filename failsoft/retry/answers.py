@@ -119,9 +119,6 @@ def reread(text: str, schema: PlannerSchema) -> Reread:
     return Reread(softened.value, (*dropped, *refused))
 
 
-_JUDGES = {PlannerSchema.NEXT_STEP: NEXT_STEP, PlannerSchema.PLAN: PLAN}
-
-
 class AnswerSchema(StrEnum):
     """The schemas for `parse_answer`; `none` accepts any object or array."""
 
@@ -131,9 +128,9 @@ class AnswerSchema(StrEnum):
     NONE = "none"
 
 
-_ANSWER_JUDGES: dict[AnswerSchema, AnswerJudge] = {
-    AnswerSchema.PLAN: PLAN,
-    AnswerSchema.NEXT_STEP: NEXT_STEP,
+_JUDGES: dict[StrEnum, AnswerJudge] = {
+    **dict.fromkeys((PlannerSchema.PLAN, AnswerSchema.PLAN), PLAN),
+    **dict.fromkeys((PlannerSchema.NEXT_STEP, AnswerSchema.NEXT_STEP), NEXT_STEP),
     AnswerSchema.DECISION: DECISION,
 }
 
@@ -150,7 +147,7 @@ def parse_answer(
     if isinstance(outcome, RefusedAnswer):
         error = _error(outcome.error_type, outcome.line, outcome.column, outcome.message)
         return {"ok": False, "value": None, "repairs": [], "coerced": [], "error": error}
-    judge = _ANSWER_JUDGES.get(schema)
+    judge = _JUDGES.get(schema)
     judged = judge.judge(outcome) if judge is not None else JudgedAnswer(outcome.value)
     return {
         "ok": not judged.errors,

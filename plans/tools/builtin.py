@@ -17,6 +17,7 @@ from diagnostics.outbound.pinned_http import (
     PinnedHttpError,
     send_request,
 )
+from failsoft.json_values import pointer_parts
 from failsoft.parsing.strict import JsonTextError, parse_json
 from plans.tools.registry import tool
 
@@ -149,8 +150,8 @@ def json_select(args: JsonSelectArgs) -> dict[str, JsonValue]:
     if args.pointer and not args.pointer.startswith("/"):
         raise ValueError("a pointer must be empty or start with /")
     value = args.value
-    for part in args.pointer.split("/")[1:]:
-        value = _enter(value, part.replace("~1", "/").replace("~0", "~"))
+    for part in pointer_parts(args.pointer):
+        value = _enter(value, part)
     return {"value": value}
 
 

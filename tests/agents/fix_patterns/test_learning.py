@@ -8,17 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.fix_patterns.kinds import (
-    OTHER,
-    FixChange,
-    FixRule,
-    ValueShape,
-    describe,
-    own_pointer,
-    parts_of,
-)
+from agents.fix_patterns.kinds import OTHER, FixChange, FixRule, ValueShape, describe, own_pointer
 from agents.fix_patterns.recoveries import Recovery, patterns_of
 from failsoft.events import ParseErrorType, ValidationErrorItem
+from failsoft.json_values import pointer_parts
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret, reread
 
 GOOD_PLAN = """{"steps": [
@@ -107,7 +100,7 @@ def test_an_answer_teaches_a_few_patterns_at_most() -> None:
 
 
 def test_below_the_arguments_of_a_tool_nothing_is_named() -> None:
-    parts = parts_of("/steps/3/tool/args/name/steps")
+    parts = pointer_parts("/steps/3/tool/args/name/steps")
 
     assert own_pointer(parts, PlannerSchema.PLAN) == "/steps/*/tool/args/*/*"
 
