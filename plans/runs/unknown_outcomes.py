@@ -100,10 +100,11 @@ def _resolve(
             "starts": 0,
             "ended_at": None,
             "lease_until": DatabaseNow() + lease(),
+            # A person may decide after it.
+            "deadline_at": None,
         }
         if verdict is Verdict.RESUME:
-            # A resumed step overrides an earlier cancellation or deadline.
-            columns |= {"cancel_requested_at": None, "deadline_at": None}
+            columns["cancel_requested_at"] = None
         Run.objects.filter(pk=run.pk).update(**columns)
         working_store.keep(run)
         run.refresh_from_db()

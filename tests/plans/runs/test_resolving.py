@@ -108,6 +108,14 @@ def test_a_step_that_is_resumed_is_called_under_its_key(
     assert keys == [f"{run.pk}:2:{group}"]
 
 
+def test_what_waited_for_a_step_that_was_done_runs_after_the_deadline(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(deadline_at=clock.now() - timedelta(minutes=1))
+    resolve_step(run.pk, 1, "done", "alice")
+    deliver()
+    run.refresh_from_db()
+    assert run.task_status == "COMPLETED"
+
+
 def test_a_step_that_is_known_is_not_resolved(run: Run) -> None:
     for position, code in ((0, "step_decided"), (9, "step_not_found")):
         with pytest.raises(RunRefusedError) as refused:
