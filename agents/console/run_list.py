@@ -140,7 +140,7 @@ def _rows(project_id: int, rows: Sequence[AgentRun]) -> Sequence[Mapping[str, An
             "badge": outcome_badge(run.outcome),
             "error": _error(run),
             "text": texts.get(run.correlation_id, ""),
-            "tokens": run.input_tokens + run.output_tokens,
+            "tokens": run.input_tokens + run.output_tokens or None,
             "cost": costs.get(run.correlation_id),
             "took": run.ended_at - run.began_at,
         }

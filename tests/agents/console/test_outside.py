@@ -8,6 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.figures import DASH
 from diagnostics.ingest.recording import record
 from failsoft.events import PostedEvent
 from tests.agents.console.conftest import Read
@@ -118,3 +119,12 @@ def test_query_count_does_not_grow_with_the_events(
     # row, prices and tokens.
     with django_assert_num_queries(11):
         client.get("/runs/agent-7/")
+
+
+def test_tokens_that_nobody_reported_are_not_zero(project: Project, read: Read) -> None:
+    send(project, succeeded())
+    assert "<dd>not reported</dd>" in read("/runs/agent-7/")
+    assert "0 tokens" not in read("/runs/agent-7/")
+    assert f'data-label="tokens">{DASH}<' in read("/runs/")
+    send(project, succeeded(input_tokens=5, output_tokens=2), reference="agent-8")
+    assert "<dd>5 → 2</dd>" in read("/runs/agent-8/")
