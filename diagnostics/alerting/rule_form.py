@@ -129,7 +129,7 @@ class RuleForm(ScopeForm):
         if (signal := self["signal"].value()) in LIMITS:
             self.fields["limit"].widget.attrs["placeholder"] = LIMITS[signal][1]
         rows = Channel.objects.filter(project_id=project_id).order_by("name")
-        choices = [(str(pk), name) for pk, name in rows.values_list("pk", "name")]
+        choices = [(str(one.pk), f"{one}{'' if one.enabled else ' (disabled)'}") for one in rows]
         for name in ("routing", "escalation"):
             self.fields[name].choices = choices  # type: ignore[attr-defined] # both have choices
 

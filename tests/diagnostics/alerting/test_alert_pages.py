@@ -156,6 +156,14 @@ def test_untouched_boxes_keep_the_seconds_of_a_rule(project: Project, seconds: i
     assert {name: given[name] for name in waits} == dict.fromkeys(waits, seconds)
 
 
+def test_a_rule_says_which_of_its_channels_is_disabled(project: Project, client: Client) -> None:
+    Channel.objects.create(project=project, name="ops", kind="email", enabled=False)
+    Channel.objects.create(project=project, name="dev", kind="email")
+    page = client.get("/alerts/rules/new/").content.decode()
+    assert "ops (disabled)" in page
+    assert "dev (disabled)" not in page
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
