@@ -14,6 +14,7 @@ from agents.breakers.models import Breaker
 from agents.console.headlines import goal_headline
 from agents.console.moments import cycles_of, sightings_of
 from agents.console.run_reading import run_cards
+from agents.goals.events import CHECK_NODE
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.records import goal_record
 from agents.goals.responses import PATTERNS_PATH
@@ -255,6 +256,7 @@ def _headline(
         phase=goal.pdca_phase,
         mode=goal.mode,
         attempts=len(attempts),
+        longest=max((one.attempt for one in attempts if one.node != CHECK_NODE), default=0),
         meta=meta,
         evaluation=goal.execution_eval,
         is_isolated=is_isolated,

@@ -13,7 +13,7 @@ ENDED_WITHOUT_PLAN = {
     "degraded": "no valid {wanted} after {attempts}",
     "circuit_open": "the model's circuit breaker was open, no call was made",
     "provider_failed": "no answer from the provider in {attempts}",
-    "budget_exhausted": "budget exhausted after {attempts}",
+    "budget_exhausted": "budget exhausted after {all_attempts}",
 }
 
 
@@ -24,12 +24,17 @@ def goal_headline(
     phase: str,
     mode: str,
     attempts: int,
+    longest: int,
     meta: Mapping[str, object] | None,
     evaluation: Mapping[str, object] | None = None,
     is_isolated: bool = False,
 ) -> str:
-    """Say how the goal stands: how planning went, then how the steps went."""
-    attempted, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
+    """Say how the goal stands: how planning went, then how the steps went.
+
+    `attempts` are those at all answers, `longest` the most at one of them.
+    """
+    all_attempts, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
+    attempted = plural(longest, "attempt")
     steps = steps_words(meta)
     match status:
         case "queued":
@@ -39,13 +44,15 @@ def goal_headline(
         case "waiting_user":
             return "Waiting for an answer"
         case "cancelled":
-            return f"Cancelled after {attempted}"
+            return f"Cancelled after {all_attempts}"
         case "completed":
             return f"Completed: {planning_words(outcome, attempted, wanted)}{steps}"
     if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
-        return f"Failed: timeout after {attempted}{steps}"
+        return f"Failed: timeout after {all_attempts}{steps}"
     if outcome in ENDED_WITHOUT_PLAN:
-        words = ENDED_WITHOUT_PLAN[outcome].format(attempts=attempted, wanted=wanted)
+        words = ENDED_WITHOUT_PLAN[outcome].format(
+            attempts=attempted, all_attempts=all_attempts, wanted=wanted
+        )
         return f"Degraded: {words}{steps if outcome == 'stubbed' else ''}"
     return f"Failed: {planning_words(outcome, attempted, wanted)}{steps}"
 

@@ -58,6 +58,15 @@ def test_attempt_shows_kind_model_and_figures(project: Project, read: Read) -> N
     assert "finish reason length" in html
 
 
+def test_the_headline_counts_the_attempts_at_one_answer(project: Project, read: Read) -> None:
+    goal = make_goal(project, status="completed", outcome="repaired")
+    make_attempt(goal, 1, cycle=1)
+    make_attempt(goal, 2, cycle=1, state="valid")
+    make_attempt(goal, 1, cycle=1, state="valid", node="completion_check")
+    make_attempt(goal, 1, cycle=2, state="valid")
+    assert "Completed: valid plan, recovered after 2 attempts" in read("/runs/run-1/")
+
+
 def test_error_shows_path_message_and_place(project: Project, read: Read) -> None:
     make_attempt(make_goal(project))
     html = read("/runs/run-1/")

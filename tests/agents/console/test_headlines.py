@@ -78,12 +78,13 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
 )
 def test_headline(facts: dict[str, Any], line: str) -> None:
     known = {"outcome": None, "phase": "plan", "mode": "plan", "attempts": 2}
-    assert goal_headline(**{**known, "meta": None, **facts}) == line
+    facts = {**known, "meta": None, **facts}
+    assert goal_headline(**facts, longest=facts["attempts"]) == line
 
 
 def test_broken_meta_is_left_out() -> None:
     facts: dict[str, Any] = {"outcome": "ok_first", "phase": "act", "mode": "plan", "attempts": 1}
-    line = goal_headline(status="failed", meta={"stats": "none"}, **facts)
+    line = goal_headline(status="failed", meta={"stats": "none"}, longest=1, **facts)
     assert line == "Failed: valid plan at the first attempt"
 
 
