@@ -50,9 +50,8 @@ def goal_headline(
     if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
         return f"Failed: timeout after {all_attempts}{steps}"
     if outcome in ENDED_WITHOUT_PLAN:
-        words = ENDED_WITHOUT_PLAN[outcome].format(
-            attempts=attempted, all_attempts=all_attempts, wanted=wanted
-        )
+        known = {"attempts": attempted, "all_attempts": all_attempts, "wanted": wanted}
+        words = ENDED_WITHOUT_PLAN[outcome].format(**known)
         return f"Degraded: {words}{steps if outcome == 'stubbed' else ''}"
     return f"Failed: {planning_words(outcome, attempted, wanted)}{steps}"
 
@@ -114,8 +113,7 @@ def outside_headline(
     one answer took.
     """
     attempted = plural(attempts, "attempt")
-    degraded = [ending for ending in endings if ending.kind == "degraded"]
-    if degraded:
+    if degraded := [ending for ending in endings if ending.kind == "degraded"]:
         last = degraded[-1]
         reason = (last.reason or "degraded").replace("_", " ")
         if last.status == "stubbed":
@@ -126,8 +124,10 @@ def outside_headline(
     if not states:
         return "quiet", "No attempts reported"
     if states[-1] == "valid":
-        first = "Valid at the first attempt"
-        return "good", first if attempts == 1 else f"Recovered after {attempted}"
+        return (
+            "good",
+            f"Recovered after {attempted}" if attempts > 1 else "Valid at the first attempt",
+        )
     if states[-1] == "unchecked":
         return "quiet", f"Unchecked after {attempted}: nothing checked the answer"
     words = "the latest not valid" if "valid" in states else "none valid so far"

@@ -15,10 +15,9 @@ from agents.console.goal_forms import AnswerForm
 from agents.console.goal_page import goal_context
 from agents.console.headlines import Ending, outside_headline
 from agents.console.moments import TOLD_EVENTS, cycles_of, reported_attempts, sightings_of
-from agents.goals import records
 from agents.goals.events import STATE_OF
 from agents.goals.models import Goal
-from agents.goals.records import goal_path, run_path
+from agents.goals.records import find_goal, goal_path, run_path
 from diagnostics.figures import read_number
 from diagnostics.prices.prices import costs_of
 from diagnostics.queries.events import events_of, payloads_of
@@ -63,11 +62,6 @@ def moved_goal(request: ConsoleRequest, reference: str) -> HttpResponse:
     if goal is None and not events_with(request.project.pk, reference):
         raise Http404
     return _to(goal_path(goal) if goal else run_path(reference), request)
-
-
-def find_goal(project_id: int, reference: str) -> Goal | None:
-    """Return the goal with this correlation id or id; no text that is stored holds NUL."""
-    return None if "\0" in reference else records.find_goal(project_id, reference)
 
 
 def show_run(

@@ -16,8 +16,8 @@ from django.urls import reverse
 
 from agents.badges import outcome_badge
 from agents.console.goal_forms import AnswerForm
-from agents.console.run_page import events_with, find_goal, show_run
-from agents.goals.records import goal_path, is_plain, run_path
+from agents.console.run_page import events_with, show_run
+from agents.goals.records import find_goal, goal_path, is_plain, run_path
 from diagnostics.accounts.saved_views import view_address, views_for
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertRule

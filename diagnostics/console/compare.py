@@ -12,7 +12,6 @@ from diagnostics import clock
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.console.comparison import (
     Against,
-    ComparedSide,
     Comparison,
     Parts,
     RateDifference,
@@ -272,16 +271,13 @@ def _story(project_id: int, question: AskedComparison) -> Mapping[str, Any]:
 
 
 def _sums(project_id: int, parts: Parts, *, is_matched: bool) -> tuple[Sums, Sums, int | None]:
+    sides = parts.a, parts.b
     if not is_matched:
-        return _all_of(project_id, parts.a), _all_of(project_id, parts.b), None
-    a, b = (sums_by_version(project_id, part) for part in (parts.a, parts.b))
-    both = [key for key in a if key in b and count_calls(a[key]).calls]
-    both = [key for key in both if count_calls(b[key]).calls]
+        first, second = (sums_between(project_id, one.window, one.terms) for one in sides)
+        return first, second, None
+    a, b = (sums_by_version(project_id, one) for one in sides)
+    both = [key for key in a if key in b and all(count_calls(one[key]).calls for one in (a, b))]
     return (add_sums([a[key] for key in both]), add_sums([b[key] for key in both]), len(both))
-
-
-def _all_of(project_id: int, part: ComparedSide) -> Sums:
-    return sums_between(project_id, part.window, part.terms)
 
 
 def _scale(differences: Sequence[RateDifference]) -> Scale:
