@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from diagnostics.figures import count, percent, plural, shorten
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import CALL_ERRORS
-from diagnostics.verdict.cause import CAUSES, Cause, CauseWords, ExcessShare, Finding
+from diagnostics.verdict.cause import CAUSES, VERSIONS, Cause, CauseWords, ExcessShare, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.evidence import Evidence, RisenPlace
 from diagnostics.verdict.knowledge import SINGLE
@@ -29,7 +29,7 @@ COMPARE = Advice(
     "No other calls to compare with: this may be the model or a change of ours.",
 )
 
-CHANGES = frozenset({Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.PAIR})
+CHANGES = (*VERSIONS, Cause.PAIR)
 """Causes that are a change on our side."""
 
 
@@ -42,12 +42,11 @@ class KindAdvice:
     ours: str = ""
 
 
-UNKNOWN_KIND = KindAdvice(
-    "Post an event for each attempt to see the kind of failure.",
-    "The kind is unknown: only ends of runs or outcomes are posted",
-)
 BY_KIND: Mapping[str, KindAdvice] = {
-    "": UNKNOWN_KIND,
+    "": KindAdvice(
+        "Post an event for each attempt to see the kind of failure.",
+        "The kind is unknown: only ends of runs or outcomes are posted",
+    ),
     "not_json": KindAdvice(
         "Request the provider's JSON-schema mode from the first attempt on.",
         "Answers contain no readable JSON",
@@ -59,6 +58,10 @@ BY_KIND: Mapping[str, KindAdvice] = {
     "duplicate_key": KindAdvice(
         "Show each key once in the prompt's example, and a list where values repeat.",
         "Answers give the same key with different values",
+    ),
+    "schema_invalid": KindAdvice(
+        "Show a valid answer in the prompt's example, and compare it with the schema.",
+        "Answers break the schema",
     ),
     "empty_output": KindAdvice(
         "Check stop sequences, content filters and the output token budget.",
@@ -169,8 +172,6 @@ def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
             return _on_budget(evidence)
         case "unknown_tool":
             return _on_tools(evidence)
-        case "schema_invalid":
-            return _on_schema(evidence)
         case "empty_output" if _is_reasoning(evidence):
             return Advice(_LESS_REASONING, _figures("Answers contain no text", evidence))
     if kind == UNSAID:
@@ -180,7 +181,10 @@ def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
     unlisted = KindAdvice("Read samples of the failure.", f"The kind is {kind.replace('_', ' ')}")
     advice = BY_KIND.get(kind, unlisted)
     text = advice.ours if advice.ours and cause in CHANGES else advice.text
-    places = _places(evidence.pointers) if kind == "duplicate_key" else ""
+    places = _places(evidence.pointers) if kind in {"duplicate_key", "schema_invalid"} else ""
+    for first in evidence.pointers[:1] if kind == "schema_invalid" else ():
+        by_fault = BY_FAULT.get(first.detail, text)
+        text = by_fault.format(place=shorten(first.name, LONGEST_PLACE))
     return Advice(text, _figures(f"{advice.evidence}{places}", evidence))
 
 
@@ -212,21 +216,12 @@ def _on_budget(evidence: Evidence) -> Advice:
 
 
 def _on_tools(evidence: Evidence) -> Advice:
-    text = "Name the registered tools in the prompt, or register the missing ones."
     tools = [
         f"{tool.name} (nearest: {tool.detail})" if tool.detail else tool.name
         for tool in evidence.tools
     ]
-    text_evidence = f"Unknown tools, most of all {', '.join(tools)}" if tools else "Unknown tools"
-    return Advice(text, _figures(text_evidence, evidence))
-
-
-def _on_schema(evidence: Evidence) -> Advice:
-    first = next(iter(evidence.pointers), None)
-    text = "Show a valid answer in the prompt's example, and compare it with the schema."
-    if first and first.detail in BY_FAULT:
-        text = BY_FAULT[first.detail].format(place=shorten(first.name, LONGEST_PLACE))
-    return Advice(text, _figures(f"Answers break the schema{_places(evidence.pointers)}", evidence))
+    most = f", most of all {', '.join(tools)}" if tools else ""
+    return Advice(BY_FAULT["tool_unknown"], _figures(f"Unknown tools{most}", evidence))
 
 
 def _places(places: Sequence[RisenPlace]) -> str:

@@ -120,28 +120,28 @@ CAUSES: Mapping[Cause, CauseWords] = {
         VERSION_SENTENCE,
         "Restore the previous prompt version, or correct this one.",
         "Only calls with the new version fail more",
-        "It began with the new version; no calls with another one to compare with",
+        "It began with the new version; too few good calls with another one to compare with",
     ),
     Cause.SCHEMA: CauseWords(
         "our schema",
         VERSION_SENTENCE,
         "Restore the previous schema version, or describe the change in the prompt.",
         "Only answers to the new version fail more",
-        "It began with the new version; no answers to another one to compare with",
+        "It began with the new version; too few good answers to another one to compare with",
     ),
     Cause.RELEASE: CauseWords(
         "our release",
         VERSION_SENTENCE,
         "Roll the release back, or check what it changed.",
         "Only calls of this release fail more",
-        "It began with the release; no calls of another one to compare with",
+        "It began with the release; too few good calls of another one to compare with",
     ),
     Cause.SOURCE: CauseWords(
         "the source",
         "{words} {value} fail more, at {models}; no new version began with it.",
         "Check what changed in this source: settings, inputs, a deploy that was not reported.",
         "Only calls from this source fail more",
-        "No version of it is new, and no calls from another source to compare with",
+        "No version of it is new; too few good calls from another source to compare with",
         looks="Looks like us: calls of",
     ),
     Cause.PAIR: CauseWords(
@@ -149,7 +149,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
         "{words} {value}.",
         "Call one without the other for a few runs. For a provider, check key and quota.",
         "Only calls that have both fail more",
-        "Whatever has one of them has the other; no other calls to compare with",
+        "Too few good calls that have only one of them to compare with",
         looks="Only together they fail more:",
     ),
     Cause.SERVED: CauseWords(
@@ -157,7 +157,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
         "{words} calls answered by {value} fail more.",
         "Pin the model at the gateway, or ask for it without a fallback.",
         "Only calls that are answered by another model or host fail more",
-        "It began when another model or host answered; no other calls to compare with",
+        "It began when another model or host answered; too few other good calls to compare with",
         looks="Looks like what answers, not the model that was asked for:",
     ),
     Cause.VALIDATOR: CauseWords(
@@ -165,7 +165,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
         "{words}{node}: {hit} fail more.",
         "Check what changed in the validation of answers and in the registered tools.",
         "The failures are of one kind, whatever the model",
-        "No version is new, and no calls of another model to compare with",
+        "Calls of all models are affected; too few good ones to compare with",
         looks="Looks like our validator or its tools",
     ),
     Cause.ENVIRONMENT: CauseWords(
@@ -173,7 +173,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
         PLACE_SENTENCE,
         "Check what changed in this environment: network, proxy, settings, credentials.",
         "Only calls from this environment fail more",
-        "Calls to all providers are affected, and no calls of another environment to compare with",
+        "Too few good calls of another environment to compare with",
         looks="Looks like our environment or its network",
     ),
     Cause.REGION: CauseWords(
@@ -181,21 +181,21 @@ CAUSES: Mapping[Cause, CauseWords] = {
         PLACE_SENTENCE,
         "Send the calls of this region to another one, or check what changed there.",
         "Only calls of this region fail more",
-        "No calls of another region to compare with",
+        "Too few good calls of another region to compare with",
     ),
     Cause.UPSTREAM: CauseWords(
         "the upstream",
         "{words} {value}: calls that it answers fail more, at {models}.",
         "Exclude this upstream at the router, or pin another one.",
         "Only calls that it answers fail more",
-        "No calls answered by another upstream to compare with",
+        "Too few good calls answered by another upstream to compare with",
     ),
     Cause.CREDENTIAL: CauseWords(
         "the credential",
         PLACE_SENTENCE,
         "Check whether this key was revoked or rotated, or has used up its quota.",
         "Only calls with this credential fail more",
-        "No calls with another credential to compare with",
+        "Too few good calls with another credential to compare with",
     ),
 }
 """What is said of each cause that can be named."""

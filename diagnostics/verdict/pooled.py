@@ -6,11 +6,11 @@ worse. What is sure enough is suspected, unless its latest calls are well.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import log, log1p
 
 from diagnostics.analysis.detectors.onset import Background, CountedStretch, find_onset
@@ -147,7 +147,7 @@ def suspect(
         if after is None or begin >= after
     )
     strength, place = max(strengths, default=(0.0, 1))
-    since, before = _joined(parts[:place]), _joined(parts[place:])
+    since, before = list(chain(*parts[:place])), list(chain(*parts[place:]))
     best = None
     if strength >= WORTH_EXPLAINING:
         best = _explain(cells, begins[place - 1], since, before, curves, hours)
@@ -179,10 +179,6 @@ def is_called_no_more(
     share = sum(cell.attempts for cell in cells if touches(cell.place)) / calls
     made = sum(cell.attempts for cell in latest if cell.place.source in sources)
     return made * -log(1 - min(share, HIGHEST_PART)) >= SURELY_NO_MORE
-
-
-def _joined(parts: Iterable[Sequence[CountCell]]) -> list[CountCell]:
-    return [cell for part in parts for cell in part]
 
 
 def _explain(

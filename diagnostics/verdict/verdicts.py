@@ -86,8 +86,10 @@ def verdict_of(
     series = [*choice.busiest, *ids_of(project_id, onsets)] if choice else None
     count = cache(partial(StoredCounts, project_id, counted, series=series))
     first, *others = judge_range(requested, count, onsets, over)
+    if first.since is None and first.finding.cause is Cause.NOT_ENOUGH_DATA:
+        return Verdict("not_enough_data", describe_unsure(first.calls), first.finding)
     if first.since is None:
-        return _calm_outcome(first)
+        return Verdict("ok", describe_calm(first.models, first.calls, first.over), first.finding)
     verdict, *rest = (_degrading(project_id, diagnosis, now) for diagnosis in (first, *others))
     return replace(verdict, others=[diagnosis for diagnosis in rest if diagnosis.since])
 
@@ -107,13 +109,6 @@ def judged_times(selection: Selection, now: datetime) -> tuple[datetime, datetim
 
 def _range_of(selection: Selection, now: datetime) -> VerdictRange:
     return VerdictRange(*selection.window(now), now, selection.needs_versions)
-
-
-def _calm_outcome(diagnosis: Diagnosis) -> Verdict:
-    if diagnosis.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return Verdict("not_enough_data", describe_unsure(diagnosis.calls), diagnosis.finding)
-    told = describe_calm(diagnosis.models, diagnosis.calls, diagnosis.over)
-    return Verdict("ok", told, diagnosis.finding)
 
 
 def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
@@ -170,16 +165,20 @@ def _name(finding: Finding, common: SeriesKey, touched: Iterable[SeriesKey]) -> 
 
 def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
     """Return the rate of runs if runs end worse, else of calls: retries may recover all runs."""
-    runs, degraded = sum(cell.runs for cell in hit), sum(cell.degraded for cell in hit)
-    past, past_bad = sum(cell.runs for cell in before), sum(cell.degraded for cell in before)
-    baseline_bound = wilson_interval(past_bad, past)[1] if past else 0.0
-    by_run = VerdictRate(degraded, runs, past_bad / past if past else None)
-    calls, failed = sum(cell.attempts for cell in hit), sum(cell.failed for cell in hit)
-    past, past_bad = sum(cell.attempts for cell in before), sum(cell.failed for cell in before)
-    by_call = VerdictRate(min(failed, calls), calls, past_bad / past if past else None, "call")
+    failed, calls, degraded, runs = _totals(hit)
+    past_failed, past_calls, past_degraded, past_runs = _totals(before)
+    baseline_bound = wilson_interval(past_degraded, past_runs)[1] if past_runs else 0.0
+    by_run = VerdictRate(degraded, runs, past_degraded / past_runs if past_runs else None)
+    baseline = past_failed / past_calls if past_calls else None
+    by_call = VerdictRate(min(failed, calls), calls, baseline, "call")
     if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
         return replace(by_run, beside=by_call if calls else None)
     return replace(by_call, beside=by_run if runs else None)
+
+
+def _totals(cells: Iterable[CountCell]) -> tuple[int, ...]:
+    counts = ((cell.failed, cell.attempts, cell.degraded, cell.runs) for cell in cells)
+    return tuple(map(sum, zip((0, 0, 0, 0), *counts, strict=True)))
 
 
 def describe(verdict: Verdict) -> dict[str, Any]:
