@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import add
 
 from diagnostics.analysis.detectors.change import MINUTE
 from diagnostics.analysis.detectors.replay import ProjectDetectors
@@ -44,17 +45,15 @@ class DrawnCounts:
         return self._cells(floor(since, HOUR), ceil(until, HOUR))
 
     def _cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
-        calls, runs, bad = Counter[Dimensions](), Counter[Dimensions](), Counter[Dimensions]()
-        kinds = defaultdict[Dimensions, Counter[str]](Counter)
+        calls, kinds = Counter[Dimensions](), defaultdict[Dimensions, Counter[str]](Counter)
+        ends = defaultdict[Dimensions, list[int]](lambda: [0, 0, 0])
         for run in self._between(since, until):
             calls[run.place] += len(run.calls)
             if run.place.source not in self.silent:
-                runs[run.place] += 1
-                bad[run.place] += run.is_degraded
+                ended = 1, run.is_degraded, len(run.calls) > 1 and not run.is_degraded
+                ends[run.place] = list(map(add, ends[run.place], ended))
             _count(run, kinds[run.place])
-        return [
-            CountCell(place, calls[place], kinds[place], runs[place], bad[place]) for place in calls
-        ]
+        return [CountCell(one, calls[one], kinds[one], *ends[one]) for one in calls]
 
     def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Give the same by series, to the second."""

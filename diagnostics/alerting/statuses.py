@@ -344,7 +344,7 @@ def _touched(
 
 def _read_units(measures: Sequence[int]) -> UnitCounts:
     """Return runs, and the calls that were told one by one."""
-    calls, failures, runs, degraded = count_calls(measures)
+    calls, failures, runs, degraded, _ = count_calls(measures)
     attempts, by_run = measures[ATTEMPTS], RunBucket(runs, degraded)
     if counts_runs(attempts, runs):
         return UnitCounts(by_run)
@@ -432,7 +432,7 @@ def _names_local(selection: Selection) -> bool:
 
 
 def _read_calls(measures: Sequence[int]) -> RunBucket:
-    calls, failures, _, _ = count_calls(measures)
+    calls, failures, *_ = count_calls(measures)
     return RunBucket(calls, min(sum(failures.values()), calls))
 
 

@@ -68,6 +68,7 @@ class CountCell:
     failures: Mapping[str, int] = field(hash=False)
     runs: int = 0
     degraded: int = 0
+    repaired: int = 0
 
     @property
     def failed(self) -> int:
@@ -114,12 +115,13 @@ UNANSWERED = "call_provider_error"
 
 
 class CallTotals(NamedTuple):
-    """Calls, failing ones by kind, runs and degraded runs."""
+    """Calls, failing ones by kind, runs, degraded and repaired ones."""
 
     calls: int
     failures: Mapping[str, int]
     runs: int = 0
     degraded: int = 0
+    repaired: int = 0
 
 
 def count_calls(measures: Sequence[int]) -> CallTotals:
@@ -130,7 +132,7 @@ def count_calls(measures: Sequence[int]) -> CallTotals:
     attempts, succeeded, runs, degraded, repaired, without_answer, *kinds = measures
     if not any(measures[CLEAN:]):  # Most minutes are.
         return CallTotals(attempts + max(runs - succeeded, 0), {}, runs)
-    failures = dict(compress(zip(FAILURE_KINDS, kinds, strict=True), kinds))
+    failures = _by_kind(kinds)
     good, reported = max(runs - degraded - succeeded, 0), sum(failures.values())
     calls, failed = attempts + good, degraded + min(repaired, good)
     if (missing := without_answer - unanswered(failures)) > 0:
@@ -139,7 +141,7 @@ def count_calls(measures: Sequence[int]) -> CallTotals:
     if (missing := failed - reported) > 0:
         failures[UNSAID] = failures.get(UNSAID, 0) + missing
         calls += missing
-    return CallTotals(calls, failures, runs, degraded)
+    return CallTotals(calls, failures, runs, degraded, repaired)
 
 
 def read_cells(rows: Iterable[tuple[Dimensions, Sequence[int]]]) -> Iterator[CountCell]:
@@ -155,26 +157,23 @@ def read_cells(rows: Iterable[tuple[Dimensions, Sequence[int]]]) -> Iterator[Cou
         totals = [0] * len(COUNTED)
         for measures in served.values():
             totals = list(map(add, totals, measures))
-        calls, failures, runs, degraded = count_calls(totals)
-        remaining_failures = dict(failures)
-        for name, measures in served.items():
-            if name is None:
-                continue
-            cell = _served_cell(place._replace(served=name), measures)
-            calls, runs, degraded = map(
-                sub, (calls, runs, degraded), (cell.attempts, cell.runs, cell.degraded)
+        named = [
+            CountCell(
+                place._replace(served=name), attempts, _by_kind(kinds), runs, degraded, repaired
             )
-            remaining_failures = {
-                kind: count - cell.failures.get(kind, 0)
-                for kind, count in remaining_failures.items()
-            }
-            yield cell
-        if calls or runs:
-            nonzero = {kind: count for kind, count in remaining_failures.items() if count}
-            yield CountCell(place, calls, nonzero, runs, degraded)
+            for name, (attempts, _, runs, degraded, repaired, _, *kinds) in served.items()
+            if name is not None
+        ]
+        yield from named
+        calls, failures, *ends = count_calls(totals)
+        remaining = Counter(failures)
+        for cell in named:
+            calls -= cell.attempts
+            ends = list(map(sub, ends, (cell.runs, cell.degraded, cell.repaired)))
+            remaining.subtract(cell.failures)
+        if calls or ends[0]:
+            yield CountCell(place, calls, {k: n for k, n in remaining.items() if n}, *ends)
 
 
-def _served_cell(place: Dimensions, measures: Sequence[int]) -> CountCell:
-    attempts, _, runs, degraded, _, _, *kinds = measures
-    failures = dict(compress(zip(FAILURE_KINDS, kinds, strict=True), kinds))
-    return CountCell(place, attempts, failures, runs, degraded)
+def _by_kind(counts: Sequence[int]) -> dict[str, int]:
+    return dict(compress(zip(FAILURE_KINDS, counts, strict=True), counts))

@@ -1,7 +1,7 @@
 """Evidence about one kind of failure: since the onset, and in the week before it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
@@ -43,17 +43,7 @@ class FailedCalls(NamedTuple):
 NO_CALLS = FailedCalls()
 Place = tuple[str, str]
 """The pointer and class of an error; for a tool, an empty text and its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierFailures:
-    """One kind of failure in the week before the onset: of all calls, and by place."""
-
-    counted: FailedCalls = NO_CALLS
-    places: Mapping[Place, int] = field(default_factory=dict)
-
-
-NOTHING_EARLIER = EarlierFailures()
+NO_PLACES: Mapping[Place, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +80,13 @@ class Evidence:
 def gather_evidence(
     failures: Sequence[FailureEvidence],
     now: FailedCalls = NO_CALLS,
-    earlier: EarlierFailures = NOTHING_EARLIER,
+    before: FailedCalls = NO_CALLS,
+    places: Mapping[Place, int] = NO_PLACES,
 ) -> Evidence:
-    """Return the evidence for advice, from the latest failures and the week before."""
+    """Return the evidence for advice, from the latest failures and the week before.
+
+    `places` are the failures of that week by place.
+    """
     tools = Counter(_tool_place(failure) for failure in failures if failure.tool)
     names = Counter((_tool_place(failure), failure.tool) for failure in failures if failure.tool)
     # The most requested name of each place.
@@ -103,54 +97,40 @@ def gather_evidence(
         if failure.tool and failure.attributes.get(NEAREST_TOOL)
     }
     faults = Counter(fault_of(failure.errors) for failure in failures if failure.errors)
+    errors = Counter(failure.call_error for failure in failures if failure.call_error)
     ratios = [
         failure.output_tokens / failure.max_output_tokens
         for failure in failures
         if failure.output_tokens and failure.max_output_tokens
     ]
+
+    def risen(counts: Counter[Place], name: Callable[[Place], tuple[str, str]]) -> list[RisenPlace]:
+        """Return the places whose share of calls rose, by the size of the rise."""
+        rises = {
+            place: (now.share or 1.0) * count / len(failures)
+            - FailedCalls(places.get(place, 0), before.calls).share
+            for place, count in counts.items()
+        }
+        ranked = sorted(rises, key=lambda place: (-rises[place], place))
+        up = [place for place in ranked if rises[place] > 0][:MOST_PLACES]
+        return [RisenPlace(*name(at), counts[at], places.get(at, 0)) for at in up]
+
     return Evidence(
         sampled=len(failures),
         now=now,
-        before=earlier.counted,
+        before=before,
         cut_at_tokens=_median([failure.output_tokens for failure in failures]),
         budget_tokens=_median([failure.max_output_tokens for failure in failures]),
         reasoning_tokens=_median([failure.reasoning_tokens for failure in failures]),
         is_at_budget=not ratios or median(ratios) >= NEAR_BUDGET,
-        tools=[
-            RisenPlace(name_of_place[place] or "", nearest.get(place, ""), count, before)
-            for place, count, before in _risen_places(tools, len(failures), now, earlier)
-        ],
-        pointers=[
-            RisenPlace(place[0] or "/", place[1] or "invalid", count, before)
-            for place, count, before in _risen_places(faults, len(failures), now, earlier)
-        ],
-        call_errors=[
-            error
-            for error, _ in Counter(
-                failure.call_error for failure in failures if failure.call_error
-            ).most_common()
-        ],
+        tools=risen(tools, lambda at: (name_of_place[at] or "", nearest.get(at, ""))),
+        pointers=risen(faults, lambda at: (at[0] or "/", at[1] or "invalid")),
+        call_errors=[error for error, _ in errors.most_common()],
     )
 
 
 def _tool_place(failure: FailureEvidence) -> Place:
     return "", tool_of(failure.tool, failure.attributes.get(NEAREST_TOOL))
-
-
-def _risen_places(
-    counts: Counter[Place], sampled: int, now: FailedCalls, earlier: EarlierFailures
-) -> list[tuple[Place, int, int]]:
-    """Return the places whose share of calls rose, by the size of the rise."""
-    share = now.share or 1.0
-
-    def rise(place: Place) -> float:
-        before = FailedCalls(earlier.places.get(place, 0), earlier.counted.calls)
-        return share * counts[place] / sampled - before.share
-
-    risen = sorted(
-        (place for place in counts if rise(place) > 0), key=lambda place: (-rise(place), place)
-    )
-    return [(place, counts[place], earlier.places.get(place, 0)) for place in risen[:MOST_PLACES]]
 
 
 def _median(values: Sequence[int | None]) -> int | None:

@@ -39,7 +39,9 @@ from diagnostics.verdict.rates import (
 )
 
 TEMPER = 0.8
-"""The weight of the likelihood: counts are less independent than the model says."""
+"""The most that the likelihood weighs: counts are less independent than the model says."""
+LENT_FAILURES = 10.0
+"""Failures, each in a run with no other, that are assumed beside those counted."""
 NOTHING = log(0.5)
 MOST_KINDS = 6
 SAID = frozenset(FAILURE_KINDS) - TRANSPORT - {UNSAID}
@@ -119,6 +121,8 @@ class CellCounts:
     """The series that degrade by their own detectors; None if all may."""
     unsaying: Collection[str | None] = ()
     """The sources that never say how an answer was bad."""
+    temper: float = TEMPER
+    """The weight of the likelihood."""
     _told: Sequence[float] = field(init=False)
     """The calls before that tell of the own rate of each cell: its share of those compared."""
     _counts: dict[tuple[int, tuple[str, ...]], KindCounts] = field(default_factory=dict)
@@ -140,17 +144,20 @@ class CellCounts:
         fired: Collection[SeriesKey] | None = None,
     ) -> "CellCounts":
         """Return counts of a stretch, given a healthy one before it."""
-        merged, before = bounded(list(cells), list(before))
+        merged, before = bounded(cells := list(cells), list(before))
         # Calls of a version just before the onset may be its first failing ones: no baseline.
-        recent = {version.place for version in timing.begun}
+        begun = {version.place for version in timing.begun}
+        known = {cell.place.source for cell in before if cell.place.versions not in begun}
+        recent = {version for version in begun if version.source in known}
         earlier = [cell for cell in before if cell.place.versions not in recent and cell.attempts]
         singles = singles_of(merged, earlier, timing)
         told = defaultdict[str | None, set[str]](set)
         for cell in (*merged, *before):
             told[cell.place.source] |= cell.failures.keys()
         unsaying = {source for source in told if not told[source] & SAID and UNSAID in told[source]}
-        surged = surged_pairs(merged, earlier)
-        return cls(merged, CellBaseline.of(earlier), noise, singles, surged, fired, unsaying)
+        baseline, surged = CellBaseline.of(earlier), surged_pairs(merged, earlier)
+        temper = min(TEMPER, 1 / failures_together(cells))
+        return cls(merged, baseline, noise, singles, surged, fired, unsaying, temper)
 
     def said(self, place: Dimensions, kinds: tuple[str, ...]) -> tuple[str, ...]:
         """Return kinds as their sender reports them: what it never says may be any of them."""
@@ -236,10 +243,11 @@ def posterior_of(counted: CellCounts, taken: Sequence[AddedFailures] = ()) -> Po
         return Posterior((), 1.0)
     tables = [counted.table(kinds, taken) for kinds in kind_sets]
     above = [_above_least(counted, index, taken) for index in range(len(counted.cells))]
-    scored = [_score(subset, tables, above) for subset in counted.singles]
+    temper = counted.temper
+    scored = [_score(subset, tables, above, temper) for subset in counted.singles]
     best = sorted(scored, key=lambda score: -score.gain)[:MOST_PAIRED]
     pairs = pairs_of([score.subset for score in best], counted.singles, counted.surged)
-    scored += [_score(pair, tables, above) for pair in pairs]
+    scored += [_score(pair, tables, above, temper) for pair in pairs]
     return _normalise(scored)
 
 
@@ -279,7 +287,7 @@ def _weight(counted: CellCounts, found: Sequence[tuple[Explanation, Posterior]])
     weight, taken = 0.0, list[AddedFailures]()
     for answer, _ in found:
         subset, table = answer.subsets[0], counted.table(answer.kinds, taken)
-        weight += table.fit(subset.cells).gain * TEMPER - NOTHING_MORE
+        weight += table.fit(subset.cells).gain * counted.temper - NOTHING_MORE
         weight += subset.log_prior + mark_prior(subset, answer.kinds)
         taken.append(excess_of_answer(counted, answer, taken))
     return weight
@@ -292,10 +300,8 @@ def _first_beside(
     taken: Sequence[AddedFailures],
 ) -> Explanation | None:
     """Return the most probable answer that shows beside others, if any is likely enough."""
-    for answer in posterior.answers:
-        if answer.weight >= NOTHING_MORE and _shows_beside(counted, answer, others, taken):
-            return answer
-    return None
+    likely = (answer for answer in posterior.answers if answer.weight >= NOTHING_MORE)
+    return next((one for one in likely if _shows_beside(counted, one, others, taken)), None)
 
 
 def _shows_beside(
@@ -318,7 +324,8 @@ def _shows_beside(
     if shared and any(shared | answer.cells == single.cells for single in counted.singles):
         return False
     cells = answer.cells - shared
-    return bool(cells) and counted.table(answer.kinds, taken).fit(cells).gain * TEMPER >= ANOTHER
+    gain = counted.table(answer.kinds, taken).fit(cells).gain if cells else 0.0
+    return gain * counted.temper >= ANOTHER
 
 
 def _refit(
@@ -412,23 +419,35 @@ class _Scored:
     kinds: tuple[str, ...]
 
 
+def failures_together(cells: Iterable[CountCell]) -> float:
+    """Return how many failures a run with any has: they are less evidence than so many runs."""
+    failed, runs = Counter[str | None](), Counter[str | None]()
+    for cell in cells:
+        failed[cell.place.source] += cell.failed
+        runs[cell.place.source] += cell.degraded + cell.repaired
+    known = [max(failed[source], count) for source, count in runs.items() if count]
+    return (LENT_FAILURES + sum(known)) / (LENT_FAILURES + runs.total())
+
+
 def _above_least(counted: CellCounts, index: int, taken: Sequence[AddedFailures]) -> float:
     """Return the failures of a cell above what is expected and the least degradation."""
     cell, rate = counted.cells[index], counted.rate(index, FAILURE_KINDS, taken)
     return cell.failed - cell.attempts * (rate.mean + LEAST_POINTS)
 
 
-def _score(subset: Subset, tables: Sequence[RatioTable], above: Sequence[float]) -> _Scored:
+def _score(
+    subset: Subset, tables: Sequence[RatioTable], above: Sequence[float], temper: float
+) -> _Scored:
     fits, gains = [table.fit(subset.cells) for table in tables], [NO_RISE] * len(tables)
     if sum(above[index] for index in subset.cells) >= 0:
         gains = [
-            fit.gain * TEMPER + mark_prior(subset, table.kinds)
+            fit.gain * temper + mark_prior(subset, table.kinds)
             for fit, table in zip(fits, tables, strict=True)
         ]
     best = max(range(len(gains)), key=gains.__getitem__)
     noise = max(fit.noise for fit in fits)
     gain = log_sum(gains) - log(len(tables))
-    return _Scored(subset, gain, noise * TEMPER, tables[best].kinds)
+    return _Scored(subset, gain, noise * temper, tables[best].kinds)
 
 
 def _normalise(scored: Sequence[_Scored]) -> Posterior:

@@ -7,7 +7,7 @@ more.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, combinations
 from math import log
@@ -17,7 +17,6 @@ from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions
 
 AROUND = timedelta(minutes=15)
 """How far from the interval of the onset a version may start and still be the cause."""
-SHARP = timedelta(hours=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +53,25 @@ class Timing:
         times = (version.at for version in self.begun if touches(version.place))
         return min(times, default=None)
 
-    def is_near(self, at: datetime) -> bool:
-        """Whether a time lies in the interval of an onset, or nearly."""
-        if self.low is None or self.high is None:
-            return True
-        intervals = ((self.low, self.high), *self.others)
-        return any(low - AROUND <= at <= high + AROUND for low, high in intervals)
+    def novelty(self, begun: datetime | None) -> float:
+        """Return what the time of a version's first call adds to its log prior.
 
-    @property
-    def is_sharp(self) -> bool:
-        """Whether the interval is so short that little is near it by chance."""
-        return self.low is not None and self.high is not None and self.high - self.low <= SHARP
+        Nothing if it is not near: the interval does not hold every onset.
+        """
+        if self.low is None or begun is None:
+            return NEW
+        around = self.around(begun)
+        return log(INNOCENT_EVERY / min(around)) if around else 0.0
+
+    def around(self, at: datetime) -> list[timedelta]:
+        """Return the lengths of the intervals of onsets that a time is in, or nearly."""
+        intervals = [(self.low, self.high), *self.others] if self.low and self.high else []
+        wider = ((low - AROUND, high + AROUND) for low, high in intervals)
+        return [high - low for low, high in wider if low <= at <= high]
 
     def deploy_kinds(self) -> set[str]:
         """Return the kinds of the deploys reported around the onset."""
-        return {deploy.kind for deploy in self.deploys if self.is_near(deploy.at)}
+        return {deploy.kind for deploy in self.deploys if self.around(deploy.at)}
 
 
 UNTIMED = Timing()
@@ -110,9 +113,10 @@ PRIORS: Mapping[str, float] = {
     "schema": 0.015,
 }
 PAIRS = 0.05
-NEW, NEW_AND_SHARP = 3.0, 5.0
-"""What is added to the log prior of a version that is new, also with an onset known to within two
-hours."""
+NEW = 3.0
+"""What is added to the log prior of a value that is new, whenever it was called first."""
+INNOCENT_EVERY = timedelta(days=9)
+"""How often a version starts that is no cause: one near the onset is rarely there by chance."""
 RARE = 0.2
 """A value whose share of the day before was less than this part of its share since is back again:
 as if new."""
@@ -121,10 +125,8 @@ BACK = 4.0
 SURGED, FEWEST_SURGED = 8.0, 20
 """How many times higher the odds must be that a call is one of a source with a model, and of how
 many calls, for something in them to be new, such as a loop: retries make failing ones three."""
-PARTLY = 3.0
+PARTLY = 6.0
 """How much less often a new version fails with one value of another dimension only."""
-UNTIMELY = -6.0
-"""What is added if it started clearly before or after the onset."""
 SILENT = {("provider",), ("credential",), ("region",), ("environment",)}
 """What mostly fails without an answer."""
 FEWEST_CALLS = 5
@@ -168,7 +170,7 @@ def singles_of(
 ) -> list[Subset]:
     """Return everything and each value of each dimension, given the cells before."""
     day = timing.day or before
-    of_source, of_source_that_day = (_calls_by(READ["source"], some) for some in (cells, day))
+    of_source, of_source_that_day = (calls_by(READ["source"], some) for some in (cells, day))
     everything = frozenset(range(len(cells)))
     subsets = [Subset((), everything, log(PRIORS["everything"]))]
     for dimension, read in READ.items():
@@ -176,8 +178,8 @@ def singles_of(
         for index, cell in enumerate(cells):
             if value := read(cell.place):
                 values[value].add(index)
-        past, of_day = (_calls_by(read, some) for some in (before, day))
-        was_notified = any(value is not None for value in past)
+        past, of_day = (calls_by(read, some) for some in (before, day))
+        was_reported = any(value is not None for value in past)
         prior = log(PRIORS[dimension] / max(len(values), 1))
         for value, indexes in values.items():
             called = sum(cells[index].attempts for index in indexes)
@@ -187,17 +189,20 @@ def singles_of(
             sources = {cells[index].place.source for index in indexes}
             calls = sum(of_source[source] for source in sources)
             calls_of_day = sum(of_source_that_day[source] for source in sources)
+            subset = Subset(((dimension, value),), frozenset(indexes), prior)
             is_back = of_day[value] * calls < RARE * called * calls_of_day
-            is_new = dimension in CHANGEABLE and (is_back or not past[value])
             # A sender that merely begins to report a dimension has changed nothing.
-            bonus = _novelty(READ[dimension], value, timing, past[value]) if is_new else 0.0
-            if dimension not in VERSIONS and not was_notified:
-                is_new, bonus = False, 0.0
-            subsets.append(Subset(((dimension, value),), frozenset(indexes), prior + bonus, is_new))
+            is_changeable = dimension in CHANGEABLE and (was_reported or dimension in VERSIONS)
+            if is_changeable and (is_back or not past[value]):
+                first = timing.first_call(subset.touches)
+                bonus = BACK if past[value] else timing.novelty(first)
+                subset = replace(subset, log_prior=prior + bonus, is_new=True)
+            subsets.append(subset)
     return subsets
 
 
-def _calls_by(read: Callable[[Dimensions], Value], cells: Iterable[CountCell]) -> Counter[Value]:
+def calls_by(read: Callable[[Dimensions], Value], cells: Iterable[CountCell]) -> Counter[Value]:
+    """Return the calls with each value."""
     counts = Counter[Value]()
     for cell in cells:
         counts[read(cell.place)] += cell.attempts
@@ -210,7 +215,7 @@ def surged_pairs(cells: Iterable[CountCell], before: Iterable[CountCell]) -> set
     def called(place: Dimensions) -> tuple[Part, Part]:
         return ("source", place.source or ""), ("model", model_name(place.provider, place.model))
 
-    now, past = (_calls_by(called, some) for some in (cells, before))
+    now, past = (calls_by(called, some) for some in (cells, before))
     known = {*chain(*past)}
 
     def odds(counts: Counter[tuple[Part, Part]], pair: tuple[Part, Part]) -> float:
@@ -235,7 +240,7 @@ def pairs_of(
     values = Counter(subset.parts[0][0] for subset in singles if subset.parts)
     distinct: dict[frozenset[int], Subset] = {}
     named = [subset for subset in best if subset.parts]
-    for subset in sorted(named, key=lambda one: (not one.is_new, -PRIORS[one.parts[0][0]])):
+    for subset in sorted(named, key=lambda one: -one.log_prior):
         # A credential is already one of a source and a provider.
         if subset.dimensions != ("credential",):
             distinct.setdefault(subset.cells, subset)
@@ -261,15 +266,3 @@ def mark_prior(subset: Subset, kinds: Sequence[str]) -> float:
     if not VERSIONS.isdisjoint(subset.dimensions):
         silent = 0.2
     return log(silent if set(kinds) <= TRANSPORT else 1 - silent)
-
-
-def _novelty(
-    read: Callable[[Dimensions], str | None], value: str, timing: Timing, past: int
-) -> float:
-    """Return what the time of a new value's first call adds to its log prior."""
-    begun = timing.first_call(lambda place: read(place) == value)
-    if past or begun is None:
-        return BACK if past else NEW
-    if not timing.is_near(begun):
-        return UNTIMELY
-    return NEW_AND_SHARP if timing.is_sharp else NEW

@@ -27,7 +27,7 @@ from diagnostics.verdict.curves import (
     stretch_of,
 )
 from diagnostics.verdict.findings import find_causes, is_shifted
-from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy, Timing
+from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy, Timing, calls_by
 from diagnostics.verdict.pooled import onset_of_kinds, suspect
 from diagnostics.verdict.rates import CellBaseline
 
@@ -167,8 +167,19 @@ def _around_onset(
     healthy = min(since, *(floor(one.low, HOUR) for one in onsets.values()))
     timing = replace(_timing(counts, onset, onsets), day=counts.cells(healthy - DAY, healthy))
     cells = counts.cells(since, counts.stretch.window.until)
-    cells, before = without_failure_only(cells, counts.cells(healthy - WEEK, healthy))
+    before = [*counts.cells(healthy - WEEK, healthy)]
+    if healthy < since:
+        before += _needed(before, counts.cells(healthy, since))
+    cells, before = without_failure_only(cells, before)
     return cells, before, timing
+
+
+def _needed(before: Iterable[CountCell], doubtful: Sequence[CountCell]) -> list[CountCell]:
+    """Return calls in which it may have begun, of series with even fewer calls before these."""
+    known, doubted = (calls_by(lambda place: place.series, some) for some in (before, doubtful))
+    # A series that has none is new: it may fail from its first call on.
+    needed = {series for series in doubted if 0 < known[series] < doubted[series]}
+    return [cell for cell in doubtful if cell.place.series in needed or not known]
 
 
 def _diagnose(
@@ -224,7 +235,7 @@ def _since(
     if finding.is_new:
         timing = _timing(counts, onset, onsets)
         first = timing.first_call(finding.touches)
-        if first is not None and timing.is_near(first):
+        if first is not None and timing.around(first):
             return SeriesOnset(first, min(first, onset.low), max(first, onset.high))
     return onset
 

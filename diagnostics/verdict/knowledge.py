@@ -115,13 +115,12 @@ def names_of(answer: Explanation, counted: CellCounts, timing: Timing) -> list[C
     kinds = [kind for kind in risen if kind in answer.kinds] or answer.kinds
     weighted = _merged(list(zip(answer.subsets, answer.names, strict=True)), kinds, counted)
     new = [pair for pair in weighted if pair[0].is_new]
-    if sum(weight for _, weight in new) >= NAMED:
-        return _new_names(new, kinds, timing)
-    singles = {subset.dimensions: subset for subset, _ in weighted}
+    old = [pair for pair in weighted if not pair[0].is_new]
+    singles = {subset.dimensions: subset for subset, _ in old}
     if () in singles and len({cell.place[:2] for cell in counted.cells}) > 1:
         whole = singles.get(("provider",), singles[()])
-        return [CauseName(*cause_of(whole, kinds), whole)]
-    names = _add_up(weighted, kinds)
+        old = [(whole, sum(weight for _, weight in old))]
+    names = [*_new_names(new, kinds, timing), *_add_up(old, kinds)]
     known = [name for name in names if name.subset.is_new or name.cause not in UNCHANGED]
     return _scaled(known or names)
 
@@ -136,8 +135,6 @@ def _merged(
     """
     singles = {subset.dimensions: subset for subset, _ in weighted}
     dropped = set[tuple[str, ...]]()
-    if {("provider",), ("model",)} <= singles.keys():
-        dropped.add(("model",) if set(kinds) <= TRANSPORT - REJECTED else ("provider",))
     hosts = [dimensions for dimensions in singles if "upstream" in dimensions]
     if ("served",) in singles and hosts:
         served = singles["served",]
@@ -146,18 +143,34 @@ def _merged(
         dropped |= {*hosts} if is_other else {("served",)}
     if ("credential",) in singles:
         dropped |= {names for names in singles if set(names) == ACCOUNT}
+    answerer = "provider" if set(kinds) <= TRANSPORT - REJECTED else "model"
     kept = [pair for pair in weighted if pair[0].dimensions not in dropped]
     whole = sum(weight for _, weight in kept)
-    return [(subset, weight / whole) for subset, weight in kept]
+    return [(_said_as(subset, answerer, counted), weight / whole) for subset, weight in kept]
+
+
+def _said_as(subset: Subset, answerer: str, counted: CellCounts) -> Subset:
+    """Return a subset with a provider, or its only model, called what fails in this way."""
+    cells = {single.parts[0]: single.cells for single in counted.singles if single.parts}
+
+    def said(part: Part) -> Part:
+        if part[0] not in {"provider", "model"}:
+            return part
+        same = (one for one, some in cells.items() if one[0] == answerer and some == cells[part])
+        return next(same, part)
+
+    return replace(subset, parts=tuple(map(said, subset.parts)))
 
 
 def _new_names(new: Sequence[Weighted], kinds: Sequence[str], timing: Timing) -> list[CauseName]:
     names = _add_up(new, kinds)
-    versions = {name.cause for name in names} & set(VERSIONS)
+    versions = {name.cause for name in names} & {*VERSIONS}
     if len(versions) > 1:
         reported = {cause for cause in versions if cause.value in timing.deploy_kinds()}
         versions = reported if len(reported) == 1 else versions - {Cause.RELEASE}
-    return _scaled([name for name in names if not versions or name.cause in versions])
+    kept = [name for name in names if not versions or name.cause in versions]
+    part = sum(name.weight for name in kept) / (sum(name.weight for name in names) or 1.0)
+    return [replace(name, weight=name.weight / part) for name in kept]
 
 
 def _add_up(weighted: Sequence[Weighted], kinds: Sequence[str]) -> list[CauseName]:
@@ -168,10 +181,11 @@ def _add_up(weighted: Sequence[Weighted], kinds: Sequence[str]) -> list[CauseNam
         names[key] = CauseName(
             *key, known.subset if known else subset, weight + (known.weight if known else 0.0)
         )
-    return sorted(names.values(), key=lambda name: -name.weight)
+    return list(names.values())
 
 
 def _scaled(names: Sequence[CauseName]) -> list[CauseName]:
+    names = sorted(names, key=lambda name: -name.weight)
     whole = sum(name.weight for name in names) or 1.0
     if names[0].weight >= NAMED * whole:
         return [replace(names[0], weight=1.0)]

@@ -25,7 +25,6 @@ from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to
 from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls, read_cells
 from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch
 from diagnostics.verdict.evidence import (
-    EarlierFailures,
     Evidence,
     FailedCalls,
     FailureEvidence,
@@ -74,7 +73,7 @@ class StoredCounts:
             end = len(SERIES)
             curves = defaultdict[SeriesKey, SeriesCurve](lambda: SeriesCurve([0] * slots.count))
             for row in sum_rollups(self.project_id, question):
-                calls, failures, _, _ = count_calls(row[end + 1 :])
+                calls, failures, *_ = count_calls(row[end + 1 :])
                 if calls:
                     curves[SeriesKey(*row[:end])].add(row[end], calls, failures)
             known = self._curves[stretch, of] = dict(curves)
@@ -165,11 +164,8 @@ def evidence_of(
     project_id: int, series: SeriesKey | None, since: datetime, until: datetime, kind: str
 ) -> Evidence:
     """Return the evidence about a kind of failure since a time, and in the week before it."""
-    shared = (
-        {name: value for name, value in series._asdict().items() if value is not None}
-        if series
-        else {}
-    )
+    known = series._asdict() if series else {}
+    shared = {name: value for name, value in known.items() if value is not None}
     events = Event.objects.filter(
         project_id=project_id, occurred_at__gte=since, occurred_at__lt=until, **shared
     )
@@ -180,19 +176,17 @@ def evidence_of(
     return gather_evidence(
         [failure_evidence(event, payloads.get(event.event_id)) for event in latest],
         _failed_calls(project_id, align(since, until, until), terms, kind),
-        EarlierFailures(
-            _failed_calls(project_id, before, terms, kind),
-            _earlier_places(project_id, before, terms, kind) if kind in PLACED else {},
-        ),
+        _failed_calls(project_id, before, terms, kind),
+        _earlier_places(project_id, before, terms, kind) if kind in PLACED else {},
     )
 
 
-PLACED: Mapping[str, tuple[str, str]] = {
-    "schema_invalid": (EventKind.PARSE_INVALID, "schema_invalid"),
-    "duplicate_key": (EventKind.PARSE_INVALID, "duplicate_key"),
-    "unknown_tool": (EventKind.UNKNOWN_TOOL, "unknown_tool"),
+PLACED: Mapping[str, str] = {
+    "schema_invalid": EventKind.PARSE_INVALID,
+    "duplicate_key": EventKind.PARSE_INVALID,
+    "unknown_tool": EventKind.UNKNOWN_TOOL,
 }
-"""Kinds whose advice names places or tools, with the kind and error type of their groups."""
+"""Kinds whose advice names places or tools, which are their groups' error types: their events."""
 
 
 def _filter_kind(events: QuerySet[Event], kind: str) -> QuerySet[Event]:
@@ -226,7 +220,7 @@ def _earlier_places(
     )
     text = statement("earlier_failures").replace("<<counted>>", counted)
     params: dict[str, object] = {"project": project_id, **term_params(terms)}
-    params["kind"], params["error_type"] = PLACED[kind]
+    params["kind"], params["error_type"] = PLACED[kind], kind
     for index, segment in segments:
         params[f"since_{index}"], params[f"until_{index}"] = segment.since, segment.until
     rows = fetch(text.replace("<<terms>>", write_terms(terms, {"series": "series"})), params)

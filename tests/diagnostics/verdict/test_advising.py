@@ -9,13 +9,7 @@ from diagnostics.store.fingerprints import ENDS
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.advice import COMPARE, Advice, advise, part_of
 from diagnostics.verdict.cause import Cause, ExcessShare, Finding
-from diagnostics.verdict.evidence import (
-    EarlierFailures,
-    Evidence,
-    FailedCalls,
-    FailureEvidence,
-    gather_evidence,
-)
+from diagnostics.verdict.evidence import Evidence, FailedCalls, FailureEvidence, gather_evidence
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 from tests.corpora import each_of
 
@@ -144,8 +138,8 @@ def fault(path: str, code: str = "missing") -> FailureEvidence:
 
 def test_the_pointer_that_rose_is_named_and_not_the_most_seen() -> None:
     failures = [fault("/steps/0/tool", "enum")] * 60 + [fault("/due_date")] * 40
-    earlier = EarlierFailures(FailedCalls(700, 1_000), {("/steps/*/tool", "enum"): 650})
-    found = gather_evidence(failures, FailedCalls(100, 150), earlier)
+    earlier = FailedCalls(700, 1_000), {("/steps/*/tool", "enum"): 650}
+    found = gather_evidence(failures, FailedCalls(100, 150), *earlier)
     assert [one.name for one in found.pointers] == ["/due_date"]
     (advice,) = advise("schema_invalid", None, found)
     assert advice.text.startswith("Show /due_date in the prompt's example")
@@ -155,8 +149,8 @@ def test_the_pointer_that_rose_is_named_and_not_the_most_seen() -> None:
 def test_the_tool_that_rose_is_named_with_the_nearest() -> None:
     asked = [FailureEvidence(tool="mail", attributes={"nearest": "mail.send"})] * 2
     usual = [FailureEvidence(tool="orders.fetch")] * 8
-    earlier = EarlierFailures(FailedCalls(80, 1_000), {("", "orders.fetch"): 80})
-    found = gather_evidence([*usual, *asked], FailedCalls(10, 100), earlier)
+    earlier = FailedCalls(80, 1_000), {("", "orders.fetch"): 80}
+    found = gather_evidence([*usual, *asked], FailedCalls(10, 100), *earlier)
     (advice,) = advise("unknown_tool", None, found)
     assert "most of all mail (nearest: mail.send): 10.0" in advice.evidence
 

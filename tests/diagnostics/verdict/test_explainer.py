@@ -94,7 +94,7 @@ def test_a_part_of_a_cause_that_fails_in_another_way_is_a_cause_beside_it() -> N
         cells.append(CountCell(place._replace(release="r2") if is_new else place, 30, failures))
     assert [(one.cause, one.value) for one in find_causes(cells, before)] == [
         (Cause.RELEASE, "crm r2"),
-        (Cause.PAIR, "crm r2 with zeta/three"),
+        (Cause.PAIR, "crm r2 with zeta"),
     ]
 
 
