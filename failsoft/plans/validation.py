@@ -19,6 +19,7 @@ from failsoft.plans.contract import (
     MAX_STRING_BYTES,
 )
 from failsoft.plans.ordering import order_steps
+from failsoft.plans.plain_plans import is_plainly_valid
 from failsoft.plans.shapes import check_keys, check_sequence, check_shapes, referenced_indices
 from failsoft.plans.violations import Violation, Violations, describe_cycle, name_step, point, quote
 
@@ -164,6 +165,8 @@ def validate_payload(
     `strict` also requires that tools are objects, that dependencies are earlier steps, that
     there are no unknown keys, and that tools are among `known_tools`, unless that is None.
     """
+    if not strict and is_plainly_valid(value):
+        return []
     violations = Violations()
     has_references = check_bounds(value, violations)
     if len(violations):
