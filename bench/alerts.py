@@ -5,20 +5,25 @@
 2. The minutes until a series that was healthy for two weeks fires after it has become worse,
    alone in its project and one of 48, beside an oracle: a sum that knows both rates and has
    the same budget of false fires, one a week and project. Then the minutes until it clears.
-3. With `--only onsets`: how often the interval of an onset holds the rise, by kind of traffic.
+3. Stories of one trouble, and of a rate that flaps.
+4. With `--only onsets`: how often the interval of an onset holds the rise, by kind of traffic.
+5. With `--only evaluator`: the real evaluator on a throw-away PostgreSQL, minute by minute,
+   and whether it fires and clears in the minutes in which the simulator does.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import merge
-from math import exp
 from statistics import median
 
+from bench.alert_evaluator import placed, print_evaluator, weekly
 from bench.alert_onsets import HELD_OUT, KINDS, print_onsets
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
+from bench.alert_stories import print_stories
 from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, CallLog, ProjectDetectors
 
 RATES = (12, 60, 300, 600)
@@ -29,16 +34,11 @@ STEPS = {(0.02, 0.30): 400, (0.05, 0.15): 800}
 LONGEST = 4_000
 """Minutes of a trouble at most: after three days it is the usual level."""
 LIMIT = 0.05
+STORIES = 200
 FEW = 6
 """Series that the simple rules are tried on."""
 LEARNED = 2 * WEEK
 write = partial(print, flush=True)
-
-
-def placed(place: int, minutes: Iterable[Minute]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the minutes of a series with its place."""
-    for at, calls, failed in minutes:
-        yield at, place, calls, failed
 
 
 def false_fires(made: Sequence[Scenario]) -> list[int]:
@@ -120,32 +120,6 @@ def _add_ours(
         found.cleared.append(cleared)
 
 
-def weekly(false: int, minutes: int) -> str:
-    """Say how many false fires a week that is, with its exact interval."""
-    weeks = minutes / WEEK
-    low, high = (end / weeks for end in poisson_interval(false))
-    return f"false fires a week: {false / weeks:.2f} [{low:.2f}, {high:.2f}] of {weeks:.1f} weeks"
-
-
-def poisson_interval(count: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of the mean that a count was drawn with."""
-    low = _mean_at(count - 1, 0.975) if count else 0.0
-    return low, _mean_at(count, 0.025)
-
-
-def _mean_at(count: int, chance: float) -> float:
-    """Return the mean at which so many or fewer are drawn with a chance."""
-    low, high = 0.0, 10.0 * count + 20
-    for _ in range(60):
-        mean = (low + high) / 2
-        term = total = exp(-mean)
-        for step in range(1, count + 1):
-            term *= mean / step
-            total += term
-        low, high = (mean, high) if total > chance else (low, mean)
-    return mean
-
-
 def print_false_fires(
     shapes: Sequence[str], rates: Sequence[int], count: int, days: int, seed: int
 ) -> None:
@@ -191,17 +165,17 @@ def print_delays(rates: Sequence[int], seeds: range) -> None:
                 write(f"{rate:8d}{step[0]:6.0%}{step[1]:5.0%}{series:8d}{told.cells()}")
 
 
-def main() -> None:
+def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.alerts", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few seeds, slow traffic")
     parser.add_argument("--projects", type=int, default=3, help="healthy ones")
     parser.add_argument("--days", type=int, default=7, help="of each healthy project")
-    parser.add_argument("--seeds", type=int, default=100, help="of delays and onsets")
+    parser.add_argument("--seeds", type=int, default=100, help="of delays; stories have 200")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rates", nargs="*", type=int, default=RATES)
     parser.add_argument("--shapes", nargs="*", default=SHAPES)
-    parser.add_argument("--only", choices=["false", "delays", "onsets"])
+    parser.add_argument("--only", choices=["false", "delays", "stories", "onsets", "evaluator"])
     parser.add_argument("--held-out", action="store_true", help="onsets of the kinds run once")
     options = parser.parse_args()
     first = options.first_seed
@@ -213,7 +187,12 @@ def main() -> None:
         print_delays(rates, seeds)
     if options.only == "onsets":
         print_onsets(HELD_OUT if options.held_out else KINDS, seeds)
+    if options.only == "evaluator":
+        return print_evaluator(options.shapes, rates, first)
+    if options.only == "stories" or not (options.only or options.quick):
+        return print_stories(range(first, first + STORIES))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
