@@ -67,11 +67,11 @@ class VerdictCache:
             self._known[key] = self._ask(values_asked)
         return self._known[key]
 
-    def _ask(self, asked: Slice) -> Verdict | None:
+    def _ask(self, values: Slice) -> Verdict | None:
         end = self.slot + timedelta(minutes=1)
-        if not asked and (stored := stored_statuses(self.project_id, end)):
+        if not values and (stored := stored_statuses(self.project_id, end)):
             return stored.verdict
-        selection = Selection(filters=asked, begin=end - DAY, end=end)
+        selection = Selection(filters=values, begin=end - DAY, end=end)
         try:
             with transaction.atomic():
                 return verdict_within(self.project_id, selection, self.now)

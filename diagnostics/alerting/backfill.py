@@ -70,9 +70,9 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
                     last_data_at=time_of(last.at),
                 )
                 last.row.pk = row.pk
-                told = (one for one in steps if one.result.said is not DetectorSignal.NO_DATA)
-                save_evaluations(told, is_past=True)
-                happened += [one for one in steps if one.happened]
+                known = (x for x in steps if x.result.said is not DetectorSignal.NO_DATA)
+                save_evaluations(known, is_past=True)
+                happened += [step for step in steps if step.happened]
         _replay(project_id, happened, now)
         # What is still open says what all other places say at the end of the stretch.
         refresh_verdicts(project_id, floor(until, MINUTE), now)
@@ -88,7 +88,7 @@ def forget(project_id: int) -> int:
     Incident.objects.filter(project_id=project_id, is_backfilled=True).delete()
     Evaluation.objects.filter(state__rule__project_id=project_id, is_backfilled=True).delete()
     called = {pk for (pk,) in fetch(CALLED, [project_id])}
-    series = [one.values.items() for one in known_series(project_id) if one.id in called]
+    series = [series.values.items() for series in known_series(project_id) if series.id in called]
     states = AlertState.objects.filter(rule__project_id=project_id, incidents=None)
     silent = [
         pk
@@ -123,12 +123,12 @@ def _walk(
 
 def _replay(project_id: int, happened: list[SliceEvaluation], now: datetime) -> None:
     """Let incidents begin and end in the order in which they would have."""
-    happened.sort(key=lambda one: one.at)
-    for seconds, together in groupby(happened, key=lambda one: one.at):
+    happened.sort(key=lambda step: step.at)
+    for seconds, together in groupby(happened, key=lambda step: step.at):
         changed, at = list(together), time_of(seconds)
-        over = [one for one in changed if one.happened is StateChange.CLEARED]
-        clear_slices({one.row.pk: one.result.is_usual for one in over}, at)
-        firing = [one for one in changed if one.happened is StateChange.FIRED]
+        over = [evaluation for evaluation in changed if evaluation.happened is StateChange.CLEARED]
+        clear_slices({evaluation.row.pk: evaluation.result.is_usual for evaluation in over}, at)
+        firing = [evaluation for evaluation in changed if evaluation.happened is StateChange.FIRED]
         raise_slices(project_id, firing, at, now, past=True)
 
 
@@ -153,18 +153,18 @@ def import_as_seen(project_id: int, since: datetime) -> None:
     judge_series(project_id, slot)
     judged = results_of(project_id, slot)
     seen = evaluate_slices(project_id, rules_of(project_id), slot, judged, is_complete=True)
-    mine = [one for one in seen if _is_of_import(one)]
-    for one in mine:
-        if one.result.said is DetectorSignal.FIRES:
-            one.standing = held(one.at)
-    save_new(mine)
-    save_states(mine)
+    imported = [evaluation for evaluation in seen if _is_of_import(evaluation)]
+    for evaluation in imported:
+        if evaluation.result.said is DetectorSignal.FIRES:
+            evaluation.standing = held(evaluation.at)
+    save_new(imported)
+    save_states(imported)
 
 
-def _is_of_import(one: SliceEvaluation) -> bool:
+def _is_of_import(evaluation: SliceEvaluation) -> bool:
     """Whether it is new, or fires though it was not about to."""
-    if not one.row.pk:
+    if not evaluation.row.pk:
         return True
-    before = standing_of(one.row).state
+    before = standing_of(evaluation.row).state
     is_open = before in ON or before is AlertPhase.PENDING
-    return one.result.said is DetectorSignal.FIRES and not is_open
+    return evaluation.result.said is DetectorSignal.FIRES and not is_open

@@ -77,13 +77,13 @@ class TriedRule(RuleFields):
 
 
 def back_test(
-    project_id: int, given: Mapping[str, Any], now: datetime, days: int = DAYS
+    project_id: int, fields: Mapping[str, Any], now: datetime, days: int = DAYS
 ) -> BackTest:
     """Return when a rule would have fired in the last days.
 
     Raises RuleError, or UntestableError for a signal that leaves no counts.
     """
-    rule = read_rule(given)
+    rule = read_rule(fields)
     since, until = now - timedelta(days=min(days, MOST_DAYS)), now
     fires: list[WouldFire] = []
     mostly: list[dict[str, str | None]] = []
@@ -116,9 +116,9 @@ def _is_mostly_firing(fires: Iterable[WouldFire], since: datetime, until: dateti
     return lasted > (until - since) / 2
 
 
-def read_rule(given: Mapping[str, Any]) -> RuleDefinition:
+def read_rule(fields: Mapping[str, Any]) -> RuleDefinition:
     """Make a rule that is not kept; raises RuleError."""
-    return RuleDefinition(id=0, version=1, **check_rule({"name": "back-test", **given}))
+    return RuleDefinition(id=0, version=1, **check_rule({"name": "back-test", **fields}))
 
 
 def pasts_of(

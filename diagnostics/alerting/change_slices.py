@@ -39,70 +39,72 @@ def feed_slices(
     `sharing` slices share one false alarm a week. At most so many new ones begin; the others are
     looked at later. `alarms` are the rows whose alarms they go on with; None: their own.
     """
-    all_new = (one for one in seen if not _is_kept(one))
-    new = {(one.rule.id, one.row.key): one for one in islice(all_new, most_primed)}
-    rows = list(known)
-    pasts = {rule_id: _past(rows, rule_id) for rule_id in {one.rule.id for one in seen}}
+    all_new = (evaluation for evaluation in seen if not _is_kept(evaluation))
+    new = {(first.rule.id, first.row.key): first for first in islice(all_new, most_primed)}
+    rows, rules = list(known), {evaluation.rule.id for evaluation in seen}
+    pasts = {rule_id: _past(rows, rule_id) for rule_id in rules}
     primed = prime(project_id, new, slot, sharing, pasts) if new else {}
-    for one in seen:
-        key, found = (one.rule.id, one.row.key), one.rule.measured
-        if found is None or not (key in primed or _is_kept(one)):
+    for evaluation in seen:
+        key, measured = (evaluation.rule.id, evaluation.row.key), evaluation.rule.measured
+        if measured is None or not (key in primed or _is_kept(evaluation)):
             continue
-        by_minute = _minutes(one.series, counted, found)
-        state = one.row.detector_state
+        by_minute = _minutes(evaluation.series, counted, measured)
+        state = evaluation.row.detector_state
         if key in primed:
             detector = primed[key]
             news = news_of(by_minute, {})
         else:
             news = news_of(by_minute, {int(at): count for at, count in state["fed"].items()})
             if not news:
-                one.result = read_evaluation(state["look"])
+                evaluation.result = read_evaluation(state["look"])
                 continue
-            learned, fires = Learned.read(one.row.memory["learned"]), read_fires(state["fires"])
-            past = pasts[one.rule.id] or ProjectPast
+            learned = Learned.read(evaluation.row.memory["learned"])
+            fires = read_fires(state["fires"])
+            past = pasts[evaluation.rule.id] or ProjectPast
             detector = ChangeDetector.restore(state["watch"], learned, fires, sharing, past)
         for stretch in news:
             detector.feed(*stretch)
         anew_since = state.get("anew_since")
         if key in primed:
-            alarm = one.row if alarms is None else alarms.get(key)
-            anew_since = _take_over(one, detector, alarm)
-        one.result = describe(detector)
-        if not detector.has_success and found is FIRST_ATTEMPTS and _has_no_runs(one, counted):
+            alarm = evaluation.row if alarms is None else alarms.get(key)
+            anew_since = _take_over(evaluation, detector, alarm)
+        evaluation.result = describe(detector)
+        is_young = not detector.has_success and measured is FIRST_ATTEMPTS
+        if is_young and _has_no_runs(evaluation, counted):
             # Senders of failures alone have no rate that could rise.
-            one.result = replace(one.result, said=DetectorSignal.QUIET)
-        _put_by(one, detector, by_minute, anew_since)
+            evaluation.result = replace(evaluation.result, said=DetectorSignal.QUIET)
+        _put_by(evaluation, detector, by_minute, anew_since)
 
 
 def _past(rows: Iterable[SavedState], rule_id: int) -> Callable[[], ProjectPast] | None:
     """Return what tells, asked once, what the series of a rule had in common; None: it has none."""
-    mine = [row for row in rows if row.rule_id == rule_id and _has_learned(row)]
+    own_rows = [row for row in rows if row.rule_id == rule_id and _has_learned(row)]
 
     @cache
     def past() -> ProjectPast:
-        return past_of(Learned.read(row.memory["learned"]) for row in mine)
+        return past_of(Learned.read(row.memory["learned"]) for row in own_rows)
 
-    return past if mine else None
+    return past if own_rows else None
 
 
 def _take_over(
-    one: SliceEvaluation, detector: ChangeDetector, alarm: SavedState | None
+    evaluation: SliceEvaluation, detector: ChangeDetector, alarm: SavedState | None
 ) -> float | None:
     """Go on with the alarm that the detector of an earlier release raised, and raise none for it.
 
     Return when, in seconds; None if there was no detector.
     """
-    earlier = [row.detector_state.get("watch") for row in (one.row, alarm) if row]
+    earlier = [row.detector_state.get("watch") for row in (evaluation.row, alarm) if row]
     kept = next(filter(None, earlier), None)
-    if not kept or (alarm is one.row and alarm.rule_version != one.rule.version):
+    if not kept or (alarm is evaluation.row and alarm.rule_version != evaluation.rule.version):
         return None
     if standing_of(alarm).state in ON if alarm else kept.get("fire"):
-        since = (alarm or one.row).since.timestamp()
+        since = (alarm or evaluation.row).since.timestamp()
         fired_at, onset = kept.get("fire") or (since, since)
         detector.keep_firing(fired_at, onset[0] if isinstance(onset, list) else onset)
     elif detector.fire is not None:
-        detector.end(one.at)
-    return one.at
+        detector.end(evaluation.at)
+    return evaluation.at
 
 
 def read_fires(kept: Iterable[Sequence[Any]]) -> list[Fire]:
@@ -115,45 +117,45 @@ def read_evaluation(kept: Mapping[str, Any]) -> DetectorEvaluation:
     return DetectorEvaluation(**{**kept, "said": DetectorSignal(kept["said"])})
 
 
-def _is_kept(one: SliceEvaluation) -> bool:
+def _is_kept(evaluation: SliceEvaluation) -> bool:
     """Whether a detector of this rule was kept, as it is kept now."""
-    return one.row.rule_version == one.rule.version and _has_learned(one.row)
+    return evaluation.row.rule_version == evaluation.rule.version and _has_learned(evaluation.row)
 
 
 def _has_learned(row: SavedState) -> bool:
     return bool(row.detector_state.get("watch", {}).get("form") == STATE_FORM)
 
 
-def _has_no_runs(one: SliceEvaluation, counted: SeriesCounts) -> bool:
+def _has_no_runs(evaluation: SliceEvaluation, counted: SeriesCounts) -> bool:
     """Whether single calls alone are told, and not how runs ended."""
-    return not any(n for _, n in _minutes(one.series, counted, RUNS).values())
+    return not any(n for _, n in _minutes(evaluation.series, counted, RUNS).values())
 
 
 def _minutes(
-    series: Iterable[int], counted: SeriesCounts, found: Measured
+    series: Iterable[int], counted: SeriesCounts, measured: Measured
 ) -> dict[int, tuple[int, int]]:
     total: dict[int, tuple[int, int]] = {}
     for series_id in series:
-        for minute, (k, n) in counted.by_minute(series_id, found).items():
+        for minute, (k, n) in counted.by_minute(series_id, measured).items():
             known_k, known_n = total.get(minute, (0, 0))
             total[minute] = known_k + k, known_n + n
     return total
 
 
 def _put_by(
-    one: SliceEvaluation,
+    evaluation: SliceEvaluation,
     detector: ChangeDetector,
     fed: Mapping[int, tuple[int, int]],
     anew_since: float | None,
 ) -> None:
     """Keep the detector in the row; what it has learned only when an hour or an alarm ended."""
-    state, kept = detector.state(), one.row.detector_state.get("watch", {})
+    state, kept = detector.state(), evaluation.row.detector_state.get("watch", {})
     if state["usual"] is None or any(state[name] != kept.get(name) for name in LEARNED_WITH):
-        one.memory = {"learned": asdict(detector.learned)}
-    one.detector_state = {
+        evaluation.memory = {"learned": asdict(detector.learned)}
+    evaluation.detector_state = {
         "watch": state,
         "fed": {str(at): list(count) for at, count in fed.items()},
-        "look": {name: getattr(one.result, name) for name in LOOK},
+        "look": {name: getattr(evaluation.result, name) for name in LOOK},
         "fires": detector.fires[-MOST_FIRES:],
         "anew_since": anew_since,
     }

@@ -60,15 +60,15 @@ class SeriesCounts:
 
     def by_cut(self, series_id: int, measured: Measured) -> Sequence[tuple[int, Count]]:
         """Return (k, n) of each cut of a series that has counts; many rules ask for the same."""
-        asked = series_id, measured.columns
-        found = self._by_cut.get(asked)
-        if found is None:
+        key = series_id, measured.columns
+        counts = self._by_cut.get(key)
+        if counts is None:
             places = self._of(measured)
-            found = self._by_cut[asked] = [
+            counts = self._by_cut[key] = [
                 (cut, measured.count([row[place] for place in places]))
                 for cut, row in self.cuts.get(series_id, {}).items()
             ]
-        return found
+        return counts
 
     def by_minute(self, series_id: int, measured: Measured) -> dict[int, Count]:
         """Return (k, n) of each live minute of a series."""
@@ -116,8 +116,8 @@ def known_series(project_id: int) -> list[KnownSeries]:
 def freeze(project_id: int, since: datetime, until: datetime) -> None:
     """Keep the minutes of since <= t < until as they are now; each only once."""
     if since < until:
-        asked = {"project": project_id, "since": since, "until": until}
-        change(statement("alert_freeze"), asked)
+        parameters = {"project": project_id, "since": since, "until": until}
+        change(statement("alert_freeze"), parameters)
 
 
 def read_counts(
@@ -132,15 +132,15 @@ def read_counts(
     reach = timedelta(seconds=seconds[-1])
     end = slot + MINUTE
     minutes_since = max(end - reach, floor(end - MINUTES_REACH, WIDTHS[Grain.HOUR]))
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "project": project_id,
         "slot": slot,
         "live_since": end - LATE,
         "minutes_since": minutes_since,
         "hours_since": end - reach,
-        "cuts": [end - timedelta(seconds=one) for one in reversed(seconds)][1:],
+        "cuts": [end - timedelta(seconds=moment) for moment in reversed(seconds)][1:],
     }
-    rows = fetch(_write(asked_columns, reach > MINUTES_REACH), asked)
+    rows = fetch(_write(asked_columns, reach > MINUTES_REACH), parameters)
     cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
     live: dict[int, dict[int, Numbers]] = defaultdict(dict)
     last = len(seconds) - 1
@@ -167,15 +167,15 @@ def read_event_counts(
     Raises EventsUncountableError when the deadline (of the monotonic clock) has passed.
     """
     seconds, end = sorted({int(LATE.total_seconds()), *windows}), slot + MINUTE
-    since, *bounds = [end - timedelta(seconds=one) for one in reversed(seconds)]
-    asked = EventsAsked(since, end, bounds, sorted(set(columns)), terms, LATE)
-    ids = {tuple(one.values[name] for name in SERIES): one.id for one in series}
+    since, *bounds = [end - timedelta(seconds=moment) for moment in reversed(seconds)]
+    question = EventsAsked(since, end, bounds, sorted(set(columns)), terms, LATE)
+    ids = {tuple(known.values[name] for name in SERIES): known.id for known in series}
     cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
-    for row in count_events(project_id, asked, deadline):
+    for row in count_events(project_id, question, deadline):
         values, cut, numbers = row[: len(SERIES)], row[len(SERIES)], row[len(SERIES) + 1 :]
         if values in ids:
             cuts[ids[values]][len(bounds) - cut] = numbers
-    return SeriesCounts(asked.columns, seconds, cuts, {})
+    return SeriesCounts(question.columns, seconds, cuts, {})
 
 
 def _lock(text: str, project_id: int) -> bool:
@@ -221,26 +221,26 @@ class EventsAsked:
     """What arrived later after its minute is left out."""
 
 
-def count_events(project_id: int, asked: EventsAsked, deadline: float) -> list[tuple[Any, ...]]:
+def count_events(project_id: int, question: EventsAsked, deadline: float) -> list[tuple[Any, ...]]:
     """Return rows of environment, node, provider, model, the part (from 0), and the columns.
 
     `deadline` is of the monotonic clock. Raises EventsUncountableError.
     """
     values = {
         "project": project_id,
-        "since": asked.since,
-        "until": asked.until,
-        "bounds": list(asked.bounds),
-        "known_within": asked.known_within,
-        **term_params(asked.terms),
+        "since": question.since,
+        "until": question.until,
+        "bounds": list(question.bounds),
+        "known_within": question.known_within,
+        **term_params(question.terms),
     }
     with _stopped_at(deadline):
         of_events = measures_of_events()
         parts = {
-            "sums": [f"coalesce(sum({name}), 0)::bigint" for name in asked.columns],
-            "of_events": [f"{of_events[name]} AS {name}" for name in asked.columns],
-            "of_outcomes": [OF_OUTCOMES.get(name, "0") for name in asked.columns],
-            "terms": [write_terms(asked.terms)],
+            "sums": [f"coalesce(sum({name}), 0)::bigint" for name in question.columns],
+            "of_events": [f"{of_events[name]} AS {name}" for name in question.columns],
+            "of_outcomes": [OF_OUTCOMES.get(name, "0") for name in question.columns],
+            "terms": [write_terms(question.terms)],
         }
         text = statement("alert_counts_of_events")
         for name, part in parts.items():

@@ -89,7 +89,7 @@ def describe(detector: ChangeDetector) -> DetectorEvaluation:
         detector.alarm,
         fire.onset.at if fire else None,
         detector.baseline,
-        any(one.is_usual for one in detector.fires[-1:]),
+        any(fire.is_usual for fire in detector.fires[-1:]),
         detector.is_watched,
     )
 
@@ -121,7 +121,7 @@ def _count(parameters: Parameters, window: Window) -> DetectorEvaluation:
 
 
 def _evaluate(judgement: Judgement, value: float, bound: float) -> DetectorEvaluation:
-    counts, said = judgement.counts, DetectorSignal.QUIET
+    counts, signal = judgement.counts, DetectorSignal.QUIET
     if judgement.fires or judgement.clears:
-        said = DetectorSignal.FIRES if judgement.fires else DetectorSignal.CLEARS
-    return DetectorEvaluation(said, counts.failed, counts.calls, value, bound)
+        signal = DetectorSignal.FIRES if judgement.fires else DetectorSignal.CLEARS
+    return DetectorEvaluation(signal, counts.failed, counts.calls, value, bound)

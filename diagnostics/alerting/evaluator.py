@@ -48,9 +48,9 @@ def evaluate(now: datetime | None = None) -> int:
     the heartbeat tells until when every project had its turns.
     """
     ensure_standard_rules()
-    done = give_turns(PARTS, now or clock.now(), RUN_SECONDS)
+    outcome = give_turns(PARTS, now or clock.now(), RUN_SECONDS)
     Heartbeat.note(all_turns_until(), EVALUATOR)
-    return done
+    return outcome
 
 
 def _aggregate(project_id: int, now: datetime) -> int:
@@ -65,8 +65,8 @@ def _store_statuses(project_id: int, now: datetime) -> int:
     """Store how the series of a project stand, once a minute; before the alerts, which say it."""
     for slot in _missed_slots(project_id, now):
         judge_series(project_id, slot)
-    done = ProjectStatus.objects.filter(pk=project_id, at__range=(floor(now, MINUTE), now))
-    if Series.objects.filter(project_id=project_id).exists() and not done.exists():
+    stored = ProjectStatus.objects.filter(pk=project_id, at__range=(floor(now, MINUTE), now))
+    if Series.objects.filter(project_id=project_id).exists() and not stored.exists():
         with transaction.atomic():
             store_statuses(project_id, now)
     return 0
@@ -74,14 +74,14 @@ def _store_statuses(project_id: int, now: datetime) -> int:
 
 def evaluate_project(project_id: int, now: datetime) -> int:
     """Look at the minutes of one project up to the one that runs now, in order."""
-    done = 0
+    slots = 0
     for slot in _missed_slots(project_id, now):
         outcome = evaluate_slot(project_id, slot, now)
         if outcome is None:
             # Whoever is at it does the next ones too: none may be passed over.
             break
-        done += outcome
-    return done
+        slots += outcome
+    return slots
 
 
 def _missed_slots(project_id: int, now: datetime) -> Iterator[datetime]:
@@ -99,7 +99,7 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
 
     None while somebody is at the project.
     """
-    begun = monotonic()
+    started = monotonic()
     if not try_hold(project_id):
         return None
     if not claim(project_id, slot):
@@ -108,16 +108,16 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     judge_series(project_id, slot)
     seen = evaluate_slices(project_id, rules_of(project_id), slot, results_of(project_id, slot))
     save_new(seen)
-    save_states(one for one in seen if one.is_changed)
-    save_evaluations(one for one in seen if one.is_recorded)
+    save_states(evaluation for evaluation in seen if evaluation.is_changed)
+    save_evaluations(evaluation for evaluation in seen if evaluation.is_recorded)
     # Before anything is told: a mail says what the pages of this minute say.
     refresh_verdicts(project_id, slot, now)
-    fired = [one for one in seen if one.happened is StateChange.FIRED]
+    fired = [evaluation for evaluation in seen if evaluation.happened is StateChange.FIRED]
     raise_slices(project_id, fired, slot, now, past=False)
-    over = [one for one in seen if one.happened is StateChange.CLEARED]
-    clear_slices({one.row.pk: one.result.is_usual for one in over}, slot)
+    over = [evaluation for evaluation in seen if evaluation.happened is StateChange.CLEARED]
+    clear_slices({evaluation.row.pk: evaluation.result.is_usual for evaluation in over}, slot)
     AlertSlot.objects.filter(project_id=project_id, slot=slot).update(
-        slices=len(seen), duration_ms=round((monotonic() - begun) * 1000)
+        slices=len(seen), duration_ms=round((monotonic() - started) * 1000)
     )
     return True
 
@@ -159,8 +159,8 @@ def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
     verdicts = VerdictCache(project_id, slot, now)
     rows = Incident.objects.filter(project_id=project_id, cleared_at=None, verdict_at__lt=slot)
     for incident in rows.prefetch_related("slices"):
-        slices = sorted(incident.slices.all(), key=lambda one: one.pk)
-        touched = [one for one in slices if verdicts.cause_of(one.slice)]
+        slices = sorted(incident.slices.all(), key=lambda row: row.pk)
+        touched = [row for row in slices if verdicts.cause_of(row.slice)]
         if not touched and incident.verdict_at and slot - incident.verdict_at < VERDICT_AGE:
             continue
         attribution, verdict = verdicts.attribute((touched or slices)[0].slice)
@@ -191,4 +191,4 @@ def purge_evaluations() -> int:
         ("diagnostics_alert_minute", "bucket", now - COUNTS_KEPT),
         ("diagnostics_ruleday", "day", now - JUDGED_SPAN),
     )
-    return sum(delete_before(*one, PURGE_BATCH) for one in old)
+    return sum(delete_before(*row, PURGE_BATCH) for row in old)

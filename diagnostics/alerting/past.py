@@ -153,12 +153,12 @@ def prime(
     until = slot + MINUTE - LATE
     windows = past_windows(floor(until - MINUTES_REACH, HOUR), until)
     primed: dict[Key, ChangeDetector] = {}
-    for rule in {one.rule.id: one.rule for one in slices.values()}.values():
-        mine = {key: one for (rule_id, key), one in slices.items() if rule_id == rule.id}
-        series = [series_id for one in mine.values() for series_id in one.series]
+    for rule in {evaluation.rule.id: evaluation.rule for evaluation in slices.values()}.values():
+        own = {key: row for (rule_id, key), row in slices.items() if rule_id == rule.id}
+        series = [series_id for evaluation in own.values() for series_id in evaluation.series]
         past = pasts.get(rule.id)
         replayed = replay_past(read_past(project_id, rule, windows, series), sharing, past)
-        for key in mine:
+        for key in own:
             new = ChangeDetector(sharing, past or ProjectPast)
             primed[rule.id, key] = replayed.get(key, new)
     return primed

@@ -88,74 +88,74 @@ def read_kept(project_id: int) -> dict[Key, SavedState]:
 
 
 def standing_of(row: SavedState | AlertState) -> SliceStatus:
-    told = row.detector_state
+    state = row.detector_state
     return SliceStatus(
         AlertPhase(row.state),
         row.since.timestamp(),
-        AlertPhase(told.get("was", AlertPhase.FIRING)),
-        bool(told.get("is_held")),
+        AlertPhase(state.get("was", AlertPhase.FIRING)),
+        bool(state.get("is_held")),
     )
 
 
 def save_new(slices: Iterable[SliceEvaluation]) -> None:
     """Save the rows that are not yet."""
-    new = [one for one in slices if not one.row.pk]
-    made = AlertState.objects.bulk_create(
+    new = [evaluation for evaluation in slices if not evaluation.row.pk]
+    rows = AlertState.objects.bulk_create(
         AlertState(
-            rule_id=one.rule.id,
-            key=one.row.key,
-            slice=dict(one.values),
-            since=one.row.since,
-            rule_version=one.rule.version,
+            rule_id=evaluation.rule.id,
+            key=evaluation.row.key,
+            slice=dict(evaluation.values),
+            since=evaluation.row.since,
+            rule_version=evaluation.rule.version,
         )
-        for one in new
+        for evaluation in new
     )
-    for one, saved in zip(new, made, strict=True):
-        one.row.pk = saved.pk
+    for evaluation, saved in zip(new, rows, strict=True):
+        evaluation.row.pk = saved.pk
 
 
 def save_states(slices: Iterable[SliceEvaluation]) -> None:
     """Write how slices stand whose rows are saved already."""
-    if rows := [_state_row(one) for one in slices]:
+    if rows := [_state_row(evaluation) for evaluation in slices]:
         change(statement("alert_states"), {"rows": json.dumps(rows)})
 
 
 def save_evaluations(slices: Iterable[SliceEvaluation], *, is_past: bool = False) -> None:
     """Record the evaluations of slices whose rows are saved already."""
-    if rows := [_evaluation_row(one) for one in slices]:
+    if rows := [_evaluation_row(evaluation) for evaluation in slices]:
         change(statement("alert_evaluations"), {"rows": json.dumps(rows), "is_backfilled": is_past})
 
 
-def _state_row(one: SliceEvaluation) -> Mapping[str, Any]:
-    standing, last = one.standing, one.last_data_at
-    told = {**one.row.detector_state, **(one.detector_state or {})}
+def _state_row(evaluation: SliceEvaluation) -> Mapping[str, Any]:
+    standing, last = evaluation.standing, evaluation.last_data_at
+    detector_state = {**evaluation.row.detector_state, **(evaluation.detector_state or {})}
     for name, value, usual in (
         ("was", standing.was, AlertPhase.FIRING),
         ("is_held", standing.is_held, False),
     ):
-        told.pop(name, None)
+        detector_state.pop(name, None)
         if value != usual:
-            told[name] = value
+            detector_state[name] = value
     return {
-        "id": one.row.pk,
+        "id": evaluation.row.pk,
         "state": standing.state,
         "since": standing.since,
-        "detector_state": told,
-        "memory": one.memory,
-        "rule_version": one.rule.version,
+        "detector_state": detector_state,
+        "memory": evaluation.memory,
+        "rule_version": evaluation.rule.version,
         "last_data_at": last.timestamp() if last else None,
     }
 
 
-def _evaluation_row(one: SliceEvaluation) -> Mapping[str, Any]:
+def _evaluation_row(evaluation: SliceEvaluation) -> Mapping[str, Any]:
     return {
-        "id": one.row.pk,
-        "at": one.at,
-        "k": one.result.k,
-        "n": one.result.n,
-        "value": one.result.value,
-        "bound": one.result.bound,
-        "rule_version": one.rule.version,
-        "verdict": one.result.said,
-        "state_after": one.standing.state,
+        "id": evaluation.row.pk,
+        "at": evaluation.at,
+        "k": evaluation.result.k,
+        "n": evaluation.result.n,
+        "value": evaluation.result.value,
+        "bound": evaluation.result.bound,
+        "rule_version": evaluation.rule.version,
+        "verdict": evaluation.result.said,
+        "state_after": evaluation.standing.state,
     }

@@ -74,17 +74,17 @@ def judge_series(project_id: int, slot: datetime) -> None:
         for pk, at, state, memory in rows.values_list(*columns)
     }
     seen = _see_series(project_id, slot, kept)
-    changed = [one for one in seen if one.detector_state is not None]
+    changed = [evaluation for evaluation in seen if evaluation.detector_state is not None]
     SeriesDetector.objects.bulk_create(
         [
             SeriesDetector(
-                series_id=one.series[0],
+                series_id=evaluation.series[0],
                 project_id=project_id,
                 at=slot,
-                detector_state=one.detector_state,
-                memory=one.row.memory if one.memory is None else one.memory,
+                detector_state=evaluation.detector_state,
+                memory=evaluation.row.memory if evaluation.memory is None else evaluation.memory,
             )
-            for one in changed
+            for evaluation in changed
         ],
         update_conflicts=True,
         unique_fields=["series"],
@@ -98,8 +98,8 @@ def _see_series(
     """Return what the detectors say at a minute: of series with news, and of those without one."""
     series = _judged_series(project_id, slot)
     counted = read_counts(project_id, slot, FIRST_ATTEMPTS.columns, ())
-    active = [one for one in series if one.id in counted.live or one.id not in kept]
-    seen = [_see(one, kept.get(one.id), slot) for one in active]
+    active = [row for row in series if row.id in counted.live or row.id not in kept]
+    seen = [_see(row, kept.get(row.id), slot) for row in active]
     alarms = _alarms_of(project_id)
     feed_slices(project_id, slot, seen, counted, kept.values(), len(series), alarms, MOST_PRIMED)
     return seen
@@ -110,20 +110,20 @@ def _judged_series(project_id: int, slot: datetime) -> list[KnownSeries]:
     series = known_series(project_id)
     choice = choose_series(project_id, (), slot - DAY, slot + MINUTE)
     chosen = set(choice.chosen) if choice else set()
-    return [one for one in series if one.id in chosen] if choice else series
+    return [row for row in series if row.id in chosen] if choice else series
 
 
-def _see(one: KnownSeries, row: SavedState | None, slot: datetime) -> SliceEvaluation:
-    key = slice_key(one.values)
+def _see(series: KnownSeries, row: SavedState | None, slot: datetime) -> SliceEvaluation:
+    key = slice_key(series.values)
     row = replace(row, key=key) if row else SavedState(0, key, slot, SERIES_RULE.version)
-    return SliceEvaluation(SERIES_RULE, one.values, row, slot.timestamp(), series=[one.id])
+    return SliceEvaluation(SERIES_RULE, series.values, row, slot.timestamp(), series=[series.id])
 
 
 def _alarms_of(project_id: int) -> dict[Key, SavedState]:
     """Return the rows of the alarms for changes of series, by the keys of series."""
-    mine = {rule.id for rule in rules_of(project_id) if rule.is_of_series}
+    alarms = {rule.id for rule in rules_of(project_id) if rule.is_of_series}
     kept = read_kept(project_id).items()
-    return {(0, key): row for (rule_id, key), row in kept if rule_id in mine}
+    return {(0, key): row for (rule_id, key), row in kept if rule_id in alarms}
 
 
 def results_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:
@@ -145,15 +145,15 @@ def _evaluation_at(
     result: DetectorEvaluation, fires: Sequence[Fire], slot: datetime
 ) -> DetectorEvaluation:
     fire = _lasting(fires, slot.timestamp())
-    said = DetectorSignal.FIRES if fire else DetectorSignal.CLEARS
-    is_usual = any(one.is_usual for one in fires[-1:])
-    return replace(result, said=said, onset=fire.onset.at if fire else None, is_usual=is_usual)
+    signal = DetectorSignal.FIRES if fire else DetectorSignal.CLEARS
+    is_usual = any(fire.is_usual for fire in fires[-1:])
+    return replace(result, said=signal, onset=fire.onset.at if fire else None, is_usual=is_usual)
 
 
 def _lasting(fires: Sequence[Fire], at: float) -> Fire | None:
     """Return the alarm that lasted at a time."""
-    found = (one for one in fires if one.at <= at and (one.cleared is None or one.cleared > at))
-    return next(found, None)
+    begun = (fire for fire in fires if fire.at <= at)
+    return next((fire for fire in begun if fire.cleared is None or fire.cleared > at), None)
 
 
 def detected_at(project_id: int, at: datetime | None = None) -> dict[SeriesKey, DetectedState]:
@@ -174,8 +174,8 @@ def _detected(
     at: datetime | None = None,
 ) -> DetectedState:
     anew = None if anew_since is None else time_of(anew_since)
-    cleared = (one for one in fires if one.cleared and not one.is_usual)
-    ended = [one for one in cleared if at is None or time_of(one.cleared or 0.0) <= at]
+    cleared = (fire for fire in fires if fire.cleared and not fire.is_usual)
+    ended = [fire for fire in cleared if at is None or time_of(fire.cleared or 0.0) <= at]
     over = (time_of(ended[-1].onset.at), time_of(ended[-1].cleared or 0.0)) if ended else None
     if at is not None:
         then = _lasting(fires, at.timestamp())

@@ -102,14 +102,14 @@ def evaluate_slices(
     plain = [rule for rule in rules if not rule.is_by_version]
     counted = _count(project_id, plain, slot)
     minute = ProjectMinute(project_id, slot, known, series, counted, judged, is_complete)
-    seen = [one for rule in plain for one in _slices(minute, rule)]
+    seen = [evaluation for rule in plain for evaluation in _slices(minute, rule)]
     if len(plain) < len(rules):
         seen += _slices_by_version(minute, [rule for rule in rules if rule.is_by_version])
-    own = [one for one in seen if one.rule.detector == "change" and not one.rule.is_of_series]
+    own = [row for row in seen if row.rule.detector == "change" and not row.rule.is_of_series]
     seen += _gone(minute, rules, seen)
     feed_slices(project_id, slot, own, counted, known.values(), len(own))
-    for one in seen:
-        _advance(one, slot)
+    for evaluation in seen:
+        _advance(evaluation, slot)
     return seen
 
 
@@ -119,9 +119,10 @@ def _count(project_id: int, rules: Sequence[RuleDefinition], slot: datetime) -> 
 
 
 def _columns_and_windows(rules: Iterable[RuleDefinition]) -> tuple[set[str], set[int]]:
-    asked = [(rule, found) for rule in rules if (found := rule.measured)]
-    columns = {name for _, found in asked for name in found.columns} or {"events"}
-    windows = {seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.limits)}
+    measuring = [(rule, measured) for rule in rules if (measured := rule.measured)]
+    columns = {name for _, measured in measuring for name in measured.columns} or {"events"}
+    windows_used = (windows_of(rule.detector, rule.limits) for rule, _ in measuring)
+    windows = {seconds for seconds_of in windows_used for seconds in seconds_of}
     return columns, windows
 
 
@@ -136,44 +137,44 @@ def _slices_by_version(
     for rule in rules:
         alike[rule.terms].append(rule)
     deadline = monotonic() + EVENTS_SECONDS
-    for terms, mine in alike.items():
-        columns, windows = _columns_and_windows(mine)
+    for terms, own_rules in alike.items():
+        columns, windows = _columns_and_windows(own_rules)
         try:
             counted = read_event_counts(
                 minute.project_id, minute.slot, minute.series, columns, windows, terms, deadline
             )
         except EventsUncountableError:
-            skipped = [rule.id for rule in mine]
+            skipped = [rule.id for rule in own_rules]
             logger.warning("rules_not_evaluated", project=minute.project_id, rules=skipped)
             continue
-        for rule in mine:
+        for rule in own_rules:
             yield from _slices(minute._replace(counted=counted), rule)
 
 
 def _slices(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvaluation]:
-    found = rule.measured
-    if found is None:
+    measured = rule.measured
+    if measured is None:
         yield from _from_source(minute, rule)
         return
     for group in _group(minute, rule):
-        one = _see(minute, rule, group)
-        _judge(one, found, minute)
-        yield one
+        evaluation = _see(minute, rule, group)
+        _judge(evaluation, measured, minute)
+        yield evaluation
 
 
 def _group(minute: ProjectMinute, rule: RuleDefinition) -> list[Group]:
     """Leave out slices without any call, unless they are known; and series without a detector."""
     groups = _groups_of(minute.project_id, rule, minute.series)
     if rule.is_of_series:
-        mine = (row for row in minute.known.values() if row.rule_id == rule.id)
-        on = {row.key for row in mine if standing_of(row).state in ON}
-        return [one for one in groups if one.series[0] in minute.judged or one.key in on]
+        states = (row for row in minute.known.values() if row.rule_id == rule.id)
+        on = {row.key for row in states if standing_of(row).state in ON}
+        return [group for group in groups if group.series[0] in minute.judged or group.key in on]
     return [
         group
         for group in groups
         if minute.is_complete
         or not group.values
-        or any(one in minute.counted.cuts for one in group.series)
+        or any(series in minute.counted.cuts for series in group.series)
         or (rule.id, group.key) in minute.known
     ][:MOST_SLICES]
 
@@ -186,22 +187,24 @@ def _groups_of(project_id: int, rule: RuleDefinition, series: Sequence[KnownSeri
         if len(_groups_by_project) >= MOST_PROJECTS:
             _groups_by_project.clear()
         kept = _groups_by_project[project_id] = (signature, {})
-    asked = (rule.terms, tuple(rule.group_by))
-    found = kept[1].get(asked)
-    if found is None:
-        found = kept[1][asked] = _divide(rule, series)
-    return found
+    key = (rule.terms, tuple(rule.group_by))
+    groups = kept[1].get(key)
+    if groups is None:
+        groups = kept[1][key] = _divide(rule, series)
+    return groups
 
 
 def _divide(rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
     ids: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
     if not rule.group_by:
         ids[()] = []
-    for one in series:
-        if not rule.terms or keeps_all(rule.terms, one.values):
-            ids[tuple(one.values[name] for name in rule.group_by)].append(one.id)
-    told = ((dict(zip(rule.group_by, values, strict=True)), mine) for values, mine in ids.items())
-    return [Group(values, slice_key(values), mine) for values, mine in told]
+    for row in series:
+        if not rule.terms or keeps_all(rule.terms, row.values):
+            ids[tuple(row.values[name] for name in rule.group_by)].append(row.id)
+    groups = (
+        (dict(zip(rule.group_by, values, strict=True)), members) for values, members in ids.items()
+    )
+    return [Group(values, slice_key(values), members) for values, members in groups]
 
 
 def _gone(
@@ -211,8 +214,8 @@ def _gone(
     on = {key: row for key, row in minute.known.items() if row.state in ON}
     if not on:
         return []
-    for one in seen:
-        on.pop((one.rule.id, one.row.key), None)
+    for evaluation in seen:
+        on.pop((evaluation.rule.id, evaluation.row.key), None)
     # A source that is silent for too long to be listed is silent all the same.
     by_id = {rule.id: rule for rule in rules if rule.detector != "absent"}
     at = minute.slot.timestamp()
@@ -222,7 +225,8 @@ def _gone(
         if (rule := by_id.get(row.rule_id))
         and not (
             rule.measured
-            and row.key in {one.key for one in _groups_of(minute.project_id, rule, minute.series)}
+            and row.key
+            in {group.key for group in _groups_of(minute.project_id, rule, minute.series)}
         )
     ]
 
@@ -230,45 +234,46 @@ def _gone(
 def _see(minute: ProjectMinute, rule: RuleDefinition, group: Group) -> SliceEvaluation:
     row = minute.known.get((rule.id, group.key))
     row = row or SavedState(rule.id, group.key, minute.slot, rule.version)
-    one = SliceEvaluation(rule, group.values, row, minute.slot.timestamp(), series=group.series)
-    one.last_data_at = row.last_data_at
-    return one
+    at = minute.slot.timestamp()
+    evaluation = SliceEvaluation(rule, group.values, row, at, series=group.series)
+    evaluation.last_data_at = row.last_data_at
+    return evaluation
 
 
-def _judge(one: SliceEvaluation, found: Measured, minute: ProjectMinute) -> None:
-    counted, rule = minute.counted, one.rule
+def _judge(evaluation: SliceEvaluation, measured: Measured, minute: ProjectMinute) -> None:
+    counted, rule = minute.counted, evaluation.rule
     k, n = [0] * len(counted.seconds), [0] * len(counted.seconds)
-    for series_id in one.series:
-        for cut, (bad, calls) in counted.by_cut(series_id, found):
+    for series_id in evaluation.series:
+        for cut, (bad, calls) in counted.by_cut(series_id, measured):
             k[cut] += bad
             n[cut] += calls
     if n[0]:
-        _note_data(one, minute.slot)
+        _note_data(evaluation, minute.slot)
     if rule.is_of_series:
-        one.result = minute.judged.get(one.series[0], UNJUDGED)
+        evaluation.result = minute.judged.get(evaluation.series[0], UNJUDGED)
     elif rule.detector != "change":
         window = trailing_window(counted.seconds, k, n)
-        one.result = judge(rule.detector, rule.limits, window, is_latency=rule.is_latency)
+        evaluation.result = judge(rule.detector, rule.limits, window, is_latency=rule.is_latency)
 
 
-def _note_data(one: SliceEvaluation, slot: datetime) -> None:
-    last = one.row.last_data_at
+def _note_data(evaluation: SliceEvaluation, slot: datetime) -> None:
+    last = evaluation.row.last_data_at
     if last is None or (slot - last).total_seconds() >= DATA_SECONDS:
-        one.last_data_at = slot
+        evaluation.last_data_at = slot
 
 
 def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvaluation]:
     since = minute.slot - timedelta(seconds=rule.limits.seconds)
     end = minute.slot + timedelta(minutes=1)
-    found = read_source(rule.signal, minute.project_id, since, end, rule.terms)
-    for values, number in found[:MOST_SLICES]:
-        one = _see(minute, rule, Group(values, slice_key(values), ()))
-        _note_data(one, minute.slot)
+    counts = read_source(rule.signal, minute.project_id, since, end, rule.terms)
+    for values, number in counts[:MOST_SLICES]:
+        evaluation = _see(minute, rule, Group(values, slice_key(values), ()))
+        _note_data(evaluation, minute.slot)
         if rule.detector == "absent":
-            one.result = judge_silence(rule.limits, number)
+            evaluation.result = judge_silence(rule.limits, number)
         else:
-            one.result = judge(rule.detector, rule.limits, _just(number))
-        yield one
+            evaluation.result = judge(rule.detector, rule.limits, _just(number))
+        yield evaluation
 
 
 def _just(number: int) -> Window:
@@ -276,9 +281,11 @@ def _just(number: int) -> Window:
     return lambda _: counts
 
 
-def _advance(one: SliceEvaluation, slot: datetime) -> None:
-    quiet_since = one.last_data_at or one.row.since
-    is_silent = (slot - quiet_since).total_seconds() >= one.rule.no_data_seconds
-    if is_silent and one.result is not GONE:
-        one.result = replace(one.result, said=DetectorSignal.NO_DATA)
-    one.standing, one.happened = advance(one.at, standing_of(one.row), one.result.said, one.rule)
+def _advance(evaluation: SliceEvaluation, slot: datetime) -> None:
+    quiet_since = evaluation.last_data_at or evaluation.row.since
+    is_silent = (slot - quiet_since).total_seconds() >= evaluation.rule.no_data_seconds
+    if is_silent and evaluation.result is not GONE:
+        evaluation.result = replace(evaluation.result, said=DetectorSignal.NO_DATA)
+    evaluation.standing, evaluation.happened = advance(
+        evaluation.at, standing_of(evaluation.row), evaluation.result.said, evaluation.rule
+    )

@@ -100,20 +100,22 @@ def time_of(seconds: float) -> datetime:
 Step = tuple[SliceStatus, StateChange | None]
 
 
-def advance(now: float, standing: SliceStatus, said: DetectorSignal, hold_times: HoldTimes) -> Step:
+def advance(
+    now: float, standing: SliceStatus, signal: DetectorSignal, hold_times: HoldTimes
+) -> Step:
     """Take a look at a slice; gives how it stands now, and what happened, if anything.
 
     `said` is NO_DATA when there were no calls for longer than its hold times allow.
     """
-    if said is DetectorSignal.NO_DATA:
+    if signal is DetectorSignal.NO_DATA:
         return _without_data(now, standing, hold_times)
     if standing.state in ON:
-        return _on(now, standing, said, hold_times)
-    return _off(now, standing, said, hold_times)
+        return _on(now, standing, signal, hold_times)
+    return _off(now, standing, signal, hold_times)
 
 
-def _off(now: float, standing: SliceStatus, said: DetectorSignal, hold_times: HoldTimes) -> Step:
-    if said is not DetectorSignal.FIRES:
+def _off(now: float, standing: SliceStatus, signal: DetectorSignal, hold_times: HoldTimes) -> Step:
+    if signal is not DetectorSignal.FIRES:
         return _settle(now, standing, AlertPhase.OK), None
     if standing.is_held and now < standing.since + HELD_SECONDS:
         return standing, None
@@ -124,9 +126,9 @@ def _off(now: float, standing: SliceStatus, said: DetectorSignal, hold_times: Ho
     return SliceStatus(AlertPhase.FIRING, now), StateChange.FIRED
 
 
-def _on(now: float, standing: SliceStatus, said: DetectorSignal, hold_times: HoldTimes) -> Step:
+def _on(now: float, standing: SliceStatus, signal: DetectorSignal, hold_times: HoldTimes) -> Step:
     is_clearing = standing.state is AlertPhase.CLEARING
-    if said is not DetectorSignal.CLEARS or hold_times.is_latching:
+    if signal is not DetectorSignal.CLEARS or hold_times.is_latching:
         return (SliceStatus(standing.was, now) if is_clearing else standing), None
     if not is_clearing:
         standing = SliceStatus(AlertPhase.CLEARING, now, standing.state)

@@ -110,25 +110,25 @@ def attempts_to_success(tallies: Sequence[AttemptTally]) -> list[AttemptStep]:
     return steps
 
 
-def chance_of(good: int, made: int) -> Chance:
+def chance_of(good: int, attempts: int) -> Chance:
     """Return a share of trials, at least one, with its Wilson interval."""
-    return Chance(good / made, *wilson_interval(good, made))
+    return Chance(good / attempts, *wilson_interval(good, attempts))
 
 
 def chance_within(tallies: Sequence[AttemptTally]) -> Chance:
-    """Return the chance that one of these attempts succeeds; each was made at least once."""
+    """Return the all_fail that one of these attempts succeeds; each was made at least once."""
     # Every ladder that failed went on: then nothing has to be estimated.
     if all(after.made == before.made - before.good for before, after in pairwise(tallies)):
         return chance_of(sum(tally.good for tally in tallies), tallies[0].made)
-    left = 1.0
+    all_fail = 1.0
     variance = 0.0
     for tally in tallies:
         failed = tally.made - tally.good
         if failed == 0:
             return Chance(1.0, wilson_interval(tally.made, tally.made)[0], 1.0)
-        left *= failed / tally.made
+        all_fail *= failed / tally.made
         variance += tally.good / (tally.made * failed)
-    if left == 1.0:
+    if all_fail == 1.0:
         return chance_of(0, tallies[0].made)
-    spread = exp(Z_95 * sqrt(variance) / abs(log(left)))
-    return Chance(1 - left, 1 - left ** (1 / spread), 1 - left**spread)
+    spread = exp(Z_95 * sqrt(variance) / abs(log(all_fail)))
+    return Chance(1 - all_fail, 1 - all_fail ** (1 / spread), 1 - all_fail**spread)

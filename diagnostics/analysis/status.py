@@ -157,10 +157,10 @@ def status_of(
 
     Its unit are calls where they are told, as that of its detector.
     """
-    told = day if any(one.runs for one in day) else before
-    unit: Unit = "call" if told.calls.runs else "run"
+    chosen = day if any(bucket.runs for bucket in day) else before
+    unit: Unit = "call" if chosen.calls.runs else "run"
     counted, onset = day.of(unit), detected.onset if detected else None
-    fails = not (told.runs.runs or before.runs.runs) and _fail_only(day) and _fail_only(before)
+    fails = not (chosen.runs.runs or before.runs.runs) and _fail_only(day) and _fail_only(before)
     state = SeriesState.NO_DATA if fails else _state_of(counted, detected)
     if state is SeriesState.DEGRADING and detected:
         counted = detected.counted

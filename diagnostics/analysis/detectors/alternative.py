@@ -42,9 +42,9 @@ class Suspicion(NamedTuple):
         late = (self.failed + lent) / (self.calls + LENT_CALLS)
         latest = _log_rate(min(max(late, raised[0].rate), MOST_FEARED))
         good, logs = calls - failed, []
-        for known, one in zip(self.logs, (*raised, latest), strict=True):
+        for known, rates in zip(self.logs, (*raised, latest), strict=True):
             total = log1p(exp(known)) if known < -NOTHING else known
-            total += failed * one.if_failed + good * one.if_good - as_usual
+            total += failed * rates.if_failed + good * rates.if_good - as_usual
             logs.append(max(total, NOTHING))
         return Suspicion(logs, *recent(self.failed + failed, self.calls + calls))
 
@@ -67,7 +67,7 @@ class LogRate(NamedTuple):
 def raise_rate(usual: float) -> tuple[LogRate, ...]:
     """Return a usual rate raised by each effect."""
     odds = [usual / (1 - usual) * exp(effect) for effect in EFFECTS]
-    return tuple(_log_rate(min(one / (1 + one), MOST_FEARED)) for one in odds)
+    return tuple(_log_rate(min(rate / (1 + rate), MOST_FEARED)) for rate in odds)
 
 
 def _log_rate(rate: float) -> LogRate:

@@ -128,10 +128,10 @@ class ChangeDetector:
         if self.fire is not None:
             return WindowCounts(round(self._bad.calls), round(self._bad.failed))
         failed = calls = 0
-        for one in reversed(self._stretches):
-            if calls >= SHOWN_CALLS and one.end <= self._stretches[-1].end - SHOWN_SECONDS:
+        for stretch in reversed(self._stretches):
+            if calls >= SHOWN_CALLS and stretch.end <= self._stretches[-1].end - SHOWN_SECONDS:
                 break
-            calls, failed = calls + one.calls, failed + one.failed
+            calls, failed = calls + stretch.calls, failed + stretch.failed
         return WindowCounts(calls, failed)
 
     def end(self, at: float, *, is_usual: bool = False) -> Fire | None:
@@ -195,12 +195,14 @@ class ChangeDetector:
         self._burst, self._settled = burst.begin, self._bad_since(onset.at, burst.begin)
         self._bad = self._bad_since(onset.at)
         learned = self.learned.failed, self.learned.calls
-        before = [one for one in self._stretches if one.end <= onset.at]
+        before = [stretch for stretch in self._stretches if stretch.end <= onset.at]
         self._before = learned if learned[1] >= LEAST_TRIALS else _sum(before)
         return fire
 
     def _bad_since(self, onset: float, until: float = inf) -> Badness:
-        bad = _sum(one for one in self._stretches if one.end > onset and one.at < until)
+        bad = _sum(
+            stretch for stretch in self._stretches if stretch.end > onset and stretch.at < until
+        )
         return Badness(*bad, *recent(*bad))
 
     def _doubt(self, new: CountedStretch, fire: Fire, usual: Usual) -> Fire | None:
@@ -255,7 +257,7 @@ class ChangeDetector:
         detector._usual = state["usual"] and Usual(*state["usual"])
         detector._hour = HourCounts(*state["hour"])
         detector._suspicion = Suspicion(*state["suspicion"])
-        detector._stretches = [CountedStretch(*one) for one in state["stretches"]]
+        detector._stretches = [CountedStretch(*stretch) for stretch in state["stretches"]]
         detector._began, detector._minutes = state["began"], state["minutes"]
         detector._before, detector._burst = tuple(state["before"]), state["burst"]
         detector._bad = Badness(*state["bad"])
@@ -266,6 +268,6 @@ class ChangeDetector:
 
 def _sum(stretches: Iterable[CountedStretch]) -> tuple[float, float]:
     failed = calls = 0.0
-    for one in stretches:
-        failed, calls = failed + one.failed, calls + one.calls
+    for stretch in stretches:
+        failed, calls = failed + stretch.failed, calls + stretch.calls
     return failed, calls

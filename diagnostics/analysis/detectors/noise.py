@@ -36,21 +36,21 @@ def remember_noise(known: Noise, hour: Noise) -> list[float]:
 def weigh_noise(own: Noise, project: Noise, pending: Sequence[Noise]) -> list[float]:
     """Return the log share of each kind: as the series, its project and what is pending tell."""
     lent = [
-        min(max(LENT_NOISE * (total - mine), -MOST_LENT), MOST_LENT)
-        for total, mine in zip(project, own, strict=True)
+        min(max(LENT_NOISE * (total - observed), -MOST_LENT), MOST_LENT)
+        for total, observed in zip(project, own, strict=True)
     ]
-    told = [sum(one) for one in zip(PRIOR_NOISE, own, lent, *pending, strict=True)]
-    total = log_sum(told)
+    sums = [sum(weights) for weights in zip(PRIOR_NOISE, own, lent, *pending, strict=True)]
+    total = log_sum(sums)
     return [
-        log((1 - RARE_NOISE) * exp(one - total) + RARE_NOISE * least + 1e-300)
-        for one, least in zip(told, LEAST_NOISE, strict=True)
+        log((1 - RARE_NOISE) * exp(weight - total) + RARE_NOISE * least + 1e-300)
+        for weight, least in zip(sums, LEAST_NOISE, strict=True)
     ]
 
 
 def log_sum(logs: Sequence[float]) -> float:
     """Return the logarithm of a sum of which the logarithms are known."""
     best = max(logs)
-    return best + log(sum([exp(one - best) for one in logs]))
+    return best + log(sum([exp(each - best) for each in logs]))
 
 
 def log_likelihood(bad: float, good: float, calls: float, failed: float) -> float:
@@ -87,15 +87,15 @@ class Company(NamedTuple):
     @classmethod
     def of(cls, quarters: Quarters) -> "Company":
         """Return it of the quarters of one hour, whatever the rate of that was."""
-        told = [one for one in quarters if one[0]]
-        calls, failed = sum(one[0] for one in told), sum(one[1] for one in told)
-        if len(told) < 2 or not failed:
+        busy = [quarter for quarter in quarters if quarter[0]]
+        calls, failed = sum(quarter[0] for quarter in busy), sum(quarter[1] for quarter in busy)
+        if len(busy) < 2 or not failed:
             return ALONE
         rate = failed / calls
-        apart = sum((bad - each * rate) ** 2 for each, bad in told) * len(told) / (len(told) - 1)
+        apart = sum((bad - each * rate) ** 2 for each, bad in busy) * len(busy) / (len(busy) - 1)
         alone = failed * (1 - rate)
         # Many failures tell no more than the few quarters that they are compared by.
-        share = min(1.0, (len(told) - 1) / alone) if alone else 1.0
+        share = min(1.0, (len(busy) - 1) / alone) if alone else 1.0
         return cls(apart * share, alone * share)
 
     def plus(self, other: "Company") -> "Company":

@@ -87,24 +87,25 @@ def add_stretch(stretches: list[CountedStretch], new: CountedStretch) -> None:
     stretches.insert(place, new)
     if len(stretches) > MOST_STRETCHES:
         half = MOST_STRETCHES // 2
-        old = [one for one in stretches[:half] if one.at >= new.at - REACH_SECONDS]
+        old = [stretch for stretch in stretches[:half] if stretch.at >= new.at - REACH_SECONDS]
         stretches[:half] = [_join(old[place : place + 2]) for place in range(0, len(old), 2)]
 
 
-def _begin(one: CountedStretch) -> float:
-    return one.at
+def _begin(stretch: CountedStretch) -> float:
+    return stretch.at
 
 
 def _join(stretches: Sequence[CountedStretch]) -> CountedStretch:
     begin, end = stretches[0].at, stretches[-1].end
-    calls, failed = sum(one.calls for one in stretches), sum(one.failed for one in stretches)
+    calls = sum(stretch.calls for stretch in stretches)
+    failed = sum(stretch.failed for stretch in stretches)
     return CountedStretch(begin, end - begin, calls, failed)
 
 
 def find_onset(stretches: Sequence[CountedStretch], background: Background) -> Onset:
     """Return since when more than usual fails, and the interval that holds it at 95 %."""
     logs = [
-        [noise_share + level_share + one for one in likelihoods]
+        [noise_share + level_share + likelihood for likelihood in likelihoods]
         for variation, noise_share in background.noise
         for errors, level_share in LEVELS
         for likelihoods in _likelihoods(
@@ -112,7 +113,7 @@ def find_onset(stretches: Sequence[CountedStretch], background: Background) -> O
         )
     ]
     best = max(map(max, logs))
-    weights = (sum([exp(one - best) for one in each]) for each in zip(*logs, strict=True))
+    weights = (sum([exp(weight - best) for weight in each]) for each in zip(*logs, strict=True))
     parts = [
         (end, seconds, seconds * weight)
         for (end, seconds), weight in zip(_moments(stretches), weights, strict=True)
@@ -126,11 +127,11 @@ def find_onset(stretches: Sequence[CountedStretch], background: Background) -> O
 def _moments(stretches: Sequence[CountedStretch]) -> Iterator[tuple[float, float]]:
     """Yield when the gap before each stretch ends, and each of its parts, and their seconds."""
     last = stretches[0].at
-    for one in stretches:
-        yield one.at, max(one.at - last, 0.0)
+    for stretch in stretches:
+        yield stretch.at, max(stretch.at - last, 0.0)
         for part in range(1, len(CUTS) + 1):
-            yield one.at + one.seconds * part / len(CUTS), one.seconds / len(CUTS)
-        last = one.end
+            yield stretch.at + stretch.seconds * part / len(CUTS), stretch.seconds / len(CUTS)
+        last = stretch.end
 
 
 class _Hour(NamedTuple):
@@ -155,19 +156,19 @@ def _hours(
     """Yield hours at a usual rate times a factor."""
     share = background.share
     rated = zip(stretches, background.rates, strict=True)
-    for _, grouped in groupby(rated, lambda one: one[0].at // HOUR):
-        told = list(grouped)
-        hours = max(1.0, *(one.seconds / HOUR for one, _ in told))
+    for _, grouped in groupby(rated, lambda stretch: stretch[0].at // HOUR):
+        inside = list(grouped)
+        hours = max(1.0, *(hour.seconds / HOUR for hour, _ in inside))
         strength, rising = hours / variation, hours / (variation + RISING)
-        rate = min(max(told[0][1] * factor, LOWEST), HIGHEST)
-        counts = [(one.calls * share, one.failed * share) for one, _ in told]
+        rate = min(max(inside[0][1] * factor, LOWEST), HIGHEST)
+        counts = [(hour.calls * share, hour.failed * share) for hour, _ in inside]
         before, calls, failed = [], 0.0, 0.0
         for more, more_failed in counts:
             before.append(_likely(rate, strength, calls, failed))
             calls, failed = calls + more, failed + more_failed
         whole = _likely(rate, strength, calls, failed)
         # A wide stretch may end in hours that were not learned.
-        is_learned = told[-1][0].end <= background.learned_until
+        is_learned = inside[-1][0].end <= background.learned_until
         yield _Hour(counts, rate, strength, rising, before, whole, is_learned)
 
 

@@ -35,20 +35,20 @@ def latest_burst(stretches: Sequence[CountedStretch], since: float) -> Burst:
     """Return the latest burst of some stretches, with its calls since a moment."""
     groups: list[list[CountedStretch]] = []
     limit = -inf
-    for place, one in enumerate(stretches):
-        if one.at <= limit:
-            groups[-1].append(one)
+    for place, stretch in enumerate(stretches):
+        if stretch.at <= limit:
+            groups[-1].append(stretch)
         else:
-            groups.append([one])
-            limit = one.at + _reach(stretches[:place], one.at)
+            groups.append([stretch])
+            limit = stretch.at + _reach(stretches[:place], stretch.at)
     if not groups:
         return Burst(0.0, 0, 0, True)
-    calls = [sum(one.calls for one in group) for group in groups[-2:]]
-    mine = [one for one in groups[-1] if one.end > since]
+    calls = [sum(stretch.calls for stretch in group) for group in groups[-2:]]
+    recent = [stretch for stretch in groups[-1] if stretch.end > since]
     return Burst(
         groups[-1][0].at,
-        sum(one.calls for one in mine),
-        sum(one.failed for one in mine),
+        sum(stretch.calls for stretch in recent),
+        sum(stretch.failed for stretch in recent),
         calls[-1] >= calls[0] or stretches[-1].end > limit,
     )
 
@@ -58,7 +58,11 @@ def _reach(before: Sequence[CountedStretch], at: float) -> float:
     pause = at - before[-1].end if before else 0.0
     if pause <= 0:
         return 0.0
-    near = (one.calls for one in reversed(before) if one.end > before[-1].end - LONGEST_BURST)
+    near = (
+        stretch.calls
+        for stretch in reversed(before)
+        if stretch.end > before[-1].end - LONGEST_BURST
+    )
     is_long = pause * sum(near) >= LONG_PAUSE * LONGEST_BURST
     return min(pause * BURST_PART, LONGEST_BURST) if is_long else 0.0
 

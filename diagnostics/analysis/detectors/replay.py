@@ -90,7 +90,7 @@ class ProjectDetectors:
         """Return what the series have in common, as it was when this moment began."""
         if self._past_at < self._at:
             self._past_at = self._at
-            self._past = past_of(one.learned for one in self._detectors)
+            self._past = past_of(detector.learned for detector in self._detectors)
         return self._past
 
     def feed(
@@ -130,7 +130,7 @@ def replay_together(
         if baseline is not None:
             project[place].learned.failed = baseline * KNOWN_CALLS
             project[place].learned.calls = KNOWN_CALLS
-    for at, place, failed in merge(*(_placed(place, one) for place, one in enumerate(calls))):
+    for at, place, failed in merge(*(_placed(place, count) for place, count in enumerate(calls))):
         project.feed(place, at, 1, failed, 0.0)
     return [project[place].fires for place in range(len(calls))]
 

@@ -117,9 +117,9 @@ class Drift(NamedTuple):
 
         They may drift as they usually do. What is beyond that is an incident, not expected.
         """
-        mine, now = (one.plus(hour - 1, 0.0, 0.0) for one in (own.of_many, project))
+        shared, now = (rhythm.plus(hour - 1, 0.0, 0.0) for rhythm in (own.of_many, project))
         # A series that begins may not be among those of the project yet.
-        failed, expected = max(now.failed - mine.failed, 0.0), now.expected - mine.expected
+        failed, expected = max(now.failed - shared.failed, 0.0), now.expected - shared.expected
         if hour <= project.hour or expected < 1:
             return 1.0, self
         ratio, chance = log((failed + 1) / (expected + 1)), 1 / expected

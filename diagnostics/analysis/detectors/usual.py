@@ -115,14 +115,14 @@ class Learned:
         factor = self.level / (failed / calls)
         self.failed, self.calls = failed, calls
         # As many failures as before tell of the rhythm.
-        self.calls_by_place = [factor * one for one in self.calls_by_place]
+        self.calls_by_place = [factor * calls for calls in self.calls_by_place]
 
     @classmethod
     def read(cls, kept: Mapping[str, Any]) -> Self:
         """Read what `asdict` wrote."""
-        pending = [EndedHour(*one)._replace(company=Company(*one[-1])) for one in kept["pending"]]
-        told = {"company": Company, "recent": RecentCounts, "drift": Drift}
-        read = {name: one(*kept[name]) for name, one in told.items()}
+        pending = [EndedHour(*row)._replace(company=Company(*row[-1])) for row in kept["pending"]]
+        parts = {"company": Company, "recent": RecentCounts, "drift": Drift}
+        read = {name: part(*kept[name]) for name, part in parts.items()}
         return cls(**{**kept, **read, "pending": pending})
 
 
@@ -130,14 +130,14 @@ def past_of(series: Iterable[Learned]) -> ProjectPast:
     """Return what the series of a project have in common."""
     places, noise, company, recent = ProjectPast()
     failed, expected = places.failed, places.expected
-    for one in series:
-        if one.calls:
-            mine = one.places
-            failed = list(map(add, failed, mine.failed))
-            expected = list(map(add, expected, mine.expected))
-            noise = list(map(add, noise, one.noise))
-            company = company.plus(one.company)
-            recent = recent.plus(*one.recent.of_many)
+    for learned in series:
+        if learned.calls:
+            own_places = learned.places
+            failed = list(map(add, failed, own_places.failed))
+            expected = list(map(add, expected, own_places.expected))
+            noise = list(map(add, noise, learned.noise))
+            company = company.plus(learned.company)
+            recent = recent.plus(*learned.recent.of_many)
     return ProjectPast(PlaceCounts(failed, expected), noise, company, recent)
 
 
@@ -192,7 +192,7 @@ class Usual(NamedTuple):
 
     def end(self, hour: HourCounts, learned: Learned) -> EndedHour:
         """Return the hour as it ended; nothing of noise while the level was not known."""
-        failed = learned.failed + sum(one.failed for one in learned.pending)
+        failed = learned.failed + sum(hour.failed for hour in learned.pending)
         noise = hour.noise if failed >= KNOWN_FAILURES else NO_NOISE
         company = Company.of(hour.quarters)
         return EndedHour(self.hour, hour.calls, hour.failed, self.rhythm, noise, company)
@@ -204,8 +204,8 @@ def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float, late:
     `late` is how many times as much the project's other series fail of late.
     """
     rhythm = rhythm_at(place_of(at), learned.places, past.places)
-    pending = sum(one.failed for one in learned.pending)
-    pending_calls = sum(one.calls * one.rhythm for one in learned.pending)
+    pending = sum(hour.failed for hour in learned.pending)
+    pending_calls = sum(hour.calls * hour.rhythm for hour in learned.pending)
     failed, calls = PRIOR[0] + learned.failed, sum(PRIOR) + learned.calls
     unknown = 1 / (failed + pending) + rhythm.variance
     own = [rhythm.own if spread else 0.0 for spread in SPREADS]
@@ -216,7 +216,7 @@ def usual_of(learned: Learned, past: ProjectPast, at: float, looks: float, late:
         _within((failed + pending) / (calls + pending_calls) * rhythm.factor * late),
         _within(failed / calls * rhythm.factor * late),
         [min(1 / (unknown + sum(pair)), MOST_KNOWN) for pair in zip(SPREADS, own, strict=True)],
-        weigh_noise(learned.noise, past.noise, [one.noise for one in learned.pending]),
+        weigh_noise(learned.noise, past.noise, [hour.noise for hour in learned.pending]),
         1 / learned.company.size(past.company),
         log(max(looks, 1.0)),
     )
@@ -232,11 +232,13 @@ def background_of(
     now = rhythms[place_of(usual.hour * HOUR)]
     until = (learned.pending[0].hour if learned.pending else usual.hour) * HOUR
     # What was learned is as usual by itself.
-    levels = [failed / calls * (usual.of_late if one.end > until else 1.0) for one in stretches]
+    levels = [
+        failed / calls * (usual.of_late if stretch.end > until else 1.0) for stretch in stretches
+    ]
     return Background(
         [
-            _within(level * fmean(rhythms[place].factor for place in _places_of(one)))
-            for one, level in zip(stretches, levels, strict=True)
+            _within(level * fmean(rhythms[place].factor for place in _places_of(stretch)))
+            for stretch, level in zip(stretches, levels, strict=True)
         ],
         failed**-0.5,
         until,
