@@ -12,7 +12,7 @@ from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import pasts_of, walk
-from diagnostics.alerting.counts import MINUTE, freeze, hold, known_series
+from diagnostics.alerting.counts import MINUTE, freeze, known_series, lock_alerts
 from diagnostics.alerting.evaluator import claim, refresh_verdicts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, raise_slices
@@ -53,7 +53,7 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
     ensure_standard_rules()
     now = clock.now()
     with transaction.atomic():
-        hold(project_id)
+        lock_alerts(project_id)
         judge_series(project_id, floor(now, MINUTE))
         before = _backfilled(project_id)
         happened: list[SliceEvaluation] = []
@@ -144,7 +144,7 @@ def import_as_seen(project_id: int, since: datetime) -> None:
     A slice that fires by what was imported fires no more before its detector was quiet once,
     or a day has passed. One that was about to fire before is left to the next evaluation.
     """
-    hold(project_id)
+    lock_alerts(project_id)
     ensure_standard_rules()
     slot = floor(clock.now(), MINUTE)
     AlertSlot.objects.filter(project_id=project_id, slot__gt=slot).delete()

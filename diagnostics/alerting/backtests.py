@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import Field, StrictInt
 
 from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, describe, judge
-from diagnostics.alerting.past import HISTORY, HOUR, PastStretch, SlicePast, read_past, together
+from diagnostics.alerting.past import HISTORY, HOUR, PastStretch, SlicePast, by_time, read_past
 from diagnostics.alerting.rule_rows import check_rule
 from diagnostics.alerting.rules import RuleDefinition, RuleFields
 from diagnostics.alerting.saved_states import SavedState, SliceEvaluation
@@ -143,9 +143,9 @@ def walk(
     waits: nothing begins there. The last one is always looked at.
     """
     project = ProjectDetectors(len(pasts))
-    walks = [_Walk(rule, past, until.timestamp(), is_whole) for past in pasts]
+    walks = [_SliceReplay(rule, past, until.timestamp(), is_whole) for past in pasts]
     steps: list[list[SliceEvaluation]] = [[] for _ in pasts]
-    for place, stretch in together(pasts):
+    for place, stretch in by_time(pasts):
         if rule.detector == "change":
             project.feed(place, stretch.at, stretch.n, stretch.k, stretch.width)
         step = walks[place].step(stretch, project[place])
@@ -154,7 +154,7 @@ def walk(
     return steps
 
 
-class _Walk:
+class _SliceReplay:
     """How one slice stands on the way through its past."""
 
     def __init__(self, rule: RuleDefinition, past: SlicePast, end: float, is_whole: bool) -> None:

@@ -73,7 +73,7 @@ def feed_slices(
         if is_young and _has_no_runs(evaluation, counted):
             # Senders of failures alone have no rate that could rise.
             evaluation.result = replace(evaluation.result, said=DetectorSignal.QUIET)
-        _put_by(evaluation, detector, by_minute, anew_since)
+        _keep_state(evaluation, detector, by_minute, anew_since)
 
 
 def _past(rows: Iterable[SavedState], rule_id: int) -> Callable[[], ProjectPast] | None:
@@ -142,7 +142,7 @@ def _minutes(
     return total
 
 
-def _put_by(
+def _keep_state(
     evaluation: SliceEvaluation,
     detector: ChangeDetector,
     fed: Mapping[int, tuple[int, int]],

@@ -94,13 +94,13 @@ class KnownSeries:
     values: Mapping[str, str | None]
 
 
-def try_hold(project_id: int) -> bool:
-    """Hold a project's alerts until the transaction ends, unless somebody does."""
+def try_lock_alerts(project_id: int) -> bool:
+    """Lock a project's alerts until the transaction ends, unless they are locked."""
     return _lock("SELECT pg_try_advisory_xact_lock(%s, %s)", project_id)
 
 
-def hold(project_id: int) -> None:
-    """Hold a project's alerts until the transaction ends; waits for whoever does."""
+def lock_alerts(project_id: int) -> None:
+    """Lock a project's alerts until the transaction ends; waits while they are locked."""
     _lock("SELECT pg_advisory_xact_lock(%s, %s) IS NULL", project_id)
 
 

@@ -14,7 +14,7 @@ from django.db.models import Max
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, MINUTES_REACH, freeze, try_hold
+from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, MINUTES_REACH, freeze, try_lock_alerts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import attribute_to, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertSlot
@@ -100,7 +100,7 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     None while somebody is at the project.
     """
     started = monotonic()
-    if not try_hold(project_id):
+    if not try_lock_alerts(project_id):
         return None
     if not claim(project_id, slot):
         return False

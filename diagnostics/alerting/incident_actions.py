@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
-from diagnostics.alerting.counts import hold
+from diagnostics.alerting.counts import lock_alerts
 from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
 from diagnostics.alerting.incident_rows import clear_slices, close, record_transition
 from diagnostics.alerting.rule_models import AlertRule, AlertState
@@ -43,7 +43,7 @@ def incident_of(project_id: int, incident_id: int) -> Incident:
 @transaction.atomic
 def acknowledge(incident: Incident, by: Actor) -> bool:
     """Say that somebody is at it; False when somebody is already, or it is over."""
-    hold(incident.project_id)
+    lock_alerts(incident.project_id)
     now, user = clock.now(), _user(by)
     rows = Incident.objects.filter(pk=incident.pk, state=Incident.State.OPEN)
     if not rows.update(
@@ -69,7 +69,7 @@ def resolve(
     """
     if cause not in Incident.Cause.values:
         raise IncidentError(f"one of {', '.join(Incident.Cause.values)}")
-    hold(incident.project_id)
+    lock_alerts(incident.project_id)
     incident.refresh_from_db()
     now, user = clock.now(), _user(by)
     incident.resolution_cause, incident.resolved_by = cause, user
@@ -180,7 +180,7 @@ def end_silence(row: Silence, by: Actor) -> bool:
 @transaction.atomic
 def archive_rule(row: AlertRule, by: Actor) -> None:
     """Delete a rule: what it fires for ends, what it found stays."""
-    hold(row.project_id)
+    lock_alerts(row.project_id)
     row.archived_at, row.is_enabled = clock.now(), False
     row.save(update_fields=["archived_at", "is_enabled"])
     end_alerts(row)
@@ -190,7 +190,7 @@ def archive_rule(row: AlertRule, by: Actor) -> None:
 @transaction.atomic
 def end_alerts(rule: AlertRule) -> None:
     """End what a rule fires for that nobody evaluates any more."""
-    hold(rule.project_id)
+    lock_alerts(rule.project_id)
     now = clock.now()
     slices = IncidentSlice.objects.filter(rule=rule, cleared_at=None)
     states = list(slices.values_list("state_id", flat=True))

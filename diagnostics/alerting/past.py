@@ -127,7 +127,7 @@ def _read(
         raise UntestableError(TOO_MANY) from error
 
 
-def together(pasts: Sequence[SlicePast]) -> Iterator[tuple[int, PastStretch]]:
+def by_time(pasts: Sequence[SlicePast]) -> Iterator[tuple[int, PastStretch]]:
     """Return the stretches of all slices of a rule in the order of time, each with its place."""
 
     def placed(place: int) -> Iterator[tuple[float, int, PastStretch]]:
@@ -176,6 +176,6 @@ def replay_past(
     pasts: Mapping[UUID, SlicePast], sharing: int, past: Callable[[], ProjectPast] | None = None
 ) -> dict[UUID, ChangeDetector]:
     project = ProjectDetectors(len(pasts), sharing, past)
-    for place, (at, width, k, n) in together(list(pasts.values())):
+    for place, (at, width, k, n) in by_time(list(pasts.values())):
         project.feed(place, at, n, k, width)
     return {key: project[place] for place, key in enumerate(pasts)}

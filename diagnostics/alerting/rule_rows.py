@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.counts import hold
+from diagnostics.alerting.counts import lock_alerts
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
 from diagnostics.alerting.rules import (
     STANDARD,
@@ -68,7 +68,7 @@ def create_rule(
     project_id: int, fields: Mapping[str, Any], by: Actor, owner: int | None = None
 ) -> AlertRule:
     """Make a rule; raises RuleError."""
-    hold(project_id)
+    lock_alerts(project_id)
     row = AlertRule(project_id=project_id, owner_id=owner, **check_rule(fields))
     _refuse_taken(row)
     if live_rules(project_id).count() >= MOST_RULES:
@@ -81,7 +81,7 @@ def create_rule(
 @transaction.atomic
 def change_rule(row: AlertRule, fields: Mapping[str, Any], by: Actor) -> AlertRule:
     """Change fields of a rule; its version grows when it judges otherwise. RuleError."""
-    hold(row.project_id)
+    lock_alerts(row.project_id)
     # A back-test may have taken seconds since it was read.
     if not live_rules(row.project_id).filter(pk=row.pk).exists():
         raise RuleError({"name": "this rule was deleted"})

@@ -21,7 +21,7 @@ from diagnostics.alerting.counts import (
     KnownSeries,
     known_series,
     read_counts,
-    try_hold,
+    try_lock_alerts,
 )
 from diagnostics.alerting.evaluation import DetectorEvaluation, describe
 from diagnostics.alerting.past import HOUR, past_windows, read_past, replay_past
@@ -66,14 +66,14 @@ def judge_series(project_id: int, slot: datetime) -> None:
     """Feed the detectors of a project with a minute, unless they were or somebody does."""
     rows = SeriesDetector.objects.filter(project_id=project_id)
     last = rows.aggregate(last=Max("at"))["last"]
-    if (last is not None and last >= slot) or not try_hold(project_id):
+    if (last is not None and last >= slot) or not try_lock_alerts(project_id):
         return
     columns = ("series_id", "at", "detector_state", "memory")
     kept = {
         pk: SavedState(0, NO_KEY, at, SERIES_RULE.version, pk, "", state, memory)
         for pk, at, state, memory in rows.values_list(*columns)
     }
-    seen = _see_series(project_id, slot, kept)
+    seen = _series_evaluations(project_id, slot, kept)
     changed = [evaluation for evaluation in seen if evaluation.detector_state is not None]
     SeriesDetector.objects.bulk_create(
         [
@@ -92,14 +92,14 @@ def judge_series(project_id: int, slot: datetime) -> None:
     )
 
 
-def _see_series(
+def _series_evaluations(
     project_id: int, slot: datetime, kept: Mapping[int, SavedState]
 ) -> list[SliceEvaluation]:
     """Return what the detectors say at a minute: of series with news, and of those without one."""
     series = _judged_series(project_id, slot)
     counted = read_counts(project_id, slot, FIRST_ATTEMPTS.columns, ())
     active = [row for row in series if row.id in counted.live or row.id not in kept]
-    seen = [_see(row, kept.get(row.id), slot) for row in active]
+    seen = [_evaluation_of(row, kept.get(row.id), slot) for row in active]
     alarms = _alarms_of(project_id)
     feed_slices(project_id, slot, seen, counted, kept.values(), len(series), alarms, MOST_PRIMED)
     return seen
@@ -113,7 +113,7 @@ def _judged_series(project_id: int, slot: datetime) -> list[KnownSeries]:
     return [row for row in series if row.id in chosen] if choice else series
 
 
-def _see(series: KnownSeries, row: SavedState | None, slot: datetime) -> SliceEvaluation:
+def _evaluation_of(series: KnownSeries, row: SavedState | None, slot: datetime) -> SliceEvaluation:
     key = slice_key(series.values)
     row = replace(row, key=key) if row else SavedState(0, key, slot, SERIES_RULE.version)
     return SliceEvaluation(SERIES_RULE, series.values, row, slot.timestamp(), series=[series.id])

@@ -106,7 +106,7 @@ def evaluate_slices(
     if len(plain) < len(rules):
         seen += _slices_by_version(minute, [rule for rule in rules if rule.is_by_version])
     own = [row for row in seen if row.rule.detector == "change" and not row.rule.is_of_series]
-    seen += _gone(minute, rules, seen)
+    seen += _ended_slices(minute, rules, seen)
     feed_slices(project_id, slot, own, counted, known.values(), len(own))
     for evaluation in seen:
         _advance(evaluation, slot)
@@ -157,7 +157,7 @@ def _slices(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvalua
         yield from _from_source(minute, rule)
         return
     for group in _group(minute, rule):
-        evaluation = _see(minute, rule, group)
+        evaluation = _evaluation_of(minute, rule, group)
         _judge(evaluation, measured, minute)
         yield evaluation
 
@@ -201,13 +201,11 @@ def _divide(rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
     for row in series:
         if not rule.terms or keeps_all(rule.terms, row.values):
             ids[tuple(row.values[name] for name in rule.group_by)].append(row.id)
-    groups = (
-        (dict(zip(rule.group_by, values, strict=True)), members) for values, members in ids.items()
-    )
-    return [Group(values, slice_key(values), members) for values, members in groups]
+    named = ((dict(zip(rule.group_by, values, strict=True)), own) for values, own in ids.items())
+    return [Group(values, slice_key(values), own) for values, own in named]
 
 
-def _gone(
+def _ended_slices(
     minute: ProjectMinute, rules: Iterable[RuleDefinition], seen: Iterable[SliceEvaluation]
 ) -> list[SliceEvaluation]:
     """Clear slices that fire and are none of their rule, or of its source, any more."""
@@ -231,7 +229,7 @@ def _gone(
     ]
 
 
-def _see(minute: ProjectMinute, rule: RuleDefinition, group: Group) -> SliceEvaluation:
+def _evaluation_of(minute: ProjectMinute, rule: RuleDefinition, group: Group) -> SliceEvaluation:
     row = minute.known.get((rule.id, group.key))
     row = row or SavedState(rule.id, group.key, minute.slot, rule.version)
     at = minute.slot.timestamp()
@@ -267,16 +265,16 @@ def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceE
     end = minute.slot + timedelta(minutes=1)
     counts = read_source(rule.signal, minute.project_id, since, end, rule.terms)
     for values, number in counts[:MOST_SLICES]:
-        evaluation = _see(minute, rule, Group(values, slice_key(values), ()))
+        evaluation = _evaluation_of(minute, rule, Group(values, slice_key(values), ()))
         _note_data(evaluation, minute.slot)
         if rule.detector == "absent":
             evaluation.result = judge_silence(rule.limits, number)
         else:
-            evaluation.result = judge(rule.detector, rule.limits, _just(number))
+            evaluation.result = judge(rule.detector, rule.limits, _constant_window(number))
         yield evaluation
 
 
-def _just(number: int) -> Window:
+def _constant_window(number: int) -> Window:
     counts = WindowCounts(number, number)
     return lambda _: counts
 

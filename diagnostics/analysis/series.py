@@ -118,12 +118,10 @@ class StatusAxis:
 
     @property
     def until(self) -> datetime:
-        """Where it ends."""
         return self.since + self.span
 
     @property
     def width(self) -> timedelta:
-        """Of one bucket."""
         return self.span / self.count
 
     def bar_of(self, at: datetime, bars: int) -> int:
@@ -154,5 +152,4 @@ class RunCurve:
     buckets: Sequence[RunBucket]
 
     def begin(self, bucket: int) -> datetime:
-        """Return when a bucket begins."""
         return self.since + bucket * self.width

@@ -67,7 +67,6 @@ class UnitCounts(NamedTuple):
     calls: RunBucket = NOTHING
 
     def of(self, unit: Unit) -> RunBucket:
-        """Return those of a unit."""
         return self.runs if unit == "run" else self.calls
 
 

@@ -72,7 +72,6 @@ NO_QUARTERS: Quarters = ((0, 0),) * QUARTERS
 
 
 def add_to_quarter(quarters: Quarters, at: float, calls: int, failed: int) -> Quarters:
-    """Return quarters with more calls in one of them."""
     place = int(at % HOUR // QUARTER)
     known = quarters[place]
     return [*quarters[:place], (known[0] + calls, known[1] + failed), *quarters[place + 1 :]]

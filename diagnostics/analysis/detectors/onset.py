@@ -51,11 +51,9 @@ class CountedStretch(NamedTuple):
 
     @property
     def end(self) -> float:
-        """When it ended."""
         return self.at + self.seconds
 
     def plus(self, calls: int, failed: int) -> "CountedStretch":
-        """Return it with more calls."""
         return self._replace(calls=self.calls + calls, failed=self.failed + failed)
 
 

@@ -58,11 +58,8 @@ def _reach(before: Sequence[CountedStretch], at: float) -> float:
     pause = at - before[-1].end if before else 0.0
     if pause <= 0:
         return 0.0
-    near = (
-        stretch.calls
-        for stretch in reversed(before)
-        if stretch.end > before[-1].end - LONGEST_BURST
-    )
+    since = before[-1].end - LONGEST_BURST
+    near = (stretch.calls for stretch in reversed(before) if stretch.end > since)
     is_long = pause * sum(near) >= LONG_PAUSE * LONGEST_BURST
     return min(pause * BURST_PART, LONGEST_BURST) if is_long else 0.0
 

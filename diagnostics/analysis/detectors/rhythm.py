@@ -57,7 +57,6 @@ class Rhythm(NamedTuple):
 
 
 def rhythm_at(place: int, series: PlaceCounts, project: PlaceCounts) -> Rhythm:
-    """Return the rhythm of a series at a place."""
     weight, own_weight = project.weight, series.weight
     others, _ = _shrink(project, (place + 24) % PLACES, 1.0, weight)
     shared, seen = _shrink(project, place, others, weight)
@@ -93,7 +92,6 @@ class RecentCounts(NamedTuple):
     expected: float = 0.0
 
     def plus(self, hour: int, failed: float, expected: float) -> "RecentCounts":
-        """Return it with those of an hour."""
         last = max(hour, self.hour)
         old, new = FADED ** (last - self.hour), FADED ** (last - hour)
         counts = old * self.failed + new * failed, old * self.expected + new * expected

@@ -127,7 +127,6 @@ class Learned:
 
 
 def past_of(series: Iterable[Learned]) -> ProjectPast:
-    """Return what the series of a project have in common."""
     places, noise, company, recent = ProjectPast()
     failed, expected = places.failed, places.expected
     for learned in series:
@@ -174,7 +173,6 @@ class Usual(NamedTuple):
     alarm: float
 
     def plus_calls(self, hour: HourCounts, at: float, calls: int, failed: int) -> HourCounts:
-        """Return the hour with more calls."""
         more, more_failed = calls * self.share, failed * self.share
         odds, good = (1 - self.rate) / self.rate, hour.calls - hour.failed
         noise = [
