@@ -112,6 +112,7 @@ def _take(
             page = context.new_page()
             for title, path in pages.items():
                 page.goto(address + path)
+                page.get_by_text("Judging these calls").wait_for(state="detached")
                 mark = ("-dark" if scheme == "dark" else "") + (
                     "-narrow" if width == NARROW else ""
                 )

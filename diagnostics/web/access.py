@@ -112,7 +112,9 @@ def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
             with texts_of(request.project.pk), limited_statements(STATEMENT_SECONDS), pace:
                 return view(request, *args, **kwargs)
         except AnswerPendingError:
-            return _error_page(request, "console/pending.html", "Judging")
+            # The frame stays when the page comes: its link says already which one that is.
+            section = request.resolver_match and request.resolver_match.url_name
+            return _error_page(request, "console/pending.html", "Judging", section=section)
         except OperationalError as error:
             if was_stopped(error):
                 return _ask_for_less(request)

@@ -587,6 +587,7 @@ def test_a_page_does_not_wait_for_its_verdict_but_loads_it_afterwards(
     monkeypatch.setattr(statuses, "_sets", ResultCache(beside=lambda _: None))
     first = page(client, "?prompt_version=v1")
     assert "Judging these calls" in first
+    assert re.search(r'<a href="/"[^>]* aria-current="page"[^>]*>Now<', first)
     assert 'hx-get="/?prompt_version=v1" hx-trigger="load"' in first
     assert "models-heading" not in first
     loaded = page(client, "?prompt_version=v1", HX_Request="true")
