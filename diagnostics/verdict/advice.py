@@ -149,8 +149,8 @@ def advise(
 
 def part_of(finding: Finding) -> ExcessShare | None:
     """Return the share of the excess that the cause has; None if it has none."""
-    mine = (one for one in finding.shares if SINGLE[one.dimension] is finding.cause)
-    return next((one for one in mine if f"/{finding.value}".endswith(f"/{one.value}")), None)
+    own = (share for share in finding.shares if SINGLE[share.dimension] is finding.cause)
+    return next((share for share in own if f"/{finding.value}".endswith(f"/{share.value}")), None)
 
 
 def _by_cause(words: CauseWords, part: ExcessShare | None, *, is_compared: bool) -> Advice:

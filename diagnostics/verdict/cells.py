@@ -44,7 +44,6 @@ class Dimensions(NamedTuple):
 
     @property
     def series(self) -> "SeriesKey":
-        """The series of the calls."""
         return SeriesKey(self.environment, self.node, self.provider, self.model)
 
     @property
@@ -72,7 +71,6 @@ class CountCell:
 
     @property
     def failed(self) -> int:
-        """All failing calls."""
         return sum(self.failures.values())
 
     def of_kinds(self, kinds: Collection[str]) -> tuple[int, int]:

@@ -22,7 +22,6 @@ class SeriesCurve:
         return sum(self.calls) > sum(map(sum, self.failed.values()))
 
     def add(self, slot: int, calls: int, failures: Mapping[str, int]) -> None:
-        """Add calls and their failures to a slot."""
         self.calls[slot] += calls
         for kind, failed in failures.items():
             if failed:
@@ -63,11 +62,9 @@ class Stretch:
         return Stretch(self.window, max(self.width, HOUR))
 
     def begin(self, slot: int) -> datetime:
-        """Return the start of a slot."""
         return max(self.origin + slot * self.width, self.window.since)
 
     def end(self, slot: int) -> datetime:
-        """Return the end of a slot."""
         return self.origin + (slot + 1) * self.width
 
 

@@ -29,8 +29,6 @@ class FailureEvidence:
 
 
 class FailedCalls(NamedTuple):
-    """Calls that failed in one way, of all calls."""
-
     failed: int = 0
     calls: int = 0
 

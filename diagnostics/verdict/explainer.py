@@ -146,15 +146,17 @@ class CellCounts:
         """Return counts of a stretch, given a healthy one before it."""
         merged, before = bounded(cells := list(cells), list(before))
         # Calls of a version just before the onset may be its first failing ones: no baseline.
-        begun = {version.place for version in timing.begun}
-        known = {cell.place.source for cell in before if cell.place.versions not in begun}
-        recent = {version for version in begun if version.source in known}
+        new_places = {version.place for version in timing.begun}
+        known = {cell.place.source for cell in before if cell.place.versions not in new_places}
+        recent = {version for version in new_places if version.source in known}
         earlier = [cell for cell in before if cell.place.versions not in recent and cell.attempts]
         singles = singles_of(merged, earlier, timing)
-        told = defaultdict[str | None, set[str]](set)
+        reported = defaultdict[str | None, set[str]](set)
         for cell in (*merged, *before):
-            told[cell.place.source] |= cell.failures.keys()
-        unsaying = {source for source in told if not told[source] & SAID and UNSAID in told[source]}
+            reported[cell.place.source] |= cell.failures.keys()
+        unsaying = {
+            source for source, kinds in reported.items() if not kinds & SAID and UNSAID in kinds
+        }
         baseline, surged = CellBaseline.of(earlier), surged_pairs(merged, earlier)
         temper = min(TEMPER, 1 / failures_together(cells))
         return cls(merged, baseline, noise, singles, surged, fired, unsaying, temper)
@@ -169,10 +171,10 @@ class CellCounts:
         known = self._counts.get((index, kinds))
         if known is None:
             cell = self.cells[index]
-            said = self.said(cell.place, kinds)
-            rate = self.baseline.rate(cell.place, said)
+            kinds_reported = self.said(cell.place, kinds)
+            rate = self.baseline.rate(cell.place, kinds_reported)
             rate = Rate(rate.mean, rate.variation + self.noise)
-            known = self._counts[index, kinds] = KindCounts(*cell.of_kinds(said), rate)
+            known = self._counts[index, kinds] = KindCounts(*cell.of_kinds(kinds_reported), rate)
         return known
 
     def rate(self, index: int, kinds: tuple[str, ...], taken: Sequence[AddedFailures]) -> Rate:
@@ -258,34 +260,35 @@ def explain(counted: CellCounts) -> list[tuple[Explanation, Posterior]]:
     and what explains most in all is kept.
     """
     posterior = posterior_of(counted)
-    begun = posterior.answers[:MOST_BEGINNINGS]
-    searches = (_search(counted, answer, posterior) for answer in begun)
-    distinct = {frozenset(answer.cells for answer, _ in found): found for found in searches}
-    fitted = (_refit(counted, one) if len(one) > 1 else one for one in distinct.values())
-    return max(fitted, key=lambda found: _weight(counted, found), default=[])
+    beginnings = posterior.answers[:MOST_BEGINNINGS]
+    searches = (_search(counted, answer, posterior) for answer in beginnings)
+    distinct = {frozenset(answer.cells for answer, _ in answers): answers for answers in searches}
+    several = distinct.values()
+    fitted = (_refit(counted, some) if len(some) > 1 else some for some in several)
+    return max(fitted, key=lambda answers: _weight(counted, answers), default=[])
 
 
 def _search(
     counted: CellCounts, first: Explanation, posterior: Posterior
 ) -> list[tuple[Explanation, Posterior]]:
     """Return a cause and what further ones explain."""
-    found = [(first, posterior)]
+    answers = [(first, posterior)]
     taken = [excess_of_answer(counted, first)]
-    while len(found) < MOST_CAUSES:
+    while len(answers) < MOST_CAUSES:
         posterior = posterior_of(counted, taken)
-        others = [answer for answer, _ in found]
+        others = [answer for answer, _ in answers]
         answer = _first_beside(counted, posterior, others, taken)
         if answer is None:
             break
-        found.append((answer, posterior))
+        answers.append((answer, posterior))
         taken.append(excess_of_answer(counted, answer, taken))
-    return found
+    return answers
 
 
-def _weight(counted: CellCounts, found: Sequence[tuple[Explanation, Posterior]]) -> float:
+def _weight(counted: CellCounts, answers: Sequence[tuple[Explanation, Posterior]]) -> float:
     """Return the log weight of causes together, each beside those before it."""
     weight, taken = 0.0, list[AddedFailures]()
-    for answer, _ in found:
+    for answer, _ in answers:
         subset, table = answer.subsets[0], counted.table(answer.kinds, taken)
         weight += table.fit(subset.cells).gain * counted.temper - NOTHING_MORE
         weight += subset.log_prior + mark_prior(subset, answer.kinds)
@@ -301,7 +304,8 @@ def _first_beside(
 ) -> Explanation | None:
     """Return the most probable answer that shows beside others, if any is likely enough."""
     likely = (answer for answer in posterior.answers if answer.weight >= NOTHING_MORE)
-    return next((one for one in likely if _shows_beside(counted, one, others, taken)), None)
+    shown = (answer for answer in likely if _shows_beside(counted, answer, others, taken))
+    return next(shown, None)
 
 
 def _shows_beside(
@@ -344,20 +348,19 @@ def _refit(
         if best is not None:
             answers[index] = best
             refitted.append((best, posterior))
-    kept = {one[0].cells: one for one in reversed(refitted)}
+    kept = {answer[0].cells: answer for answer in reversed(refitted)}
     return list(kept.values())[::-1] or [found[0]]
 
 
 def excess_of_answer(
     counted: CellCounts, answer: Explanation, taken: Sequence[AddedFailures] = ()
 ) -> AddedFailures:
-    """Return what an answer adds to the rates of its cells."""
     added = {}
     for kind in answer.kinds:
         rates = {index: counted.rate(index, (kind,), taken).mean for index in answer.cells}
         counts = {index: counted.counts(index, (kind,)) for index in answer.cells}
         more = sum(counts[index].failed - counts[index].calls * rates[index] for index in rates)
-        added[kind] = max(more / max(sum(one.calls for one in counts.values()), 1), 0.0)
+        added[kind] = max(more / max(sum(count.calls for count in counts.values()), 1), 0.0)
     share = counted.table(answer.kinds, taken).fit(answer.cells).share
     return AddedFailures(answer.cells, added, share)
 
@@ -401,11 +404,11 @@ def count_kinds(
     calls = failed = 0
     expected = 0.0
     for cell in cells:
-        said = counted.said(cell.place, kinds)
-        count, left = cell.of_kinds(said)
-        calls += left
+        kinds_reported = counted.said(cell.place, kinds)
+        count, remaining = cell.of_kinds(kinds_reported)
+        calls += remaining
         failed += count
-        expected += left * counted.baseline.rate(cell.place, said).mean
+        expected += remaining * counted.baseline.rate(cell.place, kinds_reported).mean
     return calls, failed, expected
 
 

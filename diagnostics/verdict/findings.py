@@ -68,12 +68,12 @@ def find_causes(
 
 def judge_counted(counted: CellCounts, timing: Timing) -> list[tuple[Finding, Posterior]]:
     """Return each cause as it is named, or as mixed, with the posterior beside the others."""
-    found = explain(counted)
+    answers = explain(counted)
     findings = []
-    for answer, posterior in found:
+    for answer, posterior in answers:
         finding = _finding(answer, posterior, counted, timing)
         # Its calls may fail in the way of another cause, too.
-        theirs = {kind for other, _ in found for kind in other.kinds} - {*answer.kinds}
+        theirs = {kind for other, _ in answers for kind in other.kinds} - {*answer.kinds}
         risen = tuple(kind for kind in finding.risen if kind not in theirs) or answer.kinds
         findings.append((replace(finding, risen=risen, top_kind=risen[0]), posterior))
     return findings
@@ -85,7 +85,7 @@ def _finding(
     names = names_of(answer, counted, timing)
     candidates = _candidates(posterior, counted, timing)
     # A model at one of its nodes and the model have the same name: the likelier one is shown.
-    same = [one for one in candidates if _is_same(one[2], names[0])]
+    same = [candidate for candidate in candidates if _is_same(candidate[2], names[0])]
     probability = sum(p for p, _, _ in same)
     _, answer, name = same[0]
     if probability < NAMED:
@@ -128,14 +128,14 @@ def _candidates(posterior: Posterior, counted: CellCounts, timing: Timing) -> li
 def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellCounts) -> Finding:
     """Return what cannot be told apart: the two likeliest causes, if it is one of these."""
     # A version that was there before is no alternative: nothing of it changed.
-    named = [one for one in candidates if one[2].subset.is_new or one[2].cause not in VERSIONS]
+    named = [row for row in candidates if row[2].subset.is_new or row[2].cause not in VERSIONS]
     first = (named or candidates)[0]
-    second = next((one for one in named if one[2].key != first[2].key), first)
+    second = next((name for name in named if name[2].key != first[2].key), first)
     is_either = first[0] < NAMED <= first[0] + second[0] and first is not second
     likely: list[Explanation] = []
     for answer in posterior.answers:
         likely.append(answer)
-        if sum(one.probability for one in likely) >= NAMED:
+        if sum(candidate.probability for candidate in likely) >= NAMED:
             break
     cells = frozenset[int]().union(*(answer.cells for answer in likely))
     subsets = tuple(answer.subsets[0] for answer in likely)
@@ -145,7 +145,7 @@ def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellC
         touches=lambda place: any(subset.touches(place) for subset in subsets),
         alternatives=(first[2].key, second[2].key) if is_either else (),
         came_together=is_either and first[1] is second[1],
-        is_compared=any(len(one.cells) < len(counted.cells) for one in likely),
+        is_compared=any(len(candidate.cells) < len(counted.cells) for candidate in likely),
         is_theirs=False,
         probability=candidates[0][0],
     )

@@ -53,14 +53,14 @@ class Timing:
         times = (version.at for version in self.begun if touches(version.place))
         return min(times, default=None)
 
-    def novelty(self, begun: datetime | None) -> float:
+    def novelty(self, first: datetime | None) -> float:
         """Return what the time of a version's first call adds to its log prior.
 
         Nothing if it is not near: the interval does not hold every onset.
         """
-        if self.low is None or begun is None:
+        if self.low is None or first is None:
             return NEW
-        around = self.around(begun)
+        around = self.around(first)
         return log(INNOCENT_EVERY / min(around)) if around else 0.0
 
     def around(self, at: datetime) -> list[timedelta]:
@@ -139,7 +139,6 @@ def model_name(provider: str | None, model: str | None) -> str:
 
 
 def versioned_name(name: str | None, version: str | None) -> str | None:
-    """Return a version with the name of what it is a version of."""
     if version is None:
         return None
     return f"{name} {version}" if name else version
@@ -156,12 +155,10 @@ class Subset:
     is_new: bool = False
 
     def touches(self, place: Dimensions) -> bool:
-        """Whether calls of a place are in the subset."""
         return all(READ[dimension](place) == value for dimension, value in self.parts)
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Return the dimensions of its values."""
         return tuple(dimension for dimension, _ in self.parts)
 
 
@@ -202,7 +199,6 @@ def singles_of(
 
 
 def calls_by(read: Callable[[Dimensions], Value], cells: Iterable[CountCell]) -> Counter[Value]:
-    """Return the calls with each value."""
     counts = Counter[Value]()
     for cell in cells:
         counts[read(cell.place)] += cell.attempts
@@ -240,7 +236,7 @@ def pairs_of(
     values = Counter(subset.parts[0][0] for subset in singles if subset.parts)
     distinct: dict[frozenset[int], Subset] = {}
     named = [subset for subset in best if subset.parts]
-    for subset in sorted(named, key=lambda one: -one.log_prior):
+    for subset in sorted(named, key=lambda subset: -subset.log_prior):
         # A credential is already one of a source and a provider.
         if subset.dimensions != ("credential",):
             distinct.setdefault(subset.cells, subset)

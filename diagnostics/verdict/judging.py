@@ -140,8 +140,8 @@ def judge(
 
 def _sharpest(onsets: Onsets, touched: Collection[SeriesKey]) -> SeriesOnset:
     """Return the onset of some series that is known best; of all, if none of them has one."""
-    mine = [onset for series, onset in onsets.items() if series in touched]
-    return min(mine or onsets.values(), key=lambda onset: (onset.high - onset.low, onset.at))
+    own_onsets = [onset for series, onset in onsets.items() if series in touched]
+    return min(own_onsets or onsets.values(), key=lambda onset: (onset.high - onset.low, onset.at))
 
 
 def _unexplained(cells: Iterable[CountCell], onsets: Onsets) -> Finding:
@@ -164,7 +164,7 @@ def _around_onset(
 ) -> tuple[list[CountCell], list[CountCell], Timing]:
     """Return the cells since the onset, and of the week before anything got worse."""
     since = floor(onset.at, HOUR)
-    healthy = min(since, *(floor(one.low, HOUR) for one in onsets.values()))
+    healthy = min(since, *(floor(onset.low, HOUR) for onset in onsets.values()))
     timing = replace(_timing(counts, onset, onsets), day=counts.cells(healthy - DAY, healthy))
     cells = counts.cells(since, counts.stretch.window.until)
     before = [*counts.cells(healthy - WEEK, healthy)]
@@ -199,7 +199,7 @@ def _diagnose(
     if touched and touched <= slots.keys():
         # The series may have degraded by another cause before.
         baseline, kinds = CellBaseline.of(before), finding.risen[:1]
-        healthy = min(one.low for one in onsets.values())
+        healthy = min(onset.low for onset in onsets.values())
         noise = noise_before(curves, counts.stretch.in_hours, healthy)
         known = onset_of_kinds(kinds, touched, baseline, slots, counts.stretch, noise)
     since, until = _since(counts, finding, known, onsets), counts.stretch.window.until
@@ -213,7 +213,7 @@ def _diagnose(
     # Series are known by the minute, versions and sources by the hour.
     all_calls = (cell.place for cell in cells if cell.place.series in touched)
     is_all = finding.cause is Cause.MIXED or all(map(finding.touches, all_calls))
-    mine = [] if finding.is_new or is_all else of_cause(before)
+    calls_before = [] if finding.is_new or is_all else of_cause(before)
     return Diagnosis(
         finding,
         since=since.at,
@@ -223,7 +223,7 @@ def _diagnose(
         hit=of_series(since.at, until)
         if is_all
         else of_cause(counts.cells(floor(since.at, HOUR), until)),
-        before=mine or of_series(since.low - WEEK, since.low),
+        before=calls_before or of_series(since.low - WEEK, since.low),
         shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
     )
 

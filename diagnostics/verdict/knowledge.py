@@ -35,7 +35,6 @@ class CauseName:
 
     @property
     def key(self) -> tuple[Cause, str]:
-        """Return the cause and its value."""
         return self.cause, self.value
 
 
@@ -156,7 +155,8 @@ def _said_as(subset: Subset, answerer: str, counted: CellCounts) -> Subset:
     def said(part: Part) -> Part:
         if part[0] not in {"provider", "model"}:
             return part
-        same = (one for one, some in cells.items() if one[0] == answerer and some == cells[part])
+        named = (other for other in cells if other[0] == answerer)
+        same = (other for other in named if cells[other] == cells[part])
         return next(same, part)
 
     return replace(subset, parts=tuple(map(said, subset.parts)))

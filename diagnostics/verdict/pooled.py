@@ -81,16 +81,15 @@ class PooledSuspicion:
         return self.evidence >= (PER_VERSION if self.is_first else log(chances))
 
     def touched(self) -> frozenset[SeriesKey]:
-        """Return the series of its calls."""
         return frozenset(self.counted.cells[index].place.series for index in self.answer.cells)
 
     def is_over(self, hit: Sequence[CountCell], latest: Sequence[CountCell]) -> bool:
         """Whether its latest calls are well beside those before, or there are none any more."""
         touches, kinds = self.answer.subsets[0].touches, self.answer.kinds
-        before, mine = ([one for one in some if touches(one.place)] for some in (hit, latest))
+        before, now = ([cell for cell in some if touches(cell.place)] for some in (hit, latest))
         calls, failed, expected = count_kinds(self.counted, kinds, before)
         share = min(max((failed - expected) / max(calls, 1), LEAST_SHARE), MOST_SHARE)
-        is_well = wellness(self.counted, kinds, share, mine) >= OVER
+        is_well = wellness(self.counted, kinds, share, now) >= OVER
         return is_well or is_called_no_more(touches, hit, latest)
 
 
@@ -121,8 +120,8 @@ def onset_of_kinds(
         stretches.append(CountedStretch(begin.timestamp(), seconds, calls, failed))
         usual.append(sum(rates[series] * count for series, count in called.items()) / calls)
     noises = [(max(noise, LEAST_NOISE), 0.0)]
-    found = find_onset(stretches, Background(usual, USUAL_ERROR, 0.0, noises))
-    return SeriesOnset(*(datetime.fromtimestamp(at, UTC) for at in found))
+    onset = find_onset(stretches, Background(usual, USUAL_ERROR, 0.0, noises))
+    return SeriesOnset(*(datetime.fromtimestamp(at, UTC) for at in onset))
 
 
 def suspect(
@@ -230,4 +229,4 @@ def _sums(cells: tuple[CountCell, ...]) -> Sums:
             mine = sums[value]
             for kind, count in counts.items():
                 mine[kind] += count
-    return Sums({(value, kind): n for value, mine in sums.items() for kind, n in mine.items()})
+    return Sums({(value, kind): n for value, counts in sums.items() for kind, n in counts.items()})

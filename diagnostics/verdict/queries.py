@@ -108,8 +108,8 @@ class StoredCounts:
 
     def _begun_by_event(self, since: datetime, until: datetime) -> dict[Row, datetime]:
         events = Event.objects.filter(project_id=self.project_id)
-        mine = within(narrow(events, self.selection), since, until).order_by()
-        rows = mine.values_list(*OURS).annotate(begun=Min("occurred_at"))
+        own_events = within(narrow(events, self.selection), since, until).order_by()
+        rows = own_events.values_list(*OURS).annotate(begun=Min("occurred_at"))
         return {tuple(version): at for *version, at in rows}
 
     def _begun_by_hour(self, since: datetime, until: datetime) -> dict[Row, datetime]:

@@ -61,7 +61,6 @@ FORGOTTEN: Sequence[Callable[[Dimensions], Dimensions]] = (
 
 
 def at_odds(rate: float, times: float) -> float:
-    """Return a rate at so many times its odds."""
     return rate * times / (1 - rate + rate * times)
 
 
@@ -72,7 +71,6 @@ class Rate(NamedTuple):
     variation: float
 
     def shifted(self, log_odds: float) -> "Rate":
-        """Return the rate at other odds."""
         return Rate(min(at_odds(self.mean, exp(log_odds)), HIGHEST_RATE), self.variation)
 
     def raised(self, added: float, variation: float) -> "Rate":
@@ -92,7 +90,7 @@ class Rate(NamedTuple):
         others = [self.raised(share, DIFFERING) for share in HIT_SHARES]
         others += map(self.shifted, DEVIATIONS)
         expected = self.log_likelihood(failed, calls)
-        return [one.log_likelihood(failed, calls) - expected for one in others]
+        return [rate.log_likelihood(failed, calls) - expected for rate in others]
 
 
 class KindCounts(NamedTuple):
@@ -135,10 +133,10 @@ class RatioTable:
             else:
                 rows = [self.rows[index] for index in cells]
                 sums = [sum(column) for column in zip(*rows, strict=True)]
-                raised, (near, far, told) = sums[: len(HIT_SHARES)], sums[len(HIT_SHARES) :]
+                raised, (near, far, failures) = sums[: len(HIT_SHARES)], sums[len(HIT_SHARES) :]
                 known = Fit(
                     log_sum(raised) - log(len(HIT_SHARES)),
-                    _if_off(near, far, self.noise + 1 / (KNOWN_MODEL + told)),
+                    _if_off(near, far, self.noise + 1 / (KNOWN_MODEL + failures)),
                     HIT_SHARES[raised.index(max(raised))],
                 )
             self._known[cells] = known
@@ -170,7 +168,6 @@ class CellBaseline:
 
     @classmethod
     def of(cls, before: Iterable[CountCell]) -> "CellBaseline":
-        """Return the baseline of a stretch."""
         return cls._of(tuple(before))
 
     @classmethod

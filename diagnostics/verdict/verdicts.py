@@ -122,10 +122,10 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
     around = diagnosis.since_low or since, diagnosis.since_high or since
     observed = observed_near(project_id, diagnosis.touched, *around)
     name = _name(finding, common, diagnosis.touched)
-    told = describe_degradation(name, rate, diagnosis.since, finding, changed, now, observed)
+    words = describe_degradation(name, rate, diagnosis.since, finding, changed, now, observed)
     return Verdict(
         state="degrading",
-        told=replace(told, reason=(SHIFTED,)) if diagnosis.shifted else told,
+        told=replace(words, reason=(SHIFTED,)) if diagnosis.shifted else words,
         finding=finding,
         name=name,
         who=common,

@@ -54,7 +54,6 @@ SERIES_TONES: dict[SeriesState, Tone] = {
 
 
 def state_words(state: SeriesState) -> str:
-    """Return the words for the state of a series."""
     return state.replace("_", " ")
 
 
@@ -91,7 +90,6 @@ class ObservedChange:
 
     @property
     def words(self) -> tuple[str | datetime, ...]:
-        """The change and its time."""
         subject = f" {OBSERVED[self.kind]} changed from {self.previous} to {self.version} at "
         return (subject, self.at, ".")
 
@@ -143,7 +141,6 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The whole sentence."""
         return f"{self.headline} {self.why}".strip()
 
     def written(self, zone: tzinfo, now: datetime) -> tuple[str, str]:
@@ -319,8 +316,8 @@ def _mixed_words(finding: Finding) -> str:
         return UNCLEAR if finding.is_compared else UNCOMPARED
     first, second = (_alternative(cause, value) for cause, value in finding.alternatives)
     fit = ", which have the same calls" if finding.came_together else "; so far the calls fit both"
-    told = f"Looks like {first} or {second}{fit}."
-    return f"{told} Calls of one without the other would tell."
+    text = f"Looks like {first} or {second}{fit}."
+    return f"{text} Calls of one without the other would tell."
 
 
 LIMIT = "Looks like a limit of the provider: it refuses our calls (429)."
@@ -332,7 +329,6 @@ EVERYWHERE = "{words}: calls to {hit} end without an answer."
 
 
 def cause_words(finding: Finding) -> str:
-    """Return the cause in one sentence."""
     cause, value = finding.cause, finding.value
     if cause is Cause.MIXED:
         return _mixed_words(finding)
