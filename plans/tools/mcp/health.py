@@ -14,6 +14,7 @@ from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import CredentialError, read_credential
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.outbox import enqueue
+from failsoft.json_values import clean_text
 from plans.models.tool import McpServer
 from plans.tools.server_settings import ServerSettings, is_reference, read_servers
 
@@ -64,8 +65,8 @@ def note_seen(name: str) -> None:
 
 def note_fault(name: str, text: str) -> None:
     """Store an error of the server, unless the database is away."""
-    rows, text = McpServer.objects.filter(name=name), redact(text, _FAULT_BYTES)
-    with suppress(Error):
+    rows, text = McpServer.objects.filter(name=name), redact(clean_text(text), _FAULT_BYTES)
+    with suppress(Error), transaction.atomic():
         rows.update(last_error=text, error_at=DatabaseNow())
 
 

@@ -128,6 +128,12 @@ def test_tools_are_discovered_called_and_checked(shop: None) -> None:
         call_tool("shop.subtract", {})
 
 
+def test_what_a_server_wrote_is_stored_whatever_its_characters(shop: None) -> None:
+    registered_tools()
+    health.note_fault("shop", "it wrote: odd\x00name")
+    assert McpServer.objects.get(name="shop").last_error == "it wrote: odd\ufffdname"
+
+
 def test_a_character_that_cannot_be_stored_hides_no_other_tool(shop: None) -> None:
     schema = registered_tools()["shop.odd"].schema()
     assert schema["properties"]["text"]["description"] == "not\ufffdstorable"
