@@ -154,9 +154,7 @@ class CellCounts:
         reported = defaultdict[str | None, set[str]](set)
         for cell in (*merged, *before):
             reported[cell.place.source] |= cell.failures.keys()
-        unsaying = {
-            source for source, kinds in reported.items() if not kinds & SAID and UNSAID in kinds
-        }
+        unsaying = {name for name, said in reported.items() if UNSAID in said and not said & SAID}
         baseline, surged = CellBaseline.of(earlier), surged_pairs(merged, earlier)
         temper = min(TEMPER, 1 / failures_together(cells))
         return cls(merged, baseline, noise, singles, surged, fired, unsaying, temper)
@@ -263,8 +261,7 @@ def explain(counted: CellCounts) -> list[tuple[Explanation, Posterior]]:
     beginnings = posterior.answers[:MOST_BEGINNINGS]
     searches = (_search(counted, answer, posterior) for answer in beginnings)
     distinct = {frozenset(answer.cells for answer, _ in answers): answers for answers in searches}
-    several = distinct.values()
-    fitted = (_refit(counted, some) if len(some) > 1 else some for some in several)
+    fitted = (_refit(counted, some) if len(some) > 1 else some for some in distinct.values())
     return max(fitted, key=lambda answers: _weight(counted, answers), default=[])
 
 
