@@ -125,7 +125,7 @@ def _chart(
         query=incident.filter,
         page=reverse("now"),
     )
-    before = max((began(incident) - BEFORE - since) // width, 0)
+    before = min(max((began(incident) - BEFORE - since) // width, 0), len(buckets) - 1)
     while before:
         near = replace(whole, since=since + before * width, slots=buckets[before:])
         if carries_rate(widen(near)):

@@ -106,7 +106,7 @@ def schema(name: str) -> set[str]:
         text = dump(again)
     lines = (line for line in text.splitlines() if not line.startswith(("--", "\\")))
     return {
-        "\n".join(sorted(line.strip().rstrip(",") for line in statement.splitlines()))
+        "\n".join(sorted(filter(None, (x.strip().rstrip(",") for x in statement.splitlines()))))
         for statement in "\n".join(lines).split(";\n")
         if not PARTITION.search(statement)
     }
