@@ -153,7 +153,7 @@ def _without_blanks(item: Json) -> Json:
 
 
 def _compare(reader: Reader, parameters: Mapping[str, str]) -> Json:
-    names = [name.name for name in _COMPARED]
+    names = [parameter.name for parameter in _COMPARED]
     selection = select(parameters, SERIES_PARAMETERS, also=names)
     refuse_uncounted(selection)
     read_choices(parameters, {"with": list(Against)})

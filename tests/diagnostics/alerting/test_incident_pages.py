@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
-from diagnostics.alerting.incident_charts import incident_chart, small_charts
+from diagnostics.alerting.incident_charts import began, incident_chart, small_charts
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.silence_models import Silence
@@ -349,6 +349,13 @@ def test_the_curve_of_a_young_incident_shows_its_step(project: Project, ann: Use
     shares = [point.share for point in drawing.points if point.high is not None]
     assert shares[0] == 0
     assert 0.5 in shares
+
+
+def test_an_incident_that_ended_before_its_onset_is_drawn(project: Project, ann: User) -> None:
+    # As after a clock that was set back.
+    incident = make_incident(project)
+    incident.cleared_at = began(incident) - timedelta(days=3)
+    assert incident_chart(incident, clock.now()).slots
 
 
 def test_the_curve_of_slow_traffic_reaches_back_until_it_shows_the_step(
