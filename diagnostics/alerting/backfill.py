@@ -70,7 +70,7 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
                     last_data_at=time_of(last.at),
                 )
                 last.row.pk = row.pk
-                known = (x for x in steps if x.result.said is not DetectorSignal.NO_DATA)
+                known = (step for step in steps if step.result.said is not DetectorSignal.NO_DATA)
                 save_evaluations(known, is_past=True)
                 happened += [step for step in steps if step.happened]
         _replay(project_id, happened, now)

@@ -226,7 +226,7 @@ def _sums(cells: tuple[CountCell, ...]) -> Sums:
     for cell in cells:
         counts = {CALLS: cell.attempts, "failed": cell.failed, **cell.failures}
         for value in (None, *enumerate(cell.place)):
-            mine = sums[value]
+            of_value = sums[value]
             for kind, count in counts.items():
-                mine[kind] += count
+                of_value[kind] += count
     return Sums({(value, kind): n for value, counts in sums.items() for kind, n in counts.items()})
