@@ -66,6 +66,12 @@ def call_markup(text: str) -> int | None:
     return None if mark is None else mark.start()
 
 
+def are_calls(*values: object) -> bool:
+    """Whether each value is a call written as JSON, with the keys of any maker."""
+    keys = [{row["name"], row["arguments"]} for row in MAKERS["call_keys"]]
+    return all(isinstance(it, dict) and any(pair <= it.keys() for pair in keys) for it in values)
+
+
 def read_call(text: str, at: int, read_object: ReadObject) -> WrittenCall:
     """Return the call whose mark is at `at`; ParseFault unless it can be read whole."""
     for grammar, pattern in _WRITTEN:

@@ -38,6 +38,8 @@ MAX_COPIES = 4
 NOTHING = "one JSON object or array"
 _MARK = re.compile(f"{thinking.MARKS}|(?P<call>{calls.MARKS})|(?P<end>{END_MARKS})", re.MULTILINE)
 _HINTS = (*thinking.HINTS, *calls.HINTS)
+# From one call of Hermes to the next.
+_NEXT_CALL = re.compile(r"\s*</(?:\w+:)?tool_call>\s*<(?:\w+:)?tool_call>\s*")
 # The longest mark, and how far to look for one at most.
 _LONGEST_MARK, _FURTHEST = 600, 20_000
 # Marks of turns and channels, which hold no text.
@@ -75,7 +77,8 @@ def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> 
     if resembles_yaml(outside, first.start, first.end):
         raise unreadable(0, NOTHING)
     check_prose(outside, first.start, last.end, is_empty=_is_empty(first.value))
-    answer = _called(answers, ledger, trace) if search.calls else _repeated(answers, ledger)
+    is_one = not search.calls and all(same(first.value, item.value) for item in answers)
+    answer = _repeated(answers, ledger) if is_one else _called(answers, ledger, trace)
     note_surroundings(outside, first.start, last.end, ledger)
     return answer
 
@@ -243,18 +246,21 @@ class _Search:
         return self.candidates[-1].end
 
     def _read_copy(self, at: int) -> Candidate:
-        """Read a further candidate, which must be equal to the first, under an equal label."""
+        """Read a further candidate: equal to the first under an equal label, or one more call."""
         first, last_end = self.candidates[0], self.candidates[-1].end
         is_row = self.text[last_end - 1] == "," or self.text[last_end:at].strip() == ","
-        second = _second_answer(self.text, at, first)
         try:
             copy = read_candidate(self.text, at, None, self._begin)
         except ParseFault:
-            raise second from None
+            raise _second_answer(self.text, at, first) from None
         first_label = label(self.text, self._begin, first.start)
         is_copy = same(first.value, copy.value) and first_label.fits(label(self.text, last_end, at))
-        if not is_copy or is_row or len(self.candidates) >= MAX_COPIES:
-            raise second
+        is_one_more = is_copy and len(self.candidates) < MAX_COPIES
+        is_next_call = _NEXT_CALL.fullmatch(self.text, last_end, at) and calls.are_calls(
+            first.value, copy.value
+        )
+        if is_row or not (is_one_more or is_next_call):
+            raise _second_answer(self.text, at, first)
         return copy
 
     def _defer(self, fault: ParseFault, at: int) -> int:

@@ -167,13 +167,12 @@ def _plain_object(schema: JsonSchema, definitions: JsonSchema, depth: int) -> Js
 def _bounds(schema: JsonSchema, *, is_whole: bool) -> JsonSchema:
     """Return the limits of a number, which are all inclusive: not every grammar has others."""
     bounds: JsonSchema = {key: schema[key] for key in ("minimum", "maximum") if key in schema}
-    limits = {"minimum": -math.inf, "maximum": math.inf} | bounds
-    low = schema.get("exclusiveMinimum", limits["minimum"])
-    high = schema.get("exclusiveMaximum", limits["maximum"])
+    low = max(schema.get(key, -math.inf) for key in ("minimum", "exclusiveMinimum"))
+    high = min(schema.get(key, math.inf) for key in ("maximum", "exclusiveMaximum"))
     step = 1 if is_whole else min(1, (high - low) / 4)
-    if "exclusiveMinimum" in schema:
+    if schema.get("exclusiveMinimum") == low:
         bounds["minimum"] = (math.floor(low) if is_whole else low) + step
-    if "exclusiveMaximum" in schema:
+    if schema.get("exclusiveMaximum") == high:
         bounds["maximum"] = (math.ceil(high) if is_whole else high) - step
     return bounds
 

@@ -152,6 +152,7 @@ def test_an_argument_that_may_be_null_has_its_other_type() -> None:
         ({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0.5),
         ({"exclusiveMinimum": 0, "maximum": 1}, 0.3),
         ({"minimum": 0.5, "exclusiveMaximum": 1}, 0.6),
+        ({"minimum": 5, "exclusiveMinimum": 1, "maximum": 7, "exclusiveMaximum": 9}, 6),
     ],
 )
 def test_a_narrow_range_of_numbers_keeps_some(limits: dict[str, float], good: float) -> None:
