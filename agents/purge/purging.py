@@ -3,14 +3,16 @@
 At once, or by a worker: what takes long is done in batches, and taken up again.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 
 from agents.goals.models import Goal
@@ -32,6 +34,8 @@ from plans.models.run import Run, WorkingItem
 
 BATCH = 200
 AT_WORK = (*UNFINISHED, Goal.Status.WAITING_USER)
+# Takes a name of `Purged` and the number that a batch has deleted, in the batch's transaction.
+NoteBatch = Callable[[str, int], object]
 
 
 class StillAtWorkError(Exception):
@@ -47,7 +51,7 @@ class Purged:
     events: int
 
 
-def purge(project: Project, correlation_id: str | None) -> Purged:
+def purge(project: Project, correlation_id: str | None, note_batch: NoteBatch) -> None:
     """Delete the data of a correlation id, or with None all recorded data.
 
     Settings, keys, models, tools and fix patterns of the project stay. Raises
@@ -56,11 +60,13 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     condition = _condition(project, correlation_id)
     _refuse_at_work(condition)
     CompletionCheck.objects.filter(condition).delete()
-    goals, runs = Goal.objects.filter(condition), Run.objects.filter(condition)
-    counted = _delete(project, goals, "goal"), _delete(project, runs, "run")
+    _delete(project, Goal.objects.filter(condition), "goal", note_batch)
+    _delete(project, Run.objects.filter(condition), "run", note_batch)
+    note_events = partial(note_batch, "events")
     if correlation_id is None:
-        return Purged(*counted, event_purge.purge_project(project))
-    return Purged(*counted, event_purge.purge_correlation(project.pk, correlation_id))
+        event_purge.purge_project(project, note_events)
+    else:
+        event_purge.purge_correlation(project.pk, correlation_id, note_events)
 
 
 def count(project: Project, correlation_id: str | None) -> Purged:
@@ -81,16 +87,15 @@ def _refuse_at_work(condition: Q) -> None:
         raise StillAtWorkError(StillAtWorkError.__doc__)
 
 
-def _delete(project: Project, rows: QuerySet[Any], kind: str) -> int:
-    total = 0
+def _delete(project: Project, rows: QuerySet[Any], kind: str, note_batch: NoteBatch) -> None:
     while ids := list(rows.values_list("pk", flat=True)[:BATCH]):
         owners = [f"{kind}:{pk}" for pk in ids]
-        WorkingItem.objects.filter(project=project, owner__in=owners).delete()
         for pk in ids if kind == "goal" else ():
             remove_workspace(workspace_of(project.pk, str(pk)))
-        rows.model.objects.filter(pk__in=ids).delete()
-        total += len(ids)
-    return total
+        with transaction.atomic():
+            WorkingItem.objects.filter(project=project, owner__in=owners).delete()
+            rows.model.objects.filter(pk__in=ids).delete()
+            note_batch(f"{kind}s", len(ids))
 
 
 TASK = "agents.tasks.purge_ordered"
@@ -141,7 +146,7 @@ def carry_out(order_id: int) -> None:
     if job is None:
         return
     try:
-        purged = purge(job.project, job.correlation_id or None)
+        purge(job.project, job.correlation_id or None, partial(_count, running))
     except StillAtWorkError:
         if not job.deletes_project:
             _finish(job, PurgeOrder.Status.REFUSED)
@@ -150,10 +155,17 @@ def carry_out(order_id: int) -> None:
             for goal in Goal.objects.filter(project=job.project, status=Goal.Status.WAITING_USER):
                 cancel_goal(goal)
         return
+    # With what went before an interruption.
+    job.refresh_from_db(fields=("goals", "runs", "events"))
+    purged = Purged(job.goals, job.runs, job.events)
     if job.deletes_project:
         _delete_project(job.project, purged)
     else:
         _finish(job, PurgeOrder.Status.DONE, **asdict(purged))
+
+
+def _count(orders: QuerySet[PurgeOrder], name: str, number: int) -> None:
+    orders.update(**{name: F(name) + number})
 
 
 def reconcile_purges() -> int:

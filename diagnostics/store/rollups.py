@@ -7,46 +7,26 @@ about a quarter of its full width; `sum()` ignores nulls.
 from bisect import bisect_left
 
 PLAIN: tuple[str, ...] = (
-    "events",
-    "runs",
-    "degraded",
-    "ok_first",
-    "repaired",
-    "failed",
-    "stubbed",
-    "circuit_open",
-    "provider_failed",
-    "budget_exhausted",
-    "timed_out",
-    "attempts",
-    "invalid",
-)
+    "events", "runs", "degraded", "ok_first", "repaired", "failed", "stubbed", "circuit_open",
+    "provider_failed", "budget_exhausted", "timed_out", "attempts", "invalid",
+)  # fmt: skip
 """Counts that are never null: runs by outcome, attempts, invalid answers."""
 
 OUTCOMES: tuple[str, ...] = PLAIN[3:11]
 """How a run ended: in one of these, or with an unchecked answer; `degraded` sums all but two."""
 
 INVALID: tuple[str, ...] = (
-    "not_json",
-    "schema_invalid",
-    "empty_output",
-    "truncated",
-    "multiple_objects",
-    "duplicate_key",
-    "refusal",
-    "other_invalid",
-)
+    "not_json", "schema_invalid", "empty_output", "truncated", "multiple_objects", "duplicate_key",
+    "refusal", "other_invalid",
+)  # fmt: skip
 """Invalid answers by error type."""
 
 FOUND_BY_CHECK = frozenset({"not_json", "schema_invalid", "multiple_objects", "duplicate_key"})
 """The types that only a check finds: their share is of the checked answers."""
 
 CALL_ERRORS: tuple[str, ...] = (
-    "call_timeout",
-    "call_provider_error",
-    "call_rate_limited",
-    "call_other",
-)
+    "call_timeout", "call_provider_error", "call_rate_limited", "call_other",
+)  # fmt: skip
 """Calls without an answer, by reason."""
 
 FAILURE_KINDS: tuple[str, ...] = (*INVALID, *CALL_ERRORS, "unknown_tool")
@@ -61,44 +41,18 @@ LATENCY_BOUNDS_MS: tuple[int, ...] = tuple(round(100 * 1.6**k) for k in range(15
 LATENCY: tuple[str, ...] = tuple(f"latency_{k:02}" for k in range(len(LATENCY_BOUNDS_MS) + 1))
 
 COUNTS: tuple[str, ...] = (
-    *INVALID,
-    *CALL_ERRORS,
-    "unknown_tool",
-    "succeeded",
-    "retries",
-    "parse_failed",
-    "retries_failed",
-    "simplified",
-    "json_repaired",
-    "coerced",
-    "tried_2",
-    "tried_3",
-    "tried_4",
-    "tried_5",
-    "good_2",
-    "good_3",
-    "good_4",
-    "good_5",
-    "latency_count",
-    "invalid_latency_count",
-    *UNCHECKED,
-    "ok_altered",
-    "cancelled",
-    *LATENCY,
-)
+    *INVALID, *CALL_ERRORS, "unknown_tool", "succeeded", "retries", "parse_failed",
+    "retries_failed", "simplified", "json_repaired", "coerced", "tried_2", "tried_3", "tried_4",
+    "tried_5", "good_2", "good_3", "good_4", "good_5", "latency_count", "invalid_latency_count",
+    *UNCHECKED, "ok_altered", "cancelled", *LATENCY,
+)  # fmt: skip
 """Counts that are null where there is none (integer)."""
 
 SUMS: tuple[str, ...] = (
-    "input_tokens",
-    "output_tokens",
-    "retry_input_tokens",
-    "retry_output_tokens",
-    "invalid_input_tokens",
-    "invalid_output_tokens",
-    "latency_ms",
-    "retry_ms",
+    "input_tokens", "output_tokens", "retry_input_tokens", "retry_output_tokens",
+    "invalid_input_tokens", "invalid_output_tokens", "latency_ms", "retry_ms",
     "invalid_latency_ms",
-)
+)  # fmt: skip
 """Tokens and milliseconds, null where there are none (bigint)."""
 
 MEASURES: tuple[str, ...] = (*PLAIN, *COUNTS, *SUMS)

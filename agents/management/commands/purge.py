@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -39,11 +40,12 @@ class Command(BaseCommand):
             return
         if correlation_id is None and not yes:
             self._confirm(owner)
+        purged = Counter(goals=0, runs=0, events=0)
         try:
-            purged = purge(owner, correlation_id)
+            purge(owner, correlation_id, lambda name, number: purged.update({name: number}))
         except StillAtWorkError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Deleted: {_describe(purged)}.")
+        self.stdout.write(f"Deleted: {_describe(Purged(**purged))}.")
 
     def _confirm(self, project: Project) -> None:
         counts = _describe(count(project, None))

@@ -1,5 +1,6 @@
 """Purges ordered on a page: carried out once, told in counts, noted."""
 
+import json
 from uuid import uuid4
 
 import pytest
@@ -13,10 +14,12 @@ from agents.purge.models import PurgeOrder
 from agents.purge.purging import carry_out, order_purge, reconcile_purges
 from diagnostics import clock, purge
 from diagnostics.accounts.models import AuditEntry, Project
+from diagnostics.ingest.recording import record
 from diagnostics.store.leases import note_mark
 from diagnostics.store.models import OutboxMessage
 from tests.agents.conftest import let_time_pass
 from tests.console import make_goal
+from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
 
@@ -66,9 +69,13 @@ def test_a_purge_that_was_broken_off_is_taken_up_again(
     let_time_pass(settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS + 1)
     note_mark(QUEUE, clock.now())
     assert reconcile_purges() == 1
+    record(project.pk, [make_event()])
     carry_out(**OutboxMessage.objects.get().kwargs)
     order.refresh_from_db()
     assert order.status == PurgeOrder.Status.DONE
+    assert (order.goals, order.events) == (1, 1), "with what went before it was broken off"
+    details = json.loads(AuditEntry.objects.get(action="purge.done").details)
+    assert (details["goals"], details["events"]) == (1, 1)
 
 
 def test_a_purge_whose_message_the_broker_lost_is_taken_up(project: Project) -> None:
