@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from django.conf import settings
 from django.db import connection
 from django.db.transaction import on_commit
 from psycopg import Connection, RawCursor
@@ -127,6 +128,7 @@ def _decided() -> str:
 MARKS: Mapping[str, Callable[[], str]] = {
     "<<ahead>>": lambda: f"interval '{AHEAD}'",
     "<<late>>": lambda: f"interval '{LATE}'",
+    "<<kept>>": lambda: f"interval '{settings.FAILSOFT_KEEP_EVENT_DAYS} days'",
     FAILURES: lambda: _read("record_failures"),
     "<<runs>>": lambda: _read("record_runs"),
     "<<run_sums>>": lambda: _read("run_sums"),

@@ -46,7 +46,11 @@ speaking AS (
 claimed AS (
     INSERT INTO diagnostics_eventidentity AS identity
         (project_id, event_id, occurred_at, content_hash, received_at)
-    SELECT %(project)s, event_id, occurred_at, decode(content_hash, 'hex'), now
+    SELECT
+        %(project)s, event_id, occurred_at, decode(content_hash, 'hex'),
+        -- One ahead of this clock has another time when it is sent again, so that its id is kept
+        -- as long as the event.
+        now + CASE WHEN claimed_at > occurred_at THEN <<kept>> ELSE interval '0' END
     FROM speaking
     WHERE seen_hash IS NULL
     ORDER BY event_id

@@ -23,10 +23,12 @@ from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun
 from diagnostics.store.sql import fetch
 from diagnostics.store.windows import floor
+from diagnostics.tasks import purge_identities
 from tests.console import make_member
 from tests.diagnostics.alert_calls import MINUTE, count_degraded
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 from tests.diagnostics.otlp_bodies import MILLISECOND_NS, as_json, span, traces
+from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -104,6 +106,15 @@ def test_s10_an_event_ahead_of_the_clock_that_is_sent_again_is_a_duplicate(post:
     assert (again["duplicates"], again.get("warnings")) == (1, None)
     changed = post([{**event, "attempt": 2}])
     assert changed["results"][0]["status"] == "conflict"
+    assert Event.objects.count() == 1
+
+
+def test_an_event_that_was_ahead_of_the_clock_is_a_duplicate_nine_days_later(post: Post) -> None:
+    event = wire_event(occurred_at=(clock.now() + 2 * HOUR).isoformat())
+    assert post([event])["accepted"] == 1
+    shift_clock(clock.now() + timedelta(days=9))
+    purge_identities()
+    assert post([event])["duplicates"] == 1
     assert Event.objects.count() == 1
 
 
