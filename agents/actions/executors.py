@@ -130,7 +130,7 @@ def _resolve(project_id: int, written: str) -> Entry:
     prefix = written.replace("-", "").lower()
     matches: list[Entry] = []
     if _HEXADECIMAL.fullmatch(prefix):
-        entries = Entry.objects.of(project_id).beginning_with(prefix)
+        entries = Entry.objects.of(project_id).filter(id__startswith=prefix)
         matches = list(entries.select_for_update().order_by("pk")[:2])
     redacted = _redact_text(written)
     if not matches:

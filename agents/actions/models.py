@@ -34,10 +34,6 @@ class EntryQuerySet(models.QuerySet["Entry"]):
             | same & Q(created_at=at, id__gt=entry.pk)
         )
 
-    def beginning_with(self, prefix: str) -> Self:
-        """Those whose id has this prefix."""
-        return self.filter(id__startswith=prefix)
-
 
 class Entry(models.Model):
     """One entry of a project.

@@ -1,7 +1,5 @@
 """The page of one model: why it fails, since when, what retries bring, its breakers."""
 
-from collections.abc import Mapping, Sequence
-
 from django.http import Http404, HttpResponse
 
 from agents.breakers.models import Breaker
@@ -34,7 +32,7 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
         **filter_frame(
             request,
             selection,
-            choices=_choices(request.project),
+            choices={**known_values(request.project.pk), "provider": (), "model": ()},
             applies=APPLIED_FIELDS,
             about=narrowed_to(selection, provider, name),
             covers=covered_by(selection, now),
@@ -57,9 +55,3 @@ def _served(project: Project, provider: str | None, name: str | None) -> Languag
         return None
     models = LanguageModel.objects.filter(project=project, provider__name=provider)
     return models.filter(name=name).select_related("provider").first()
-
-
-def _choices(project: Project) -> Mapping[str, Sequence[str | None]]:
-    """Return what the filters offer; provider and model are said by the address."""
-    known = known_values(project.pk)
-    return {**known, "provider": (), "model": ()}

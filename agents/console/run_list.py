@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Collate
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -58,7 +59,6 @@ def runs(request: ConsoleRequest) -> HttpResponse:
         "follow": follow if follow in FOLLOWED else "",
         "follows": FOLLOWED.items(),
         "seconds": POLL_SECONDS,
-        "longer": selection.query(range="90d"),
         "section": "runs",
     }
     return respond(request, "runs/list", context, "Runs")
@@ -83,16 +83,14 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     now = clock.now()
     timed = replace(selection, begin=selection.window(now)[0])
 
-    def keep(runs: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
-        return runs.filter(_goal_exists(Q(status=status))) if status else runs
-
     sort = ColumnSort.read(request.GET)
     figure = None if request.GET.get("follow") else FIGURES.get(sort.column)
     asked = (request.project.pk, timed, MOST_SORTED if figure else PAGE)
+    searched = (now, partial(_keep_status, status=status), GOAL_SEARCHES)
     try:
-        page = read_runs(*asked, cursor, now, keep, GOAL_SEARCHES)
+        page = read_runs(*asked, cursor, *searched)
     except BadCursorError:
-        page = read_runs(*asked, None, now, keep, GOAL_SEARCHES)
+        page = read_runs(*asked, None, *searched)
     rows = sort.order(page.runs, figure)[:PAGE] if figure else page.runs
     waiting = [] if cursor else _waiting(request, status)
     notice = NARROWED if searches_events(selection) else None
@@ -111,7 +109,14 @@ def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
         "status": status,
         "is_narrowed": bool(selection.terms or selection.text.words or status or cursor),
         "none_yet": not (page.runs or waiting) and not recorded.exists(),
-        **filter_frame(request, selection, export="runs", kept=KEPT, notice=notice),
+        **filter_frame(
+            request,
+            selection,
+            export="runs",
+            exported={"status": status} if status else {},
+            kept=KEPT,
+            notice=notice,
+        ),
     }
 
 
@@ -154,20 +159,23 @@ def _error(run: AgentRun) -> str:
     return min(kinds, key=lambda kind: kind == CallErrorType.PROVIDER_ERROR, default="")
 
 
+def _keep_status(runs: QuerySet[AgentRun], status: str) -> QuerySet[AgentRun]:
+    if not status:
+        return runs
+    # The order of its index; a run compares byte by byte.
+    reference = Collate(OuterRef("correlation_id"), "default")
+    goals = Goal.objects.filter(project_id=OuterRef("project_id"), correlation_id=reference)
+    return runs.filter(Exists(goals.filter(status=status)))
+
+
 class ConsoleRunsView(AgentRunsView):
     """The runs of the API, for a file of what the page shows."""
 
     searches = GOAL_SEARCHES
+    own = {**AgentRunsView.own, "status": (list(Goal.Status), _keep_status)}
 
 
 @member_page
 def export_runs(request: ConsoleRequest, ending: str) -> HttpResponse:
     """Stream runs, newest first."""
     return stream_list(request, ConsoleRunsView, "runs", ending)
-
-
-def _goal_exists(condition: Q) -> Q:
-    # The order of its index; a run compares byte by byte.
-    reference = Collate(OuterRef("correlation_id"), "default")
-    goals = Goal.objects.filter(project_id=OuterRef("project_id"), correlation_id=reference)
-    return Q(Exists(goals.filter(condition)))

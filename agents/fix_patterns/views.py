@@ -10,8 +10,8 @@ from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_patterns, policy_of
 from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
+from diagnostics.failures.actions import return_url
 from diagnostics.failures.models import FailureGroup
-from diagnostics.figures import read_number
 from diagnostics.store.fingerprints import normalise_pointer
 from diagnostics.web.access import (
     ConsoleRequest,
@@ -58,10 +58,8 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
     row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
     require_actor(request)
     DECISIONS[verb](row, request.user)
-    # Redirect to the failure that the form was on, or to all patterns.
-    if group := read_number(request.POST.get("failure")):
-        return redirect("failure", group_id=group)
-    return redirect("fix_patterns")
+    # To the failure that the form was on, or to all patterns.
+    return redirect(return_url(request) if request.POST.get("back") else "fix_patterns")
 
 
 @member_action

@@ -15,6 +15,7 @@ from diagnostics.ingest.schemas import SchemaFaultError, read_schema
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
 from failsoft.actions.entries import TOOLSETS
+from failsoft.json_values import clean_text
 from failsoft.redaction.preview import LONGEST_MARKER, PREVIEW_BYTES
 from failsoft.retry.judging import DECISION, NEXT_STEP, PLAN
 
@@ -60,7 +61,7 @@ def find_target(project_id: int, key: str, pasted: object = None) -> ParseTarget
         return ParseTarget("the pasted schema", schema=read_schema(pasted))
     if key in OURS:
         return OURS[key]
-    row = current_schemas(project_id).filter(node=key.removeprefix(NODE)).first()
+    row = current_schemas(project_id).filter(node=clean_text(key.removeprefix(NODE))).first()
     if not key.startswith(NODE) or row is None:
         raise UnknownTargetError
     return ParseTarget(f"{row.node} {row.version}", schema=read_schema(row.json_schema))

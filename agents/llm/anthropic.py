@@ -9,7 +9,7 @@ import anthropic
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import connect, translate_fault
+from agents.llm.transport import connect, read_arguments, translate_fault
 from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
 from failsoft.retry.policy import OutputMode
@@ -102,24 +102,19 @@ def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
     used = assemble_anthropic(events)
     usage: dict[str, Any] = {}
     for event in events:
-        usage |= (event.get("message") or event).get("usage") or {}
+        counts = (event.get("message") or event).get("usage") or {}
+        usage |= {name: count for name, count in counts.items() if count is not None}
     models = ((event.get("message") or {}).get("model") for event in events)
     reasons = [delta["stop_reason"] for delta in deltas if delta.get("stop_reason")]
     reason = reasons[-1] if reasons else None
     return Completion(
-        text=_arguments(used[0]) if used and not native else "".join(texts),
+        text=read_arguments(used[0]) if used and not native else "".join(texts),
         finish_reason=FINISH_REASONS.get(reason, reason) if reason else None,
         input_tokens=usage.get("input_tokens"),
         output_tokens=usage.get("output_tokens"),
         tool_calls=tuple(used) if native else (),
         served_model=next(filter(None, models), None),
     )
-
-
-def _arguments(call: Any) -> str:  # noqa: ANN401 - an envelope
-    """Return the arguments of a forced call as text; text pieces are kept as written."""
-    arguments = call["function"]["arguments"]
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _envelope(block: Any) -> dict[str, object]:  # noqa: ANN401 - whatever the server sent

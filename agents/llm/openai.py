@@ -13,7 +13,7 @@ import openai
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import connect, translate_fault
+from agents.llm.transport import connect, read_arguments, translate_fault
 from failsoft.actions.streaming import assemble_openai
 from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
@@ -140,7 +140,7 @@ def _complete(
     calls = tuple(tool_calls) if isinstance(tool_calls, list | tuple) else (tool_calls,)
     refusal, text = message.get("refusal"), _text_of(message.get("content"))
     if calls and not request.tools:
-        text = calls[0]["function"]["arguments"]
+        text = read_arguments(calls[0])
     # A forced call is the answer itself; any other is the model's choice.
     is_forced = request.output_mode is OutputMode.TOOLS and not request.tools
     reason = choice.get("finish_reason")

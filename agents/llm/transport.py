@@ -1,5 +1,6 @@
 """Transport retries, which are not attempts: at most two, never after an answer."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -108,6 +109,12 @@ def _pin(request: Any) -> None:  # noqa: ANN401 - the SDK's own
     request.url = request.url.copy_with(host=str(target.address))
     # Certificates are checked against the name, not the address.
     request.extensions = {**request.extensions, "sni_hostname": target.host}
+
+
+def read_arguments(call: Any) -> str:  # noqa: ANN401 - an envelope
+    """Return the arguments of a forced call as text; a text is kept as written."""
+    arguments = call["function"]["arguments"]
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:

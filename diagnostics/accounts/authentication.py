@@ -1,6 +1,6 @@
 """API keys in the Authorization header: authentication, project and scopes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
@@ -11,8 +11,10 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed
+from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, ValidationError
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import BasePermission
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -172,6 +174,21 @@ class HasScope(BasePermission):
         return allows(frozenset(granted), required)
 
 
+class ByFormat(DefaultContentNegotiation):
+    """Takes `format` instead of Accept: a browser that follows a link accepts text/html."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        name = request.query_params.get("format")
+        if not name:
+            return super().select_renderer(request, renderers, format_suffix)
+        by_name = {renderer.format: renderer for renderer in renderers}
+        if name not in by_name:
+            raise ValidationError({"format": f"one of {', '.join(by_name)}"})
+        return by_name[name], str(by_name[name].media_type)
+
+
 class KeyedView(APIView):
     """An endpoint that requires a key with the scope of the method.
 
@@ -180,6 +197,7 @@ class KeyedView(APIView):
 
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = (HasScope,)
+    content_negotiation_class = ByFormat
     required_scopes: ClassVar[Mapping[str, Scope]] = {}
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 - of the URL

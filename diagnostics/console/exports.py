@@ -1,15 +1,11 @@
 """Lists of the API as files for people: the same rows, under the filters of the page."""
 
-from collections.abc import Iterable
 from datetime import UTC
 from itertools import chain
 from typing import cast
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from rest_framework.negotiation import DefaultContentNegotiation
-from rest_framework.renderers import BaseRenderer
-from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from diagnostics import clock
@@ -17,29 +13,26 @@ from diagnostics.accounts.authentication import MemberAuthentication
 from diagnostics.alerting.incident_api import IncidentsView
 from diagnostics.console.api import SeriesView
 from diagnostics.failures.api import FailuresView
+from diagnostics.failures.views import TABS
 from diagnostics.ingest.api.events import EventsView
 from diagnostics.rest.exporting import BYTE_ORDER_MARK
 from diagnostics.store.kept_answers import limited_wait
 from diagnostics.web.access import ConsoleRequest, member_page
 
+
+class ConsoleFailuresView(FailuresView):
+    """The failures of the API, in the states of a tab of the page."""
+
+    states = TABS
+
+
 LISTS: dict[str, type[APIView]] = {
     "events": EventsView,
-    "failures": FailuresView,
+    "failures": ConsoleFailuresView,
     "incidents": IncidentsView,
     "series": SeriesView,
 }
 ENDINGS = frozenset({"csv", "ndjson"})
-
-
-class FormatByPath(DefaultContentNegotiation):
-    """The address names the form: a browser that follows a link accepts text/html."""
-
-    def select_renderer(
-        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
-    ) -> tuple[BaseRenderer, str]:
-        """Choose the renderer of the address, whatever is accepted."""
-        chosen = self.filter_renderers(renderers, request.query_params["format"])[0]
-        return chosen, str(chosen.media_type)
 
 
 @member_page
@@ -60,11 +53,7 @@ def stream_list(
     params = request.GET.copy()
     params["format"] = ending
     request.GET = params  # type: ignore[assignment] # a QueryDict that was not frozen
-    view = listed.as_view(
-        authentication_classes=(MemberAuthentication,),
-        permission_classes=(),
-        content_negotiation_class=FormatByPath,
-    )
+    view = listed.as_view(authentication_classes=(MemberAuthentication,), permission_classes=())
     # A file cannot be completed afterwards, as a page is.
     with limited_wait(None):
         answer: HttpResponseBase = view(request)

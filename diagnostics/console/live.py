@@ -53,15 +53,12 @@ class TailRow:
 def tail_context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
     """Read the newest events; the tail goes on from the newest of them."""
     now = clock.now()
-    since, until, _ = selection.scanned_window(now)
-    # A little past now: clocks of agents differ.
-    until = until if selection.end else now
+    since, until = selection.scanned_window(now)[0], _until(selection, now)
     events, reached = _newest(request, selection, since, until)
-    goes_on = selection.end is None or selection.end > now
     rest = {"from": since.isoformat(), "to": reached.isoformat()} if reached else {}
     return {
         "tail": [TailRow(event) for event in events],
-        "poll": _poll(selection, _cursor(events, now)) if goes_on else None,
+        "poll": _poll(selection, _cursor(events, until)) if until != selection.end else None,
         "reached": reached,
         "further": selection.query(**rest, range=None, follow="calls") if rest else None,
     }
@@ -74,13 +71,13 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
         return redirect(f"{reverse('runs')}?follow=calls")
     selection = read_filters(request)
     cursor = request.GET.get("after", "")
-    now = clock.now()
+    until = _until(selection, clock.now())
     try:
         at, identifier = read_cursor(cursor, UUID)
     except BadCursorError:
-        at, identifier = now - SETTLED, NO_ID
+        at, identifier = until, NO_ID
     later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)
-    newer = matching(request.project.pk, selection)(at, now - SETTLED).filter(later)
+    newer = matching(request.project.pk, selection)(at, until).filter(later)
     events = list(newer[: MOST_COUNTED + 1])
     following = _cursor(events, at) if events else cursor
     context = {
@@ -91,6 +88,11 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
         "seconds": POLL_SECONDS,
     }
     return respond(request, "runs/_tail_page", context)
+
+
+def _until(selection: Selection, now: datetime) -> datetime:
+    """Return the moment up to which calls are settled, in the range."""
+    return min(selection.end or now, now - SETTLED)
 
 
 def _newest(

@@ -33,6 +33,7 @@ from diagnostics.figures import listed, plural, rate_percent
 from diagnostics.ingest.key_counts import count_late
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.queries.events import covered_by, window_of
+from diagnostics.queries.matrix import name_of
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.store.windows import TimeWindow
@@ -199,7 +200,8 @@ def now_context(
     rows = read_rows(project_id, selection, now, judged, axis)
     marks = marks_between(project_id, axis.since, axis.until, selection.terms)[-MOST_TICKS:]
     causes = causes_of(project_id, selection, judged.verdict, now)
-    watching = [f"{row.token} ({row.place})" for row in rows if row.state is SeriesState.WATCH]
+    watched_rows = [row for row in rows if row.state is SeriesState.WATCH]
+    watching = [f"{name_of(*row.key[2:])} ({row.place})" for row in watched_rows]
     watched = listed(watching, MOST_NAMED) if watching else ""
     return {
         **causes,

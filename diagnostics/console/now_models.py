@@ -27,7 +27,7 @@ from diagnostics.store.windows import RunBucket, add_buckets, add_curves, merged
 from diagnostics.verdict.wording import SERIES_TONES, state_words
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
-from diagnostics.web.model_links import model_url
+from diagnostics.web.model_links import model_url, write_segment
 from diagnostics.web.sorting import ColumnSort, SortLink
 
 BARS = 48
@@ -108,7 +108,7 @@ class NowRow:
     @property
     def token(self) -> str:
         """What the address calls an open model by."""
-        return f"{self.key.provider or ''}/{self.key.model or ''}"
+        return f"{write_segment(self.key.provider)}/{write_segment(self.key.model)}"
 
     @property
     def has_rate(self) -> bool:

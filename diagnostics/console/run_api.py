@@ -1,6 +1,6 @@
 """GET /api/v1/runs: what agents did, a run an item."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -79,6 +79,7 @@ class AgentRunDetailResource(AgentRunResource):
     assessments: Annotated[list[AssessmentResource], Field(description="the latest 100")]
 
 
+KeepRuns = Callable[[QuerySet[AgentRun], str], QuerySet[AgentRun]]
 OTHERS = frozenset({"models", "cost_usd", "assessed", "valid_but_worse"})
 
 
@@ -88,22 +89,26 @@ class AgentRunsView(ListView):
     required_scopes = {"GET": Scope.READ}
     most_streamed = 1_000_000
     searches: Sequence[str] = SEARCHES
+    own: Mapping[str, tuple[Collection[str], KeepRuns]] = {"assessed": (VERDICTS, keep_assessed)}
+    """The filters of runs alone: their values, and what keeps the runs that have one."""
 
     @extend_schema(parameters=PARAMETERS, responses={200: Paged[AgentRunResource], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List runs, newest first."""
         parameters = request.query_params.dict()
-        verdict = read_choices(parameters, {"assessed": VERDICTS}).get("assessed")
+        chosen = read_choices(parameters, {name: known for name, (known, _) in self.own.items()})
         # Of a run alone: the language of filters knows the others.
         outcome = parameters.get("outcome") if parameters.get("outcome") in RUN_OUTCOMES else None
-        own = {"assessed", "outcome"} if outcome else {"assessed"}
+        own = {*self.own, *(("outcome",) if outcome else ())}
         filters = {name: value for name, value in parameters.items() if name not in own}
         selection = _timed(select(filters, PARAMETERS), has_range="range" in parameters)
         project_id = project_of(request).pk
 
         def keep(runs: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
             matching = runs.filter(outcome=outcome) if outcome else runs
-            return keep_assessed(matching, verdict) if verdict else matching
+            for name, value in chosen.items():
+                matching = self.own[name][1](matching, value)
+            return matching
 
         def read_page(limit: int, cursor: str | None) -> Page:
             page = read_runs(project_id, selection, limit, cursor, clock.now(), keep, self.searches)

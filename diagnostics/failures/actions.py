@@ -41,7 +41,7 @@ def act_on_failures(request: ConsoleRequest) -> HttpResponse:
         messages.error(request, "Choose an action.")
     else:
         _apply(request, act, ids[:MOST_AT_ONCE])
-    return redirect(_return_url(request))
+    return redirect(return_url(request))
 
 
 def _apply(request: ConsoleRequest, act: Act, ids: Sequence[int]) -> None:
@@ -109,7 +109,7 @@ ACTS: Mapping[str, Act] = {
 }
 
 
-def _return_url(request: ConsoleRequest) -> str:
+def return_url(request: ConsoleRequest) -> str:
     """Return the URL of the submitting page: a group of this project, or the list."""
     number = request.POST.get("back", "")
     groups = FailureGroup.objects.filter(project=request.project)

@@ -1,5 +1,6 @@
 """GET /api/v1/failures and one of them: failure groups in a window."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,10 +24,11 @@ from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_cho
 from diagnostics.rest.openapi import EXPORTS, ProblemResource
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
 
-STATES = FailureGroup.State.values
+STATES: Mapping[str, Sequence[str]] = {state: (state,) for state in FailureGroup.State.values}
+"""The states that each choice of the filter keeps."""
 PARAMETERS = [
     *(parameter for parameter in EVENT_PARAMETERS if parameter not in PAGE_PARAMETERS),
-    OpenApiParameter("state", str, enum=STATES),
+    OpenApiParameter("state", str, enum=list(STATES)),
 ]
 READ = {"GET": Scope.READ}
 
@@ -75,6 +77,7 @@ class FailuresView(ListView):
     """Failure groups."""
 
     required_scopes = READ
+    states = STATES
 
     @extend_schema(
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
@@ -82,8 +85,7 @@ class FailuresView(ListView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List failure groups seen in the window (24 hours by default)."""
-        params = request.query_params.dict()
-        question, covers = read_question(params)
+        question, covers = read_question(request.query_params.dict(), self.states)
         project_id = project_of(request).pk
 
         def read_page(limit: int, cursor: str | None) -> Page:
@@ -114,16 +116,18 @@ class FailureView(KeyedView):
         return Response({**describe_group(row), "covers": covers})
 
 
-def read_question(params: dict[str, str]) -> tuple[GroupQuestion, dict[str, Any]]:
+def read_question(
+    params: dict[str, str], states: Mapping[str, Sequence[str]] = STATES
+) -> tuple[GroupQuestion, dict[str, Any]]:
     """Return the question and the times it covers; ValidationError (400) names invalid filters.
 
     Filters beyond rollups (words, attempt, outcome, pointer) are counted event by event, over at
     most the last 7 days of the range.
     """
     selection = select(params, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
-    choices = read_choices(params, {"state": STATES})
+    state = read_choices(params, {"state": states}).get("state", "")
     now = clock.now()
-    question, _ = read_selected(selection, now, list(choices.values()) or None)
+    question, _ = read_selected(selection, now, states.get(state))
     return question, describe_covers(*selection.covered(question.begin, question.end, now))
 
 

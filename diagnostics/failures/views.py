@@ -118,7 +118,14 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
     counted = states_of(request.project.pk, question)
     query = selection.query()
     return {
-        **filter_frame(request, selection, export="failures", kept=KEPT, covers=covers),
+        **filter_frame(
+            request,
+            selection,
+            export="failures",
+            exported={"state": state},
+            kept=KEPT,
+            covers=covers,
+        ),
         "lines": [
             FailureLine(row, calls.get(row.group.node), failure_url(row.group.pk, query))
             for row in rows

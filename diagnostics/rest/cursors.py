@@ -94,6 +94,8 @@ def read_key(text: str, kind: type[Key]) -> Key:
     try:
         if kind is int and not (text.isascii() and text.isdigit() and int(text) <= LARGEST_ID):
             raise BadCursorError
+        if "\0" in text:
+            raise BadCursorError
         return kind(text)
     except ValueError as error:
         raise BadCursorError from error

@@ -1,6 +1,6 @@
 """Time ranges: presets that end now, and the parsing of times."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 RANGES: dict[str, timedelta] = {
@@ -28,7 +28,7 @@ def read_zone(text: str) -> ZoneInfo:
 
 
 def read_moment(text: str, zone: ZoneInfo | None) -> datetime:
-    """Read a time; one without an offset is in `zone`, or refused if that is None.
+    """Return a time in UTC; one without an offset is in `zone`, or refused if that is None.
 
     Raises ValueError for anything else, and for years before 1971 or after 2199.
     """
@@ -44,4 +44,5 @@ def read_moment(text: str, zone: ZoneInfo | None) -> datetime:
         moment = moment.replace(tzinfo=zone)
     if not EARLIEST_YEAR < moment.year < LATEST_YEAR:
         raise ValueError("must lie between 1971 and 2199")
-    return moment
+    # Hours added to a local time are those of the wall clock, wrong on a change of clocks.
+    return moment.astimezone(UTC)

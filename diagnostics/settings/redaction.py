@@ -61,7 +61,7 @@ def try_rule(fields: Mapping[str, str]) -> Trial:
 def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Enable or disable a rule."""
     rule = get_object_or_404(RedactionRule, project=request.project, pk=identity)
-    rule.enabled = not rule.enabled
+    rule.enabled = bool(request.POST.get("enabled"))
     with transaction.atomic():
         rule.save(update_fields=["enabled"])
         details = {"enabled": rule.enabled}

@@ -29,9 +29,6 @@ COMPARE = Advice(
     "No other calls to compare with: this may be the model or a change of ours.",
 )
 
-CHANGES = (*VERSIONS, Cause.PAIR)
-"""Causes that are a change on our side."""
-
 
 @dataclass(frozen=True, slots=True)
 class KindAdvice:
@@ -143,6 +140,8 @@ def advise(
     if cause == Cause.MODEL and not is_compared:
         return [by_kind, COMPARE]
     by_cause = _by_cause(words, part, is_compared=is_compared)
+    if cause == Cause.CREDENTIAL and is_silent and kind != LIMITED:
+        return [by_cause]
     is_second = cause == Cause.MODEL or (cause == Cause.PROVIDER_OUTAGE and kind == LIMITED)
     return [by_kind, by_cause] if is_second else [by_cause, by_kind]
 
@@ -180,7 +179,7 @@ def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
         kind = next((error for error in evidence.call_errors if error in BY_KIND), kind)
     unlisted = KindAdvice("Read samples of the failure.", f"The kind is {kind.replace('_', ' ')}")
     advice = BY_KIND.get(kind, unlisted)
-    text = advice.ours if advice.ours and cause in CHANGES else advice.text
+    text = advice.ours if advice.ours and cause in VERSIONS else advice.text
     places = _places(evidence.pointers) if kind in {"duplicate_key", "schema_invalid"} else ""
     for first in evidence.pointers[:1] if kind == "schema_invalid" else ():
         by_fault = BY_FAULT.get(first.detail, text)

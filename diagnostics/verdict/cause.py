@@ -193,7 +193,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
     Cause.CREDENTIAL: CauseWords(
         "the credential",
         PLACE_SENTENCE,
-        "Check whether this key was revoked or rotated, or has used up its quota.",
+        "Check this key at the provider: is it revoked or out of quota? Replace it in its source.",
         "Only calls with this credential fail more",
         "Too few good calls with another credential to compare with",
     ),

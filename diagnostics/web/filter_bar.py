@@ -20,7 +20,7 @@ from diagnostics.selection.conditions import known_values
 from diagnostics.selection.fields import FIELDS, NULLABLE, OUTCOMES, SERVED, SHORTEST, UNKNOWN
 from diagnostics.selection.query_language import LONGEST_QUERY, write_query
 from diagnostics.selection.ranges import DEFAULT_RANGE, RANGES
-from diagnostics.selection.selection import NARROWED, Selection, read_selection
+from diagnostics.selection.selection import NARROWED, NOTHING, Selection, read_selection
 from diagnostics.web.access import ConsoleRequest
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 
@@ -118,11 +118,6 @@ class FilterBar:
     views: Sequence[tuple[SavedView, str]]
     zones: Sequence[str] = ZONES
 
-    @property
-    def in_panel(self) -> int:
-        """How many filters are set."""
-        return len(self.chips)
-
 
 def read_filters(request: ConsoleRequest, default_range: str = DEFAULT_RANGE) -> Selection:
     """Read the filters of a page, times in the reader's zone unless `tz` says another."""
@@ -142,6 +137,7 @@ def filter_frame(
     applies: Collection[str] | None = None,
     about: Selection | None = None,
     export: str | None = "events",
+    exported: Mapping[str, str] | None = None,
     kept: Sequence[str] = (),
     notice: str | None = NARROWED,
     covers: tuple[datetime, datetime] | None = None,
@@ -150,11 +146,15 @@ def filter_frame(
 
     `choices`: values by field (default: the project's). `applies`: fields that the page applies
     (None: all), other chips are marked. `about`: what is shared, if narrower. `kept`: the
-    page's own parameters. `notice` and `covers`: shown if the counted times differ.
+    page's own parameters, `exported` those that its export takes. `notice` and `covers`: shown
+    if the counted times differ.
     """
     own = {name: request.GET[name] for name in kept if request.GET.get(name)}
     known = known_values(request.project.pk) if choices is None else choices
     subject = replace(about or selection, default_range=DEFAULT_RANGE)
+    # Events know every filter; any other list those that its page applies.
+    taken = subject if export == "events" or applies is None else subject.only(applies)
+    views = views_for(request.project.pk, request.user)
     bar = FilterBar(
         action=request.path,
         ranges=list(_ranges(selection, own)),
@@ -165,13 +165,16 @@ def filter_frame(
         q=_typed(request, selection),
         keys=[f"{SHORTEST.get(name, name)}:" for name in FIELDS],
         chips=list(_chips(selection, own, applies)),
-        clear=_joined(_range_only(selection), own),
+        clear=_joined(replace(selection, filters={}, text=NOTHING).query(), own),
         faults=selection.faults,
         notice="; ".join(_notices(selection, notice, covers)),
-        **_links(subject, export, applies),
+        applied_at=f"{reverse('failures')}?{subject.query()}",
+        alert=f"{reverse('alert_rule_new')}?{subject.query()}",
+        compare=f"{reverse('compare')}?{subject.query()}",
+        exports=list(_exports(export, taken, exported or {})) if export else [],
         page=_saveable_page(request),
         query=_joined(selection.query(), own),
-        views=_shown_views(request),
+        views=[(view, view_address(view)) for view in views[:SHOWN_VIEWS]],
     )
     return {"selection": selection, "bar": bar}
 
@@ -188,32 +191,12 @@ def _times(selection: Selection) -> dict[str, Any]:
     }
 
 
-def _links(
-    subject: Selection, export: str | None, applies: Collection[str] | None
-) -> dict[str, Any]:
-    """Return the pages that carry on with what is shared."""
-    query = subject.query()
-    # Events know every filter; any other list those that its page applies.
-    taken = subject if export == "events" or applies is None else subject.only(applies)
-    return {
-        "applied_at": f"{reverse('failures')}?{query}",
-        "alert": f"{reverse('alert_rule_new')}?{query}",
-        "compare": f"{reverse('compare')}?{query}",
-        "exports": list(_exports(export, taken)) if export else [],
-    }
-
-
 def _saveable_page(request: ConsoleRequest) -> str | None:
     """Name the page where its address can be kept as a view."""
     match = request.resolver_match
     if match is None or match.view_name not in PAGES or match.kwargs:
         return None
     return match.view_name
-
-
-def _shown_views(request: ConsoleRequest) -> Sequence[tuple[SavedView, str]]:
-    views = views_for(request.project.pk, request.user)[:SHOWN_VIEWS]
-    return [(view, view_address(view)) for view in views]
 
 
 def _typed(request: ConsoleRequest, selection: Selection) -> str:
@@ -303,15 +286,10 @@ def _is_moved(selection: Selection, since: datetime, until: datetime) -> bool:
     return selection.is_custom and any(abs(wanted - counted) >= MINUTE for wanted, counted in ends)
 
 
-def _range_only(selection: Selection) -> str:
-    gone: dict[str, str | None] = dict.fromkeys(selection.filters)
-    return selection.query(**gone, q=None)
-
-
-def _exports(name: str, selection: Selection) -> Iterator[tuple[str, str]]:
-    # An export without a range would be of everything there is.
-    is_plain = not selection.is_custom and selection.range == DEFAULT_RANGE
-    query = _joined(selection.query(), {"range": DEFAULT_RANGE} if is_plain else {})
+def _exports(name: str, selection: Selection, own: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    # An export without a range, or with an end alone, would be of everything before it.
+    is_open = selection.begin is None and selection.range == DEFAULT_RANGE
+    query = _joined(selection.query(), {**({"range": DEFAULT_RANGE} if is_open else {}), **own})
     for ending, label in EXPORTS.items():
         yield label, f"{reverse('export', args=[name, ending])}?{query}"
 

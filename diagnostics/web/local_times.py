@@ -1,6 +1,6 @@
 """Times typed in forms: local ones of the reader's zone, which the browser names."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -40,5 +40,4 @@ def read_local_time(text: str, zone: str) -> datetime:
     """Return a local time of a zone, in UTC; empty is now. ValueError for anything else."""
     if not text:
         return clock.now()
-    # Hours added to a local time are those of the wall clock, wrong on a change of clocks.
-    return read_moment(text, ZoneInfo(zone if is_zone(zone) and zone else "UTC")).astimezone(UTC)
+    return read_moment(text, ZoneInfo(zone if is_zone(zone) and zone else "UTC"))

@@ -26,8 +26,8 @@ def respond(
     page = {"page": f"{name}.html", "page_title": title}
     template = "page.html" if title else f"{name}.html"
     body = render_to_string(template, {**frame_of(request), **page, **context}, request)
-    # The same for every rendering, whatever its volatile parts say.
-    stable = VOLATILE.sub("", body).encode()
+    # The same for every rendering until the next sign-in, whatever its volatile parts say.
+    stable = (VOLATILE.sub("", body) + request.META.get("CSRF_COOKIE", "")).encode()
     tag = f'W/"{hashlib.blake2b(stable, digest_size=12).hexdigest()}"'
     known = request.headers.get("If-None-Match", "")
     same = request.method == "GET" and tag in known

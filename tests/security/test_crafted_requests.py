@@ -31,7 +31,7 @@ NOT_OURS = ("admin/", "accounts/", "healthz", "readyz")
 PROGRAMS = ("api/v1/", "v1/", "mcp", "metrics")
 LISTS = (
     "deploys", "entries", "events", "events?kind=not_json", "events?q=word", "failures",
-    "goals", "incidents", "rejects",
+    "goals", "incidents", "rejects", "runs", "runs?q=word",
 )  # fmt: skip
 CURSOR = "the cursor is none that was given out"
 
@@ -129,7 +129,8 @@ def our_addresses() -> list[Address]:
 @pytest.mark.parametrize("listed", LISTS)
 def test_a_crafted_cursor_is_refused_by_name(asker: Asker, listed: str) -> None:
     chosen = Random(listed).sample(CURSORS, min(40 * ROUNDS, len(CURSORS)))
-    for cursor in [encode("2026-11-22T19:00:00+23:59|1"), *chosen]:
+    keys = ("1", "\0")
+    for cursor in [*(encode(f"2026-11-22T19:00:00+23:59|{key}") for key in keys), *chosen]:
         answer = asker.ask("GET", f"/api/v1/{listed}", write_pair("cursor", cursor))
         assert answer.status_code in (200, 400), cursor
         if answer.status_code == 400:

@@ -1,7 +1,7 @@
 """POST and GET /api/v1/events."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.http.response import HttpResponseBase
@@ -91,7 +91,8 @@ class EventListing:
         scanned = scan(find_events, since, until, limit + 1)
         events, after = EVENT_ORDER.cut(scanned.rows, limit)
         if after is None and scanned.reached > since:
-            self.notes.append(_searched_to(scanned.reached))
+            at = f"{scanned.reached:%Y-%m-%dT%H:%M:%SZ}"
+            self.notes.append(f"Searched back to {at} so far; the next page continues.")
             after = write_cursor(scanned.reached, NO_ID)
         return events, after
 
@@ -108,12 +109,6 @@ class EventListing:
 
 def _behind(find_events: "Matching[Event]", at: datetime, identifier: UUID) -> "Matching[Event]":
     return lambda begin, end: find_events(begin, end).filter(EVENT_ORDER.behind(at, identifier))
-
-
-def _searched_to(reached: datetime) -> str:
-    # The end of the range has the offset of the request.
-    at = reached.astimezone(UTC)
-    return f"Searched back to {at:%Y-%m-%dT%H:%M:%SZ} so far; the next page continues."
 
 
 class EventsView(BatchView, ListView):

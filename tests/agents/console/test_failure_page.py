@@ -136,9 +136,11 @@ def test_fix_patterns_of_the_same_place_are_decided_here(
     FixPattern.objects.create(pointer="/steps/*/step_id", successes=3, **fields)
     html = read(f"/failures/{group.pk}/")
     assert html.count(">Withdraw<") == 1
-    sent = {"failure": str(group.pk)}
+    filtered = read(f"/failures/{group.pk}/?model=haiku")
+    (form,) = re.findall(r"<form[^>]*>(?=.*>Withdraw<).*?</form>", filtered)
+    sent = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
     answer = client.post(f"/fix-patterns/{mine.pk}/approve/", sent)
-    assert answer["Location"] == f"/failures/{group.pk}/"
+    assert answer["Location"] == f"/failures/{group.pk}/?model=haiku"
     mine.refresh_from_db()
     assert mine.decision == "approved"
 

@@ -43,6 +43,7 @@ def test_the_result_follows_the_button_that_asks_for_it(client: Client) -> None:
     assert html.index(">Parse</button>") < html.index('id="readings"') < html.index("prose 1:1")
     html = read_it(client, DAMAGED, schema="node:gone")
     assert html.index('id="readings"') < html.index('role="alert"')
+    assert 'role="alert"' in read_it(client, DAMAGED, schema="node:\0")
     assert 'id="readings"' not in client.get("/lab/").content.decode()
 
 

@@ -113,7 +113,16 @@ def test_p11_every_filter_applies(read: Read, query: dict[str, str], found: set[
 
 @pytest.mark.usefixtures("_two")
 @pytest.mark.parametrize(
-    "query", [{}, {"outcome": "degraded"}, {"q": "refund"}, {"kind": "truncated"}]
+    "query",
+    [
+        {},
+        {"outcome": "degraded"},
+        {"q": "refund"},
+        {"kind": "truncated"},
+        {"status": "completed"},
+        {"status": "failed"},
+        {"status": "nonsense"},
+    ],
 )
 def test_an_export_has_the_runs_of_the_page(client: Client, query: dict[str, str]) -> None:
     html = client.get("/runs/", query).content.decode()
@@ -134,7 +143,10 @@ def test_newest_come_first_and_pages_follow_by_keyset(project: Project, read: Re
 
 def test_no_match_is_no_empty_project(project: Project, read: Read) -> None:
     send_many(project, 1)
-    assert "No matching runs" in read("/runs/", model="nobody")
+    html = read("/runs/", model="nobody", status="failed", cursor="nonsense")
+    assert "No matching runs" in html
+    longer = re.findall(r'href="([^"]*)">search the last 90 days', html)
+    assert [unescape(link) for link in longer] == ["?model=nobody&status=failed&range=90d"]
 
 
 def test_bug_9_the_snippet_of_an_empty_list_names_the_address(read: Read) -> None:

@@ -190,8 +190,9 @@ def test_openai_enforces_a_schema(wire: Wire) -> None:
     assert wire.asked[0]["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
-def test_openai_reads_a_forced_tool_call(wire: Wire) -> None:
-    function = {"name": "PlanPayload", "arguments": '{"a": 1}'}
+@pytest.mark.parametrize("arguments", ['{"a": 1}', {"a": 1}])
+def test_openai_reads_a_forced_tool_call(wire: Wire, arguments: Any) -> None:
+    function = {"name": "PlanPayload", "arguments": arguments}
     calls = [{"id": "1", "type": "function", "function": function}]
     wire.body = openai_says(None, "tool_calls", tool_calls=calls)
 

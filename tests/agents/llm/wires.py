@@ -157,7 +157,9 @@ def anthropic_stream(turn: Say) -> list[bytes]:
     for index, block in enumerate(whole["content"]):
         events += _block(index, block)
     delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}})
+    # Cumulative; some gateways repeat what they do not know as null.
+    usage = {"input_tokens": None, "output_tokens": 5}
+    events.append({"type": "message_delta", "delta": delta, "usage": usage})
     events.append({"type": "message_stop"})
     return [_sse(event, event["type"]) for event in events]
 

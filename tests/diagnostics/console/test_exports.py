@@ -4,13 +4,20 @@ import codecs
 import csv
 import io
 import json
+import re
+from datetime import timedelta
+from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
 
+from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.failures.models import FailureGroup
 from diagnostics.store.aggregation import fold
-from tests.console import Role, make_goal, make_member, post_runs, recently
+from tests.console import Role, make_goal, make_member, post_and_fold, post_runs, recently
+from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db
 
@@ -47,12 +54,14 @@ def test_events_come_as_csv_with_formulas_quoted(client: Client, project: Projec
         "/settings/audit/export/?format=csv",
     ],
 )
-def test_a_csv_file_begins_with_the_mark_by_which_spreadsheets_know_utf_8(
+def test_a_csv_file_is_kept_by_no_cache_and_marked_as_utf_8_for_spreadsheets(
     client: Client, project: Project, path: str
 ) -> None:
     client.force_login(make_member(project, "boss", Role.ADMIN))
     post_runs(project, 1, 1, recently(), model="größer")
-    content = client.get(path).getvalue()
+    answer = client.get(path)
+    assert "no-store" in answer["Cache-Control"]
+    content = answer.getvalue()
     assert content.startswith(codecs.BOM_UTF8)
     assert content.count(codecs.BOM_UTF8) == 1
 
@@ -67,6 +76,33 @@ def test_json_lines_hold_the_same_rows(client: Client, project: Project) -> None
     lines = body(client, "/export/events.ndjson?range=24h&model=m").splitlines()
     assert {json.loads(line)["model"] for line in lines} == {"m"}
     assert len(lines) == 3
+
+
+def exported(client: Client, page: str, name: str) -> int:
+    """Count the rows of the file that a page links to."""
+    html = client.get(page).content.decode()
+    (address,) = re.findall(rf'href="(/export/{name}\.ndjson[^"]*)"', html)
+    return body(client, unescape(address)).count("\n")
+
+
+@pytest.mark.parametrize(("query", "rows"), [("", 1), ("?state=muted", 1), ("?state=all", 2)])
+def test_failures_are_exported_in_the_states_of_the_page(
+    client: Client, project: Project, query: str, rows: int
+) -> None:
+    for kind in ("truncated", "refusal"):
+        when = recently().isoformat()
+        post_and_fold(project, wire_event(parse_error_type=kind, occurred_at=when))
+    FailureGroup.objects.filter(error_type="refusal").update(state="muted")
+    assert exported(client, f"/failures/{query}", "failures") == rows
+
+
+def test_a_range_that_only_ends_is_exported_from_where_the_page_begins(
+    client: Client, project: Project
+) -> None:
+    for age in (timedelta(hours=1), timedelta(days=3)):
+        post_runs(project, 1, 0, clock.now() - age)
+    query = urlencode({"to": clock.now().isoformat()})
+    assert exported(client, f"/?{query}", "events") == 1
 
 
 def test_a_link_is_followed_by_what_accepts_html_alone(client: Client, project: Project) -> None:

@@ -17,6 +17,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.console import live
 from diagnostics.queries.events import scan
 from tests.console import make_member, post_runs, recently
+from tests.diagnostics.alerting.notifications.building import travel
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -68,6 +69,15 @@ def test_a_poll_brings_what_came_since_and_goes_on_from_there(
     assert 'hx-swap-oob="true"' in second
     assert poll_of(second) != poll_of(first)
     assert rows(poll(client, second).content.decode()) == 0
+
+
+def test_what_arrives_late_within_two_seconds_is_not_lost(client: Client, project: Project) -> None:
+    now = clock.now()
+    post_runs(project, 1, 0, now)
+    first = page(client)
+    post_runs(project, 1, 0, now - timedelta(milliseconds=500))
+    travel(timedelta(seconds=3))
+    assert rows(first) + rows(poll(client, first).content.decode()) == 2
 
 
 def test_nothing_new_is_not_sent_again(client: Client, project: Project) -> None:

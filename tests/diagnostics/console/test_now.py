@@ -197,6 +197,17 @@ def test_changed_page_is_sent_again(client: Client, project: Project, at: dateti
     assert client.get("/", headers={"If-None-Match": tag}).status_code == 200
 
 
+def test_a_page_is_sent_again_with_the_token_of_another_sign_in(client: Client) -> None:
+    client.handler.enforce_csrf_checks = True
+    tag = client.get("/")["ETag"]
+    # Signing in again rotates it.
+    client.cookies["csrftoken"] = "x" * 32
+    html = client.get("/", headers={"If-None-Match": tag}).content.decode()
+    token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', html)[0]
+    sent = {"csrfmiddlewaretoken": token, "theme": "dark"}
+    assert client.post("/account/theme/", sent).status_code == 302
+
+
 def test_query_count_does_not_grow_with_the_series(
     client: Client,
     project: Project,
@@ -531,6 +542,16 @@ def test_a_model_folds_open_to_its_series_by_a_link(
     assert both.count('<tr class="part">') == 6
     assert 'aria-expanded="false"' not in both.split("<tbody>")[1]
     assert page(client, unescape(opened[0][0])).count('<tr class="part">') == 0
+
+
+def test_names_with_a_slash_share_no_row(client: Client, project: Project, at: datetime) -> None:
+    for provider, model in (("a/b", "c"), ("a", "b/c")):
+        for node in ("plan", "check"):
+            name = f"graph.{node}.succeeded"
+            post_runs(project, 30, 0, at, provider=provider, model=model, name=name)
+    first, second = re.findall(r'class="fold" href="([^"]+)"', page(client))
+    for address in (first, second):
+        assert page(client, unescape(address)).count('<tr class="part">') == 2
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,16 @@ def test_json_lines_stream_the_same_rows(ask: Ask) -> None:
     assert len(ask("application/x-ndjson").getvalue().splitlines()) == len(EVENTS)
     stream = ask("application/x-ndjson").getvalue()
     assert ask("*/*", format="ndjson").getvalue() == stream
+    assert ask("application/json", format="ndjson").getvalue() == stream
+
+
+@pytest.mark.parametrize(
+    ("url", "known"), [(URL, "json, csv, ndjson"), ("/api/v1/verdict", "json")]
+)
+def test_an_unknown_format_is_refused_with_those_known(ask: Ask, url: str, known: str) -> None:
+    answer = ask("text/csv", url, format="xlsx")
+    assert answer.status_code == 400
+    assert answer.json()["detail"] == f"format: one of {known}"
 
 
 def test_a_refusal_is_json_whatever_was_asked_for(ask: Ask) -> None:

@@ -14,6 +14,7 @@ from diagnostics.selection.selection import (
     read_selection,
     require_selection,
 )
+from diagnostics.store.windows import floor
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -85,9 +86,16 @@ def test_times_take_the_place_of_a_preset() -> None:
 def test_a_time_without_offset_is_meant_in_the_zone_asked_for() -> None:
     asked = {"from": "2026-11-20T00:00", "tz": "Asia/Tokyo"}
     found = read_selection(asked)
-    assert found.begin is not None
-    assert found.begin.utcoffset() == timedelta(hours=9)
+    assert found.begin == datetime(2026, 11, 19, 15, tzinfo=UTC)
     assert read_selection({"from": "2026-11-20T00:00"}).faults.keys() == {"from"}
+
+
+def test_a_day_on_which_the_clocks_change_has_its_hours() -> None:
+    asked = {"from": "2026-10-25T00:00", "to": "2026-10-26T00:00", "tz": "Europe/Berlin"}
+    assert read_selection(asked).span == timedelta(hours=25)
+    begin = read_selection({**asked, "from": "2026-03-29T03:30"}).begin
+    assert begin is not None
+    assert floor(begin, timedelta(days=1)) == datetime(2026, 3, 29, tzinfo=UTC)
 
 
 def test_filters_say_what_answers_them() -> None:

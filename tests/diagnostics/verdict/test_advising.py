@@ -80,6 +80,12 @@ def test_each_kind_of_event_has_advice_of_its_own() -> None:
         # Calls without an answer were never validated.
         ("call_timeout", Cause.VALIDATOR, ("Check the provider",)),
         ("schema_invalid", Cause.PAIR, ("Call one without", "Show a valid")),
+        # The errors of the calls say which of the two is refused; nothing is new.
+        ("call_provider_error", Cause.PAIR, ("Call one without", "Check the provider")),
+        # The provider is well: the key is not.
+        ("call_other", Cause.CREDENTIAL, ("Check this key",)),
+        ("call_provider_error", Cause.CREDENTIAL, ("Check this key",)),
+        ("call_rate_limited", Cause.CREDENTIAL, ("Check this key", "Lower")),
         ("schema_invalid", Cause.MIXED, ("Show a valid",)),
         ("", Cause.NOT_ENOUGH_DATA, ("Post an event",)),
     ],
