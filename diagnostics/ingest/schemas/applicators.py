@@ -104,7 +104,7 @@ def _items(check: Check, node: SchemaNode, value: list[Any], place: ValuePlace) 
 def _contains(check: Check, node: SchemaNode, value: list[Any], place: ValuePlace) -> Faults:
     inner, least, maximum = node.arguments["contains"]
     count = sum(check.holds(inner, item) for item in value)
-    if not least <= count <= maximum:
+    if not least <= count <= (len(value) if node.is_loose else maximum):
         bound = f"at least {least}" if count < least else f"at most {maximum}"
         yield SchemaFault(place, "contains", f"expected {bound} items of a certain form")
 
@@ -129,7 +129,7 @@ def _one_of(check: Check, node: SchemaNode, value: object, place: ValuePlace) ->
     if fitting == 0:
         return nearest(faults_by_form, place, "one_of")
     message = f"fits {fitting} of {len(faults_by_form)} forms, expected exactly one"
-    return [] if fitting == 1 else [SchemaFault(place, "one_of", message)]
+    return [] if fitting == 1 or node.is_loose else [SchemaFault(place, "one_of", message)]
 
 
 def nearest(
@@ -158,11 +158,13 @@ def _distance(faults: list[SchemaFault], place: ValuePlace) -> tuple[bool, bool,
 
 
 def _not(check: Check, node: SchemaNode, value: object, place: ValuePlace) -> Faults:
-    if check.holds(node.arguments["not"], value):
+    if not node.is_loose and check.holds(node.arguments["not"], value):
         yield SchemaFault(place, "not", "has a form that is not allowed")
 
 
 def _if(check: Check, node: SchemaNode, value: object, place: ValuePlace) -> Faults:
+    if node.is_loose:
+        return []
     branch = "then" if check.holds(node.arguments["if"], value) else "else"
     inner = node.arguments.get(branch)
     return [] if inner is None else check.faults(inner, value, place)

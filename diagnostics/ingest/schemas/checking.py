@@ -61,7 +61,8 @@ class SchemaFault:
 class SchemaNode:
     """One schema and its rules; if one of `first` fails, the others are skipped.
 
-    `arguments` are those of its applicators, with nodes in place of schemas.
+    `arguments` are those of its applicators, with nodes in place of schemas. Where something of
+    the whole schema is passed over (`is_loose`), what fits too much must not refuse a value.
     """
 
     first: list[Rule] = field(default_factory=list)
@@ -69,6 +70,8 @@ class SchemaNode:
     arguments: dict[str, Any] = field(default_factory=dict)
     # Compiled `patternProperties`.
     patterns: list[tuple[Any, "SchemaNode"]] = field(default_factory=list)
+    is_loose: bool = False
+    is_nullable: bool = False
 
 
 class Check:
@@ -94,6 +97,8 @@ class Check:
 
     def faults(self, node: SchemaNode, value: object, place: ValuePlace) -> list[SchemaFault]:
         """List what does not fit, in the order of the schema's keywords."""
+        if value is None and node.is_nullable:
+            return []
         self.spend(1 + len(node.rules))
         self.level += 1
         if self.level > MAX_LEVELS:

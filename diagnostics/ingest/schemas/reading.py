@@ -62,6 +62,8 @@ REFUSED: Mapping[str, str] = {
     "$recursiveRef": "use $ref with a pointer: #",
     "$recursiveAnchor": "use $ref with a pointer: #",
 }
+# Of a schema in a request these are passed over.
+UNCHECKED = frozenset({*REFUSED, "pattern", "patternProperties"})
 
 
 class SchemaFaultError(ValueError):
@@ -126,6 +128,7 @@ class _Reader:
         self.ignored: list[str] = []
         self._patterns = 0
         self._instructions = 0
+        self._is_loose = False
         # Pairs of a schema's pointer and the pointer that it refers to.
         self._references: list[tuple[str, str]] = []
         # From a schema to those applied to the same value.
@@ -138,6 +141,7 @@ class _Reader:
             return node
         if not isinstance(schema, dict):
             raise SchemaFaultError(pointer, "schema", "expected an object or a boolean")
+        node.is_nullable = schema.get("nullable") is True
         for keyword in schema:
             at = pointer + pointer_of([keyword])
             try:
@@ -157,6 +161,8 @@ class _Reader:
                 message = "no schema found here"
                 raise SchemaFaultError(f"{pointer}/$ref", "reference", message)
             self.nodes[pointer].arguments["$ref"] = self.nodes[target]
+        for node in self.nodes.values():
+            node.is_loose = self._is_loose
         try:
             TopologicalSorter(self._beside).prepare()
         except CycleError as error:
@@ -171,6 +177,7 @@ class _Reader:
         if self.is_ours and (keyword in REFUSED or (keyword == "$id" and pointer)):
             reason = REFUSED.get(keyword, "only the root may have an $id")
             raise SchemaFaultError(at, "unsupported", reason)
+        self._is_loose |= not self.is_ours and keyword in UNCHECKED
         if keyword in ASSERTIONS:
             if self.is_ours or keyword != "pattern":
                 rules = node.first if keyword == "type" else node.rules

@@ -106,3 +106,25 @@ def test_what_somebody_else_checks_too_may_have_keywords_that_we_pass_over() -> 
     assert (fault.place.pointer, fault.code) == ("/b", "type")
     with pytest.raises(SchemaFaultError):
         read_schema({"$ref": "https://example.org/s"}, is_ours=False)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"oneOf": [{"type": "string", "pattern": "^a"}, {"type": "string"}]}, "b"),
+        ({"not": {"pattern": "^a"}}, "b"),
+        ({"if": {"pattern": "^a"}, "then": {"type": "null"}}, "b"),
+        ({"contains": {"pattern": "^a"}, "maxContains": 1}, ["b", "c"]),
+        ({"$defs": {"a": {"$anchor": "a", "type": "null"}}, "not": {"$ref": "#a"}}, "b"),
+        ({"type": "string", "nullable": True}, None),
+    ],
+)
+def test_what_we_pass_over_refuses_no_valid_answer(schema: Any, value: Any) -> None:
+    assert check(read_schema(schema, is_ours=False).nodes, value) == []
+
+
+def test_a_union_beside_a_pattern_is_checked_still() -> None:
+    forms = [{"type": "string", "pattern": "^a"}, {"type": "integer"}]
+    nodes = read_schema({"oneOf": forms}, is_ours=False).nodes
+    (fault,) = check(nodes, None)
+    assert fault.code == "one_of"
