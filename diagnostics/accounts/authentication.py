@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, ValidationError
-from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.permissions import BasePermission
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -182,7 +182,10 @@ class ByFormat(DefaultContentNegotiation):
     ) -> tuple[BaseRenderer, str]:
         name = request.query_params.get("format")
         if not name:
-            return super().select_renderer(request, renderers, format_suffix)
+            chosen: tuple[BaseRenderer, str] = super().select_renderer(
+                request, renderers, format_suffix
+            )
+            return chosen
         by_name = {renderer.format: renderer for renderer in renderers}
         if name not in by_name:
             raise ValidationError({"format": f"one of {', '.join(by_name)}"})
@@ -197,7 +200,7 @@ class KeyedView(APIView):
 
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = (HasScope,)
-    content_negotiation_class = ByFormat
+    content_negotiation_class: type[BaseContentNegotiation] = ByFormat
     required_scopes: ClassVar[Mapping[str, Scope]] = {}
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 - of the URL

@@ -218,6 +218,8 @@ def test_a_refusal_is_told_apart_from_a_text() -> None:
         ({"content": [{"type": "text", "text": "a"}], "stop_reason": "end_turn"}, "a"),
         ({"output": [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}]}, "a"),
         ({"candidates": [{"content": {"parts": [{"text": "a"}]}}]}, "a"),
+        # Fields that Google's SDK wrote though they are not set.
+        ({"candidates": [{"content": {"parts": [{"text": "a", "functionCall": None}]}}]}, "a"),
         ({"generations": [[{"message": {"kwargs": {"content": "a"}}}]]}, "a"),
         # LangChain after a fault of its own.
         (
