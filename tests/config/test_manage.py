@@ -54,9 +54,9 @@ def test_a_command_reads_the_environment_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_a_command_without_a_traceback() -> None:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("FAILSOFT_")}
-    words = [sys.executable, "manage.py", "parse"]
+    # What runs in the background of a shell ignores interrupts, and so do its children.
     command = subprocess.Popen(
-        words,
+        ["env", "--default-signal=INT", sys.executable, "manage.py", "parse"],
         cwd=TOP,
         env={**kept, **settings_for_tests()},
         stdin=subprocess.PIPE,

@@ -26,7 +26,8 @@ from config.local.binaries import find_postgresql
 DUMPS = sorted(Path(__file__).parent.glob("failsoft-*.sql.xz"))
 DUMP = DUMPS[0]
 NAME = f"failsoft_upgrade_{os.getpid()}"
-PARTITION = re.compile(r"_d20\d{6}|_m20\d{4}|ATTACH PARTITION")
+# Partitions, and the extension that is created when words are first indexed.
+ON_DEMAND = re.compile(r"_d20\d{6}|_m20\d{4}|ATTACH PARTITION|EXTENSION .*pg_trgm")
 OTHER = {
     # Django itself adds rows.
     "django_migrations",
@@ -96,7 +97,7 @@ def database(name: str) -> Iterator[str]:
 
 
 def schema(name: str) -> set[str]:
-    """Return the statements that make the tables, without those of partitions.
+    """Return the statements that make the tables, without what is created on demand.
 
     A restored condition is printed with other casts than one that was just made, so it is
     restored once before it is compared. A column's place in its table does not count.
@@ -108,7 +109,7 @@ def schema(name: str) -> set[str]:
     return {
         "\n".join(sorted(filter(None, (x.strip().rstrip(",") for x in statement.splitlines()))))
         for statement in "\n".join(lines).split(";\n")
-        if not PARTITION.search(statement)
+        if not ON_DEMAND.search(statement)
     }
 
 
