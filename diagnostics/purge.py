@@ -22,11 +22,12 @@ from diagnostics.store.sql import change
 
 # All data of a project except events. Deliveries refer to their report: they are deleted first.
 PROJECT_TABLES = (
-    "event_payload eventidentity agentrun assessment unplacedcall agentspan rollup_delta"
-    " rollup_minute rollup_hour rollup_day rollup_hour_by_version rollup_day_by_version"
-    " rollup_total group_delta group_hour group_day outcome spancall spanverdict reject answerer"
-    " keyminute alert_minute alertslot reportdelivery report"
-)
+    "event_payload", "eventidentity", "agentrun", "assessment", "unplacedcall", "agentspan",
+    "rollup_delta", "rollup_minute", "rollup_hour", "rollup_day", "rollup_hour_by_version",
+    "rollup_day_by_version", "rollup_total", "group_delta", "group_hour", "group_day", "outcome",
+    "spancall", "spanverdict", "reject", "answerer", "keyminute", "alert_minute", "alertslot",
+    "reportdelivery", "report",
+)  # fmt: skip
 NAMED_ROWS = (
     "groupchange WHERE group_id IN ("
     " SELECT id FROM diagnostics_failuregroup WHERE project_id = %s)",
@@ -70,7 +71,7 @@ def purge_project(project: Project, note: NoteCount = ignore) -> int:
     AlertState.objects.filter(rule__project=project).delete()
     RuleDay.objects.filter(rule__project=project).delete()
     Deploy.objects.filter(project=project, kind__in=ObservedKind).delete()
-    for table in PROJECT_TABLES.split():
+    for table in PROJECT_TABLES:
         _delete_all(f"diagnostics_{table}", project.pk)
     for rows in NAMED_ROWS:
         change(f"DELETE FROM diagnostics_{rows}", [project.pk])  # noqa: S608 - our own

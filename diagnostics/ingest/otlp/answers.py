@@ -242,8 +242,9 @@ def _of_parts(parts: Iterable[object]) -> Answer:
 
 def _without_nulls(part: object) -> object:
     """Return a part without the fields that its SDK wrote though they say nothing."""
-    fields = part.items() if isinstance(part, Mapping) else ()
-    return {key: value for key, value in fields if value is not None} or part
+    if not isinstance(part, Mapping):
+        return part
+    return {key: value for key, value in part.items() if value is not None}
 
 
 def _is_aside(part: Mapping[str, Any]) -> bool:
