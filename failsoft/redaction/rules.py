@@ -17,7 +17,7 @@ from failsoft.redaction.normalise import EASY_HINT, HINT
 from failsoft.redaction.prose_secrets import find_in_prose
 from failsoft.redaction.re2_search import Span, locator, make_options
 from failsoft.redaction.shapes import CHECKS, EACH
-from failsoft.redaction.tokens import Find, token_finder, token_trigger
+from failsoft.redaction.tokens import Find, TokenFamily, token_finder, token_trigger
 
 RULES_FILE = Path(__file__).with_name("rules.toml")
 SET_MEMORY_BYTES = 128 << 20
@@ -170,8 +170,11 @@ def quote_bytes(form: bytes) -> bytes:
 def load_rules() -> tuple[SecretRule, ...]:
     content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
     alphabets = content["alphabets"]
-    tokens = [_token_rule(table, alphabets) for table in content["token"]]
-    return (*tokens, *(_shape_rule(table) for table in content["shape"]))
+    families = (
+        TokenFamily(kind, tuple(heads.split()), alphabets[alphabet], least, **dict(*options))
+        for kind, heads, alphabet, least, *options in content["tokens"]
+    )
+    return (*map(_token_rule, families), *map(_shape_rule, content["shape"]))
 
 
 @cache
@@ -180,14 +183,14 @@ def load_rule_set(emails: bool = False) -> RuleSet:
     return RuleSet((*load_rules(), EMAIL_RULE) if emails else load_rules())
 
 
-def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> SecretRule:
+def _token_rule(family: TokenFamily) -> SecretRule:
     return SecretRule(
-        table["kind"],
-        token_trigger(table, alphabets),
-        token_finder(table, alphabets),
+        family.kind,
+        token_trigger(family),
+        token_finder(family),
         TOKEN,
-        heads=() if "before" in table else tuple(filter(_is_distinct, table["heads"])),
-        find_in_name=token_finder(table, alphabets, whole=True),
+        heads=() if family.before else tuple(filter(_is_distinct, family.heads)),
+        find_in_name=token_finder(family, whole=True),
     )
 
 
@@ -199,7 +202,7 @@ def _is_distinct(head: str) -> bool:
 def _shape_rule(table: dict[str, Any]) -> SecretRule:
     find: Find
     rank = NAMED if table["kind"] == GENERAL else SHAPE
-    anchors = tuple(anchor.encode() for anchor in table["anchors"])
+    anchors = tuple(anchor.encode() for anchor in table.get("anchors", ()))
     if table.get("numbers"):
         rank, find = CARD, find_cards
     elif table.get("named"):

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from failsoft.redaction.checks import (
     HASH,
@@ -31,26 +31,39 @@ LONGEST_SECOND_LOOK = 256
 Find = Callable[[bytes, bytes], Iterator[Span]]
 
 
-def token_trigger(table: dict[str, Any], alphabets: dict[str, str]) -> str:
+@dataclass(frozen=True, slots=True)
+class TokenFamily:
+    """A row of `tokens` in the rules, with the characters of its alphabet."""
+
+    kind: str
+    heads: tuple[str, ...]
+    alphabet: str
+    least: int
+    weak: bool = False
+    sure: bool = False
+    check: str | None = None
+    before: str | None = None
+    excluded: str | None = None
+
+
+def token_trigger(family: TokenFamily) -> str:
     """Return the RE2 pattern of texts that are searched for a family of tokens."""
-    alphabet = alphabets[table["alphabet"]]
-    weak, least = table.get("weak", False), table["least"]
     return "|".join(
-        f"{re.escape(head)}[{alphabet}]{{{_first(head, least, weak)}}}" for head in table["heads"]
+        f"{re.escape(head)}[{family.alphabet}]{{{_first(head, family.least, family.weak)}}}"
+        for head in family.heads
     )
 
 
-def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: bool = False) -> Find:
+def token_finder(family: TokenFamily, *, whole: bool = False) -> Find:
     """Return the function that finds the tokens of one family.
 
     With `whole`, it skips possible names: truncated tokens, words, versions, digests.
     """
-    weak, least, heads = table.get("weak", False), table["least"], table["heads"]
-    whole = whole and not table.get("sure", False)
-    is_hex = table["alphabet"] in ("hex", "hexes")
-    tail = _whole(table, alphabets[table["alphabet"]])
-    may_follow = "before" in table
-    check = EXTRA.get(table.get("check", ""))
+    weak, least, heads = family.weak, family.least, family.heads
+    whole = whole and not family.sure
+    is_hex = "A-F" in family.alphabet
+    tail = _whole(family)
+    check = EXTRA[family.check] if family.check else None
     # A prefix that begins with another one is found with it.
     firsts = [
         head
@@ -67,12 +80,12 @@ def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: boo
                 next_at = at + len(anchor)
                 if (
                     match
-                    and (may_follow or _is_apart(body, at, match))
+                    and (family.before or _is_apart(body, at, match))
                     and _is_token(body, match, least, weak, check)
                     and (not whole or _is_whole(match[2], least, is_hex or not weak))
                 ):
                     next_at = match.end()
-                    yield _start(body, at, table), next_at - _dots(match)
+                    yield _start(body, at, family.before), next_at - _dots(match)
                 elif match and match.end() - at > LONGEST_SECOND_LOOK:
                     next_at = match.end()
                 at = body.find(anchor, next_at)
@@ -80,13 +93,13 @@ def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: boo
     return find
 
 
-def _whole(table: dict[str, Any], alphabet: str) -> re.Pattern[bytes]:
-    alternatives = "|".join(_head(head, table["heads"]) for head in table["heads"])
-    exclusion = f"(?!{table['not']})" if "not" in table else ""
+def _whole(family: TokenFamily) -> re.Pattern[bytes]:
+    alternatives = "|".join(_head(head, family.heads) for head in family.heads)
+    exclusion = f"(?!{family.excluded})" if family.excluded else ""
     # An equals sign pads base64 at the end; elsewhere it separates a name and a value.
-    inner = alphabet.replace("=", "")
+    inner = family.alphabet.replace("=", "")
     run = f"[{inner}]+"
-    if inner != alphabet:
+    if inner != family.alphabet:
         run = f"(?:[{inner}]{{60,}}=[{inner}]+|{run}={{0,2}})"
     return re.compile(f"({alternatives}){exclusion}({run})".encode())
 
@@ -108,11 +121,10 @@ def _is_apart(body: bytes, at: int, match: re.Match[bytes]) -> bool:
     return is_distinct and len(tail) >= GLUED and is_random(tail)
 
 
-def _start(body: bytes, at: int, table: dict[str, Any]) -> int:
-    if "before" not in table:
+def _start(body: bytes, at: int, before: str | None) -> int:
+    if before is None:
         return at
-    before = body[max(0, at - 64) : at]
-    match = re.search(f"[{table['before']}]*$".encode(), before)
+    match = re.search(f"[{before}]*$".encode(), body[max(0, at - 64) : at])
     return at - len(match.group()) if match else at
 
 
