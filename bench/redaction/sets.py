@@ -1,6 +1,6 @@
 """The sets: each a file of texts, written by the makers that its tables name.
 
-    positive, negative = make_set("three", seed)
+    positive, negative = make_set("five", seed)
 
 A table holds the `texts` of one maker, `count` says how many documents it makes of them (without it
 one of each), its other keys are what that maker reads. Everything is made from a seed at run time:
@@ -59,17 +59,9 @@ class Draw:
         """Return a plain sentence."""
         return self.fill("{prose}")
 
-    def frame(self, whole: str) -> tuple[str, ...]:
-        """Return the frame of a secret, in sets that know one."""
-        return (whole,) if self.texts.get("framed") else ()
-
     def fit(self) -> list[str]:
         """Return the tokens that the table is for."""
-        return [
-            token
-            for token in self.tokens[: self.texts.get("first")]
-            if re.match(self.texts.get("only", ""), token)
-        ]
+        return [one for one in self.tokens if re.match(self.texts.get("only", ""), one)]
 
 
 Maker = Callable[[Draw], Document | Iterable[Document]]
@@ -92,10 +84,9 @@ def shown(secret: str, text: str, random: Random) -> str:
 
 def token(draw: Draw) -> Document:
     """A provider's token in any carrier."""
-    carrier = draw.chance("carriers") if draw.texts.get("carrier_first") else None
-    whole, secret = marked(draw.fill(draw.next(draw.tokens)))
-    text = write(carrier or draw.chance("carriers"), whole, draw.random)
-    return Document("token", text, (shown(secret, text, draw.random),), frame=draw.frame(whole))
+    carrier, secret = draw.chance("carriers"), draw.fill(draw.next(draw.tokens))
+    text = write(carrier, secret, draw.random)
+    return Document("token", text, (shown(secret, text, draw.random),), frame=(secret,))
 
 
 def provider(draw: Draw) -> Iterator[Document]:
@@ -112,10 +103,8 @@ def header(draw: Draw) -> Document:
     name, template, alphabet = draw.next(draw.texts["texts"])
     secret = draw.fill(alphabet)
     value = template.replace("§", secret)
-    holes = {"§L": f"{name}: {value}" if name else value, "§V": value, **named(name)}
-    fit = [one for one in draw.texts["carriers"] if name or "§L" in one]
-    text = write(draw.random.choice(fit), value, draw.random, holes)
-    return Document("header", text, (secret,), frame=draw.frame(value))
+    text = write(draw.chance("carriers"), value, draw.random, {"§V": value, **named(name)})
+    return Document("header", text, (secret,), frame=(value,))
 
 
 def address(draw: Draw) -> Document:
@@ -124,7 +113,7 @@ def address(draw: Draw) -> Document:
     secret = draw.fill(alphabet)
     url = draw.fill(template).replace("§", secret)
     text = one_of(draw.texts["carriers"], url, draw.random)
-    return Document("address", text, (secret,), frame=draw.frame(url))
+    return Document("address", text, (secret,), frame=(url,))
 
 
 def named_value(draw: Draw) -> Document:
@@ -138,13 +127,11 @@ def named_value(draw: Draw) -> Document:
 def key_value(draw: Draw) -> Document:
     """A value behind a name, in files, commands and code; some inside a log line or JSON."""
     texts, random = draw.texts, draw.random
-    around = one_of(texts.get("around", ["§"]), "§", random)
-    is_wrapped = "around" in texts and random.random() < texts["wrapped"]
+    around = one_of(texts["around"], "§", random)
+    is_wrapped = random.random() < texts["wrapped"]
     template, alphabet = draw.next(texts["texts"])
     secret = draw.fill(alphabet)
     text = template.replace("§", secret)
-    if "around" not in texts:
-        is_wrapped = random.random() < texts["wrapped"]
     text = one_of(texts["wraps"], text, random) if is_wrapped else around.replace("§", text)
     return Document("key_value", text, (secret,))
 
@@ -182,7 +169,7 @@ def pem(draw: Draw) -> Document:
 def wrapped(draw: Draw) -> Document:
     """A secret that was encoded whole: base64, hex, percent, quoted-printable, compressed."""
     texts, random = draw.texts, draw.random
-    _, secret = marked(draw.fill(random.choice(draw.fit())))
+    secret = draw.fill(random.choice(draw.tokens))
     inner = write(draw.chance("inner"), secret, random)
     form = draw.next(texts["texts"])
     encoded = write(form, inner, random)
@@ -343,22 +330,24 @@ MAKERS: dict[str, Maker] = {
 
 
 @cache
-def _read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    return found
+def _read(number: str) -> dict[str, Any]:
+    texts: dict[str, Any] = tomllib.loads((FOLDER / f"{number}.toml").read_text(encoding="utf-8"))
+    if "provider" in texts:
+        by_name = texts["provider"]["texts"].items()
+        texts["provider"]["texts"] = [(name, text) for name, all_of in by_name for text in all_of]
+    return texts
 
 
-def first_run(name: str, half: str = "") -> dict[str, float]:
+def first_run(name: str) -> dict[str, float]:
     """Return the shares that a set had on its first run, by kind; none are kept of older sets."""
-    texts = _read(name)[half] if half else _read(name)
-    shares: dict[str, float] = texts.get("first_run", {})
+    shares: dict[str, float] = _read(name).get("first_run", {})
     return shares
 
 
-def make_set(name: str, seed: int, half: str = "") -> tuple[list[Document], list[Document]]:
-    """Return the positive and the negative documents of a set, or of a half of one."""
-    texts = _read(name)[half] if half else _read(name)
-    random = Random(f"{name}{half}{seed}")
+def make_set(name: str, seed: int) -> tuple[list[Document], list[Document]]:
+    """Return the positive and the negative documents of a set."""
+    texts = _read(name)
+    random = Random(f"{name}{seed}")
     made: list[Document] = []
     for _ in range(texts.get("rounds", 1)):
         for maker, table in texts.items():

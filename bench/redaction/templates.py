@@ -153,7 +153,5 @@ def named(name: str) -> dict[str, str]:
         "§N": name,
         "§n": name.lower(),
         "§U": name.upper(),
-        "§C": name.capitalize(),
         "§H": name.lower().replace("_", "-"),
-        "§S": name.replace("-", "_"),
     }
