@@ -28,11 +28,10 @@ from diagnostics.selection.fields import OUTCOMES
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.store.models import Event
-from diagnostics.store.sql import fetch, statement
+from diagnostics.store.sql import fetch, fill, statement
 from diagnostics.store.windows import WIDTHS, Grain, Segment, TimeWindow, align, align_to
 from failsoft.events import FAILURE_EVENT_KINDS
 
-TABLES = {"series": "series", "version": "version"}
 READ = (
     *("event_id", "occurred_at", "provider", "model", "environment", "prompt_version"),
     *("schema_version", "source", "release", "correlation_id", "reason", "node"),
@@ -185,15 +184,14 @@ def query_groups(
     if question.events is None and not question.segments:
         return []
     source, parameters = _source(project_id, question)
-    text = statement(name)
-    parts = {
-        "seen": source,
-        "narrowed": write_narrowing(question.terms),
-        "counted": _counted_sql(question),
-        "of_kinds": OF_KINDS,
-    }
-    for mark, part in {**(marks or {}), **parts}.items():
-        text = text.replace(f"<<{mark}>>", part)
+    text = fill(
+        name,
+        **(marks or {}),
+        seen=source,
+        narrowed=write_narrowing(question.terms),
+        counted=_counted_sql(question),
+        of_kinds=OF_KINDS,
+    )
     kinds, excluded_kinds = _kinds(question.kinds)
     parameters |= {
         "project": project_id,
@@ -235,14 +233,13 @@ def states_of(project_id: int, question: GroupQuestion) -> Mapping[str, int]:
 
 def _source(project_id: int, question: GroupQuestion) -> tuple[str, dict[str, Any]]:
     if question.events is None:
-        text = statement("group_seen_by_hour")
-        terms = write_terms(question.terms, TABLES)
-        return text.replace("<<terms>>", terms), dict(term_params(question.terms))
+        terms = write_terms(question.terms, {"series": "series", "version": "version"})
+        return fill("group_seen_by_hour", terms=terms), dict(term_params(question.terms))
     if question.found is not None:
         return statement("group_seen_found"), {"found": question.found}
     words, selection = question.events.text.words, question.events.without_words
     events, values = _single_events(project_id, question, selection)
-    text = statement("group_seen_by_event").replace("<<events>>", events)
+    text = fill("group_seen_by_event", events=events)
     # The details are joined anyway, so words are searched there.
     conditions = write_words(words, "event", "payload")
     parts = [text.replace("<<searched>>", condition) for condition in conditions]

@@ -33,7 +33,7 @@ from diagnostics.rest.cursors import (
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
-from diagnostics.store.sql import fetch, statement
+from diagnostics.store.sql import fetch, fill
 from diagnostics.store.windows import WIDTHS, Grain, floor
 
 TREND_SLOTS = 24
@@ -311,8 +311,8 @@ def _runs(
         "latest": question.until + LONGEST_RUN,
         "most": RUN_SAMPLES,
     }
-    text = statement("group_runs").replace("<<condition>>", condition)
-    return {pk: (runs, repaired) for pk, runs, repaired in fetch(text, parameters)}
+    rows = fetch(fill("group_runs", condition=condition), parameters)
+    return {pk: (runs, repaired) for pk, runs, repaired in rows}
 
 
 def _write_cursor(last: GroupRow, order: Sort) -> str:

@@ -95,7 +95,7 @@ COLUMNS = [
     *counted("diagnostics_alert_minute"),
 ]
 
-# As diagnostics.store.sql.add_versions writes it.
+# As diagnostics.store.sql.add_keys writes it.
 KEYS = """
 UPDATE diagnostics_version
    SET key = md5(json_build_array(

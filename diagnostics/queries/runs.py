@@ -28,7 +28,7 @@ from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun, RunOutcome
-from diagnostics.store.sql import NAMED, fetch, statement
+from diagnostics.store.sql import NAMED, fetch, fill
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 
 RUN_ORDER = Keyset("began_at", "correlation_id", str)
@@ -150,9 +150,8 @@ def _condition(project_id: int, term: Term, since: datetime | None) -> Q:
 def _condition_of_word(
     project_id: int, word: Word, since: datetime | None, searches: Sequence[str]
 ) -> Q:
-    text = "\nUNION ALL\n".join(statement(name) for name in searches)
-    text = text.replace("<<in_event>>", word_in_event("event"))
-    text = text.replace("<<in_details>>", word_in_details("payload"))
+    parts = {"in_event": word_in_event("event"), "in_details": word_in_details("payload")}
+    text = "\nUNION ALL\n".join(fill(name, **parts) for name in searches)
     params = word_params([word])
     values = {"project": project_id, "since": since, "beginning": params["word_0"][1:], **params}
     few = [reference for (reference,) in fetch(f"{text} LIMIT {MOST_KNOWN + 1}", values)]

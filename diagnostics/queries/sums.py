@@ -12,7 +12,7 @@ from typing import Any
 from diagnostics.selection.conditions import TABLES, term_params, write_narrowing, write_terms
 from diagnostics.selection.query_language import Term
 from diagnostics.store.rollups import MEASURES, SERIES, VERSION
-from diagnostics.store.sql import fetch, statement
+from diagnostics.store.sql import fetch, fill
 from diagnostics.store.windows import Grain, Segment, TimeWindow, coarsest_of
 
 SLOT = "slot"
@@ -121,25 +121,22 @@ def _write(question: Question) -> str:
     dimensions = [*question.dimensions, *slots]
     sums = [f"coalesce(sum({name}), 0)::bigint AS {name}" for name in question.measures]
     is_narrow = question.series is not None
-    parts = {
-        "keys": ", ".join(keys),
-        "sums": ", ".join(sums),
-        "measured": ", ".join(f"kept.{name}" for name in question.measures),
-        "dimensions": ", ".join(dimensions),
-        "named": ", ".join(_qualified_name(name) for name in dimensions),
-        "answered": ", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
-        "joined": "\n".join(_JOINED.format(table) for table in tables),
-        "filters": write_terms(question.terms) + (_OF_SERIES if is_narrow else ""),
-        "segments": "\nUNION ALL\n".join(
+    return fill(
+        "sums",
+        keys=", ".join(keys),
+        sums=", ".join(sums),
+        measured=", ".join(f"kept.{name}" for name in question.measures),
+        dimensions=", ".join(dimensions),
+        named=", ".join(_qualified_name(name) for name in dimensions),
+        answered=", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
+        joined="\n".join(_JOINED.format(table) for table in tables),
+        filters=write_terms(question.terms) + (_OF_SERIES if is_narrow else ""),
+        segments="\nUNION ALL\n".join(
             _segment(question, place, segment) for place, segment in enumerate(_segments(question))
         ),
-        "slot": _slot("minute") if question.slots else "0",
-        "minutes": _minutes(question),
-    }
-    text = statement("sums")
-    for mark, part in parts.items():
-        text = text.replace(f"<<{mark}>>", part)
-    return text
+        slot=_slot("minute") if question.slots else "0",
+        minutes=_minutes(question),
+    )
 
 
 # Deltas know the texts of their series only.

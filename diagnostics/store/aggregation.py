@@ -14,7 +14,8 @@ from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.store.deadlines import try_work
-from diagnostics.store.sql import change, fetch, statement
+from diagnostics.store.rollups import SERIES, VERSION
+from diagnostics.store.sql import change, fetch, fill, statement
 from diagnostics.store.windows import MINUTES_KEPT
 
 DELTAS = "diagnostics_rollup_delta"
@@ -49,7 +50,8 @@ def fold_deltas(project_id: int) -> int:
         return 0
     oldest = clock.now() - MINUTES_KEPT
     _add_keys(DELTAS, ids)
-    ((folded,),) = fetch(statement("fold_deltas"), {"ids": ids, "minutes_since": oldest})
+    text = fill("fold_deltas", delta=DELTAS)
+    ((folded,),) = fetch(text, {"ids": ids, "minutes_since": oldest})
     return int(folded)
 
 
@@ -60,7 +62,7 @@ def fold_groups(project_id: int) -> int:
     if not ids:
         return 0
     _add_keys(GROUP_DELTAS, ids)
-    ((folded,),) = fetch(statement("fold_groups"), {"ids": ids})
+    ((folded,),) = fetch(fill("fold_groups", delta=GROUP_DELTAS), {"ids": ids})
     return int(folded)
 
 
@@ -77,7 +79,7 @@ def waiting() -> int:
 def _fold_in_turn(table: str, seconds: float) -> int:
     """Fold a batch of each waiting project, whose oldest row is the oldest first, and again."""
     end, folded, over = monotonic() + seconds, 0, set[int]()
-    sql = statement("waiting_projects").replace("<<delta>>", table)
+    sql = fill("waiting_projects", delta=table)
     while projects := [project_id for (project_id,) in fetch(sql) if project_id not in over]:
         for project_id in projects:
             if monotonic() >= end:
@@ -97,5 +99,6 @@ def _lock(table: str, project_id: int) -> list[int]:
 
 
 def _add_keys(table: str, ids: list[int]) -> None:
-    for name in ("add_series", "add_versions"):
-        change(statement(name).replace("<<delta>>", table), {"ids": ids})
+    for kept, fields in (("diagnostics_series", SERIES), ("diagnostics_version", VERSION)):
+        text = fill("add_keys", delta=table, table=kept, fields=", ".join(fields))
+        change(text, {"ids": ids})

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.store.retention import delete_before, delete_in_batches
-from diagnostics.store.sql import change, execute, execute_prepared, fetch, statement
+from diagnostics.store.sql import change, execute, execute_prepared, fetch, fill
 
 PURGE_BATCH = 20_000
 PIECE = timedelta(hours=1)
@@ -74,7 +74,7 @@ OF_IDS = "event_id = ANY(%(value)s)"
 
 def forget_batch(project_id: int, condition: str, value: Any, *, with_identities: bool) -> int:  # noqa: ANN401 - as the condition takes it
     """Delete a batch of matching events in the caller's transaction; return how many."""
-    text = statement("forget_events").replace("<<whose>>", condition)
+    text = fill("forget_events", whose=condition)
     params = {
         "project": project_id,
         "value": value,

@@ -16,7 +16,7 @@ from psycopg.sql import Composable
 from pydantic_core import to_json
 
 from diagnostics.store.event_counts import BITS, PACKED, PLACES, WORDS
-from diagnostics.store.rollups import LATENCY_BOUNDS_MS, MEASURES, PLAIN, SUMS
+from diagnostics.store.rollups import LATENCY_BOUNDS_MS, MEASURES, PLAIN, SERIES, SUMS, VERSION
 from diagnostics.store.windows import AHEAD, LATE
 
 # Each feature has its statements in a folder of its own; names are unique.
@@ -42,6 +42,14 @@ def statement(name: str, without: str = "") -> str:
     for mark, write in MARKS.items():
         if mark in text:
             text = text.replace(mark, write())
+    return text
+
+
+def fill(name: str, **parts: str) -> str:
+    """Return `<name>.sql` with the caller's parts in place of their marks, one after the other."""
+    text = statement(name)
+    for mark, part in parts.items():
+        text = text.replace(f"<<{mark}>>", part)
     return text
 
 
@@ -132,6 +140,11 @@ MARKS: Mapping[str, Callable[[], str]] = {
     FAILURES: lambda: _read("record_failures"),
     "<<runs>>": lambda: _read("record_runs"),
     "<<run_sums>>": lambda: _read("run_sums"),
+    "<<taken>>": lambda: _read("taken"),
+    "<<series>>": lambda: ", ".join(SERIES),
+    "<<series_of_delta>>": lambda: ", ".join(f"delta.{name}" for name in SERIES),
+    "<<version>>": lambda: ", ".join(VERSION),
+    "<<version_of_delta>>": lambda: ", ".join(f"delta.{name}" for name in VERSION),
     "<<most_names>>": lambda: str(MOST_NAMES),
     "<<most_kinds>>": lambda: str(MOST_KINDS),
     "<<run_names>>": lambda: ", ".join(RUN_NAMES),

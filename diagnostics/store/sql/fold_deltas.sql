@@ -3,22 +3,7 @@
 -- meet wait for each other in one order. Their series and versions exist already.
 -- Parameters: ids (of delta rows that this transaction has locked), minutes_since (older
 -- minutes are not kept). Returns the number of rows folded.
-WITH taken AS MATERIALIZED (
-    SELECT delta.*, series.id AS series_id, version.id AS version_id
-    FROM diagnostics_rollup_delta AS delta
-    JOIN diagnostics_series AS series
-        ON series.project_id = delta.project_id
-        AND series.key = md5(json_build_array(
-            delta.environment, delta.node, delta.provider, delta.model
-        )::text)::uuid
-    JOIN diagnostics_version AS version
-        ON version.project_id = delta.project_id
-        AND version.key = md5(json_build_array(
-            delta.prompt_version, delta.schema, delta.schema_version, delta.source,
-            delta.release, delta.served, delta.region, delta.credential
-        )::text)::uuid
-    WHERE delta.id = ANY(%(ids)s)
-),
+WITH <<taken>>,
 minutes AS (
     INSERT INTO diagnostics_rollup_minute AS kept
         (project_id, bucket, series_id, <<columns>>)

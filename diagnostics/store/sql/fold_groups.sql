@@ -7,22 +7,7 @@
 WITH moment AS MATERIALIZED (
     SELECT failsoft_now() AS now
 ),
-taken AS MATERIALIZED (
-    SELECT delta.*, series.id AS series_id, version.id AS version_id
-    FROM diagnostics_group_delta AS delta
-    JOIN diagnostics_series AS series
-        ON series.project_id = delta.project_id
-        AND series.key = md5(json_build_array(
-            delta.environment, delta.node, delta.provider, delta.model
-        )::text)::uuid
-    JOIN diagnostics_version AS version
-        ON version.project_id = delta.project_id
-        AND version.key = md5(json_build_array(
-            delta.prompt_version, delta.schema, delta.schema_version, delta.source,
-            delta.release, delta.served, delta.region, delta.credential
-        )::text)::uuid
-    WHERE delta.id = ANY(%(ids)s)
-),
+<<taken>>,
 known AS MATERIALIZED (
     SELECT
         known.project_id, known.fingerprint, known.state, known.seen, known.resolved_at,

@@ -46,35 +46,25 @@ told AS (
 ),
 uncounted AS (
     INSERT INTO diagnostics_rollup_delta (
-        project_id, minute, is_marked, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served,
-        region, credential, <<columns>>
+        project_id, minute, is_marked, <<series>>, <<version>>, <<columns>>
     )
     SELECT
-        %(project)s, minute, is_marked, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served,
-        region, credential, <<negated>>
+        %(project)s, minute, is_marked, <<series>>, <<version>>, <<negated>>
     FROM (
         SELECT
-            date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release, served,
-            region, credential,
+            date_trunc('minute', occurred_at), time_mark IS NOT NULL, <<series>>, <<version>>,
             <<measures>>
         FROM told
         GROUP BY
-            date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release, served,
-            region, credential
+            date_trunc('minute', occurred_at), time_mark IS NOT NULL, <<series>>, <<version>>
     ) AS removed (
-        minute, is_marked, environment, node, provider, model, prompt_version, schema,
-        schema_version, source, release, served, region, credential, <<columns>>
+        minute, is_marked, <<series>>, <<version>>, <<columns>>
     )
 ),
 ungrouped AS (
     INSERT INTO diagnostics_group_delta (
         project_id, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
-        bucket, seen, first_at, last_at, last_event_id, environment, node, provider,
-        model, prompt_version, schema, schema_version, source, release, served, region, credential
+        bucket, seen, first_at, last_at, last_event_id, <<series>>, <<version>>
     )
     SELECT
         %(project)s, kept.fingerprint, kept.fingerprint_version, kept.kind,

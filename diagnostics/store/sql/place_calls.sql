@@ -23,25 +23,19 @@ changed AS (
         AND (event.attempt, event.cycle) IS DISTINCT FROM (placed.attempt, placed.cycle)
 )
 INSERT INTO diagnostics_rollup_delta (
-    project_id, minute, is_marked, is_demo, environment, node, provider, model,
-    prompt_version, schema, schema_version, source, release, served, region, credential, <<columns>>
+    project_id, minute, is_marked, is_demo, <<series>>, <<version>>, <<columns>>
 )
 SELECT
-    %(project)s, minute, is_marked, is_known, environment, node, provider, model,
-    prompt_version, schema, schema_version, source, release, served, region, credential, <<net>>
+    %(project)s, minute, is_marked, is_known, <<series>>, <<version>>, <<net>>
 FROM (
     SELECT
-        date_trunc('minute', occurred_at), is_marked, is_known, sign, environment, node,
-        provider, model, prompt_version, schema, schema_version, source, release, served,
-        region, credential,
+        date_trunc('minute', occurred_at), is_marked, is_known, sign, <<series>>, <<version>>,
         <<measures>>
     FROM (
         SELECT
             occurred_at, time_mark IS NOT NULL AS is_marked,
             moved.attempt IS NOT NULL AS is_known, counted.sign, counted.attempt,
-            environment, node, provider, model, prompt_version, schema, schema_version,
-            source, release, served,
-            region, credential, kind, attempts, reason, status, is_simplified,
+            <<series>>, <<version>>, kind, attempts, reason, status, is_simplified,
             unchecked, is_altered, latency_ms, input_tokens, output_tokens, kind <> 'cancelled' AS is_call,
             -- What does not depend on the attempt is the same on both sides.
             NULL AS invalid_type, NULL AS call_type, false AS is_repaired, false AS is_coerced
@@ -51,13 +45,9 @@ FROM (
         ) AS counted (sign, attempt)
     ) AS told
     GROUP BY
-        date_trunc('minute', occurred_at), is_marked, is_known, sign, environment, node,
-        provider, model, prompt_version, schema, schema_version, source, release, served,
-        region, credential
+        date_trunc('minute', occurred_at), is_marked, is_known, sign, <<series>>, <<version>>
 ) AS signed (
-    minute, is_marked, is_known, sign, environment, node, provider, model, prompt_version,
-    schema, schema_version, source, release, served, region, credential, <<columns>>
+    minute, is_marked, is_known, sign, <<series>>, <<version>>, <<columns>>
 )
 GROUP BY
-    minute, is_marked, is_known, environment, node, provider, model, prompt_version, schema,
-    schema_version, source, release, served, region, credential
+    minute, is_marked, is_known, <<series>>, <<version>>

@@ -84,19 +84,14 @@ stored AS (
 ),
 counted AS (
     INSERT INTO diagnostics_rollup_delta (
-        project_id, minute, is_marked, is_demo, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served, region, credential,
-        <<columns>>
+        project_id, minute, is_marked, is_demo, <<series>>, <<version>>, <<columns>>
     )
     SELECT
-        %(project)s, minute, is_marked, %(is_demo)s, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served, region, credential,
-        <<unpacked>>
+        %(project)s, minute, is_marked, %(is_demo)s, <<series>>, <<version>>, <<unpacked>>
     FROM (
         SELECT
             date_trunc('minute', occurred_at) AS minute, time_mark IS NOT NULL AS is_marked,
-            environment, node, provider, model, prompt_version, schema, schema_version,
-            source, release, served, region, credential, <<packed>>
+            <<series>>, <<version>>, <<packed>>
         FROM (
             SELECT
                 speaking.*,
@@ -104,9 +99,7 @@ counted AS (
             FROM speaking JOIN stored USING (event_id)
         ) AS fresh
         GROUP BY
-            date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release, served,
-            region, credential
+            date_trunc('minute', occurred_at), time_mark IS NOT NULL, <<series>>, <<version>>
     ) AS added
 ),
 <<runs>><<failures>>

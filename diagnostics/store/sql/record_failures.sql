@@ -27,19 +27,16 @@ detailed AS (
 grouped AS (
     INSERT INTO diagnostics_group_delta (
         project_id, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
-        bucket, seen, first_at, last_at, last_event_id, environment, node, provider,
-        model, prompt_version, schema, schema_version, source, release, served, region, credential
+        bucket, seen, first_at, last_at, last_event_id, <<series>>, <<version>>
     )
     SELECT
         %(project)s, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
         date_trunc('hour', occurred_at, 'UTC'), count(*), min(occurred_at),
         max(occurred_at), (array_agg(event_id ORDER BY occurred_at DESC))[1],
-        environment, node, provider, model, prompt_version, schema, schema_version,
-        source, release, served, region, credential
+        <<series>>, <<version>>
     FROM speaking JOIN stored USING (event_id)
     WHERE fingerprint IS NOT NULL
     GROUP BY
         fingerprint, fingerprint_version, kind, error_type, pointer, detail,
-        date_trunc('hour', occurred_at, 'UTC'), environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, served, region, credential
+        date_trunc('hour', occurred_at, 'UTC'), <<series>>, <<version>>
 )
