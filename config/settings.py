@@ -14,7 +14,7 @@ from config.database import database_settings
 from config.logging import configure_logging
 from config.mail import mail_settings
 from config.sign_in import IDLE_MINUTES, SESSION_HOURS, oidc_origin, sign_in_settings
-from diagnostics.store.choices import choices_of
+from diagnostics.constraints import choices_of
 from failsoft.retry import breaker
 
 CONFIGURATION = configuration()

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db.models import SET_NULL, CheckConstraint, ForeignKey, Index, Q, UniqueConstraint
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     Person = ForeignKey[User | None, User | None]
 
 
@@ -37,6 +38,11 @@ def known(
     listed = words.split() if isinstance(words, str) else [str(word) for word in words]
     condition = Q(*((f"{column}__in", listed) for column in columns.split()))
     return check(name, Q((f"{columns}__isnull", True)) | condition if or_null else condition)
+
+
+def choices_of(known: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the values of a pure rule as choices, with the labels that Django would make."""
+    return [(str(name), name.replace("_", " ").replace("-", " ").title()) for name in known]
 
 
 def person(*, blank: bool = True) -> "Person":

@@ -55,9 +55,8 @@ from diagnostics.console.now import now
 from diagnostics.console.now_verdict import mark_now, verdict_task
 from diagnostics.console.prompts import prompts
 from diagnostics.console.run_api import AgentRunsView, AgentRunView
-from diagnostics.failures.actions import act_on_failures
 from diagnostics.failures.api import FailuresView, FailureView
-from diagnostics.failures.views import failures
+from diagnostics.failures.views import act_on_failures, failures
 from diagnostics.ingest.api.agent_schemas import AgentSchemasView, AgentSchemaView
 from diagnostics.ingest.api.deploys import DeploysView
 from diagnostics.ingest.api.events import EventsView
@@ -67,10 +66,11 @@ from diagnostics.ingest.api.rejects import IngestView, RejectsView
 from diagnostics.ingest.views import deploys, ingest, send_test_event
 from diagnostics.mcp.api import McpView
 from diagnostics.metrics import metrics
-from diagnostics.reports.links import LinkAction, report_link
+from diagnostics.reports.subscriptions import LinkAction
 from diagnostics.reports.views import (
     report,
     report_edit,
+    report_link,
     report_mail,
     report_new,
     report_order,

@@ -9,9 +9,8 @@ from django.db.models.functions import Now
 
 from agents.badges import Badge
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, known, unique
+from diagnostics.constraints import check, choices_of, known, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of
 from failsoft.retry import breaker
 
 DENY = "deny"

@@ -12,13 +12,11 @@ from diagnostics import clock
 from diagnostics.alerting.marks import marks_between
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesOnset
-from diagnostics.failures.advice import advise_group
 from diagnostics.failures.counts import LONGEST_RUN, GroupQuestion, is_of_kinds, read_question
 from diagnostics.failures.excerpt import excerpt
 from diagnostics.failures.groups import GroupRow, Sample, group_row, neighbours_of, samples_of
 from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.failures.places import summarise
-from diagnostics.failures.regrouping import Preview, Regrouping
+from diagnostics.failures.places import advise_group, summarise
 from diagnostics.failures.shares import FailureCurve, calls_by_node, curve_of, places_of
 from diagnostics.failures.states import MOST_PREVIEWED, preview_regrouping
 from diagnostics.failures.views import failure_url, narrowed_to
@@ -27,6 +25,7 @@ from diagnostics.figures import read_number
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.fields import FIELDS
 from diagnostics.selection.selection import Selection
+from diagnostics.store.fingerprints import Preview, Regrouping
 from diagnostics.store.models import Event
 from diagnostics.verdict.queries import failure_evidence
 from diagnostics.web.access import ConsoleRequest, member_page

@@ -12,8 +12,7 @@ from agents.fix_patterns import status
 from agents.fix_patterns.kinds import FixChange, FixRule, ValueShape, describe
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.constraints import check, known, unique
-from diagnostics.store.choices import choices_of
+from diagnostics.constraints import check, choices_of, known, unique
 from failsoft.events import ParseErrorType
 from failsoft.retry.answers import PlannerSchema
 

@@ -10,8 +10,8 @@ from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_patterns, policy_of
 from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
-from diagnostics.failures.actions import return_url
 from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.views import return_url
 from diagnostics.store.fingerprints import normalise_pointer
 from diagnostics.web.access import (
     ConsoleRequest,

@@ -8,9 +8,8 @@ from django.db.models.functions import Now
 from agents.goals import state
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of
 from diagnostics.store.leases import UNFINISHED, LeasedRow
 from failsoft.events import name_served
 from plans.models.run import Run

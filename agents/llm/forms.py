@@ -11,10 +11,10 @@ from django.utils.text import capfirst
 
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import choices_of
 from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
 from diagnostics.outbound.credentials import CredentialError, check_reference, names_own_setting
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
-from diagnostics.store.choices import choices_of
 
 PRIVATE_HINT = "only a superuser or FAILSOFT_HTTP_ALLOW_PRIVATE allows it."
 # An answer cut off doubles its limit up to four times this, which an attempt's row must hold.

@@ -9,8 +9,7 @@ from django.db.models.functions import Now
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, known, unique
-from diagnostics.store.choices import choices_of
+from diagnostics.constraints import check, choices_of, known, unique
 from diagnostics.web.charts.marks import Tone
 from failsoft.retry import policy
 

@@ -9,9 +9,8 @@ from django.db.models import Q
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.states import Severity
-from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
-from diagnostics.store.choices import choices_of
 
 
 class IncidentState(models.TextChoices):

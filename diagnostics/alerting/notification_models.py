@@ -9,9 +9,8 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.states import Severity
-from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of
 from diagnostics.web.charts.marks import Tone
 
 

@@ -15,9 +15,8 @@ from diagnostics.alerting.states import (
     NoData,
     Severity,
 )
-from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of
 
 
 class AlertRule(models.Model):

@@ -1,15 +1,20 @@
-"""Where failures occur: the share of failures of each place against its share of calls."""
+"""Where failures occur, by shares of failures and of calls, and what to do about them."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from diagnostics.analysis.statistics import LEAST_FAILURES
+from diagnostics.analysis.statistics import LEAST_FAILURES, wilson_interval
+from diagnostics.failures.wording import advice_kind
 from diagnostics.figures import percent
+from diagnostics.verdict.advice import Advice, advise
+from diagnostics.verdict.evidence import FailureEvidence, gather_evidence
 
 MOST_ROWS = 5
 LEAST_LIFT = 1.5
+LEAST_CALLS = 50
+MODEL = "model"
 
 
 class FailurePlace(NamedTuple):
@@ -79,7 +84,7 @@ class Spread:
 
 
 DIMENSIONS: Mapping[str, Sequence[str]] = {
-    "model": ("provider", "model"),
+    MODEL: ("provider", "model"),
     "prompt version": ("prompt_version",),
     "schema version": ("schema_version",),
     "source": ("source",),
@@ -143,3 +148,34 @@ def _add_up(
     for where, count in counts.items():
         totals[read(where)] += count
     return totals
+
+
+def advise_group(
+    kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Spread]
+) -> list[Advice]:
+    advice = advise(advice_kind(kind, error_type), None, gather_evidence(failures))
+    other = _other_model(dimensions)
+    return [*advice, *([other] if other else [])]
+
+
+def _other_model(dimensions: Sequence[Spread]) -> Advice | None:
+    """Return advice to use the model that fails least in this way, if that is significant."""
+    rows = [row for spread in dimensions if spread.name == MODEL for row in spread.rows]
+    rows = [row for row in rows if row.calls >= LEAST_CALLS]
+    if len(rows) < 2:
+        return None
+    worst = max(rows, key=lambda row: row.rate or 0)
+    best = min(rows, key=lambda row: (row.rate or 0, -row.calls))
+    if _interval(best)[1] >= _interval(worst)[0]:
+        return None
+    low, high = _interval(best)
+    return Advice(
+        f"Send these calls to {best.name} for now.",
+        f"Of its {best.calls:,} calls {percent(best.rate)} fail so"
+        f" ({percent(low)} to {percent(high)}), of those of {worst.name}"
+        f" {percent(worst.rate)}.",
+    )
+
+
+def _interval(row: PlaceShare) -> tuple[float, float]:
+    return wilson_interval(min(row.failures, row.calls), row.calls)

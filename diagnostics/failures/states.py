@@ -16,11 +16,10 @@ from django.db.models import F, QuerySet
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.failures.regrouping import Preview, Regrouping, preview
 from diagnostics.figures import plural
 from diagnostics.queries.events import events_behind
 from diagnostics.redaction.redactor import redact
-from diagnostics.store.fingerprints import kind_of
+from diagnostics.store.fingerprints import Preview, Regrouping, kind_of, preview
 from diagnostics.store.models import EventPayload, Version
 from failsoft.json_values import JSON
 

@@ -13,7 +13,8 @@ from diagnostics.ingest.quota_rules import is_kept
 from diagnostics.ingest.series_names import settle_names
 from diagnostics.redaction.event_rows import Row, make_row
 from diagnostics.redaction.rules import redactor_of
-from diagnostics.store.event_counts import MOST_EVENTS, count_columns, group_columns
+from diagnostics.store.fingerprints import group_columns
+from diagnostics.store.rollups import MOST_EVENTS, count_columns
 from diagnostics.store.sql import FAILURES, execute
 from diagnostics.store.windows import TimeMark
 from failsoft.events import PostedEvent

@@ -25,11 +25,10 @@ from diagnostics.outbound.mail_merge import Copy, MailMerge
 from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rules import texts_of
 from diagnostics.reports.archive import letter_of, mail_merge_of, report_for, subject_for
-from diagnostics.reports.links import LinkAction, action_url, edit_url
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject
-from diagnostics.reports.subscriptions import skipped_words
+from diagnostics.reports.subscriptions import LinkAction, action_url, edit_url, skipped_words
 from diagnostics.store.deadlines import OutOfTimeError, deadline
 
 logger = structlog.get_logger(__name__)

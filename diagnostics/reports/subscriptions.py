@@ -1,14 +1,21 @@
-"""Subscriptions to reports: access, schedule, pauses and ends."""
+"""Subscriptions to reports: access, schedule, pauses and ends, also by links in mails.
+
+A link is for one subscription and one action, and needs no login. It becomes invalid when its
+subscription gets a new token, and when it expires.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from functools import partial
+from enum import StrEnum
+from functools import cache, partial
 from zoneinfo import ZoneInfo
 
 import structlog
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils.crypto import get_random_string
 
 from diagnostics import clock
@@ -18,6 +25,7 @@ from diagnostics.outbound.mail import make_message_id
 from diagnostics.reports.models import ReportDelivery, Subscription
 from diagnostics.reports.periods import Due, Schedule
 from diagnostics.store.deadlines import try_work
+from diagnostics.web.signed_links import BadLinkError, read_link, sign_link
 from failsoft.json_values import JSON
 
 MOST_A_PERSON = 50
@@ -111,6 +119,46 @@ def _note(
     audit_details = {"cadence": subscription.cadence, **(details or {})}
     target = f"subscription {subscription.pk}"
     note(subscription.project_id, by, action, target, audit_details)
+
+
+class LinkAction(StrEnum):
+    UNSUBSCRIBE = "unsubscribe"
+    PAUSE = "pause"
+
+
+# RFC 8058: unsubscribe links must work for long; a pause is requested from a recent mail.
+KEEP = {LinkAction.UNSUBSCRIBE: timedelta(days=400), LinkAction.PAUSE: timedelta(days=60)}
+
+
+def action_url(subscription: Subscription, order: LinkAction, now: datetime) -> str:
+    """Return the full address that unsubscribes or pauses a subscription."""
+    until = now + KEEP[order]
+    token = sign_link(f"report.{order}", subscription.pk, until, subscription.token)
+    before, after = _around(f"report_{order}", "token")
+    return f"{settings.FAILSOFT_BASE_URL}{before}{token}{after}"
+
+
+def edit_url(subscription: Subscription) -> str:
+    """Return the full address where its reader changes a subscription, signed in."""
+    before, after = _around("report_edit", "0")
+    return f"{settings.FAILSOFT_BASE_URL}{before}{subscription.pk}{after}"
+
+
+def subscription_of(action: LinkAction, token: str, now: datetime) -> Subscription | None:
+    """Return the subscription of a link; None if the link is not, or no longer, valid."""
+    try:
+        number, key = read_link(f"report.{action}", token, now)
+    except BadLinkError:
+        return None
+    subscriptions = Subscription.objects.filter(pk=number, token=key)
+    return subscriptions.select_related("project", "view", "user").first()
+
+
+@cache
+def _around(name: str, mark: str) -> tuple[str, str]:
+    """Return the parts of an address around its parameter, to reverse it once only."""
+    before, _, after = reverse(name, args=[mark]).partition(mark)
+    return before, after
 
 
 logger = structlog.get_logger(__name__)

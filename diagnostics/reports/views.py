@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.mail import get_connection
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.crypto import get_random_string
 
 from diagnostics import clock
@@ -24,9 +24,11 @@ from diagnostics.reports.rendering import Letter, write_letter
 from diagnostics.reports.sending import copy_of, personal_values
 from diagnostics.reports.subscriptions import (
     MOST_A_PERSON,
+    LinkAction,
     pause,
     resume,
     subscribe,
+    subscription_of,
     subscriptions_for,
     unsubscribe,
 )
@@ -40,6 +42,7 @@ from diagnostics.web.access import (
 )
 from diagnostics.web.filter_bar import reader_zone
 from diagnostics.web.pages import respond
+from diagnostics.web.signed_links import link_page
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; "
@@ -248,3 +251,34 @@ def report_mail(request: ConsoleRequest, number: int) -> HttpResponse:
 
 def _report(request: ConsoleRequest, number: int) -> Report:
     return get_object_or_404(reports_of(request.project.pk), pk=number)
+
+
+BY = "link in a report mail"
+
+
+@link_page
+def report_link(request: HttpRequest, order: LinkAction, token: str) -> HttpResponse:
+    """Whether to unsubscribe, or to pause for a week; a POST does it, also a mail program's."""
+    subscription = subscription_of(order, token, clock.now())
+    if subscription is None:
+        return _answer(request, order, "bad", None, status=404)
+    if subscription.unsubscribed_at is not None:
+        return _answer(request, LinkAction.UNSUBSCRIBE, "done", subscription)
+    if request.method != "POST":
+        return _answer(request, order, "ask", subscription)
+    if order is LinkAction.PAUSE:
+        pause(subscription, BY)
+    else:
+        unsubscribe(subscription, BY)
+    return _answer(request, order, "done", subscription)
+
+
+def _answer(
+    request: HttpRequest,
+    order: LinkAction,
+    what: str,
+    subscription: Subscription | None,
+    status: int = 200,
+) -> HttpResponse:
+    context = {"order": order.value, "what": what, "subscription": subscription}
+    return render(request, "reports/order.html", context, status=status)

@@ -7,8 +7,9 @@ failure stays one group for all models.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -143,3 +144,72 @@ def tool_of(tool: str | None, nearest: object) -> str:
     """Return the registered tool that was probably meant, else the name without numbers."""
     name = nearest if isinstance(nearest, str) and nearest else tool
     return DIGITS.sub("*", (name or "").strip().lower())[:LONGEST_DETAIL]
+
+
+def group_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fingerprint of a failure and its parts; empty if the event is no failure."""
+    if not row.get("payload"):
+        return {}
+    kind = kind_of(row)
+    if kind is None:
+        return {}
+    return {
+        "fingerprint": str(kind.fingerprint),
+        "fingerprint_version": VERSION,
+        "error_type": kind.error_type,
+        "pointer": kind.pointer,
+        "detail": kind.detail,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouping:
+    """A coarser way to group: what it no longer distinguishes.
+
+    `pointer_depth` is the number of pointer parts to keep; `wild_keys` are keys that count as
+    `*`, like an index.
+    """
+
+    ignores_schema: bool = False
+    ignores_detail: bool = False
+    pointer_depth: int | None = None
+    wild_keys: Sequence[str] = ()
+
+    def apply(self, kind: FailureKind) -> FailureKind:
+        return replace(
+            kind,
+            schema=None if self.ignores_schema else kind.schema,
+            detail="" if self.ignores_detail else kind.detail,
+            pointer=self._pointer(kind.pointer),
+        )
+
+    def _pointer(self, pointer: str) -> str:
+        parts = pointer.split("/")
+        if self.pointer_depth is not None:
+            parts = parts[: self.pointer_depth + 1]
+        return "/".join("*" if part in self.wild_keys else part for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The effect of a regrouping: groups by their current fingerprints, with counts."""
+
+    merged: Mapping[FailureKind, Mapping[UUID, int]]
+    """New kinds that merge several current groups."""
+    split: Mapping[UUID, Mapping[FailureKind, int]]
+    """Current groups that would split."""
+    kept: int
+    """Groups that would not change."""
+
+
+def preview(failures: Iterable[tuple[UUID, FailureKind]]) -> Preview:
+    """Compare the current fingerprint of each failure with its new kind."""
+    by_kind: dict[FailureKind, Counter[UUID]] = defaultdict(Counter)
+    by_group: dict[UUID, Counter[FailureKind]] = defaultdict(Counter)
+    for fingerprint, kind in failures:
+        by_kind[kind][fingerprint] += 1
+        by_group[fingerprint][kind] += 1
+    merged = {kind: counts for kind, counts in by_kind.items() if len(counts) > 1}
+    split = {group: counts for group, counts in by_group.items() if len(counts) > 1}
+    touched = {group for counts in merged.values() for group in counts} | split.keys()
+    return Preview(merged, split, len(by_group) - len(touched))

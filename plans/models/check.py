@@ -5,8 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, index, known, unique
-from diagnostics.store.choices import choices_of
+from diagnostics.constraints import check, choices_of, index, known, unique
 from failsoft.completion import verdicts
 from plans.models.run import Run
 

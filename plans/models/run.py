@@ -12,8 +12,7 @@ from django.utils.functional import cached_property
 from psycopg.types.json import Json
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, index, known, unique
-from diagnostics.store.choices import choices_of
+from diagnostics.constraints import check, choices_of, index, known, unique
 from diagnostics.store.leases import UNFINISHED, LeasedRow
 from failsoft.plans import contract
 

@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_datetime
 from agents.demo.loading import SEED, load, remove
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.management.projects import require_project
+from diagnostics.management import require_project
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from agents.purge.purging import Purged, StillAtWorkError, count, purge
 from diagnostics.accounts.models import Project
 from diagnostics.figures import plural
-from diagnostics.management.projects import require_project
+from diagnostics.management import require_project
 
 
 class Command(BaseCommand):

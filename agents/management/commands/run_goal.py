@@ -17,8 +17,7 @@ from agents.goals.submission import submit_goal
 from agents.goals.workflow_files import Located, Workflow, WorkflowError, read_workflow
 from agents.management.waiting import EXIT_CODES, show_goal, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
-from diagnostics.management.printing import print_json
-from diagnostics.management.projects import require_project
+from diagnostics.management import print_json, require_project
 from diagnostics.redaction.redactor import redact
 
 REFUSED = 2

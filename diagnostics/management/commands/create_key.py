@@ -13,7 +13,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import DEFAULT_SLUG, issue_key
-from diagnostics.management.projects import require_project
+from diagnostics.management import require_project
 from failsoft.json_values import JSON
 
 MOST_DAYS = 36_500

@@ -14,7 +14,7 @@ from diagnostics.alerting.backfill import import_as_seen, pause_alerts
 from diagnostics.figures import plural
 from diagnostics.ingest.exports.files import ExportFormat, UnreadableError
 from diagnostics.ingest.importing import ImportJob, ImportReport, import_files
-from diagnostics.management.projects import require_project
+from diagnostics.management import require_project
 
 MOST_DAYS = 400
 MOST_PRINTED = 20

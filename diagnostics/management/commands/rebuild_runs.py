@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.management.projects import require_project
+from diagnostics.management import require_project
 from diagnostics.store.runs import rebuild_before
 
 

@@ -15,8 +15,18 @@ from psycopg import Connection, RawCursor
 from psycopg.sql import Composable
 from pydantic_core import to_json
 
-from diagnostics.store.event_counts import BITS, PACKED, PLACES, WORDS
-from diagnostics.store.rollups import LATENCY_BOUNDS_MS, MEASURES, PLAIN, SERIES, SUMS, VERSION
+from diagnostics.store.rollups import (
+    BITS,
+    LATENCY_BOUNDS_MS,
+    MEASURES,
+    PACKED,
+    PLACES,
+    PLAIN,
+    SERIES,
+    SUMS,
+    VERSION,
+    WORDS,
+)
 from diagnostics.store.windows import AHEAD, LATE
 
 # Each feature has its statements in a folder of its own; names are unique.

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandError
 
 from diagnostics.accounts.projects import DEFAULT_SLUG
-from diagnostics.management.printing import print_json
-from diagnostics.management.projects import require_project
+from diagnostics.management import print_json, require_project
 from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.command import describe_fault, read_document
 from failsoft.parsing.strict import JsonTextError

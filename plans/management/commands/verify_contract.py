@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.management.printing import print_json
+from diagnostics.management import print_json
 from diagnostics.redaction.redactor import redact
 from failsoft.command import check_payload, check_results, describe_fault
 from failsoft.plans.contract import CONTRACT_VERSION

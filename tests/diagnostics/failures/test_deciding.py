@@ -19,11 +19,11 @@ from diagnostics.failures.groups import (
     samples_of,
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.failures.regrouping import Regrouping
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
 from diagnostics.store import aggregation
+from diagnostics.store.fingerprints import Regrouping
 from tests.console import Role, make_member, post_and_fold
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 

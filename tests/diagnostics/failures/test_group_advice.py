@@ -2,8 +2,7 @@
 
 import pytest
 
-from diagnostics.failures.advice import advise_group
-from diagnostics.failures.places import FailurePlace, divide
+from diagnostics.failures.places import FailurePlace, advise_group, divide
 from diagnostics.failures.wording import advice_kind, title_of
 from diagnostics.verdict.evidence import FailureEvidence, gather_evidence
 

@@ -12,8 +12,8 @@ from django.test import Client
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project, SavedView
 from diagnostics.reports.archive import archive_last_days
-from diagnostics.reports.links import LinkAction, action_url, subscription_of
 from diagnostics.reports.models import ReportDelivery, Subscription
+from diagnostics.reports.subscriptions import LinkAction, action_url, subscription_of
 from tests.console import Role, make_member
 from tests.diagnostics.alerting.notifications.building import make_incident
 from tests.diagnostics.reports.conftest import make_subscription

@@ -4,8 +4,13 @@ from typing import Any
 
 import pytest
 
-from diagnostics.failures.regrouping import Regrouping, preview
-from diagnostics.store.fingerprints import FailureKind, kind_of, normalise_pointer
+from diagnostics.store.fingerprints import (
+    FailureKind,
+    Regrouping,
+    kind_of,
+    normalise_pointer,
+    preview,
+)
 
 
 def row(**changes: Any) -> dict[str, Any]:

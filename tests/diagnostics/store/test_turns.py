@@ -8,8 +8,8 @@ import pytest
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.clock import DatabaseNow
+from diagnostics.store.deadlines import TurnPart, all_turns_until, give_turns
 from diagnostics.store.models import ProjectTurn
-from diagnostics.store.turns import TurnPart, all_turns_until, give_turns
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)

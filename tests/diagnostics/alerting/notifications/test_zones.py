@@ -21,7 +21,7 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.senders.chat import body_of
 from diagnostics.alerting.senders.mail import prepare_mail
 from diagnostics.alerting.senders.webhook import payload_of
-from diagnostics.reports.links import LinkAction, action_url
+from diagnostics.reports.subscriptions import LinkAction, action_url
 from tests.console import make_member
 from tests.diagnostics.alerting.notifications.building import (
     happen,
