@@ -150,7 +150,12 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
     max_output_tokens = forms.IntegerField(
         label="Max output tokens", min_value=1, max_value=MOST_OUTPUT_TOKENS
     )
-    temperature = forms.FloatField(min_value=0, max_value=2)
+    temperature = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=2,
+        help_text="Empty: not sent. GPT-5 and other reasoning models accept none but their own.",
+    )
     attempt_timeout_seconds = forms.IntegerField(
         label="Timeout per attempt (s)", min_value=1, max_value=LONGEST_ATTEMPT_SECONDS
     )

@@ -17,8 +17,9 @@ from failsoft.retry.policy import OutputMode
 
 TASK = "agents.tasks.try_model"
 QUEUE = "plan"
-TIMEOUT_SECONDS = 20.0
-MOST_TOKENS = 16
+TIMEOUT_SECONDS = 60.0
+# A reasoning model thinks before it says a word.
+MOST_TOKENS = 256
 SAID_BYTES = 400
 
 
@@ -70,7 +71,7 @@ def _request(model: LanguageModel) -> CompletionRequest:
         system="You answer in one word.",
         user="Say: ready",
         output_mode=OutputMode.TEXT,
-        max_output_tokens=MOST_TOKENS,
-        temperature=0.0,
+        max_output_tokens=min(MOST_TOKENS, model.max_output_tokens),
+        temperature=model.temperature,
         timeout_seconds=min(TIMEOUT_SECONDS, model.attempt_timeout_seconds),
     )

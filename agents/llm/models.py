@@ -81,7 +81,8 @@ class LanguageModel(models.Model):
         models.CharField(max_length=8, choices=choices_of(OutputMode)), default=list, blank=True
     )
     max_output_tokens = models.PositiveIntegerField(default=1024)
-    temperature = models.FloatField(default=0.2)
+    # None sends none: some models refuse any but their own.
+    temperature = models.FloatField(null=True, blank=True)
     # Whether answers are streamed; the whole answer is judged in any case.
     streaming = models.BooleanField(default=False)
     attempt_timeout_seconds = models.PositiveIntegerField(default=60)

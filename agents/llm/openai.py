@@ -20,6 +20,8 @@ from failsoft.retry.prompts import ToolOffer
 
 PATH = "/chat/completions"
 OUTPUT_DETAILS = "completion_tokens_details"
+# Whose reasoning models refuse `max_tokens`; the servers of others may know no other name.
+OWN_HOSTS = (".openai.com", ".azure.com")
 # Who answered, as the envelope has it; OpenRouter adds the provider behind it.
 ANSWERERS = {
     "model": "served_model",
@@ -42,7 +44,8 @@ class OpenAIProvider:
             max_retries=0,
             http_client=connect(openai, self, allows_private),
         )
-        self._token_limit = "max_tokens" if base_url else "max_completion_tokens"
+        is_own = not base_url or f".{httpx2.URL(base_url).host}".endswith(OWN_HOSTS)
+        self._token_limit = "max_completion_tokens" if is_own else "max_tokens"
 
     def complete(self, request: CompletionRequest) -> Completion:
         """Call once; every error of the SDK becomes a ProviderError."""
@@ -98,7 +101,7 @@ def _parameters(request: CompletionRequest) -> dict[str, Any]:
             {"role": "system", "content": request.system},
             {"role": "user", "content": request.user},
         ],
-        "temperature": request.temperature,
+        **({} if request.temperature is None else {"temperature": request.temperature}),
         **_output_options(request),
     }
 

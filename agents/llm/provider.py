@@ -31,7 +31,7 @@ class CompletionRequest:
     user: str
     output_mode: OutputMode
     max_output_tokens: int
-    temperature: float
+    temperature: float | None
     timeout_seconds: float
     schema_name: str = "answer"
     json_schema: dict[str, Any] = field(default_factory=dict)

@@ -44,7 +44,7 @@ class PlannedAttempt:
     simplified: bool
     output_mode: OutputMode
     max_output_tokens: int
-    temperature: float
+    temperature: float | None
     timeout_seconds: int
     dropped_constraints: tuple[str, ...] = ()
 

@@ -87,6 +87,6 @@ class RetryPolicy:
     last_output_mode: OutputMode = OutputMode.TEXT
     max_output_tokens: int = 1024
     max_output_tokens_ceiling: int = 4096
-    temperature: float = 0.2
+    temperature: float | None = None
     timeout_seconds: int = 60
     optional_constraints: tuple[str, ...] = ()

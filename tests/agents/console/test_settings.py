@@ -29,6 +29,7 @@ from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key
 from diagnostics.ingest.models import Quota
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
+from tests.agents.llm.wires import Say, Wire
 from tests.console import make_goal, make_model
 from tests.diagnostics.builders import make_event, wire_event
 from tests.signing import join, make_person, signed_in
@@ -481,6 +482,26 @@ def test_models_are_added_and_one_is_the_default(admin: Client, project: Project
     first.refresh_from_db()
     assert not first.is_default
     assert LanguageModel.objects.get(name="second").is_default
+
+
+def test_a_model_without_a_temperature_is_tested_and_stored_without_one(
+    admin: Client, project: Project
+) -> None:
+    model = make_model(project)
+    fields = {"name": "gpt-5", "output_mode": "text", "last_output_mode": "text", "temperature": ""}
+    fields |= {"max_output_tokens": "512", "attempt_timeout_seconds": "30"}
+    path = reverse("add_model", args=[model.provider_id])
+    assert admin.post(path, fields).status_code == 302
+    added = LanguageModel.objects.get(name="gpt-5")
+    with Wire("openai", [Say("ready")]) as wire:
+        Provider.objects.update(adapter="openai", base_url=wire.base_url)
+        admin.post(reverse("test_model", args=[added.pk]))
+        try_model(added.pk)
+        asked = json.loads(wire.bodies[0])
+    assert added.temperature is None
+    assert "temperature" not in asked
+    # What a reasoning model thinks counts, too.
+    assert asked["max_tokens"] > 100
 
 
 @pytest.mark.parametrize(

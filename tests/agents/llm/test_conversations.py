@@ -300,10 +300,14 @@ def test_usage_and_finish_reason_come_through_every_adapter(
     assert {row["output_tokens"] for row in record["attempts"]} == {5}
 
 
-@pytest.mark.parametrize(("adapter", "sent"), [("openai", 0.2), ("anthropic", None)])
+@pytest.mark.parametrize(
+    ("adapter", "of_model", "sent"),
+    [("openai", 0.2, 0.2), ("openai", None, None), ("anthropic", 0.2, None)],
+)
 def test_a_temperature_that_was_not_sent_is_not_recorded(
-    planner: Planner, adapter: str, sent: float | None
+    planner: Planner, adapter: str, of_model: float | None, sent: float | None
 ) -> None:
+    planner.language_model.temperature = of_model
     with Wire(adapter, [Say(PLAN)]) as wire:
         record = converse(planner, wire)
         asked = json.loads(wire.bodies[0])

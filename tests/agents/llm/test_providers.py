@@ -168,6 +168,28 @@ def test_openai_asks_and_reads(wire: Wire) -> None:
     }
 
 
+def test_openai_is_sent_no_temperature_that_is_not_set(wire: Wire) -> None:
+    wire.body = openai_says("hi")
+
+    openai_at(wire).complete(replace(ask(), temperature=None))
+
+    assert "temperature" not in wire.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("", "max_completion_tokens"),
+        ("https://eu.api.openai.com/v1", "max_completion_tokens"),
+        ("https://us.openai.azure.com/openai/v1/", "max_completion_tokens"),
+        ("http://notopenai.com/v1", "max_tokens"),
+        ("http://127.0.0.1:8000/v1", "max_tokens"),
+    ],
+)
+def test_the_token_limit_has_the_name_that_the_host_takes(address: str, name: str) -> None:
+    assert OpenAIProvider(address, None)._token_limit == name
+
+
 @pytest.mark.slow
 def test_anthropic_asks_and_reads(wire: Wire) -> None:
     wire.body = anthropic_says(text_block("hi"))
