@@ -140,7 +140,7 @@ def make_calls(
     pick_answer: Callable[[ParseErrorType | None], DemoAnswer],
     random: Random,
 ) -> tuple[DemoCall, ...]:
-    """Return consecutive calls; `answer` returns the answer of an outcome."""
+    """Return consecutive calls; `pick_answer` returns the answer of an outcome."""
     calls: list[DemoCall] = []
     for number, outcome in enumerate(outcomes, start=1):
         at = calls[-1].ended_at + PAUSE if calls else begin

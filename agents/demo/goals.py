@@ -7,6 +7,7 @@ rules. Only the models and the tools are fake. Text is redacted as always.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -255,16 +256,14 @@ def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, Planni
     meta = story.runs[-1].meta or {}
     evaluation = {"task_status": meta["task_status"], "reason": meta["reason"]}
     outcome = outcome_of_good_attempts([len(item.calls) for item in story.ladders], stubbed=False)
-    if not is_cancelled and not meta["ok"]:
+    if is_cancelled:
+        status, outcome = Status.CANCELLED, PlanningOutcome.CANCELLED
+    elif meta["ok"]:
+        status = Status.COMPLETED
+    else:
         return initial.unfinished(evaluation), outcome
-    update = {
-        "status": Status.CANCELLED if is_cancelled else Status.COMPLETED,
-        "pdca_phase": Phase.ACT,
-        "execution_eval": evaluation,
-    }
-    return initial.model_copy(update=update), (
-        PlanningOutcome.CANCELLED if is_cancelled else outcome
-    )
+    update = {"status": status, "pdca_phase": Phase.ACT, "execution_eval": evaluation}
+    return initial.model_copy(update=update), outcome
 
 
 def payload_of(ladder: DemoAttempts) -> dict[str, Any]:
@@ -279,13 +278,8 @@ def payload_of(ladder: DemoAttempts) -> dict[str, Any]:
 
 def stopping_after(steps: int | None) -> Callable[[], str | None]:
     """Return the `stop` of a run that is cancelled after `steps` steps, or never."""
-    polls: list[None] = []
-
-    def stop() -> str | None:
-        polls.append(None)
-        return "cancelled" if steps is not None and len(polls) > steps else None
-
-    return stop
+    polls = count()
+    return lambda: "cancelled" if steps is not None and next(polls) >= steps else None
 
 
 def _state_of(call: DemoCall) -> str:

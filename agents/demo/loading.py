@@ -234,7 +234,7 @@ def demo_provider(name: str) -> str:
 
 
 def add_aftermath(project_id: int, moment: datetime) -> None:
-    """Write it for a story that ends at `moment`; it never affects a real call."""
+    """Add breakers, fix patterns and resolved incidents; none affects a real call."""
     # Their history is read in the order in which it was written.
     for breaker in sorted(STORY.breakers, key=lambda breaker: -breaker.moves[0].hours_ago):
         _add_breaker(project_id, breaker, moment)

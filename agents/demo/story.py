@@ -28,7 +28,7 @@ class _StoryPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DemoSeries(_StoryPart):
+class DemoSeries(NamedTuple):
     """A series of the demo: a model at a node, its traffic and its usual failure rates.
 
     Shares are of all runs: `degraded` ends without a plan, `repaired` took two calls.
@@ -125,8 +125,8 @@ class DemoPrice(_StoryPart):
     output_per_million: Decimal
 
 
-class ScriptedStep(_StoryPart):
-    """A step of a valid plan, and the output of its tool."""
+class ScriptedStep(NamedTuple):
+    """A step of a valid plan, the output of its tool, and the positions it depends on."""
 
     title: str
     tool: str
