@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Mapping, Set
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
@@ -47,6 +47,7 @@ from plans.tools.server_settings import read_servers
 WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32
 DATABASE_SCHEMES = ("postgres", "postgresql")
+HTTP_SCHEMES = ("http", "https")
 BROKER_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps", "memory")
 # Unknown names with these prefixes are refused as typing errors.
 PREFIXES = ("FAILSOFT_", "CCOS_", "ROBOPPI_")
@@ -79,9 +80,18 @@ def _example_checks(fields: dict[str, Any]) -> dict[str, list[str]]:
     return {path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))}
 
 
+def _begins_with(addresses: str, schemes: Container[str]) -> AfterValidator:
+    """Return a validator of addresses; the empty one is none."""
+
+    def check(value: str) -> str:
+        if value and urlsplit(value).scheme not in schemes:
+            raise ValueError(f"must begin with {addresses}")
+        return value
+
+    return AfterValidator(check)
+
+
 def _postgresql(value: str) -> str:
-    if value and urlsplit(value).scheme not in DATABASE_SCHEMES:
-        raise ValueError("must begin with postgresql://")
     try:
         database_settings(value, 0)
     except ProgrammingError:  # its message may hold a part of the password
@@ -91,15 +101,9 @@ def _postgresql(value: str) -> str:
     return value
 
 
-def _broker(value: str) -> str:
-    if value and urlsplit(value).scheme not in BROKER_SCHEMES:
-        raise ValueError("must begin with redis://, redis+socket:// or amqp://")
-    return value
-
-
 def _http(value: str) -> str:
     parts = urlsplit(value)
-    if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
+    if value and (parts.scheme not in HTTP_SCHEMES or not parts.hostname):
         raise ValueError("must be an http:// or https:// address with a host")
     return value.rstrip("/")
 
@@ -112,19 +116,6 @@ def _origin(value: str) -> str:
             " pages and API are served at the root of a host, never below a path"
         )
     return parts.geturl()
-
-
-def _ping(value: str) -> str:
-    # Unchanged: a trailing slash may matter to the receiver.
-    if value and urlsplit(value).scheme not in {"http", "https"}:
-        raise ValueError("must be an http:// or https:// address")
-    return value
-
-
-def _mail(value: str) -> str:
-    if urlsplit(value).scheme not in BACKENDS:
-        raise ValueError("must begin with smtp://, smtp+tls:// or smtps://")
-    return value
 
 
 def _reference(value: str) -> str:
@@ -178,8 +169,13 @@ def _servers(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-DatabaseAddress = Annotated[str, AfterValidator(_postgresql)]
-BrokerAddress = Annotated[str, AfterValidator(_broker)]
+DatabaseAddress = Annotated[
+    str, _begins_with("postgresql://", DATABASE_SCHEMES), AfterValidator(_postgresql)
+]
+BrokerAddress = Annotated[str, _begins_with("redis://, redis+socket:// or amqp://", BROKER_SCHEMES)]
+MailAddress = Annotated[str, _begins_with("smtp://, smtp+tls:// or smtps://", BACKENDS)]
+# Otherwise unchanged: a trailing slash may matter to the receiver.
+PingAddress = Annotated[str, _begins_with("http:// or https://", HTTP_SCHEMES)]
 HttpAddress = Annotated[str, AfterValidator(_http)]
 HttpOrigin = Annotated[str, AfterValidator(_origin)]
 Commands = Annotated[dict[str, list[str]], AfterValidator(_commands)]
@@ -228,10 +224,10 @@ class Configuration(BaseSettings):
     keep_hour_months: int = Field(default=13, ge=3, le=120)
     static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    email_url: Annotated[str, AfterValidator(_mail)] = ""
+    email_url: MailAddress = ""
     email_from: str = "failsoft@localhost"
     # Requested after each evaluation of alerts; the receiver alerts when requests stop.
-    ping_url: Annotated[str, AfterValidator(_ping)] = ""
+    ping_url: PingAddress = ""
     # The recipient of `check_alerter`, mailed without queue and worker.
     alerter_mail: str = ""
     require_mfa: bool = True

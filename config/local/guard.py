@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -18,29 +18,27 @@ from types import FrameType
 from config.local.launch import end_with_starter
 
 PR_SET_CHILD_SUBREAPER = 36
+# The field of a process's state with its parent.
+PARENT = 1
 POLITE_SECONDS = 3.0
 LAST_SECONDS = 5.0
 TICK_SECONDS = 0.05
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def adopt_orphans() -> None:
-    """Become the parent of every orphan below this process (Linux)."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """Yield the pid of each process, and the fields of its state that follow its name (Linux)."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name, in brackets, may contain anything.
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()
+            yield int(path.parent.name), fields
 
 
 def children() -> list[int]:
     """Return the pids of the children of this process."""
-    own_pid, pids = os.getpid(), []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            # The name, in brackets, may contain anything: parse what follows it.
-            parent = path.read_text(errors="replace").rpartition(")")[2].split()[1]
-            if int(parent) == own_pid:
-                pids.append(int(path.parent.name))
-    return pids
+    own_pid = os.getpid()
+    return [pid for pid, fields in processes() if int(fields[PARENT]) == own_pid]
 
 
 def _reap() -> None:
@@ -87,7 +85,9 @@ def guarded(supervise: Callable[[], int]) -> int:
 
     `supervise` has to call handle_stop_signals: until then they are held back.
     """
-    adopt_orphans()
+    if sys.platform == "linux":
+        # Orphans below this process become its children.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Held back until each process has its handlers: none dies of Ctrl-C with the other left.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     pid = os.fork()

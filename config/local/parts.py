@@ -6,7 +6,7 @@ import signal
 import sys
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.error import HTTPError, URLError
 
 from config.local import broker, postgres
@@ -34,7 +34,7 @@ class LocalProgram:
     # Each signal and the seconds to wait after it; finally SIGKILL.
     stop: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 5),)
     before: Callable[[], None] = lambda: None
-    once: bool = field(default=False)  # a setup step that ends by itself
+    once: bool = False  # a setup step that ends by itself
 
 
 def python(*arguments: str, end_with: signal.Signals) -> list[str]:

@@ -102,12 +102,12 @@ def is_ready(sockets: Path) -> bool:
     return subprocess.run(command, check=False, timeout=10).returncode == 0  # noqa: S603 - no user input
 
 
-def ensure_database(sockets: Path, name: str = ROLE) -> bool:
-    """Create the database `name` if it is missing; return False without a server."""
+def ensure_database(sockets: Path) -> bool:
+    """Create the database if it is missing; return False without a server."""
     if not is_ready(sockets):
         return False
     try:
-        create_database(sockets, name)
+        create_database(sockets)
     except PostgresError as error:
         return "already exists" in str(error)
     return True
@@ -128,5 +128,5 @@ def forget_dead_server(folder: Path) -> None:
         path.unlink()
 
 
-def database_url(sockets: Path, name: str = ROLE) -> str:
-    return f"postgresql://{ROLE}@/{name}?host={quote(str(sockets))}"
+def database_url(sockets: Path) -> str:
+    return f"postgresql://{ROLE}@/{ROLE}?host={quote(str(sockets))}"

@@ -6,18 +6,18 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 from config.local.binaries import BinaryMissingError
 from config.local.folder import Folder
-from config.local.guard import handle_stop_signals
+from config.local.guard import PARENT, handle_stop_signals, processes
 from config.local.parts import LocalProgram
 from config.local.postgres import PostgresError
 
-# Fields of /proc/PID/stat behind the name: parent, own time, time of its ended children.
-PARENT, TIMES = 1, slice(11, 15)
+# The fields of a process's state with its own time and that of its ended children.
+TIMES = slice(11, 15)
 
 
 class StartProgress:
@@ -50,12 +50,8 @@ def cpu_seconds_below(roots: Iterable[int]) -> float:
     """Return the CPU time of processes and their descendants, ended ones included (Linux)."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            # The name, in brackets, may contain anything.
-            fields = path.read_text(errors="replace").rpartition(")")[2].split()
-            pid = int(path.parent.name)
-            parents[pid], ticks[pid] = int(fields[PARENT]), sum(map(int, fields[TIMES]))
+    for pid, fields in processes():
+        parents[pid], ticks[pid] = int(fields[PARENT]), sum(map(int, fields[TIMES]))
     below = set(roots)
     pending = set(ticks) - below
     while added := {pid for pid in pending if parents[pid] in below}:
@@ -92,7 +88,7 @@ class Running:
     process: subprocess.Popen[bytes]
     started: float
     failures: int = 0
-    restart_at: float = field(default=0.0)  # 0 while it runs
+    restart_at: float = 0.0  # 0 while it runs
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
