@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from bench.verdict_families import two_causes
-from bench.verdict_families.families import SIZES, make_stories
-from bench.verdict_families.halves import DEVELOPMENT, HELD_OUT
+from bench.verdict_families.families import DEVELOPMENT, HELD_OUT, SIZES, make_stories
 from bench.verdict_families.measures import Result, judge, report
 from bench.verdict_families.two_causes import make_pairs_of_causes
 from bench.verdict_families.worlds import Drawn

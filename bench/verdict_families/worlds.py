@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 Values = tuple[tuple[str, str], ...]
-Answers = frozenset[tuple[str, str]]
+Answer = tuple[str, str]
+Answers = frozenset[Answer]
 
 NOISES = (0.0, 0.0, 0.05, 0.15, 0.4)
 KINDS = ("not_json", "truncated", "schema_invalid", "refusal", "call_timeout", "empty_output")
-NO_ANSWER = ("call_timeout", "call_provider_error", "call_rate_limited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,7 @@ class World:
         self.after = [how(stream) if where(stream) else stream for stream in self.after]
 
     def rise(
-        self,
-        where: Callable[[Stream], bool],
-        kind: str,
-        to: float,
-        answers: Iterable[tuple[str, str]],
+        self, where: Callable[[Stream], bool], kind: str, to: float, answers: Iterable[Answer]
     ) -> None:
         """Let streams fail more often with a kind, up to about a rate; differing inside.
 
