@@ -23,13 +23,7 @@ from diagnostics import clock
 from diagnostics.alerting.dead_man import MISSED, OVERDUE, overdue_notifications
 from diagnostics.clock import DatabaseNow
 from diagnostics.figures import plural
-from diagnostics.store.models import (
-    EVALUATOR,
-    Heartbeat,
-    pool_heartbeat,
-    queue_heartbeat,
-    worker_heartbeat,
-)
+from diagnostics.store.models import EVALUATOR, Heartbeat, heartbeat_of
 from plans.models.run import Run, RunStep
 
 Part = dict[str, object]
@@ -117,7 +111,7 @@ def _probe_maintenance() -> str | None:
     """Check the maintenance workers; return "busy" if they are alive with a backlog."""
     if _is_fresh("worker"):
         return None
-    if _is_fresh(worker_heartbeat("fold")):
+    if _is_fresh(heartbeat_of("worker", "fold")):
         return "busy"
     _probe_pool("fold")
     _probe_heartbeat("worker")
@@ -126,7 +120,7 @@ def _probe_maintenance() -> str | None:
 
 def _probe_pool(queue: str) -> None:
     """Name the pool if a worker is alive whose processes do not start."""
-    if _is_fresh(pool_heartbeat(queue)):
+    if _is_fresh(heartbeat_of("pool", queue)):
         subject = f"the pool of the worker of the queue {queue}"
         raise NotReadyError(f"{subject} has no process: they are starting, or are killed")
 
@@ -136,10 +130,10 @@ def _probe_queue(queue: str) -> str | None:
 
     A worker that has free slots but does not consume messages does not report itself alive.
     """
-    name = queue_heartbeat(queue)
+    name = heartbeat_of("queue", queue)
     if _is_fresh(name) or _is_at_work(queue):
         return None
-    if _is_fresh(worker_heartbeat(queue)):
+    if _is_fresh(heartbeat_of("worker", queue)):
         return f"busy: {plural(*_backlog(queue))} waiting"
     _probe_pool(queue)
     subject, seconds = f"no worker of the queue {queue}", HEARTBEAT_AGE.total_seconds()

@@ -24,7 +24,7 @@ from diagnostics.store import retention
 from diagnostics.store.aggregation import fold
 from diagnostics.store.deadlines import try_work
 from diagnostics.store.leases import note_mark, send_mark
-from diagnostics.store.models import Heartbeat, pool_heartbeat, queue_heartbeat, worker_heartbeat
+from diagnostics.store.models import Heartbeat, heartbeat_of
 from diagnostics.store.outbox import purge_sent, relay_all
 from diagnostics.store.partitions import are_days_ready, ensure_partitions
 from diagnostics.store.retention import delete_in_batches, drop_old
@@ -95,7 +95,7 @@ def ping_queue(queue: str, at: str | None = None) -> None:
 
     A scheduler of an earlier release sends no time.
     """
-    Heartbeat.note(clock.now(), queue_heartbeat(queue))
+    Heartbeat.note(clock.now(), heartbeat_of("queue", queue))
     if at is not None:
         note_mark(queue, datetime.fromisoformat(at))
 
@@ -106,8 +106,8 @@ def note_workers(queues: Sequence[str], *, has_pool: bool = True) -> None:
 
     `has_pool`: whether its pool has a process that takes tasks.
     """
-    name_of = worker_heartbeat if has_pool else pool_heartbeat
-    Heartbeat.note(clock.now(), *map(name_of, queues))
+    names = (heartbeat_of("worker" if has_pool else "pool", queue) for queue in queues)
+    Heartbeat.note(clock.now(), *names)
 
 
 @shared_task

@@ -20,6 +20,13 @@ from diagnostics.store.windows import MINUTES_KEPT
 
 DELTAS = "diagnostics_rollup_delta"
 GROUP_DELTAS = "diagnostics_group_delta"
+# The rollups of hours and days, and what their rows are of.
+WIDER = {
+    "hour": "series_id",
+    "day": "series_id",
+    "hour_by_version": "series_id, version_id",
+    "day_by_version": "series_id, version_id",
+}
 BATCH, BATCH_SECONDS = 2_000, 60.0
 # A task stays short: the rest waits for the next beat, five seconds later.
 LONGEST_SECONDS = 20.0
@@ -50,14 +57,17 @@ def fold_deltas(project_id: int) -> int:
         return 0
     oldest = clock.now() - MINUTES_KEPT
     _add_keys(DELTAS, ids)
-    text = fill("fold_deltas", delta=DELTAS)
+    wider = (
+        fill("fold_wider", rollup=rollup, unit=rollup.partition("_")[0], keys=keys)
+        for rollup, keys in WIDER.items()
+    )
+    text = fill("fold_deltas", delta=DELTAS, wider=",\n".join(wider))
     ((folded,),) = fetch(text, {"ids": ids, "minutes_since": oldest})
     return int(folded)
 
 
 @transaction.atomic
 def fold_groups(project_id: int) -> int:
-    """Fold one batch of failures into their groups."""
     ids = _lock(GROUP_DELTAS, project_id)
     if not ids:
         return 0

@@ -77,15 +77,17 @@ def kind_of(row: Mapping[str, Any]) -> FailureKind | None:
     (validation_errors, tool, attributes), redacted.
     """
     kind, node, schema = row["kind"], row["node"], row.get("schema")
+    payload = row.get("payload") or {}
     if kind == "parse_invalid":
         error_type = row["parse_error_type"]
-        pointer, detail = _fault(row, error_type)
-        return FailureKind(node, schema, kind, error_type, pointer, detail)
+        errors = payload.get("validation_errors", ()) if error_type in POINTED else ()
+        return FailureKind(node, schema, kind, error_type, *fault_of(errors))
     if kind == "provider_error":
         error_name = row.get("call_error_type") or kind
         return FailureKind(node, schema, kind, error_name)
     if kind == "unknown_tool":
-        return FailureKind(node, schema, kind, kind, detail=_tool_bucket(row))
+        nearest = payload.get("attributes", {}).get(NEAREST_TOOL)
+        return FailureKind(node, schema, kind, kind, detail=tool_of(payload.get("tool"), nearest))
     if kind == "degraded" and row["reason"] in ENDS:
         return FailureKind(node, schema, kind, row["reason"])
     return None
@@ -109,12 +111,6 @@ def _normalise_key(key: str) -> str:
     return DIGITS.sub("*", key)
 
 
-def _fault(row: Mapping[str, Any], error_type: str) -> tuple[str, str]:
-    if error_type not in POINTED:
-        return "", ""
-    return fault_of((row.get("payload") or {}).get("validation_errors", ()))
-
-
 def fault_of(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Return the pointer and class of a fault: of several, the one whose pointer sorts first.
 
@@ -133,11 +129,6 @@ def _fault_class(code: str | None) -> str:
     if TYPE_CODE.fullmatch(known):
         return "type"
     return FAULTS.get(known, DIGITS.sub("*", known)[:LONGEST_DETAIL])
-
-
-def _tool_bucket(row: Mapping[str, Any]) -> str:
-    payload = row.get("payload") or {}
-    return tool_of(payload.get("tool"), payload.get("attributes", {}).get(NEAREST_TOOL))
 
 
 def tool_of(tool: str | None, nearest: object) -> str:

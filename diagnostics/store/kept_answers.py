@@ -55,8 +55,6 @@ def limited_wait(seconds: float | None = HURRY_SECONDS) -> Iterator[None]:
 
 
 class CachedResult(NamedTuple, Generic[T]):
-    """A result and the time of its computation."""
-
     at: datetime
     answer: T
 

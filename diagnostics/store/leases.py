@@ -20,7 +20,7 @@ from django.db.models.functions import Greatest
 
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
-from diagnostics.store.models import Heartbeat, drained_heartbeat
+from diagnostics.store.models import Heartbeat, heartbeat_of
 from diagnostics.store.outbox import send, waiting
 
 logger = structlog.get_logger(__name__)
@@ -163,7 +163,7 @@ def send_mark(queue: str) -> bool:
 
 def note_mark(queue: str, at: datetime) -> None:
     """Record that a worker took the mark of this time; marks may arrive out of order."""
-    name = drained_heartbeat(queue)
+    name = heartbeat_of("drained", queue)
     row, is_new = Heartbeat.objects.get_or_create(name=name, defaults={"at": at})
     if not is_new:
         Heartbeat.objects.filter(pk=row.pk).update(at=Greatest(F("at"), at))
@@ -171,12 +171,12 @@ def note_mark(queue: str, at: datetime) -> None:
 
 def drained_until(queue: str) -> Subquery:
     """Return the time of the latest mark taken, null before the first, for use in queries."""
-    marks = Heartbeat.objects.filter(name=drained_heartbeat(queue))
+    marks = Heartbeat.objects.filter(name=heartbeat_of("drained", queue))
     return Subquery(marks.values("at"))
 
 
 def _is_due(queue: str, now: datetime) -> bool:
-    drained = Heartbeat.objects.filter(name=drained_heartbeat(queue)).first()
+    drained = Heartbeat.objects.filter(name=heartbeat_of("drained", queue)).first()
     seconds = (now - drained.at).total_seconds() if drained else 0.0
     slots = max(1, int(seconds / SHARE / SLOT_SECONDS))
     return int(now.timestamp() / SLOT_SECONDS) % slots == 0

@@ -1,6 +1,7 @@
 """Rows of events, rollups, outcomes, the outbox and heartbeats."""
 
 from datetime import datetime
+from typing import Literal
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -76,7 +77,6 @@ class Event(models.Model):
 
     @property
     def sent_time(self) -> datetime:
-        """The time that the sender gave."""
         return self.claimed_at or self.occurred_at
 
     @property
@@ -351,21 +351,6 @@ EVALUATOR = "evaluator"
 """The row of the alert evaluator."""
 
 
-def queue_heartbeat(queue: str) -> str:
-    """Return the name of the row of a queue's workers."""
-    return f"queue:{queue}"
-
-
-def drained_heartbeat(queue: str) -> str:
-    """Return the name of the row with the time up to which a queue is drained."""
-    return f"drained:{queue}"
-
-
-def worker_heartbeat(queue: str) -> str:
-    """Return the name of the row that live workers of a queue update."""
-    return f"worker:{queue}"
-
-
-def pool_heartbeat(queue: str) -> str:
-    """Return the name of the row that live workers of a queue update whose pool is empty."""
-    return f"pool:{queue}"
+def heartbeat_of(part: Literal["queue", "drained", "worker", "pool"], queue: str) -> str:
+    """Return the name of a queue's row for one of these parts."""
+    return f"{part}:{queue}"

@@ -5,7 +5,7 @@ A message is sent at least once; the receiver claims its work by a row of its ow
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from time import monotonic
 
 import structlog
@@ -87,35 +87,33 @@ def enqueue(
 
     `args` become keyword arguments: ids only, never a text.
     """
-    message = _message(task, args, queue, project_id, clock.now() + delay)
-    message.save(force_insert=True)
-    if not delay:
-        transaction.on_commit(wake_relay, robust=True)
+    (message,) = enqueue_many(task, [args], queue, project_id, delay=delay)
     return message
 
 
 def enqueue_many(
-    task: str, arguments: Sequence[Mapping[str, JSON]], queue: str, project_id: int
-) -> None:
+    task: str,
+    arguments: Sequence[Mapping[str, JSON]],
+    queue: str,
+    project_id: int | None,
+    *,
+    delay: timedelta = timedelta(0),
+) -> list[OutboxMessage]:
     """Write one message per set of arguments, like `enqueue`."""
-    if not arguments:
-        return
-    now = clock.now()
-    OutboxMessage.objects.bulk_create(
-        _message(task, args, queue, project_id, now) for args in arguments
-    )
-    transaction.on_commit(wake_relay, robust=True)
+    at = clock.now() + delay
+    messages = [
+        OutboxMessage(
+            task=task, kwargs=dict(args), queue=queue, project_id=project_id, available_at=at
+        )
+        for args in arguments
+    ]
+    written = OutboxMessage.objects.bulk_create(messages)
+    if written and not delay:
+        transaction.on_commit(wake_relay, robust=True)
+    return written
 
 
-def _message(
-    task: str, args: Mapping[str, JSON], queue: str, project_id: int | None, at: datetime
-) -> OutboxMessage:
-    return OutboxMessage(
-        task=task, kwargs=dict(args), queue=queue, project_id=project_id, available_at=at
-    )
-
-
-def relay_batch(limit: int = BATCH) -> Relayed:
+def relay_batch() -> Relayed:
     """Send due messages, oldest first; concurrent relays share the work by SKIP LOCKED.
 
     If the broker is down, the batch ends and every row stays as it is. A message with an error of
@@ -124,7 +122,7 @@ def relay_batch(limit: int = BATCH) -> Relayed:
     sent: list[int] = []
     failed = 0
     with transaction.atomic():
-        for message in waiting().select_for_update(skip_locked=True)[:limit]:
+        for message in waiting().select_for_update(skip_locked=True)[:BATCH]:
             try:
                 _send(message)
             except BROKER_ERRORS as error:
@@ -151,7 +149,6 @@ def relay_all() -> int:
 
 
 def purge_sent() -> int:
-    """Delete messages sent more than a day ago; return how many."""
     old = OutboxMessage.objects.filter(sent_at__lt=clock.now() - KEEP_SENT)
     return delete_oldest(old, "sent_at", PURGE_BATCH)
 

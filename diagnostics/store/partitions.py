@@ -6,11 +6,13 @@ is created.
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
 from diagnostics import clock
@@ -56,7 +58,6 @@ def period_of(unit: Unit, day: date) -> PartitionPeriod:
 
 
 def periods(unit: Unit, first: date, last: date) -> Iterator[PartitionPeriod]:
-    """Yield the periods from that of `first` to that of `last`."""
     period = period_of(unit, first)
     while period.first <= last:
         yield period
@@ -88,8 +89,6 @@ FULL = 100
 
 @dataclass(frozen=True, slots=True)
 class PartitionedTable:
-    """A table partitioned by day or month of a time column."""
-
     name: str
     column: str
     unit: Unit
@@ -113,6 +112,14 @@ TABLES = (
     ),
 )
 Wanted = tuple[PartitionedTable, PartitionPeriod]
+CREATE = (
+    "LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE",
+    "CREATE TABLE {part} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+    " WITH (fillfactor = {fill})",
+    "WITH moved AS (DELETE FROM {rest} WHERE {column} >= {begin}"
+    " AND {column} < {end} RETURNING *) INSERT INTO {part} SELECT * FROM moved",
+    "ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES FROM ({begin}) TO ({end})",
+)
 
 
 def ensure_partitions(first_day: date | None = None, last_day: date | None = None) -> list[str]:
@@ -163,38 +170,29 @@ def _missing(needed: list[Wanted]) -> list[Wanted]:
     return [by_name[name] for (name,) in fetch(unknown, [list(by_name)])]
 
 
-def _create(table: PartitionedTable, period: PartitionPeriod) -> bool:
-    """Create the period, move its rows out of the default partition, and attach it."""
+@contextmanager
+def changing_tables() -> Iterator[CursorWrapper]:
+    """Change tables in a transaction, one process at a time; waits for readers up to 5 s."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])
-        if not _missing([(table, period)]):
-            return False
-        for statement in _statements(table, period):
-            cursor.execute(statement)
-    return True
+        yield cursor
 
 
-def _statements(table: PartitionedTable, period: PartitionPeriod) -> Iterator[sql.Composed]:
+def _create(table: PartitionedTable, period: PartitionPeriod) -> bool:
+    """Create the period, move its rows out of the default partition, and attach it."""
     words = {
         "table": sql.Identifier(table.name),
         "part": sql.Identifier(partition_name(table, period)),
         "rest": sql.Identifier(f"{table.name}_default"),
         "column": sql.Identifier(table.column),
         "fill": sql.Literal(table.fillfactor),
-        "begin": _moment(period.begin),
-        "end": _moment(period.end),
+        "begin": sql.Literal(period.begin.isoformat()),
+        "end": sql.Literal(period.end.isoformat()),
     }
-    for text in (
-        "LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE",
-        "CREATE TABLE {part} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
-        " WITH (fillfactor = {fill})",
-        "WITH moved AS (DELETE FROM {rest} WHERE {column} >= {begin}"
-        " AND {column} < {end} RETURNING *) INSERT INTO {part} SELECT * FROM moved",
-        "ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES FROM ({begin}) TO ({end})",
-    ):
-        yield sql.SQL(text).format(**words)
-
-
-def _moment(at: datetime) -> sql.Literal:
-    return sql.Literal(at.isoformat())
+    with changing_tables() as cursor:
+        if not _missing([(table, period)]):
+            return False
+        for text in CREATE:
+            cursor.execute(sql.SQL(text).format(**words))
+    return True

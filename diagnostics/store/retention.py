@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from psycopg import sql
 
 from diagnostics import clock
-from diagnostics.store.partitions import LOCK_KEY, LOCK_TIMEOUT, TABLES, PartitionedTable, read_name
+from diagnostics.store.partitions import TABLES, PartitionedTable, changing_tables, read_name
 from diagnostics.store.sql import change, fetch, statement
 
 MOST_SECONDS = 20.0
@@ -53,9 +53,7 @@ def delete_oldest(rows: QuerySet[Any], column: str, batch: int) -> int:
 
 def delete_before(table: str, column: str, before: datetime, batch: int) -> int:
     """Delete older rows from a table without dependants, in no particular order."""
-    names = {"table": sql.Identifier(table), "column": sql.Identifier(column)}
-    text = DELETE.format(**names)
-
+    text = DELETE.format(table=sql.Identifier(table), column=sql.Identifier(column))
     return delete_in_batches(lambda limit: change(text, [before, limit]), batch)
 
 
@@ -76,7 +74,7 @@ class StorageSize:
     partitions: int
 
 
-def kept_spans() -> Mapping[str, timedelta]:
+def _kept_spans() -> Mapping[str, timedelta]:
     """Return how long the rows of each partitioned table are kept."""
     hours = settings.FAILSOFT_KEEP_HOUR_MONTHS * MONTH
     return {
@@ -97,7 +95,7 @@ def drop_old() -> list[str]:
 
     Rows in default partitions are deleted, batch by batch.
     """
-    now, spans = clock.now(), kept_spans()
+    now, spans = clock.now(), _kept_spans()
     dropped: list[str] = []
     for table in TABLES:
         before = now - spans[table.name]
@@ -232,11 +230,9 @@ def _partitions(table: PartitionedTable) -> Iterator[tuple[str, datetime]]:
 
 def _drop(name: str) -> bool:
     """Drop one partition; waits for readers up to 5 s, else it is tried again an hour later."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])
+    with changing_tables() as cursor:
         cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
         if not cursor.fetchone()[0]:
             return False
-        cursor.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+        cursor.execute(_write("DROP TABLE {}", name))
     return True

@@ -27,8 +27,6 @@ class TimeMark(StrEnum):
 
 
 class Grain(StrEnum):
-    """The time that a row covers."""
-
     MINUTE = "minute"
     HOUR = "hour"
     DAY = "day"
@@ -60,7 +58,6 @@ class TimeWindow:
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """The segments of the window, oldest first."""
         return self.segments_to(Grain.DAY)
 
     def segments_to(self, coarsest: Grain) -> Sequence[Segment]:

@@ -14,44 +14,7 @@ minutes AS (
     ORDER BY 1, 2, 3
     ON CONFLICT (project_id, bucket, series_id) DO UPDATE SET <<added>>
 ),
-hours AS (
-    INSERT INTO diagnostics_rollup_hour AS kept
-        (project_id, bucket, series_id, <<columns>>)
-    SELECT project_id, date_trunc('hour', minute, 'UTC'), series_id, <<summed>>
-    FROM taken
-    GROUP BY 1, 2, 3
-    ORDER BY 1, 2, 3
-    ON CONFLICT (project_id, bucket, series_id) DO UPDATE SET <<added>>
-),
-days AS (
-    INSERT INTO diagnostics_rollup_day AS kept
-        (project_id, bucket, series_id, <<columns>>)
-    SELECT project_id, date_trunc('day', minute, 'UTC'), series_id, <<summed>>
-    FROM taken
-    GROUP BY 1, 2, 3
-    ORDER BY 1, 2, 3
-    ON CONFLICT (project_id, bucket, series_id) DO UPDATE SET <<added>>
-),
-versions AS (
-    INSERT INTO diagnostics_rollup_hour_by_version AS kept
-        (project_id, bucket, series_id, version_id, <<columns>>)
-    SELECT
-        project_id, date_trunc('hour', minute, 'UTC'), series_id, version_id, <<summed>>
-    FROM taken
-    GROUP BY 1, 2, 3, 4
-    ORDER BY 1, 2, 3, 4
-    ON CONFLICT (project_id, bucket, series_id, version_id) DO UPDATE SET <<added>>
-),
-version_days AS (
-    INSERT INTO diagnostics_rollup_day_by_version AS kept
-        (project_id, bucket, series_id, version_id, <<columns>>)
-    SELECT
-        project_id, date_trunc('day', minute, 'UTC'), series_id, version_id, <<summed>>
-    FROM taken
-    GROUP BY 1, 2, 3, 4
-    ORDER BY 1, 2, 3, 4
-    ON CONFLICT (project_id, bucket, series_id, version_id) DO UPDATE SET <<added>>
-),
+<<wider>>,
 totals AS (
     INSERT INTO diagnostics_rollup_total AS kept (project_id, series_id, <<columns>>)
     SELECT project_id, series_id, <<summed>>
