@@ -28,10 +28,10 @@ from diagnostics.alerting.statuses import (
 from diagnostics.analysis.series import RunCounts, SeriesKey, rate_series
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesState, SeriesStatus, Unit
-from diagnostics.queries.assessments import NOT_ASSESSED, worse_by_series
 from diagnostics.queries.busiest import next_series
 from diagnostics.queries.call_counts import Side
 from diagnostics.queries.events import covered_by, window_of
+from diagnostics.queries.runs import NOT_ASSESSED, worse_by_series
 from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import DEFAULT_LIMIT, PAGE_PARAMETERS, SERIES_PARAMETERS, select

@@ -24,7 +24,6 @@ from diagnostics.prices.prices import (
     retry_spend,
 )
 from diagnostics.prices.retry_budgets import RetrySpend, what_if
-from diagnostics.queries.assessments import worse_than_before
 from diagnostics.queries.call_counts import (
     ANSWERS,
     BASELINE,
@@ -45,6 +44,7 @@ from diagnostics.queries.models import (
     costs_over_time,
     sums_between,
 )
+from diagnostics.queries.runs import worse_than_before
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.rollups import LATENCY

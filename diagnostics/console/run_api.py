@@ -18,8 +18,14 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.prices.prices import costs_of
-from diagnostics.queries.assessments import VALID, assessed_as, assessments_of, keep_assessed
-from diagnostics.queries.runs import SEARCHES, read_runs
+from diagnostics.queries.runs import (
+    SEARCHES,
+    VALID,
+    assessed_as,
+    assessments_of,
+    keep_assessed,
+    read_runs,
+)
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import EXPORTS

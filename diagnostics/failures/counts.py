@@ -13,6 +13,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
+from diagnostics.queries.events import BASELINE_SPAN
 from diagnostics.selection.conditions import (
     ANY_DAY,
     Days,
@@ -40,7 +41,6 @@ READ = (
 FAILED = sorted(FAILURE_EVENT_KINDS)
 LONGEST_RUN = timedelta(days=1)
 FIRST_STRETCH, MOST_WITH_WORDS = timedelta(hours=1), 1_000
-BASELINE_SPAN = timedelta(days=7)
 BY_HOUR, ALONE_BY_HOUR = timedelta(days=3), timedelta(days=8)
 """Longer windows are counted by day (UTC), except at their ends; single groups later."""
 NO_EVENTS = "SELECT * FROM diagnostics_event WHERE false"
@@ -110,7 +110,6 @@ class GroupQuestion:
 
     @property
     def width(self) -> timedelta:
-        """The length of the baseline."""
         return WIDTHS[self.grain]
 
     @property

@@ -34,10 +34,9 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.sql import fetch, fill
-from diagnostics.store.windows import WIDTHS, Grain, floor
+from diagnostics.store.windows import Grain, floor
 
 TREND_SLOTS = 24
-MOST_DAYS = 24
 # The failures of a group that are sampled for its runs: two probes each.
 RUN_SAMPLES = 100
 LISTED_SAMPLES = 200
@@ -80,13 +79,10 @@ class GroupRow(FreshGroup):
 
     @property
     def repaired_share(self) -> float | None:
-        """The share of its runs that recovered."""
         return self.repaired / self.runs if self.runs else None
 
 
 class Sort(StrEnum):
-    """The order of a list of groups."""
-
     LATEST = "latest"
     MOST = "most"
     RISING = "rising"
@@ -286,14 +282,19 @@ def shapes_of(
 
 
 def trend_slots(question: GroupQuestion) -> Slots:
-    """Return the slots of a group's curve: 24, or days if the window is long."""
-    day = WIDTHS[Grain.DAY]
-    if question.width < day:
-        return Slots(question.begin, (question.end - question.begin) / TREND_SLOTS, TREND_SLOTS)
-    origin = floor(question.begin, day)
-    days = -(-(question.end - origin) // day)
-    days_per_slot = -(-days // MOST_DAYS)
-    return Slots(origin, days_per_slot * day, -(-days // days_per_slot))
+    """Return the slots of a group's trend: 24, or days if the window is long."""
+    if question.grain is Grain.DAY:
+        return whole_slots(question, TREND_SLOTS)
+    return Slots(question.begin, (question.end - question.begin) / TREND_SLOTS, TREND_SLOTS)
+
+
+def whole_slots(question: GroupQuestion, most: int) -> Slots:
+    """Divide the window into slots of whole hours, or of days if it is long."""
+    width = question.width
+    origin = floor(question.begin, width)
+    count = max(-(-(question.end - origin) // width), 1)
+    per_slot = -(-count // most)
+    return Slots(origin, per_slot * width, -(-count // per_slot))
 
 
 def _runs(

@@ -65,7 +65,6 @@ class PlaceShare:
 
     @property
     def is_striking(self) -> bool:
-        """Whether its lift is clear."""
         return self.failures >= LEAST_FAILURES and (self.lift or 0) >= LEAST_LIFT
 
 

@@ -3,22 +3,22 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.series import RunCurve
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.failures.counts import GroupQuestion, query_groups
-from diagnostics.failures.groups import shapes_of
+from diagnostics.failures.groups import shapes_of, whole_slots
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.places import FailurePlace, Spread, divide
 from diagnostics.queries.call_counts import counts_runs
+from diagnostics.queries.events import BASELINE_SPAN
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
-from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to, floor
+from diagnostics.store.windows import Grain, RunBucket, align_to
 
 MOST_SLOTS = 48
-BEFORE = timedelta(days=7)
 MEASURES = ("attempts", "runs")
 
 
@@ -36,7 +36,6 @@ class FailureCurve(RunCurve):
 
     @property
     def began_at(self) -> datetime | None:
-        """The time of the onset."""
         return None if self.begun is None else self.since + self.begun * self.width
 
     @property
@@ -78,16 +77,16 @@ def places_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> 
         FailurePlace(*row[:-1]): row[-1]
         for row in query_groups(project_id, "group_places", own_question)
     }
-    calls = _calls(project_id, question, FailurePlace._fields, _of_node(group, question))
-    return divide(failures, {FailurePlace(*key): count for key, count in calls})
+    sums = _sums(project_id, question, FailurePlace._fields, _of_node(group, question))
+    return divide(failures, {FailurePlace(*key): count for key, count in _calls(sums)})
 
 
 def curve_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> FailureCurve:
     """Return a group's failures and its node's calls over the window, with the onset."""
-    slots = _slots(question)
+    slots = whole_slots(question, MOST_SLOTS)
     failures = shapes_of(project_id, question, [group.pk], slots)[1][group.pk]
-    counted = _calls(project_id, question, (), _of_node(group, question), slots)
-    calls = Counter({index: count for (index,), count in counted})
+    sums = _sums(project_id, question, (), _of_node(group, question), slots)
+    calls = Counter({index: count for (index,), count in _calls(sums)})
     buckets = [
         RunBucket(max(calls[index], failures[index]) if calls else 0, failures[index])
         for index in range(slots.count)
@@ -112,10 +111,6 @@ def _begun(curve: RunCurve, known: int, failed: int) -> int | None:
     return max(int((detector.fire.onset.at - curve.since.timestamp()) // width), 0)
 
 
-def _hours(question: GroupQuestion) -> TimeWindow:
-    return align_to(Grain.HOUR, question.begin, question.end)
-
-
 def _of_node(group: FailureGroup, question: GroupQuestion) -> Sequence[Term]:
     others = (term for term in question.terms if term.field != "node")
     return (*others, Term("node", group.node))
@@ -131,38 +126,22 @@ def _sums(
     """Return counts of calls and runs; none with single events."""
     if question.events is not None:
         return []
-    rows = sum_rollups(project_id, Question(_hours(question), dimensions, MEASURES, terms, slots))
+    hours = align_to(Grain.HOUR, question.begin, question.end)
+    rows = sum_rollups(project_id, Question(hours, dimensions, MEASURES, terms, slots))
     return [(row[:-2], row[-2], row[-1]) for row in rows]
 
 
-def _calls(
-    project_id: int,
-    question: GroupQuestion,
-    dimensions: Sequence[str],
-    terms: Sequence[Term],
-    slots: Slots | None = None,
-) -> list[tuple[Row, int]]:
+def _calls(rows: Sequence[tuple[Row, int, int]]) -> list[tuple[Row, int]]:
     """Return counts of calls, or of runs if not every call was posted."""
-    rows = _sums(project_id, question, dimensions, terms, slots)
     of_runs = counts_runs(sum(row[1] for row in rows), sum(row[2] for row in rows))
     return [(key, runs if of_runs else calls or runs) for key, calls, runs in rows]
 
 
-def _slots(question: GroupQuestion) -> Slots:
-    """Divide the window into at most 48 slots of whole hours, or of days if it is long."""
-    window, width = _hours(question), question.width
-    origin = floor(window.since, width)
-    count = max(-(-(window.until - origin) // width), 1)
-    per_slot = -(-count // MOST_SLOTS)
-    return Slots(origin, per_slot * width, -(-count // per_slot))
-
-
 def _before(project_id: int, group: FailureGroup, question: GroupQuestion) -> tuple[int, int]:
     """Return the calls in the week before the window, and those with this failure."""
-    before = replace(question, since=question.begin - BEFORE, until=question.begin)
-    calls = sum(
-        count for _, count in _calls(project_id, before, ("node",), _of_node(group, before))
-    )
+    before = replace(question, since=question.begin - BASELINE_SPAN, until=question.begin)
+    sums = _sums(project_id, before, ("node",), _of_node(group, before))
+    calls = sum(count for _, count in _calls(sums))
     own_question = replace(before, ids=[group.pk], states=None, kinds=())
     failures = sum(row[-1] for row in query_groups(project_id, "group_places", own_question))
     return calls, min(failures, calls)

@@ -77,7 +77,6 @@ def mute(
 
 @transaction.atomic
 def comment(project_id: int, ids: Sequence[int], by: User | None, text: str) -> int:
-    """Add a redacted comment to the history."""
     redacted = redact(text.strip(), LONGEST_COMMENT)
     if not redacted:
         return 0

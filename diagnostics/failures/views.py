@@ -43,8 +43,6 @@ TABS: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class FailureLine:
-    """A group as a row of the table."""
-
     row: GroupRow
     calls: Denominator | None
     """The denominator of its node; None if calls are not counted."""
@@ -74,7 +72,6 @@ class FailureLine:
 
     @property
     def top_share(self) -> float:
-        """The largest share of a model."""
         return next(iter(self.models.values()), 0) / max(self.row.seen, 1)
 
     @property
@@ -85,7 +82,6 @@ class FailureLine:
 
 @member_page
 def failures(request: ConsoleRequest) -> HttpResponse:
-    """Show the failure groups seen under the filters."""
     selection = read_filters(request)
     context = {**_context(request, selection), "section": "failures"}
     return respond(request, "failures/list", context, "Failures")
@@ -176,7 +172,6 @@ def _page(
 def _tabs(
     selection: Selection, order: Sort, counted: Mapping[str, int]
 ) -> list[tuple[str, str, int]]:
-    """Return every tab with its query and its number of failures."""
     return [
         (name, _query(selection, name, order), sum(counted.get(state, 0) for state in states))
         for name, states in TABS.items()
@@ -206,7 +201,6 @@ Act = Callable[[ConsoleRequest, Sequence[int], User], tuple[int, str]]
 
 @member_action
 def act_on_failures(request: ConsoleRequest) -> HttpResponse:
-    """Apply an action to the selected groups, then return to the page it came from."""
     require_actor(request)
     numbers = (read_number(text) for text in request.POST.getlist("id"))
     ids = [number for number in numbers if number is not None]

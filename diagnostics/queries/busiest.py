@@ -47,7 +47,6 @@ class SeriesChoice:
 
     @property
     def chosen(self) -> Sequence[int]:
-        """All chosen ids, each once."""
         return list(dict.fromkeys((*self.busiest, *self.worst)))
 
 

@@ -100,7 +100,6 @@ class CallCounts:
         return Side(self.of_kind(kind), calls)
 
     def of_kind(self, kind: str) -> int:
-        """Return the number of failures of a kind."""
         return self.by_kind.get(kind, 0)
 
     @property

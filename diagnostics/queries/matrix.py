@@ -44,7 +44,6 @@ class Excess:
 
     @property
     def is_enough(self) -> bool:
-        """Whether both sides have trials enough."""
         return is_enough(self.a.trials, self.b.trials)
 
     @property
@@ -120,7 +119,6 @@ def _interval(a: Side, b: Side, z: float) -> tuple[float, float]:
 
 
 def excess_of_rate(rate: str, now: CallCounts, before: CallCounts) -> Excess:
-    """Compare one rate with its baseline."""
     return excess(now.rates[rate], before.rates[rate])
 
 
@@ -140,7 +138,6 @@ def build_matrix(
 
 
 def excess_of_kind(kind: str, now: CallCounts, before: CallCounts) -> Excess:
-    """Compare one kind of failure with its baseline."""
     return excess(now.side_of(kind), before.side_of(kind))
 
 
@@ -227,7 +224,6 @@ def summarise_matrix(matrix: Matrix, span: str = "") -> MatrixSummary:
 
 
 def name_of(provider: str | None, model: str | None) -> str:
-    """Return a model's name for a sentence."""
     return "/".join(
         shorten(name, LONGEST_NAME) if name else "unknown" for name in (provider, model)
     )

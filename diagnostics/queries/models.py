@@ -25,6 +25,7 @@ from diagnostics.store.windows import (
     TimeWindow,
     align_to,
     ceil,
+    coarsest_of,
     floor,
     kept_of,
 )
@@ -44,9 +45,9 @@ def is_known_model(project_id: int, provider: str | None, model: str | None) -> 
     return series.exists()
 
 
-def known_models(project_id: int, limit: int = MOST_KNOWN) -> list[ModelKey]:
+def known_models(project_id: int) -> list[ModelKey]:
     models = Series.objects.filter(project_id=project_id).values_list("provider", "model")
-    return list(models.distinct().order_by("provider", "model")[:limit])
+    return list(models.distinct().order_by("provider", "model")[:MOST_KNOWN])
 
 
 def calls_by_model(
@@ -57,10 +58,7 @@ def calls_by_model(
         sum_rollups(project_id, Question(stretch, BY_MODEL, CALLS, terms))
         for stretch in (window, window.before(BASELINE_SPAN))
     )
-    return (
-        {(row[0], row[1]): _read(row) for row in now},
-        {(row[0], row[1]): _read(row) for row in past},
-    )
+    return _read(now), _read(past)
 
 
 def sums_between(
@@ -114,7 +112,7 @@ def _slots_of(window: TimeWindow, terms: Sequence[Term], now: datetime, limit: i
 
 def _by_slot(slots: Slots, measures: Sequence[str], terms: Sequence[Term]) -> Question:
     end = slots.since + slots.count * slots.width
-    within = align_to(_grain_of(slots.width), slots.since, end)
+    within = align_to(coarsest_of(slots.since, slots.width), slots.since, end)
     return Question(within, ("node",), measures, terms, slots)
 
 
@@ -130,10 +128,8 @@ def slot_width(
     return next((width for width in wide if span / width <= limit), SLOT_WIDTHS[-1])
 
 
-def _grain_of(width: timedelta) -> Grain:
-    wide = (grain for grain in (Grain.DAY, Grain.HOUR) if not width % WIDTHS[grain])
-    return next(wide, Grain.MINUTE)
-
-
-def _read(row: Row) -> CallCounts:
-    return count_calls(dict(zip(CALLS, row[len(BY_MODEL) :], strict=True)))
+def _read(rows: Sequence[Row]) -> dict[ModelKey, CallCounts]:
+    return {
+        (provider, model): count_calls(dict(zip(CALLS, counted, strict=True)))
+        for provider, model, *counted in rows
+    }

@@ -20,8 +20,6 @@ from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, al
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """The measures to count, and how to read them."""
-
     measures: Sequence[str]
     read: Callable[[Sequence[int]], RunBucket]
 

@@ -73,12 +73,11 @@ def report_for(subject: ReportSubject, view: SavedView | None = None) -> Report:
     return Report.objects.get(**key)
 
 
-def archive_last_days(project: Project, at: datetime, days: int = 7) -> Report:
-    """Return the stored report of whole days (UTC) that end at midnight after `at`."""
-    after = at.astimezone(UTC).date() + timedelta(days=1)
-    period = ReportPeriod(after - timedelta(days=days), after, ZoneInfo("UTC"))
-    cadence = "weekly" if days > 1 else "daily"
-    return report_for(ReportSubject(project, project.name, "", cadence, period))
+def archive_last_days(project: Project, at: datetime) -> Report:
+    """Return the stored report of the seven days (UTC) that end at midnight after `at`."""
+    after = at.astimezone(UTC).date() + DAY
+    period = ReportPeriod(after - 7 * DAY, after, ZoneInfo("UTC"))
+    return report_for(ReportSubject(project, project.name, "", "weekly", period))
 
 
 def preview_of(subscription: Subscription) -> ReportDocument:
@@ -96,7 +95,6 @@ def reports_of(project_id: int) -> QuerySet[Report]:
 
 
 def letter_of(report: Report) -> Letter:
-    """Return a stored report, rendered."""
     return write_letter(ReportDocument.model_validate(report.document))
 
 

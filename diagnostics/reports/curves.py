@@ -1,12 +1,15 @@
-"""The curve of a model as a small picture: shares in equal slots.
+"""The curve of a model: shares in equal slots, as blocks of text and as a small picture.
 
-A PNG of five colours, written with zlib only. Mail clients show it on light and dark
+The picture is a PNG of five colours, written with zlib only. Mail clients show it on light and dark
 backgrounds: the background is transparent, and each colour is legible on both.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from struct import pack
 from zlib import compress, crc32
+
+from diagnostics.store.windows import RunBucket
 
 WIDTH, HEIGHT = 1120, 200
 """In pixels, twice the displayed size."""
@@ -15,11 +18,15 @@ LEAST_TOP = 0.05
 PAPER, CALM, LINE, BAD, BAD_EDGE = range(5)
 COLOURS = bytes.fromhex("000000 7c8794 7c8794 d6453b d6453b")
 OPACITY = bytes((0, 70, 255, 90, 255))
+BLOCKS = "▁▂▃▄▅▆▇█"
+EMPTY = "·"
+MOST_SLOTS = 31
+SLOT_WIDTHS = tuple(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12, 24, 48, 168))
 
 
 def top_of(shares: Sequence[float | None]) -> float:
     """Return the share at the upper edge, at least 5 %, so that noise does not look alarming."""
-    return max(LEAST_TOP, *(share or 0.0 for share in shares))
+    return max([LEAST_TOP, *(share or 0.0 for share in shares)])
 
 
 def draw_curve(
@@ -72,3 +79,29 @@ def _dashed(rows: Iterator[bytes], at: int) -> Iterator[bytes]:
             yield bytes(LINE if x // DASH % 2 else pixel for x, pixel in enumerate(row))
         else:
             yield row
+
+
+def sparkline(buckets: Sequence[RunBucket]) -> str:
+    """Return the degraded share of each bucket as blocks; a middle dot without runs.
+
+    The full block is the largest share, at least 5 %.
+    """
+    top = top_of([bucket.share for bucket in buckets])
+    return "".join(_block(bucket, top) for bucket in buckets)
+
+
+def slot_width(span: timedelta) -> timedelta:
+    """Return the smallest width that cuts a period into at most 31 slots."""
+    fitting = (width for width in SLOT_WIDTHS if span <= MOST_SLOTS * width)
+    return next(fitting, SLOT_WIDTHS[-1])
+
+
+def slot_count(span: timedelta) -> int:
+    """Return how many slots a period has; the last is longer or shorter on a change of clocks."""
+    return min(max(round(span / slot_width(span)), 1), MOST_SLOTS)
+
+
+def _block(bucket: RunBucket, top: float) -> str:
+    if not bucket.runs:
+        return EMPTY
+    return BLOCKS[min(int(bucket.share / top * len(BLOCKS)), len(BLOCKS) - 1)]

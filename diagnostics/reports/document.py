@@ -67,8 +67,6 @@ class ModelFigures(ReportFigures):
 
 
 class Degradation(ReportFigures):
-    """A degradation: what, since when, and why."""
-
     subject: str
     since: datetime
     bad: int
@@ -92,8 +90,6 @@ class GroupFigures(ReportFigures):
 
 
 class AdviceFigures(ReportFigures):
-    """One thing to change, and why."""
-
     text: str
     evidence: str
     url: str

@@ -14,7 +14,6 @@ from diagnostics.selection.query_language import Query, write_query
 from diagnostics.selection.selection import read_selection
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-CADENCES = ("daily", "weekdays", "weekly", "monthly")
 
 
 def read_filter(query: str) -> str:
@@ -75,7 +74,7 @@ class Subscription(models.Model):
                 "diagnostics_subscription_has_one_reader",
                 Q(user__isnull=False, address="") | (Q(user__isnull=True) & ~Q(address="")),
             ),
-            known("diagnostics_subscription_cadence_known", "cadence", CADENCES),
+            known("diagnostics_subscription_cadence_known", "cadence", Cadence),
             check(
                 "diagnostics_subscription_weekday_when_weekly",
                 Q(cadence="weekly", weekday__range=(0, 6))
@@ -150,7 +149,7 @@ class Report(models.Model):
         constraints = [
             # Read by every delivery: the report of its period, if it exists.
             unique("diagnostics_report_once_a_period", "project digest period_start period_end"),
-            known("diagnostics_report_cadence_known", "cadence", CADENCES),
+            known("diagnostics_report_cadence_known", "cadence", Cadence),
             check("diagnostics_report_period_is_not_empty", Q(period_end__gt=F("period_start"))),
         ]
         indexes = [

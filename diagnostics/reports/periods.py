@@ -30,17 +30,14 @@ class ReportPeriod:
 
     @property
     def since(self) -> datetime:
-        """The first instant of the first day."""
         return start_of(self.first, self.zone)
 
     @property
     def until(self) -> datetime:
-        """The first instant of the day after the last."""
         return start_of(self.after, self.zone)
 
     @property
     def days(self) -> int:
-        """The number of dates."""
         return (self.after - self.first).days
 
     @property

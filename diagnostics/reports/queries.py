@@ -35,6 +35,7 @@ from diagnostics.queries.events import (
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import BY_MODEL
 from diagnostics.queries.sums import Question, Slots, sum_rollups
+from diagnostics.reports.curves import slot_count, slot_width
 from diagnostics.reports.document import (
     LONGEST_TEXT,
     AdviceFigures,
@@ -49,7 +50,6 @@ from diagnostics.reports.document import (
     name_of,
 )
 from diagnostics.reports.periods import ReportPeriod
-from diagnostics.reports.rendering import slot_count, slot_width
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.windows import TimeWindow
@@ -371,7 +371,6 @@ def _ending(row: Incident) -> str:
 
 
 def _read_quality(scope: ReportScope) -> QualityFigures:
-    """Return counts of sent, rejected and duplicate events, and silent sources."""
     sent = _sources(scope, scope.since, scope.until)
     before = _sources(scope, scope.before, scope.since)
     recent = _sources(scope, max(scope.since, scope.until - SILENT), scope.until)

@@ -24,7 +24,7 @@ from diagnostics.figures import (
 )
 from diagnostics.outbound.mail_headers import clean_subject
 from diagnostics.queries.call_counts import UNSAID
-from diagnostics.reports.curves import draw_curve
+from diagnostics.reports.curves import draw_curve, sparkline
 from diagnostics.reports.document import (
     BAD,
     Degradation,
@@ -41,39 +41,6 @@ from diagnostics.reports.document import (
 from diagnostics.store.windows import RunBucket
 from diagnostics.verdict.wording import SERIES_TONES, part_words, state_words
 
-BLOCKS = "▁▂▃▄▅▆▇█"
-EMPTY = "·"
-LEAST_TOP = 0.05
-MOST_SLOTS = 31
-WIDTHS = tuple(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12, 24, 48, 168))
-
-
-def sparkline(buckets: Sequence[RunBucket]) -> str:
-    """Return the degraded share of each bucket as blocks; a middle dot without runs.
-
-    The full block is the largest share, at least 5 %, so that noise does not look alarming.
-    """
-    top = max(LEAST_TOP, max((bucket.share for bucket in buckets), default=0.0))
-    return "".join(_block(bucket, top) for bucket in buckets)
-
-
-def slot_width(span: timedelta) -> timedelta:
-    """Return the smallest width that cuts a period into at most 31 slots."""
-    fitting = (width for width in WIDTHS if span <= MOST_SLOTS * width)
-    return next(fitting, WIDTHS[-1])
-
-
-def slot_count(span: timedelta) -> int:
-    """Return how many slots a period has; the last is longer or shorter on a change of clocks."""
-    return min(max(round(span / slot_width(span)), 1), MOST_SLOTS)
-
-
-def _block(bucket: RunBucket, top: float) -> str:
-    if not bucket.runs:
-        return EMPTY
-    return BLOCKS[min(int(bucket.share / top * len(BLOCKS)), len(BLOCKS) - 1)]
-
-
 CADENCE_WORDS = {"weekdays": "daily"}
 WEEK = timedelta(days=7)
 LONGEST_TITLE = 60
@@ -81,7 +48,6 @@ LONGEST_MODEL = 48
 
 
 def subject_of(document: ReportDocument) -> str:
-    """Return the subject: title, cadence and a short verdict."""
     word = CADENCE_WORDS.get(document.cadence, document.cadence)
     return clean_subject(f"{document.title[:LONGEST_TITLE]} {word}: {_short_verdict(document)}")
 
@@ -145,7 +111,6 @@ class ModelEntry:
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Its figures with their labels."""
         return list(zip(COLUMNS, self.figures, strict=True))
 
 
@@ -169,7 +134,6 @@ class Curve:
 
     @property
     def data_uri(self) -> str:
-        """The picture for a page."""
         return f"data:image/png;base64,{b64encode(self.picture).decode()}"
 
 
@@ -261,7 +225,6 @@ def _tone(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
 
 
 def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str, str]:
-    """Return the lead and the rest of the verdict."""
     total = document.total
     if document.degradation:
         return _degradation(document.degradation, document)

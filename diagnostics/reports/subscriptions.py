@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 import structlog
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
 from django.db.models import QuerySet
 from django.urls import reverse
@@ -20,6 +19,7 @@ from django.utils.crypto import get_random_string
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
+from diagnostics.accounts.saved_views import Person
 from diagnostics.figures import plural
 from diagnostics.outbound.mail import make_message_id
 from diagnostics.reports.models import ReportDelivery, Subscription
@@ -31,7 +31,6 @@ from failsoft.json_values import JSON
 MOST_A_PERSON = 50
 TOKEN_LENGTH = 22
 PAUSE = timedelta(days=7)
-Person = AbstractBaseUser | AnonymousUser
 
 
 def subscriptions_for(
@@ -74,9 +73,9 @@ def subscribe(subscription: Subscription, by: Person) -> Subscription:
 
 
 @transaction.atomic
-def pause(subscription: Subscription, by: Actor, span: timedelta = PAUSE) -> datetime:
+def pause(subscription: Subscription, by: Actor) -> datetime:
     """Pause a subscription; skipped reports are not sent later."""
-    until = clock.now() + span
+    until = clock.now() + PAUSE
     subscription.paused_until = until
     subscription.save(update_fields=["paused_until"])
     _note(subscription, by, "report.paused", {"until": until.isoformat()})

@@ -79,7 +79,6 @@ EIGHT = time(8)
 
 @member_page
 def reports(request: ConsoleRequest) -> HttpResponse:
-    """Show the subscriptions and the archive, newest first."""
     listed, following = _archive(request)
     context = {
         "section": "reports",
@@ -95,7 +94,6 @@ def reports(request: ConsoleRequest) -> HttpResponse:
 
 @member_form
 def report_new(request: ConsoleRequest) -> HttpResponse:
-    """Show the form of a new subscription, and save it."""
     subscription = Subscription(
         project=request.project,
         zone=reader_zone(request) or "UTC",
@@ -111,13 +109,11 @@ def report_new(request: ConsoleRequest) -> HttpResponse:
 
 @member_form
 def report_edit(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Change a subscription."""
     return _edit(request, _subscription(request, number))
 
 
 @member_action
 def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Pause, resume or end a subscription."""
     subscription = _subscription(request, number)
     match request.POST.get("order"):
         case "pause":

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from diagnostics.reports.rendering import MOST_SLOTS, slot_count, slot_width, sparkline
+from diagnostics.reports.curves import MOST_SLOTS, slot_count, slot_width, sparkline
 from diagnostics.store.windows import RunBucket
 
 LINES = {
