@@ -106,7 +106,7 @@ def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     """Enable or disable a channel; what is queued stays."""
     row = find_channel(request, number)
     require_administrator(request)
-    row.enabled = not row.enabled
+    row.enabled = bool(request.POST.get("enabled"))
     with transaction.atomic():
         row.save(update_fields=["enabled"])
         action = "channel.enabled" if row.enabled else "channel.disabled"

@@ -112,7 +112,7 @@ def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     """Enable or disable a rule."""
     row = find_rule(request, number)
     require_administrator(request)
-    row.is_enabled = not row.is_enabled
+    row.is_enabled = bool(request.POST.get("enabled"))
     with transaction.atomic():
         row.save(update_fields=["is_enabled"])
         if not row.is_enabled:
