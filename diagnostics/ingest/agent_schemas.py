@@ -12,8 +12,9 @@ from diagnostics.accounts.models import Project
 from diagnostics.figures import read_number
 from diagnostics.ingest.models import AgentSchema
 from diagnostics.ingest.schemas import CompiledSchema, SchemaCache, SchemaFaultError, read_schema
+from diagnostics.ingest.schemas.assertions import identity
 from diagnostics.redaction.redactor import redact_found
-from failsoft.json_values import JSON
+from failsoft.json_values import JSON, escape_pointer
 
 MAX_NODES = 200
 MAX_VERSIONS = 100
@@ -104,12 +105,15 @@ def _matching_version(
     versions: list[AgentSchema], json_schema: JSON, version: str | None
 ) -> AgentSchema | None:
     if version is None:
-        current = [row for row in versions if row.current_since is not None]
-        return next((row for row in current if row.json_schema == json_schema), None)
-    row = next((row for row in versions if row.version == version), None)
-    if row is not None and row.json_schema != json_schema:
-        raise VersionTakenError(VersionTakenError.__doc__)
-    return row
+        row = next((row for row in versions if row.current_since is not None), None)
+    else:
+        row = next((row for row in versions if row.version == version), None)
+    # To Python, 1 and true are equal.
+    if row is None or identity(row.json_schema) == identity(json_schema):
+        return row
+    if version is None:
+        return None
+    raise VersionTakenError(VersionTakenError.__doc__)
 
 
 def _refuse_secrets(value: Any, pointer: str) -> None:  # noqa: ANN401 - any JSON
@@ -123,7 +127,6 @@ def _refuse_secrets(value: Any, pointer: str) -> None:  # noqa: ANN401 - any JSO
         if not pointer and not redact_found(json.dumps(value)).found:
             return
         for name, item in value.items():
-            here = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
             if redact_found(name).found:
                 raise SchemaFaultError(pointer, "secret", SECRET)
-            _refuse_secrets(item, here)
+            _refuse_secrets(item, f"{pointer}/{escape_pointer(name)}")

@@ -27,7 +27,7 @@ from diagnostics.ingest.otlp.mapping import UNUSABLE, Draft
 from diagnostics.ingest.schemas import CompiledSchema, OverBudgetError, SchemaVerdict, judge
 from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from failsoft.events import ParseErrorType, UncheckedReason, ValidationErrorItem
-from failsoft.json_values import clean_json
+from failsoft.json_values import clean_json, escape_pointer
 from failsoft.parsing.calls import call_markup
 from failsoft.parsing.faults import Lines, ParseFault, RefusalCause
 from failsoft.parsing.makers import CUT, FinishClass
@@ -290,7 +290,7 @@ def _is_answer(call: CalledTool, expected: ExpectedAnswer) -> bool:
         return True
     value = _reads_strictly(call.arguments)
     keys = value if isinstance(value, dict) else ()
-    return any(f"/properties/{key}" in expected.schema.nodes for key in keys)
+    return any(f"/properties/{escape_pointer(key)}" in expected.schema.nodes for key in keys)
 
 
 def _reads_strictly(text: str) -> Any:  # noqa: ANN401 - any JSON

@@ -93,6 +93,14 @@ def test_a_version_never_changes(caller: Caller) -> None:
     assert caller.get("/planner").json()["json_schema"] == PLAN
 
 
+def test_a_number_and_a_boolean_are_two_schemas(caller: Caller) -> None:
+    caller.put({"json_schema": {"const": 1}})
+    assert caller.put({"json_schema": {"const": True}}).json()["version"] == "2"
+    taken = caller.put({"json_schema": {"const": True}, "version": "1"})
+    assert taken.status_code == 409
+    assert caller.put({"json_schema": {"const": 1.0}, "version": "1"}).status_code == 200
+
+
 def test_versions_are_numbered_when_they_are_not_named(caller: Caller) -> None:
     assert caller.put({"json_schema": PLAN}).json()["version"] == "1"
     caller.put({"json_schema": OTHER, "version": "7"})
