@@ -21,7 +21,7 @@ from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft
 from diagnostics.ingest.otlp.same_call import TOGETHER_NS, distance_ns, is_same_call
 from diagnostics.store.models import Event
 from diagnostics.store.runs import OF_IDS, forget_batch
-from diagnostics.store.sql import insert_rows
+from diagnostics.store.sql import fetch, insert_rows
 from failsoft.events import EventKind
 from failsoft.identifiers import EPOCH
 
@@ -40,6 +40,8 @@ STORED_FIELDS = (
 # At most this many calls with about the same start are compared with a span.
 MOST_NEAR = 64
 MICROSECOND_NS = 1_000
+# Of advisory locks; each takes a place in memory that all of the server's transactions share.
+LOCK_SPACE, MOST_LOCKED = 1_936_745_324, 256
 
 
 @dataclass(slots=True)
@@ -117,6 +119,8 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
         if draft.place is not None
     ]
     places = [place for _, _, place in placed]
+    if places:
+        _lock_calls(project_id, places)
     rows = _rows_of(project_id, places)
     twins = _failed_twins(project_id, [place for place in places if place.failure is not None])
     known = {row.pk: row for row in (*rows, *(row for row, _ in twins))}
@@ -192,6 +196,18 @@ def weight_of(draft: Draft) -> int:
 def forget_old_calls() -> int:
     """Delete rows older than a day; return how many."""
     return SpanCall.objects.filter(received_at__lt=clock.now() - KEEP).delete()[0]
+
+
+def _lock_calls(project_id: int, places: Iterable[CallPlace]) -> None:
+    """Wait for a transaction that joins the same calls: neither would see what the other adds."""
+    names = {
+        name for place in places for name in (place.trace_id, place.response_id, place.failure)
+    }
+    keys = {UUID(key_of(f"{project_id} {name}")) for name in names - {None}}
+    # In one order, so that two never wait for each other.
+    numbers = sorted(key.int % 2**31 for key in keys)[:MOST_LOCKED]
+    text = "SELECT pg_advisory_xact_lock(%s, number) IS NULL FROM unnest(%s::int[]) AS number"
+    fetch(text, [LOCK_SPACE, numbers])
 
 
 def _rows_of(project_id: int, places: Sequence[CallPlace]) -> list[SpanCall]:

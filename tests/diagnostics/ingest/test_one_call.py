@@ -2,16 +2,21 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from time import thread_time
 from typing import Any
 
 import pytest
+from django.db import connection
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest import joined_calls
 from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.joined_calls import KEEP
 from diagnostics.ingest.models import SpanCall, SpanVerdict
@@ -97,6 +102,33 @@ def test_two_instrumentations_that_tell_one_call_make_one_event(
     event = Event.objects.get()
     assert (event.kind, event.parse_error_type) == ("parse_invalid", "schema_invalid")
     assert EventPayload.objects.get().raw_output_preview == "{}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_instrumentations_that_tell_one_call_at_once_make_one_event(
+    send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = Barrier(2)
+
+    def keep_together(*given: Any) -> None:
+        # Each goes on when the other has read what is stored, or does not come.
+        with suppress(BrokenBarrierError):
+            both.wait(1)
+        keep(*given)
+
+    def post(scope: str, span: Span) -> None:
+        try:
+            send(scope, span)
+        finally:
+            connection.close()
+
+    keep = joined_calls._keep
+    monkeypatch.setattr(joined_calls, "_keep", keep_together)
+    with ThreadPoolExecutor() as pool:
+        told = [(SDK, thin()), (FRAMEWORK, answered("{}"))]
+        for done in [pool.submit(post, *one) for one in told]:
+            done.result()
+    assert Event.objects.count() == 1
 
 
 def test_an_event_that_was_corrected_is_counted_once(send: Send) -> None:
@@ -288,6 +320,15 @@ def test_calls_of_tools_are_checked(
     assert Event.objects.get().parse_error_type == error
     previews = EventPayload.objects.values_list("raw_output_preview", flat=True)
     assert [preview is not None for preview in previews] == ([] if error is None else [True])
+
+
+def test_an_answer_is_known_by_a_property_with_a_slash_in_its_name(
+    project: Project, send: Send
+) -> None:
+    schema = {"required": ["steps/~all"], "properties": {"steps/~all": {"type": "array"}}}
+    register_schema(project, "chat", schema, "4")
+    send(SDK, called("answer", {"steps/~all": 1}))
+    assert Event.objects.get().parse_error_type == "schema_invalid"
 
 
 def test_a_schema_registered_under_the_name_of_a_tool_checks_its_calls(
