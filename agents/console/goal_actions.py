@@ -31,6 +31,7 @@ from agents.goals.submission import (
 )
 from agents.llm.forms import enabled_models
 from diagnostics.console.exports import stream_list
+from diagnostics.figures import read_number
 from diagnostics.web.access import (
     ConsoleRequest,
     member_action,
@@ -60,9 +61,9 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     if not form.is_valid():
         return show_run(request, goal.correlation_id, goal, form)
     try:
-        answer_goal(goal, form.order())
+        answer_goal(goal, form.order(), read_number(request.POST.get("cycle")))
     except NotWaitingError:
-        messages.info(request, "The goal is no longer waiting for an answer.")
+        messages.info(request, "The goal no longer waits for this answer.")
     return redirect(goal_path(goal))
 
 
@@ -95,7 +96,8 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
     form = GoalForm(request.project, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            goal = submit_goal(request.project.pk, form.order(), source=SOURCE)
+            key = form.idempotency_key()
+            goal = submit_goal(request.project.pk, form.order(), key, source=SOURCE)
             return redirect(goal_path(goal))
         except RequestRefusedError as error:
             form.show_refusal(error.errors)

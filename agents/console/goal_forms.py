@@ -1,6 +1,9 @@
 """Console forms about goals."""
 
+import json
+import secrets
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any, cast
 
 from django import forms
@@ -199,6 +202,9 @@ class GoalForm(CheckForm):
     use_stub_fallback = forms.BooleanField(
         required=False, label="use a stub plan when all attempts fail"
     )
+    page = forms.CharField(
+        required=False, widget=forms.HiddenInput, initial=lambda: secrets.token_hex(8)
+    )
 
     def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
         super().__init__(*args, **kwargs)
@@ -232,6 +238,12 @@ class GoalForm(CheckForm):
             "max_iterations": self.cleaned_data["max_iterations"],
             "completion_check": self.completion_check(),
         }
+
+    def idempotency_key(self) -> str | None:
+        """Return the key of what was filled in on a page: sent twice, it is one goal."""
+        page = self.cleaned_data["page"]
+        filled_in = f"{page} {json.dumps(self.order(), sort_keys=True)}"
+        return sha256(filled_in.encode("utf-8", "replace")).hexdigest() if page else None
 
     def show_refusal(self, errors: Sequence[Violation]) -> None:
         """Put what the planner refuses beside the field it is about."""

@@ -102,16 +102,17 @@ def digest_key(project_id: int, key: str) -> str:
     return hashlib.sha256(f"{project_id}:{key}".encode()).hexdigest()
 
 
-def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
-    """Store the answer to a waiting goal and requeue it.
+def answer_goal(goal: Goal, body: Mapping[str, object], cycle: int | None = None) -> None:
+    """Store the answer to a waiting goal, or to its question of a cycle, and requeue it.
 
-    Raises RequestRefusedError naming the fields, NotWaitingError if it waits for none.
+    Raises RequestRefusedError naming the fields, NotWaitingError if it waits for none, or for
+    the answer to a later question.
     """
     request = read_request(AnswerRequest, body)
     now = clock.now()
     with transaction.atomic():
         row = Goal.objects.select_for_update().get(pk=goal.pk)
-        if row.status != Goal.Status.WAITING_USER:
+        if row.status != Goal.Status.WAITING_USER or cycle not in (None, row.cycle):
             raise NotWaitingError(NotWaitingError.__doc__)
         exchange = describe_answer(row.next_user_question or "", clean_text(request.describe()))
         answers = working_store.get_all(row, "answers").get("answers", [])

@@ -1,5 +1,6 @@
 """Submitting, answering, cancelling and finding goals in the console."""
 
+import re
 from typing import Any
 
 import pytest
@@ -45,6 +46,20 @@ def test_goal_is_queued_with_what_was_filled_in(project: Project, client: Client
         ("be brief", True),
     ]
     assert OutboxMessage.objects.filter(task="agents.tasks.run_goal").count() == 1
+
+
+def test_a_form_that_is_sent_twice_is_one_goal(project: Project, client: Client) -> None:
+    def opened() -> dict[str, Any]:
+        html = client.get("/goals/new/").content.decode()
+        return filled(project) | dict(re.findall(r'name="(page)" value="([^"]+)"', html))
+
+    sent = opened()
+    first, again = (client.post("/goals/new/", sent)["Location"] for _ in range(2))
+    assert first == again
+    # Changed after going back to it, or sent from a page opened anew, it is another one.
+    client.post("/goals/new/", {**sent, "goal": "Say goodbye"})
+    client.post("/goals/new/", opened())
+    assert Goal.objects.count() == 3
 
 
 @pytest.mark.parametrize(
@@ -147,7 +162,7 @@ def test_waiting_goal_shows_its_question_and_goes_on_with_the_answer(
     path = f"/runs/{record['correlation_id']}/"
     assert "Which branch?" in read(path)
     goal = Goal.objects.get()
-    sent = {"kind": "text", "text": "main"}
+    sent = {"kind": "text", "text": "main", "cycle": str(goal.cycle)}
     assert client.post(f"/goals/{goal.pk}/answer/", sent)["Location"] == path
     planner.will_say('{"kind": "finish", "answer": "done"}')
     assert planner.finish(goal)["status"] == "completed"
@@ -175,7 +190,21 @@ def test_answer_that_comes_too_late_changes_nothing(project: Project, client: Cl
     goal = make_goal(project, status="completed")
     sent = {"kind": "confirmed"}
     html = client.post(f"/goals/{goal.pk}/answer/", sent, follow=True).content.decode()
-    assert "no longer waiting for an answer" in html
+    assert "no longer waits for this answer" in html
+
+
+def test_an_answer_to_an_earlier_question_is_no_answer_to_the_next(
+    project: Project, client: Client, read: Read
+) -> None:
+    goal = make_goal(project, status="waiting_user", next_user_question="Delete the copy?")
+    sent = {"kind": "confirmed", "cycle": str(goal.cycle)}
+    assert f'name="cycle" value="{goal.cycle}"' in read(f"/runs/{goal.correlation_id}/")
+    # Somebody else answered, and the next cycle asks something else.
+    goal.cycle, goal.next_user_question = goal.cycle + 1, "Delete the original?"
+    goal.save()
+    html = client.post(f"/goals/{goal.pk}/answer/", sent, follow=True).content.decode()
+    assert "no longer waits for this answer" in html
+    assert Goal.objects.get().status == "waiting_user"
 
 
 def test_queued_goal_is_cancelled_at_once(project: Project, client: Client) -> None:
