@@ -83,8 +83,11 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
 @settings_action
 def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
     require_proof(request)
-    revoke(get_object_or_404(Invitation, project=request.project, pk=identity), user_of(request))
-    messages.success(request, "The invitation is revoked.")
+    row = get_object_or_404(Invitation, project=request.project, pk=identity)
+    if revoke(row, user_of(request)):
+        messages.success(request, "The invitation is revoked.")
+    else:
+        messages.info(request, "Nothing revoked: the invitation was used or revoked before.")
     return redirect(PAGE)
 
 

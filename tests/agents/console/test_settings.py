@@ -267,9 +267,12 @@ def test_an_invitation_can_be_mailed_and_revoked(admin: Client) -> None:
     assert letter.to == ["eve@example.org"]
     assert answer.context["link"] in letter.body
     row = Invitation.objects.get()
-    admin.post(reverse("revoke_invitation", args=[row.pk]))
+    revoke = reverse("revoke_invitation", args=[row.pk])
+    assert "The invitation is revoked" in admin.post(revoke, follow=True).content.decode()
     path = urlsplit(answer.context["link"]).path
     assert Client().get(path).status_code == 404
+    # Of a page that is out of date; it may have been used, too.
+    assert "Nothing revoked" in admin.post(revoke, follow=True).content.decode()
 
 
 def test_only_the_hash_of_an_invitation_is_kept(admin: Client) -> None:
