@@ -21,7 +21,7 @@ from diagnostics.alerting.incident_records import MOST_SHOWN
 from diagnostics.alerting.incident_views import HOURS
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
-from diagnostics.verdict.ratings import mark_verdict
+from diagnostics.verdict.ratings import OUTDATED, mark_verdict
 from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_action, own_page, require_actor
 from diagnostics.web.signed_links import BadLinkError, link_page, read_link
@@ -69,8 +69,8 @@ def resolve_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
 @_action
 def rate_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Keep whether its verdict was right."""
-    is_right = request.POST.get("said") == "right"
-    mark_verdict(row.project_id, row.latest_verdict, by, is_right=is_right)
+    if not mark_verdict(row.project_id, request.POST, by):
+        messages.error(request, OUTDATED)
 
 
 @_action

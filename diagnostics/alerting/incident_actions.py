@@ -151,12 +151,8 @@ def silence(
 
 @transaction.atomic
 def silence_incident(incident: Incident, by: Actor, until: datetime, reason: str = "") -> Silence:
-    """Keep the calls that an incident is about quiet until a time.
-
-    Where its slices name none (a silent source, a rule on all calls), its rules alone are.
-    """
-    fired = AlertRule.objects.filter(incident_slices__incident=incident).distinct()
-    rules: list[AlertRule | None] = [None] if incident.filter else [*fired] or [None]
+    """Keep the calls that an incident is about quiet until a time."""
+    rules: list[AlertRule | None] = [*incident.silenced_rules] or [None]
     row, *_ = [
         silence(incident.project_id, by, until, rule=rule, text=incident.filter, reason=reason)
         for rule in rules

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -64,6 +64,8 @@ class IncidentsView(ListView):
     """The incidents of the key's project."""
 
     required_scopes = {"GET": Scope.READ}
+    # Those that are open are listed whenever they fired.
+    has_all_open = False
 
     @extend_schema(
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
@@ -78,8 +80,11 @@ class IncidentsView(ListView):
             known = ", ".join(SERIES_FIELDS)
             raise ValidationError({"q": f"incidents can be filtered by {known} only"})
         since, until = selection.window(clock.now())
+        listed = Q(fired_at__gte=since)
+        if self.has_all_open:
+            listed |= Q(cleared_at=None)
         rows = Incident.objects.filter(
-            project=project_of(request), fired_at__gte=since, fired_at__lt=until
+            listed, project=project_of(request), fired_at__lt=until
         ).filter(**read_choices(parameters, CHOICES))
 
         def read_page(limit: int, cursor: str | None) -> Page:

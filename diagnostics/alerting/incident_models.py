@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule, AlertState
+from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.states import Severity
 from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
@@ -103,6 +104,22 @@ class Incident(models.Model):
         """
         verdict: dict[str, Any] = self.verdict_now or self.verdict
         return self.verdict if _names(self.verdict) and not _names(verdict) else verdict
+
+    @property
+    def silenced_rules(self) -> list[AlertRule]:
+        """Return the rules that a silence of it is for; none if its filter covers all calls.
+
+        Where its slices name no calls (a silent source, a rule on all calls), and where its rules
+        exclude some of the calls that its slices name, its rules alone are silenced.
+        """
+        rules = {row.rule_id: row.rule for row in self.slices.all()}
+        named = _fields_of(self.filter)
+        is_whole = any(_fields_of(rule.filter) <= named for rule in rules.values())
+        return [] if named and is_whole else list(rules.values())
+
+
+def _fields_of(text: str) -> set[str]:
+    return {term.field for term in terms_of(text)}
 
 
 def _names(verdict: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -39,7 +39,7 @@ from diagnostics.alerting.wording import (
 )
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict.ratings import mark_of
+from diagnostics.verdict.ratings import mark_of, sign_verdict
 from diagnostics.verdict.wording import onset_of, sentence_of
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.marks import Tone
@@ -203,6 +203,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     return {
         "section": "incidents",
         "incident": row,
+        "query": _during(row, row.filter),
         "row": _row(row, slices, now),
         "headline": headline,
         "why": why,
@@ -214,7 +215,10 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "failures": risen_failures(
             row.project_id, _selection(row), began(row), row.cleared_at or now, MOST_FAILURES
         ),
-        "affected": [_affected(row, past.get(row.state_id, ())) for row in slices[:MOST_SLICES]],
+        "affected": [
+            _affected(part, past.get(part.state_id, ()), _during(row, filter_of([part.slice])))
+            for part in slices[:MOST_SLICES]
+        ],
         "left_out": max(len(slices) - MOST_SLICES, 0),
         "moments": timeline_of(row, changes, notifications)[-MOST_MOMENTS:],
         "notifications": [
@@ -223,10 +227,20 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "members": _members(request),
         "causes": IncidentCause.choices,
         "marked": mark_of(row.project_id, verdict),
+        "rated": sign_verdict(row.project_id, verdict),
         "hours": HOURS,
         "is_silenced": row.cleared_at is None and is_incident_silenced(row, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
     }
+
+
+def _during(row: Incident, text: str) -> str:
+    """Return a filter for links, with the time of what is over: pages show the latest 24 hours."""
+    if row.cleared_at is None:
+        return text
+    since = min(began(row), row.onset)
+    window = urlencode({"from": since.isoformat(), "to": row.cleared_at.isoformat()})
+    return f"{text}&{window}" if text else window
 
 
 def headline_of(row: Incident) -> tuple[Sequence[str | datetime], Sequence[str | datetime]]:
@@ -266,13 +280,13 @@ def _row(row: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[
     }
 
 
-def _affected(row: IncidentSlice, past: Sequence[Evaluation]) -> dict[str, Any]:
+def _affected(row: IncidentSlice, past: Sequence[Evaluation], query: str) -> dict[str, Any]:
     signal, latest = row.rule.signal, past[-1] if past and not row.cleared_at else row
     return {
         "row": row,
         "words": slice_words(row.slice),
         "found": evaluation_words(signal, latest.k, latest.n, latest.value, latest.bound),
-        "query": filter_of([row.slice]),
+        "query": query,
         "looks": [EvaluationMark(*EVALUATIONS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in past],
         "table": [
             (x, EVALUATIONS[x.verdict], evaluation_words(signal, x.k, x.n, x.value, x.bound))

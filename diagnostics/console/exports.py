@@ -26,10 +26,16 @@ class ConsoleFailuresView(FailuresView):
     states = TABS
 
 
+class ConsoleIncidentsView(IncidentsView):
+    """The incidents of the API, with all that are open, as the page has them."""
+
+    has_all_open = True
+
+
 LISTS: dict[str, type[APIView]] = {
     "events": EventsView,
     "failures": ConsoleFailuresView,
-    "incidents": IncidentsView,
+    "incidents": ConsoleIncidentsView,
     "series": SeriesView,
 }
 ENDINGS = frozenset({"csv", "ndjson"})

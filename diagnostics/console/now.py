@@ -107,7 +107,7 @@ def causes_of(
     With them the causes of the verdict that have no incident yet; at most eight queries.
     """
     rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
-    latest = rows.select_related("acknowledged_by", "assignee").prefetch_related("slices")
+    latest = rows.select_related("acknowledged_by", "assignee").prefetch_related("slices__rule")
     known = list(latest.order_by("-fired_at", "-pk")[:MOST_OPEN])
     kept = sorted((incident for incident in known if _is_shown(incident, selection)), key=_place)
     shown = kept[:MOST_CARDS]

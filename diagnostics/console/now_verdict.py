@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,7 +18,7 @@ from diagnostics.alerting.wording import slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.ratings import mark_of, mark_verdict
+from diagnostics.verdict.ratings import OUTDATED, mark_of, mark_verdict, sign_verdict
 from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.filter_bar import read_filters
@@ -34,8 +35,10 @@ def rating(
     first = suspected[0]
     kind = first.finding.top_kind
     narrowed = {**_subject(first), **({"kind": kind_filter(kind)} if kind else {})}
+    stored = stored_form(first)
     return {
-        "marked": mark_of(project_id, stored_form(first)),
+        "marked": mark_of(project_id, stored),
+        "verdict": sign_verdict(project_id, stored),
         "failures": selection.query_for(**narrowed),
     }
 
@@ -71,11 +74,8 @@ def verdict_task(request: ConsoleRequest) -> HttpResponse:
 
 @member_action
 def mark_now(request: ConsoleRequest) -> HttpResponse:
-    """Mark the verdict of a selection right or wrong, as it is shown."""
-    by = require_actor(request)
-    params = dict(parse_qsl(request.POST.get("query", "")))
-    selection = read_selection(params)
-    verdict = recent_verdict_of(request.project.pk, selection, clock.now())
-    is_right = request.POST.get("said") == "right"
-    mark_verdict(request.project.pk, stored_form(verdict), by, is_right=is_right)
+    """Mark the verdict that was shown for a selection right or wrong."""
+    if not mark_verdict(request.project.pk, request.POST, require_actor(request)):
+        messages.error(request, OUTDATED)
+    selection = read_selection(dict(parse_qsl(request.POST.get("query", ""))))
     return redirect(f"{reverse('now')}?{selection.query()}".rstrip("?"))

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.signing import BadSignature, Signer
 from django.db import models, transaction
 from django.db.models import Count, Q
 from django.db.models.functions import Now
@@ -46,6 +47,7 @@ SAME = timedelta(hours=2)
 """The onset of one degradation moves a little as more calls are counted."""
 JUDGED_SPAN = timedelta(days=90)
 """How far back rated verdicts and alarms are counted."""
+OUTDATED = "Not rated: the page was out of date."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +83,32 @@ def mark_of(project_id: int, verdict: Mapping[str, Any]) -> bool | None:
     return marks.order_by("-is_right").values_list("is_right", flat=True).first()
 
 
-@transaction.atomic
-def mark_verdict(
-    project_id: int, verdict: Mapping[str, Any], by: User, *, is_right: bool
-) -> VerdictMark | None:
-    """Store a user's rating of a stored verdict; the latest one counts.
+def sign_verdict(project_id: int, verdict: Mapping[str, Any]) -> str:
+    """Return a stored verdict as a form holds it: the page may show another one meanwhile."""
+    return _signer(project_id).sign_object(verdict, compress=True)
 
-    Return None if the verdict names no degradation.
+
+def _signer(project_id: int) -> Signer:
+    return Signer(salt=f"failsoft.verdict.{project_id}")
+
+
+@transaction.atomic
+def mark_verdict(project_id: int, form: Mapping[str, str], by: User) -> bool:
+    """Store a user's rating of the verdict that a form holds; the latest one counts.
+
+    Return False if it holds none of the project, or one that names no degradation.
     """
+    try:
+        verdict = _signer(project_id).unsign_object(form.get("verdict", ""))
+    except BadSignature:
+        return False
     since, sentence = since_of(verdict), sentence_of(verdict)
     if since is None:
-        return None
+        return False
+    is_right = form.get("said") == "right"
     rows = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
     known = rows.order_by("-at").first()
-    mark, _ = VerdictMark.objects.update_or_create(
+    VerdictMark.objects.update_or_create(
         project_id=project_id,
         since=known.since if known else since,
         **_cause_of(verdict),
@@ -102,7 +116,7 @@ def mark_verdict(
     )
     label = "right" if is_right else "wrong"
     note(project_id, by, "verdict.marked", sentence.text if sentence else "", {"as": label})
-    return mark
+    return True
 
 
 def _same(verdict: Mapping[str, Any]) -> Q:

@@ -80,7 +80,12 @@ def test_an_incident_of_a_whole_provider_overlaps_a_model_and_the_page_says_so(
 def test_the_export_of_incidents_takes_what_the_page_applies(
     project: Project, ann: User, client: Client
 ) -> None:
-    make_incident(project, "gpt-5")
+    # One of before the range that is open yet, and one that is over.
+    long_ago = clock.now() - timedelta(days=9)
+    make_incident(project, "gpt-5", fired_at=long_ago)
+    make_incident(
+        project, "gpt-5", fired_at=long_ago, title="over", state="resolved", cleared_at=clock.now()
+    )
     make_incident(project, "claude-haiku")
     query = "?model=gpt-5&kind=truncated&attempt=2&q=-env:dev+pointer:/tool+refund&range=7d"
     page = client.get(f"/incidents/{query}").content.decode()
@@ -98,6 +103,23 @@ def test_the_export_of_incidents_takes_what_the_page_applies(
 def test_an_empty_list_says_what_would_fill_it(ann: User, client: Client) -> None:
     page = client.get("/incidents/").content.decode()
     assert "No resolved incidents in the last 24 h" in page
+
+
+def test_links_from_what_is_over_lead_to_its_time(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project, now=clock.now() - timedelta(days=5))
+    path = f"/incidents/{incident.pk}/"
+    assert 'href="/failures/?provider=anthropic"' in client.get(path).content.decode()
+    incident.state, incident.cleared_at = "resolved", incident.fired_at + timedelta(hours=1)
+    incident.save()
+    page = client.get(path).content.decode()
+    query = re.findall(r'href="/(?:failures/)?(\?provider=[^"]*)"', page)
+    assert len(query) == 4
+    for one in query:
+        shown = client.get(f"/failures/{unescape(one)}").context["selection"]
+        assert shown.begin <= incident.onset
+        assert shown.end == incident.cleared_at
 
 
 def test_one_incident_tells_its_story(project: Project, ann: User, client: Client) -> None:
@@ -381,7 +403,12 @@ def test_a_verdict_of_an_incident_is_rated(project: Project, ann: User, client: 
     since = clock.now() - timedelta(hours=1)
     verdict = {**VERDICT, "since": since.isoformat(), "cause": "model", "cause_value": "a/b"}
     incident = make_incident(project, verdict=verdict)
-    client.post(f"/incidents/{incident.pk}/rate/", {"said": "wrong"})
+    path = f"/incidents/{incident.pk}/"
+    shown = dict(re.findall(r'name="(verdict)" value="([^"]+)"', client.get(path).content.decode()))
+    # Another cause is named since the page was opened.
+    incident.verdict_now = {**verdict, "cause_value": "c/d"}
+    incident.save()
+    client.post(f"{path}rate/", {"said": "wrong", **shown})
     mark = VerdictMark.objects.get(project=project)
     assert (mark.is_right, mark.cause, mark.cause_value, mark.since) == (
         False,
@@ -389,7 +416,12 @@ def test_a_verdict_of_an_incident_is_rated(project: Project, ann: User, client: 
         "a/b",
         since,
     )
-    assert "✓ No" in client.get(f"/incidents/{incident.pk}/").content.decode()
+    assert "✓ No" not in client.get(path).content.decode()
+    incident.verdict_now = verdict
+    incident.save()
+    assert "✓ No" in client.get(path).content.decode()
+    outdated = client.post(f"{path}rate/", {"said": "right"}, follow=True)
+    assert "the page was out of date" in outdated.content.decode()
 
 
 def test_an_incident_shows_the_failures_that_rose_with_a_sample_each(
@@ -409,6 +441,7 @@ def test_an_incident_shows_the_failures_that_rose_with_a_sample_each(
     page = client.get(f"/incidents/{incident.pk}/").content.decode()
     shown = page.split('id="failures-heading"')[1].split("</section>")[0]
     assert '<span class="num">20</span>' in shown
+    assert re.search(r'/failures/\d+/\?provider=anthropic"', shown)
     assert "not json" in shown
 
 

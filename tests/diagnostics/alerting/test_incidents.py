@@ -32,6 +32,7 @@ from diagnostics.alerting.incident_rows import clear_slices, is_incident_silence
 from diagnostics.alerting.notification_facts import lead_of, subject_of
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState
 from diagnostics.alerting.rule_rows import change_rule, create_rule, ensure_standard_rules
+from diagnostics.alerting.silence_models import Silence
 from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
@@ -223,6 +224,23 @@ def test_an_incident_without_a_series_is_silenced_by_its_rule_alone(
     row = silence_incident(incident, person, clock.now() + timedelta(hours=2))
     assert row.mutes(clock.now(), incident.slices.get().rule_id, {"source": "planner"})
     assert not row.mutes(clock.now(), 0, {"provider": "acme", "model": "m-1"})
+
+
+@pytest.mark.parametrize(
+    ("rule_filter", "is_of_all"),
+    [("environment=prod", False), ("kind=refusal", False), ("model=fake-1", True)],
+)
+def test_what_its_rule_excludes_is_not_silenced_with_an_incident(
+    incident: Incident, person: User, client: Client, rule_filter: str, is_of_all: bool
+) -> None:
+    AlertRule.objects.filter(incident_slices__incident=incident).update(filter=rule_filter)
+    client.force_login(person)
+    for address in ("/", f"/incidents/{incident.pk}/"):
+        assert ("in its rules" in client.get(address).content.decode()) is not is_of_all
+    silence_incident(incident, person, clock.now() + timedelta(hours=2))
+    assert is_incident_silenced(incident, clock.now())
+    row = Silence.objects.get()
+    assert row.mutes(clock.now(), 0, {"provider": "fake", "model": "fake-1"}) is is_of_all
 
 
 def test_a_rule_that_is_deleted_ends_what_it_fires_for(incident: Incident, person: User) -> None:

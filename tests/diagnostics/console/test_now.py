@@ -23,6 +23,7 @@ from diagnostics.alerting.statuses import store_statuses
 from diagnostics.ingest.key_counts import note_items
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
+from diagnostics.purge import purge_project
 from diagnostics.store.aggregation import fold
 from diagnostics.store.kept_answers import ResultCache
 from diagnostics.verdict.ratings import VerdictMark
@@ -324,16 +325,32 @@ def test_a_verdict_is_marked_right_by_those_who_may(
     client: Client, project: Project, at: datetime
 ) -> None:
     degrade(project, at)
-    assert "Was this verdict right?" in page(client)
-    answer = client.post("/verdict/mark/", {"said": "right", "query": "range=24h"})
+    html = page(client)
+    assert "Was this verdict right?" in html
+    shown = dict(re.findall(r'name="(verdict)" value="([^"]+)"', html))
+    answer = client.post("/verdict/mark/", {"said": "right", "query": "range=24h", **shown})
     assert (answer.status_code, answer["Location"]) == (302, "/")
     mark = VerdictMark.objects.get(project=project)
     assert (mark.is_right, mark.cause) == (True, "model")
     assert mark.verdict["sentence"].startswith("Degrading since")
     # A share of so few ratings says nothing.
     assert "rated verdicts correct" not in client.get("/incidents/").content.decode()
-    client.post("/verdict/mark/", {"said": "wrong", "query": ""})
+    client.post("/verdict/mark/", {"said": "wrong", "query": "", **shown})
     assert VerdictMark.objects.get(project=project).is_right is False
+
+
+def test_the_verdict_that_was_shown_is_marked_whatever_holds_by_now(
+    client: Client, project: Project, at: datetime
+) -> None:
+    degrade(project, at)
+    shown = dict(re.findall(r'name="(verdict)" value="([^"]+)"', page(client)))
+    purge_project(project)
+    client.post("/verdict/mark/", {"said": "wrong", "query": "", **shown})
+    assert VerdictMark.objects.get(project=project).cause == "model"
+    other = Project.objects.create(slug="other", name="Other")
+    client.force_login(make_member(other, "olga"))
+    client.post("/verdict/mark/", {"said": "wrong", "query": "", **shown}, follow=True)
+    assert not VerdictMark.objects.filter(project=other).exists()
 
 
 def test_the_evidence_of_the_verdict_is_a_text_to_copy(
@@ -386,6 +403,9 @@ def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at:
     degrade(project, at)
     fold()
     assert "Truncated" in page(client).split('id="fresh-heading"')[1]
+    assert re.search(
+        r'/failures/\d+/\?range=7d&amp;model=fake-1"', page(client, "?range=7d&model=fake-1")
+    )
 
 
 def test_a_card_and_a_row_say_what_time_they_count(
