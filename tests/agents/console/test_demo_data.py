@@ -74,6 +74,21 @@ def test_an_order_whose_worker_died_can_be_given_again(admin: Client, project: P
     assert sorted(DemoOrder.objects.values_list("status", flat=True)) == ["failed", "running"]
 
 
+def test_a_load_that_failed_halfway_can_be_repeated_or_removed(
+    admin: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no disk")
+
+    admin.post("/settings/demo/", {"do": "load"})
+    monkeypatch.setattr(loading, "write_runs", fail)
+    with pytest.raises(RuntimeError, match="no disk"):
+        work_off(project)
+    html = admin.get("/settings/demo/").content.decode()
+    assert "Load demo data" in html
+    assert "Remove demo data" in html
+
+
 def test_the_page_of_an_order_whose_worker_died_has_its_button_again(
     admin: Client, project: Project
 ) -> None:
