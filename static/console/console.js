@@ -3,8 +3,11 @@
 const root = document.documentElement;
 root.classList.add("js");
 
-/* The zone that the filters ask for, else the profile's (data-zone of <html>), else the browser's. */
-const ownZone = root.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+/* The zone that the filters ask for, else the profile's (data-zone of <html>), else the browser's,
+   as far as this browser knows them: the server's are newer, or its own. */
+const isZone = (timeZone) => { try { return !!new Intl.DateTimeFormat([], { timeZone }); } catch { return false; } };
+const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const ownZone = [root.dataset.zone, browserZone].find((name) => name && isZone(name)) || "UTC";
 const formsOf = (timeZone) => {
   const two = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone };
   return {
@@ -21,8 +24,7 @@ let zone = ownZone;
 let forms = formsOf(zone);
 const chooseZone = () => {
   const asked = document.querySelector("[data-tz]")?.dataset.tz || ownZone;
-  if (asked === zone) return;
-  try { forms = formsOf(asked); zone = asked; } catch { /* a zone this browser does not know */ }
+  if (asked !== zone && isZone(asked)) [zone, forms] = [asked, formsOf(asked)];
 };
 
 const isToday = (at) => forms.date.format(at) === forms.date.format(Date.now());

@@ -6,10 +6,11 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from agents.goals.models import Goal
-from diagnostics.accounts.models import Project
+from diagnostics.accounts.models import Profile, Project
 from tests.agents.conftest import Planner, work_off
 from tests.browser.conftest import Open, Reader
 
@@ -144,6 +145,17 @@ def test_times_are_in_the_viewers_zone_and_utc_is_in_the_title(
     oslo = begun.astimezone(ZoneInfo("Europe/Oslo"))
     expect(told).to_contain_text(f"{oslo:%H:%M}")
     assert "UTC" in (told.get_attribute("title") or "")
+
+
+def test_a_zone_that_the_browser_does_not_know_is_that_of_the_browser(
+    person: User, open_reader: Open
+) -> None:
+    Profile.objects.create(user=person, zone="localtime")
+    reader = open_reader()
+    reader.sign_in()
+    page = reader.open("/incidents/")
+    expect(page.locator("span[data-zone]").first).to_have_text("Europe/Oslo")
+    reader.check()
 
 
 def test_sign_out_ends_the_session(reader: Reader) -> None:
