@@ -103,7 +103,9 @@ class Reader:
 
 def _degradation_now(reader: Reader, parameters: Mapping[str, str]) -> Json:
     verdict = reader.read(VerdictView, parameters)
-    place = {name: parameters[name] for name in SERIES_FIELDS if name in parameters}
+    selection = select(parameters, SERIES_PARAMETERS).only(SERIES_FIELDS)
+    whenever = {"range": None, "from": None, "to": None}
+    place = dict(parse_qsl(selection.query(**whenever)))
     unresolved = [
         incident
         for state in (Incident.State.OPEN, Incident.State.ACKNOWLEDGED)

@@ -177,6 +177,8 @@ def test_why_planning_got_worse_takes_one_call(door: Door, project: Project) -> 
     assert "100\u202f% of 60 runs" in answer["sentence"]
     assert answer["verdict"]["state"] == "degrading"
     assert [one["id"] for one in answer["open_incidents"]] == [incident.pk]
+    other = data_of(door.call("degradation_now", q="-model:fake"))
+    assert other["open_incidents"] == []
     (worst,) = answer["worst_series"]
     assert (worst["node"], worst["degraded"], worst["runs"]) == ("plan", 60, 60)
     (failure,) = answer["most_frequent_failures"]
