@@ -6,7 +6,6 @@ from diagnostics.alerting import (
     notification_models,
     rule_models,
     series_detectors,
-    silence_models,
     statuses,
 )
 from diagnostics.failures import models as failures

@@ -34,7 +34,13 @@ from diagnostics.alerting.incident_api import (
     ResolveView,
 )
 from diagnostics.alerting.incident_views import incident, incident_task, incidents
-from diagnostics.alerting.rule_api import AlertRulesView, AlertRuleView, BackTestView
+from diagnostics.alerting.rule_api import (
+    AlertRulesView,
+    AlertRuleView,
+    BackTestView,
+    SilencesView,
+    SilenceView,
+)
 from diagnostics.alerting.rule_views import (
     alert_rule,
     alert_rule_delete,
@@ -44,7 +50,6 @@ from diagnostics.alerting.rule_views import (
     alert_rule_test,
     alert_rules,
 )
-from diagnostics.alerting.silence_api import SilencesView, SilenceView
 from diagnostics.alerting.silence_views import silence_create, silence_end, silences
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_csv, compare_page

@@ -9,7 +9,7 @@ from agents.badges import outcome_badge
 from agents.console.moments import fault_spans
 from agents.fix_patterns.views import patterns_of
 from diagnostics import clock
-from diagnostics.alerting.marks import marks_between
+from diagnostics.alerting.incident_charts import marks_between
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesOnset
 from diagnostics.failures.counts import LONGEST_RUN, GroupQuestion, is_of_kinds, read_question

@@ -13,12 +13,18 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt
 
-from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, describe, judge
 from diagnostics.alerting.past import HISTORY, HOUR, PastStretch, SlicePast, by_time, read_past
 from diagnostics.alerting.rule_rows import check_rule
 from diagnostics.alerting.rules import RuleDefinition, RuleFields
 from diagnostics.alerting.saved_states import SavedState, SliceEvaluation
-from diagnostics.alerting.signals import Slice, slice_key
+from diagnostics.alerting.signals import (
+    NOTHING,
+    DetectorEvaluation,
+    Slice,
+    describe,
+    judge,
+    slice_key,
+)
 from diagnostics.alerting.states import (
     AlertPhase,
     DetectorSignal,

@@ -17,10 +17,9 @@ from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.alerting.counts import lock_alerts
 from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
 from diagnostics.alerting.incident_rows import clear_slices, close, record_transition
-from diagnostics.alerting.rule_models import AlertRule, AlertState
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Silence
 from diagnostics.alerting.rules import SILENCED_BY, check_filter
 from diagnostics.alerting.saved_states import standing_of
-from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.states import AlertPhase, SliceStatus, acknowledged, resolved, time_of
 from diagnostics.redaction.redactor import redact
 

@@ -1,11 +1,15 @@
 """/api/v1/incidents: what went wrong together, and what is done about it."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any
 
 from django.db.models import Prefetch, Q, QuerySet
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import BaseModel, BeforeValidator, Field
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,25 +24,122 @@ from diagnostics.alerting.incident_actions import (
     incident_of,
     resolve,
 )
-from diagnostics.alerting.incident_models import Incident, IncidentSlice
+from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice
 from diagnostics.alerting.incident_records import is_kept
-from diagnostics.alerting.incident_resources import (
-    CommentIncident,
-    IncidentResource,
-    ResolveIncident,
-    WholeIncidentResource,
-    describe_whole_incident,
-)
 from diagnostics.alerting.states import Severity
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
 from diagnostics.rest.cursors import Keyset
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_choices, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
-from diagnostics.rest.resources import Paged
+from diagnostics.rest.resources import Paged, Resource
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.wording import wire_form
+
+
+def person_name(user: Any) -> str | None:  # noqa: ANN401 - a user, or nobody
+    """Return who did it; None when nobody is known."""
+    return user if user is None or isinstance(user, str) else user.get_username()
+
+
+Person = Annotated[str | None, BeforeValidator(person_name)]
+Given = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+SEVERITIES = ", ".join(Severity)
+
+
+class IncidentSliceResource(Resource):
+    """One slice of a rule in an incident; `k` bad ones of `n` when it fired."""
+
+    rule_id: int
+    rule: Annotated[str, BeforeValidator(attrgetter("name"))]
+    rule_version: int
+    slice: dict[str, str | None]
+    severity: Annotated[str, Field(description=SEVERITIES)]
+    onset: datetime
+    fired_at: datetime
+    cleared_at: datetime | None
+    k: int
+    n: int
+    value: float
+    bound: float
+    baseline: float | None
+
+
+class IncidentResource(Resource):
+    """An incident; times are null until it happened."""
+
+    id: int
+    title: str
+    state: Annotated[str, Field(description="open, acknowledged, resolved")]
+    severity: Annotated[str, Field(description=SEVERITIES)]
+    onset: Annotated[datetime, Field(description="since when")]
+    fired_at: datetime
+    acknowledged_at: datetime | None
+    acknowledged_by: Person
+    cleared_at: datetime | None
+    assignee: Person
+    cause: Annotated[Given, Field(description="of the verdict")]
+    cause_value: Given
+    sentence: Annotated[
+        str | None,
+        Field(validation_alias="latest_verdict", description="of the verdict, as it is now"),
+        BeforeValidator(lambda verdict: wire_form(verdict).get("sentence")),
+    ]
+    resolution_cause: Annotated[str | None, Field(description="as a person said")]
+    tracker_url: Given
+    filter: Annotated[str, Field(description="the affected calls")]
+    is_backfilled: bool
+
+
+class IncidentEntry(Resource):
+    """One line of the timeline: a transition or a note."""
+
+    at: datetime
+    kind: str
+    by: Person
+    text: str | None
+
+
+class WholeIncidentResource(IncidentResource):
+    """An incident with all there is about it."""
+
+    verdict: Annotated[dict[str, Any], Field(description="when it fired; as /api/v1/verdict")]
+    verdict_now: dict[str, Any]
+    slices: list[IncidentSliceResource]
+    timeline: list[IncidentEntry]
+
+
+class ResolveIncident(BaseModel, extra="forbid"):
+    """Why it is over."""
+
+    cause: Annotated[str, Field(description=", ".join(IncidentCause))] = IncidentCause.OTHER
+    text: str = ""
+
+
+class CommentIncident(BaseModel, extra="forbid"):
+    """A comment."""
+
+    text: str
+
+
+def describe_whole_incident(row: Incident) -> dict[str, Any]:
+    """Return an incident with its verdicts, slices and timeline."""
+    lines = (
+        {"at": row.at, "kind": row.kind, "by": row.by, "text": getattr(row, "text", None)}
+        for rows in (row.transitions, row.notes)
+        for row in rows.select_related("by").order_by("at", "pk")
+    )
+    slices = row.slices.select_related("rule").order_by("pk")
+    return {
+        **IncidentResource.dump(row),
+        "verdict": wire_form(row.verdict),
+        "verdict_now": wire_form(row.verdict_now),
+        "slices": [IncidentSliceResource.dump(row) for row in slices],
+        "timeline": sorted(map(IncidentEntry.dump, lines), key=itemgetter("at")),
+    }
+
 
 INCIDENT_ORDER = Keyset("fired_at", "pk", int)
 CHOICES: dict[str, list[str]] = {

@@ -1,14 +1,15 @@
-"""The curve of an incident: how often its runs or calls fail, and what happened when."""
+"""The curve of an incident, and the marks of deploys and incidents on every axis of time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.marks import deploy_marks
+from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.notification_facts import rate_of
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import Slice
@@ -16,10 +17,13 @@ from diagnostics.alerting.statuses import COUNTING
 from diagnostics.analysis.series import SeriesKey, axis_of
 from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, Unit
 from diagnostics.ingest.deploys import deploys_of
+from diagnostics.ingest.models import Deploy
 from diagnostics.queries.events import window_for
 from diagnostics.queries.models import slot_width
 from diagnostics.queries.trends import recent_trends, trends
 from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import keeps_all
 from diagnostics.store.windows import RunBucket, add_curves, ceil, floor
 from diagnostics.verdict.wording import onset_of, since_of
 from diagnostics.web.charts.marks import Mark
@@ -30,6 +34,9 @@ BEFORE, AFTER = timedelta(hours=1), timedelta(hours=1)
 SMALL_HEIGHT = 120
 MOST_SLOTS = 300
 MOST_DEPLOYS, MOST_SMALL_DEPLOYS = 60, 3
+DEPLOY_FIELDS = ("source", "environment", "provider", "model")
+VERSION_OF_KIND = {"prompt": "prompt_version", "release": "release"}
+MOST_MARKS = 60
 Curves = Mapping[SeriesKey, Sequence[RunBucket]]
 
 
@@ -141,3 +148,52 @@ def _transition_marks(incident: Incident) -> Iterator[Mark]:
         yield Mark(incident.acknowledged_at, "acknowledged", by.get_username() if by else "")
     if incident.cleared_at:
         yield Mark(incident.cleared_at, "resolved", "")
+
+
+def marks_between(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
+) -> list[Mark]:
+    """Return the marks with since <= at < until, oldest first, at most the latest 60.
+
+    A deploy of another source or environment than the terms keep is left out, and what was
+    observed of another model; what does not say where it belongs counts everywhere.
+    """
+    marks = [
+        *deploy_marks(deploys_of(project_id, since, until)[:MOST_MARKS], terms),
+        *_incidents(project_id, since, until, terms),
+    ]
+    return sorted(marks, key=lambda mark: mark.at)[-MOST_MARKS:]
+
+
+def deploy_marks(deploys: Iterable[Deploy], terms: Sequence[Term] = ()) -> list[Mark]:
+    """Return the marks of the deploys that these terms keep, oldest first."""
+    kept = (deploy for deploy in deploys if _is_kept(deploy, terms))
+    marks = (Mark(deploy.at, deploy.kind, _label(deploy), _address(deploy)) for deploy in kept)
+    return sorted(marks, key=lambda mark: mark.at)
+
+
+def _incidents(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> Iterator[Mark]:
+    incidents = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
+    rows = incidents.order_by("-onset").prefetch_related("slices")
+    for incident in rows[:MOST_MARKS]:
+        if is_kept(incident, terms):
+            url = reverse("incident", args=[incident.pk])
+            yield Mark(incident.onset, "incident", incident.title, url)
+
+
+def _is_kept(deploy: Deploy, terms: Sequence[Term]) -> bool:
+    known = {name: getattr(deploy, name) for name in DEPLOY_FIELDS}
+    return keeps_all(terms, {name: value for name, value in known.items() if value is not None})
+
+
+def _label(deploy: Deploy) -> str:
+    if deploy.previous is not None:
+        return f"{deploy.model}: {deploy.previous} → {deploy.version}"
+    return f"{deploy.version} ({deploy.source})" if deploy.source else deploy.version
+
+
+def _address(deploy: Deploy) -> str | None:
+    field = VERSION_OF_KIND.get(deploy.kind)
+    return field and f"{reverse('now')}?{urlencode({field: deploy.version})}"

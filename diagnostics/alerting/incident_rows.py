@@ -18,11 +18,10 @@ from diagnostics.alerting.correlation import (
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
-from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_models import AlertRule, Silence
 from diagnostics.alerting.rules import columns_of, filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.signals import Slice
-from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import found_words, name_slices, slice_words
 from diagnostics.figures import listed

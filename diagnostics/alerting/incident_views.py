@@ -26,8 +26,7 @@ from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.rules import filter_of
-from diagnostics.alerting.task_facts import risen_failures, task_of
-from diagnostics.alerting.task_text import TaskFacts, write_task
+from diagnostics.alerting.task_text import TaskFacts, risen_failures, task_of, write_task
 from diagnostics.alerting.wording import (
     DELIVERY_WORDS,
     EVALUATIONS,

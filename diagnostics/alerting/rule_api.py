@@ -1,4 +1,4 @@
-"""/api/v1/alert-rules: what is watched, and when a rule would have fired."""
+"""/api/v1/alert-rules and /api/v1/silences: what is watched, and when nobody is told of it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from pydantic import Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,11 +16,17 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.backtests import BackTest, TriedRule, back_test
-from diagnostics.alerting.incident_actions import archive_rule, end_alerts
+from diagnostics.alerting.incident_actions import (
+    IncidentError,
+    archive_rule,
+    end_alerts,
+    end_silence,
+    silence,
+)
+from diagnostics.alerting.incident_api import Person
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
-from diagnostics.alerting.incident_resources import Person
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_models import AlertRule, Silence
 from diagnostics.alerting.rule_rows import (
     RuleError,
     change_rule,
@@ -28,10 +34,12 @@ from diagnostics.alerting.rule_rows import (
     create_rule,
     live_rules,
 )
-from diagnostics.alerting.rules import RuleFields
-from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
+from diagnostics.alerting.rules import FilterError, RuleFields
+from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
+from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields, read_model
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Json, Listed, Resource, describe_model
+from diagnostics.selection.ranges import read_moment
 
 
 class RuleTotalsResource(Resource):
@@ -151,3 +159,85 @@ def _describe(*rules: AlertRule) -> list[Json]:
 def _find(request: Request, rule_id: int) -> AlertRule:
     rows = live_rules(project_of(request).pk).select_related("owner")
     return get_object_or_404(rows, pk=rule_id)
+
+
+Moment = Annotated[datetime, BeforeValidator(lambda value: read_moment(str(value), None))]
+
+
+class SilenceRequest(BaseModel):
+    """What is to be quiet until when; without a rule and a filter: everything."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra=lambda schema: schema.pop("additionalProperties")
+    )
+
+    rule_id: StrictInt | None = None
+    filter: str = ""
+    starts_at: Annotated[Moment, Field(default_factory=clock.now, description="default: now")]
+    ends_at: Moment
+    reason: str = ""
+
+
+class SilenceResource(SilenceRequest, Resource):
+    """A silence as it is kept."""
+
+    id: int
+    created_by: Person
+    created_at: datetime
+
+
+class SilencesView(KeyedView):
+    """The silences of the key's project."""
+
+    required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
+
+    @extend_schema(responses={200: Listed[SilenceResource], **ROW_PROBLEMS})
+    def get(self, request: Request) -> Response:
+        """List the silences that are on or to come."""
+        rows = Silence.objects.filter(project=project_of(request), ends_at__gt=clock.now())
+        silences = rows.select_related("created_by").order_by("ends_at", "pk")
+        return Response({"items": [SilenceResource.dump(row) for row in silences]})
+
+    @extend_schema(request=SilenceRequest, responses={201: SilenceResource, **REFUSALS})
+    def post(self, request: Request) -> Response:
+        """Keep calls quiet until a time: notifications only, evaluation goes on."""
+        key = key_of(request)
+        body = read_model(request._request, SilenceRequest)
+        try:
+            row = silence(
+                key.project_id,
+                key,
+                body.ends_at,
+                rule=_silenced_rule(key.project_id, body.rule_id),
+                text=refuse_secret(body.filter),
+                reason=body.reason,
+                starts_at=body.starts_at,
+            )
+        except (FilterError, SecretTypedError) as error:
+            raise InvalidBodyError([fault("/filter", str(error))]) from error
+        except IncidentError as error:
+            raise InvalidBodyError([fault("/ends_at", str(error))]) from error
+        row.refresh_from_db()
+        return Response(SilenceResource.dump(row), status=status.HTTP_201_CREATED)
+
+
+class SilenceView(KeyedView):
+    """One silence."""
+
+    required_scopes = {"DELETE": Scope.ADMIN}
+
+    @extend_schema(responses={204: None, **ROW_PROBLEMS})
+    def delete(self, request: Request, silence_id: int) -> Response:
+        """End a silence now."""
+        rows = Silence.objects.filter(project=project_of(request))
+        end_silence(get_object_or_404(rows, pk=silence_id), key_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _silenced_rule(project_id: int, rule_id: int | None) -> AlertRule | None:
+    if rule_id is None:
+        return None
+    rule = live_rules(project_id).filter(pk=rule_id).first()
+    if rule is None:
+        raise InvalidBodyError([fault("/rule_id", "not a rule of this project")])
+    return rule

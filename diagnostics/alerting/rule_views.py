@@ -13,11 +13,10 @@ from django.urls import reverse
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
-from diagnostics.alerting.form_fields import COVERS_ALL, scope_of
+from diagnostics.alerting.forms import COVERS_ALL, RuleForm, initial_of, scope_of
 from diagnostics.alerting.incident_actions import archive_rule, end_alerts
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import (
     GIVEN,

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation
 from diagnostics.alerting.rule_models import AlertState
 from diagnostics.alerting.rules import RuleDefinition
-from diagnostics.alerting.signals import Slice
+from diagnostics.alerting.signals import NOTHING, DetectorEvaluation, Slice
 from diagnostics.alerting.states import (
     AlertPhase,
     DetectorSignal,

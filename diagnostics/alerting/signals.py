@@ -1,4 +1,7 @@
-"""Signals: which counts of the rollups a rule looks at, as bad ones (k) out of all (n)."""
+"""Signals: which counts of the rollups a rule looks at, as bad ones (k) out of all (n).
+
+And what the detector that a rule names says of them, in one evaluation of a slice.
+"""
 
 import hashlib
 import json
@@ -9,11 +12,21 @@ from enum import StrEnum
 from itertools import accumulate
 from uuid import UUID
 
+from diagnostics.alerting.states import DetectorSignal
+from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.detectors.thresholds import (
+    LEAST_FAILED,
+    LONG_WINDOWS,
     SHORT_CALLS,
     SHORT_SECONDS,
+    Judgement,
+    Parameters,
     Window,
     WindowCounts,
+    judge_absence,
+    judge_count,
+    judge_threshold,
+    long_window,
 )
 from diagnostics.queries.call_counts import counts_runs
 from diagnostics.store.rollups import CALL_ERRORS, LATENCY, LATENCY_BOUNDS_MS
@@ -48,6 +61,7 @@ RATIOS = frozenset(signal for signal in Signal if signal.endswith("_ratio"))
 """Shares of 0 to 1."""
 SLOW_SHARE = 0.05
 """A 95th percentile above a limit: more than this share of calls took longer."""
+SHORT_WINDOWS = (SHORT_SECONDS, *(60 * minutes for minutes in (10, 15, 30, 60, 120, 360)))
 Row = Sequence[int]
 Count = tuple[int, int]
 """Bad ones and all, of one stretch of time."""
@@ -153,9 +167,6 @@ def slice_key(values: Slice) -> UUID:
     return UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
 
 
-EMPTY = WindowCounts(0, 0)
-
-
 def trailing_window(seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) -> Window:
     """Return what counts the last so many seconds, by stretches that end now.
 
@@ -171,14 +182,117 @@ def trailing_window(seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) 
     return within
 
 
-SHORT_WINDOWS = (SHORT_SECONDS, *(60 * minutes for minutes in (10, 15, 30, 60, 120, 360)))
-
-
 def short_window(window: Window) -> WindowCounts:
     """Return the last 5 minutes, or more where they have fewer than 10 calls."""
-    counts = EMPTY
+    counts = WindowCounts(0, 0)
     for seconds in SHORT_WINDOWS:
         counts = window(seconds)
         if counts.calls >= SHORT_CALLS:
             break
     return counts
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorEvaluation:
+    """What was found: k bad ones of n, and what of them was compared with the bound.
+
+    `onset` is in seconds, `baseline` a share; both None where the detector knows none.
+    `is_usual`: it clears though nothing got better; the level has become the usual one.
+    `is_watched`: there is evidence, and not enough to fire.
+    """
+
+    said: DetectorSignal
+    k: int
+    n: int
+    value: float
+    bound: float
+    onset: float | None = None
+    baseline: float | None = None
+    is_usual: bool = False
+    is_watched: bool = False
+
+
+NOTHING = DetectorEvaluation(DetectorSignal.NO_DATA, 0, 0, 0.0, 0.0)
+UNJUDGED = DetectorEvaluation(DetectorSignal.QUIET, 0, 0, 0.0, 0.0)
+"""Of a series that has no detector at the time: its alarm stays as it is."""
+GONE = DetectorEvaluation(DetectorSignal.CLEARS, 0, 0, 0.0, 0.0)
+"""Of a slice that its rule no longer has: it was changed, or nothing is counted there."""
+
+
+def windows_of(detector: str, parameters: Parameters) -> tuple[int, ...]:
+    """Return the windows (seconds) that a detector will ask for."""
+    if detector == "count":
+        return (int(parameters.seconds),)
+    if detector == "threshold":
+        return LONG_WINDOWS
+    return ()
+
+
+def judge(
+    detector: str, parameters: Parameters, window: Window, *, is_latency: bool = False
+) -> DetectorEvaluation:
+    """Judge the windows of a slice by `threshold` or `count`."""
+    if detector == "count":
+        return _count(parameters, window)
+    limit = SLOW_SHARE if is_latency else parameters.limit
+    long = long_window(window)
+    # The short window confirms; with too few failures in the long one there is nothing to.
+    short = short_window(window) if long.failed >= LEAST_FAILED else long
+    judgement = judge_threshold(limit, long, short)
+    return _evaluate(judgement, judgement.bound, limit)
+
+
+def judge_silence(parameters: Parameters, silent_seconds: float) -> DetectorEvaluation:
+    """Judge how long nothing came."""
+    counts = WindowCounts(0, int(silent_seconds))
+    judgement = judge_absence(silent_seconds, parameters.seconds, counts)
+    return _evaluate(judgement, silent_seconds, float(parameters.seconds))
+
+
+def describe(detector: ChangeDetector) -> DetectorEvaluation:
+    """Say how a series stands by its detector."""
+    fire, counts = detector.fire, detector.counts
+    return DetectorEvaluation(
+        DetectorSignal.FIRES if fire else DetectorSignal.CLEARS,
+        counts.failed,
+        counts.calls,
+        max(detector.evidence, 0.0),
+        detector.alarm,
+        fire.onset.at if fire else None,
+        detector.baseline,
+        any(fire.is_usual for fire in detector.fires[-1:]),
+        detector.is_watched,
+    )
+
+
+def news_of(
+    minutes: Mapping[int, tuple[int, int]], known: Mapping[int, tuple[int, int]]
+) -> list[tuple[float, int, int]]:
+    """Tell what calls and failures minutes count beyond what was known of them, oldest first.
+
+    Both are (k, n) by the second that the minute began at; counts that went down (a
+    purge) add nothing.
+    """
+    fed = []
+    for minute in sorted(minutes):
+        k, n = minutes[minute]
+        before_k, before_n = known.get(minute, (0, 0))
+        more, more_bad = n - before_n, max(k - before_k, 0)
+        if more > 0:
+            fed.append((float(minute), more, min(more_bad, more)))
+    return fed
+
+
+def _count(parameters: Parameters, window: Window) -> DetectorEvaluation:
+    counts = window(int(parameters.seconds))
+    fires = counts.failed >= parameters.count
+    clears = not fires and judge_count(max(int(parameters.count), 1), counts).clears
+    judgement = Judgement(fires, clears, counts, parameters.count)
+    return _evaluate(judgement, float(counts.failed), parameters.count)
+
+
+def _evaluate(judgement: Judgement, value: float, bound: float) -> DetectorEvaluation:
+    counts, signal = judgement.counts, DetectorSignal.QUIET
+    if judgement.fires or judgement.clears:
+        signal = DetectorSignal.FIRES if judgement.fires else DetectorSignal.CLEARS
+    return DetectorEvaluation(signal, counts.failed, counts.calls, value, bound)

@@ -1,50 +1,21 @@
 """Silences: when nobody is notified, and of what."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
 from diagnostics import clock
-from diagnostics.alerting.form_fields import COVERS_ALL, ScopeForm, scope_of
+from diagnostics.alerting.forms import COVERS_ALL, SilenceForm, scope_of
 from diagnostics.alerting.incident_actions import end_silence, silence
-from diagnostics.alerting.rule_rows import live_rules
+from diagnostics.alerting.rule_models import Silence
 from diagnostics.alerting.rules import SILENCED_BY, watched
-from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.wording import scope_words
 from diagnostics.selection.selection import read_selection
 from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.marks import Tone
-from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import respond
-
-
-class SilenceForm(ScopeForm):
-    """What is silenced, from when, and for how long."""
-
-    starts_at = LocalTimeField(label="From")
-    tz = OwnZoneField()
-    hours = forms.IntegerField(label="Duration (h)", min_value=1, max_value=24 * 30, initial=4)
-    reason = forms.CharField(max_length=200, required=False)
-
-    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
-        super().__init__(project_id, *args, **kwargs)
-        self.fields["rule"] = forms.ModelChoiceField(
-            live_rules(project_id), required=False, empty_label="All rules"
-        )
-
-    def clean_tz(self) -> str:
-        """Read the local time in its zone, which comes after it."""
-        zone = str(self.cleaned_data["tz"])
-        try:
-            self.begins_at = read_local_time(self.cleaned_data.get("starts_at", ""), zone)
-        except ValueError:
-            self.add_error("starts_at", "Not a valid time.")
-        return zone
-
 
 MOST_SHOWN = 50
 

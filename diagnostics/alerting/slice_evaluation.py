@@ -13,7 +13,6 @@ from uuid import UUID
 
 import structlog
 
-from diagnostics.alerting.change_slices import feed_slices
 from diagnostics.alerting.counts import (
     EventsUncountableError,
     KnownSeries,
@@ -21,14 +20,6 @@ from diagnostics.alerting.counts import (
     known_series,
     read_counts,
     read_event_counts,
-)
-from diagnostics.alerting.evaluation import (
-    GONE,
-    UNJUDGED,
-    DetectorEvaluation,
-    judge,
-    judge_silence,
-    windows_of,
 )
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import (
@@ -38,7 +29,19 @@ from diagnostics.alerting.saved_states import (
     read_kept,
     standing_of,
 )
-from diagnostics.alerting.signals import Measured, Slice, slice_key, trailing_window
+from diagnostics.alerting.series_detectors import feed_slices
+from diagnostics.alerting.signals import (
+    GONE,
+    UNJUDGED,
+    DetectorEvaluation,
+    Measured,
+    Slice,
+    judge,
+    judge_silence,
+    slice_key,
+    trailing_window,
+    windows_of,
+)
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import ON, DetectorSignal, advance
 from diagnostics.analysis.detectors.thresholds import Window, WindowCounts

@@ -5,9 +5,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Protocol
 
-from diagnostics.alerting.evaluation import DetectorEvaluation
 from diagnostics.alerting.rules import MONEY_UNITS, terms_of
-from diagnostics.alerting.signals import RATIOS, Signal, Slice, noun_of
+from diagnostics.alerting.signals import RATIOS, DetectorEvaluation, Signal, Slice, noun_of
 from diagnostics.figures import count, duration, listed, percent, plural, rate_percent, write_usd
 from diagnostics.selection.query_language import write_term
 from diagnostics.verdict.wording import part_words

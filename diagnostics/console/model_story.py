@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.timezone import get_current_timezone
 
-from diagnostics.alerting.marks import marks_between
+from diagnostics.alerting.incident_charts import marks_between
 from diagnostics.alerting.statuses import recent_verdict_within
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.analysis.status import SeriesOnset

@@ -10,12 +10,11 @@ from django.http import HttpResponse
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import touches
-from diagnostics.alerting.incident_charts import began, small_charts
+from diagnostics.alerting.incident_charts import began, marks_between, small_charts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.incident_rows import active_silences, is_incident_silenced
 from diagnostics.alerting.incident_views import headline_of
-from diagnostics.alerting.marks import marks_between
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.states import rank
 from diagnostics.alerting.statuses import StatusSet, read_status

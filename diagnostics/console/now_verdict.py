@@ -13,7 +13,7 @@ from django.urls import reverse
 from diagnostics import clock
 from diagnostics.alerting.incident_views import answer_task
 from diagnostics.alerting.statuses import recent_verdict_of
-from diagnostics.alerting.task_facts import task_of
+from diagnostics.alerting.task_text import task_of
 from diagnostics.alerting.wording import slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection

@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from diagnostics import clock
-from diagnostics.alerting.marks import marks_between
+from diagnostics.alerting.incident_charts import marks_between
 from diagnostics.console.models_page import failures_url
 from diagnostics.console.prompt_versions import PromptVersion, VersionKey, versions_of
 from diagnostics.failures.models import FailureGroup

@@ -1,13 +1,127 @@
 """The rules of a model as template tags: a page needs no view that knows of rules."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from django import template
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import JSONObject
 from django.template import Context
 
-from diagnostics.alerting.rule_thresholds import WatchedModels
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
+from diagnostics.alerting.rule_rows import live_rules
+from diagnostics.alerting.rules import terms_of
+from diagnostics.alerting.signals import RATIOS, Signal
+from diagnostics.alerting.states import ON, AlertPhase
+from diagnostics.alerting.wording import condition_words, figure_words
+from diagnostics.figures import count, percent
+from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.selection.query_language import write_term
+from diagnostics.selection.selection import keeps_all
+from diagnostics.web.charts.marks import Tone
 from diagnostics.web.model_links import model_url
+
+COUNTED = {*RATIOS, Signal.LATENCY_P95}
+"""Signals that say nothing without a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchingRule:
+    """A rule as the page of a model shows it; `current` is empty without a recent call."""
+
+    rule: AlertRule
+    says: str
+    current: str
+    state: tuple[Tone, str]
+
+
+class WatchedModels:
+    """The rules of a project and how their series stand; read once, with two queries."""
+
+    def __init__(
+        self, project_id: int, values: Mapping[str, str | None], *, only_fired: bool = False
+    ) -> None:
+        """Read the rules that are enabled, and the last evaluation of each of their series.
+
+        Only of series that have these values, or leave them open. With `only_fired`, of rules
+        that people made, and of their series that fire.
+        """
+        rules = live_rules(project_id).filter(is_enabled=True)
+        states = _states(project_id)
+        for name, value in values.items():
+            states = states.filter(~Q(slice__has_key=name) | Q(**{f"slice__{name}": value}))
+        if only_fired:
+            rules = rules.filter(standard=None)
+            states = states.filter(rule__standard=None, state__in=ON)
+        self._rules = list(rules)
+        self._states: dict[int, list[AlertState]] = defaultdict(list)
+        for row in states:
+            self._states[row.rule_id].append(row)
+
+    def rules_of(self, provider: str | None, model: str | None) -> Sequence[WatchingRule]:
+        """Return the rules that watch a model, those that fire first."""
+        values = {"provider": provider, "model": model}
+        rules = [rule for rule in self._rules if keeps_all(terms_of(rule.filter), values)]
+        shown = [_watching(rule, self._of(rule, values)) for rule in rules]
+        return sorted(shown, key=lambda rule: rule.state[0] != "bad")
+
+    def _of(self, rule: AlertRule, values: Mapping[str, str | None]) -> list[AlertState]:
+        return [
+            row
+            for row in self._states[rule.pk]
+            if all(row.slice.get(name, value) == value for name, value in values.items())
+        ]
+
+
+def _states(project_id: int) -> QuerySet[AlertState]:
+    latest = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
+    counts = JSONObject(k="k", n="n", value="value")
+    rows = AlertState.objects.filter(rule__project_id=project_id, rule__is_enabled=True)
+    counted = Subquery(latest.values(found=counts)[:1])
+    return rows.defer("memory", "detector_state").annotate(found=counted)
+
+
+def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
+    firing = [row for row in rows if row.state in ON]
+    state: tuple[Tone, str] = ("bad", "firing") if firing else ("good", "ok")
+    known = [row for row in firing or rows if row.state != AlertPhase.NO_DATA]
+    current = max((_found(row) for row in known), key=_share, default={})
+    words = _current(rule, current)
+    if not known or (rule.signal in COUNTED and rule.detector != "change" and not words):
+        state = ("quiet", "no data")
+    # Beside the series.
+    narrowed = (term for term in terms_of(rule.filter) if term.field not in SERIES_FIELDS)
+    says = ", ".join([condition_words(rule), *map(write_term, narrowed)])
+    return WatchingRule(rule, says, words, state)
+
+
+def _found(row: AlertState) -> Mapping[str, Any]:
+    counts: Mapping[str, Any] | None = row.found  # type: ignore[attr-defined] # annotated
+    return counts or {}
+
+
+def _share(counts: Mapping[str, Any]) -> float:
+    k, n, value = (float(counts.get(name) or 0) for name in ("k", "n", "value"))
+    return k / n if n else value
+
+
+def _current(rule: AlertRule, counts: Mapping[str, Any]) -> str:
+    """Say what the last evaluation counted, in the unit of the rule."""
+    if not counts or rule.detector == "change":
+        return ""
+    if rule.signal == Signal.LATENCY_P95:
+        return (
+            f"{percent(_share(counts))} of {count(counts['n'])} calls slower" if counts["n"] else ""
+        )
+    if rule.signal not in RATIOS:
+        return figure_words(rule.signal, counts["value"])
+    if rule.signal == Signal.REPAIR_SUCCESS_RATIO and counts["n"]:
+        return f"{percent(1 - _share(counts))} of {count(counts['n'])}"
+    return f"{percent(_share(counts))} of {count(counts['n'])}" if counts["n"] else ""
+
 
 register = template.Library()
 READ = "watched_models"

@@ -10,14 +10,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.forms import RuleForm, initial_of
 from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.rule_form import RuleForm, initial_of
-from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, RuleDay
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, RuleDay, Silence
 from diagnostics.alerting.rule_rows import RuleError, change_rule, ensure_standard_rules, live_rules
-from diagnostics.alerting.silence_models import Silence
 from diagnostics.store import aggregation
 from diagnostics.store.windows import floor
 from tests.console import make_member, post_runs

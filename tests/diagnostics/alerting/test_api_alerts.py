@@ -13,8 +13,8 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting.evaluator import evaluate_project, purge_evaluations
+from diagnostics.alerting.incident_api import WholeIncidentResource, describe_whole_incident
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_resources import WholeIncidentResource, describe_whole_incident
 from diagnostics.alerting.rule_models import AlertRule, Evaluation, RuleDay
 from diagnostics.alerting.rule_rows import ensure_standard_rules
 from diagnostics.purge import purge_project

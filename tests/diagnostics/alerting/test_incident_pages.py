@@ -14,8 +14,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.alerting.incident_charts import began, incident_chart, small_charts
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
-from diagnostics.alerting.rule_models import AlertState, Evaluation
-from diagnostics.alerting.silence_models import Silence
+from diagnostics.alerting.rule_models import AlertState, Evaluation, Silence
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor

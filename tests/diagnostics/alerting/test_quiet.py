@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from diagnostics.alerting.silence_models import Silence
+from diagnostics.alerting.rule_models import Silence
 
 FRIDAY = datetime(2026, 10, 23, 20, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -1,21 +1,43 @@
-"""The form of an alert rule, in the units that people think in: percent, minutes."""
+"""The forms of alert rules and silences, in the units that people think in: percent, minutes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from django import forms
 
-from diagnostics.alerting.form_fields import PickField, ScopeForm, scope_of
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rules import ALLOWED, RuleFields, check_scope, figure_of, more_scope
+from diagnostics.alerting.rule_rows import live_rules
+from diagnostics.alerting.rules import (
+    ALLOWED,
+    LONGEST_FILTER,
+    SILENCED_BY,
+    FilterError,
+    RuleFields,
+    check_filter,
+    check_scope,
+    figure_of,
+    more_scope,
+)
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.alerting.states import NoData, Severity
-from diagnostics.alerting.wording import DETECTORS, limit_words
-from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.alerting.wording import DETECTORS, limit_words, scope_words
+from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
+from diagnostics.selection.conditions import known_values
+from diagnostics.selection.fields import LONGEST_VALUE, SERIES_FIELDS, UNKNOWN
+from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
+from failsoft.events import ParseErrorType
 
+MOST_VALUES = 200
+"""Of each list to pick from, the newest."""
+COVERS_ALL = "covers_all"
+"""In a form: its reader has seen that it is about all calls."""
+PICKED = (*SERIES_FIELDS, "kind", "source", "prompt_version")
+TRANSPORT = ("timeout", "provider_error", "rate_limited")
+"""Calls without an answer, as the filter `kind` names them."""
 PERCENT = 100
 MINUTE = 60
 MINUTES = {
@@ -39,6 +61,92 @@ OPTIONAL = (
     "escalation",
 )
 """Boxes that are folded away while they say what is usual."""
+
+
+class PickField(forms.CharField):
+    """One value of many, exact; any text is taken, so that nothing kept is lost."""
+
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(required=False, max_length=LONGEST_VALUE, widget=forms.Select, **more)
+
+    def offer(self, values: Sequence[str], chosen: object) -> None:
+        shown = dict.fromkeys([*values, *([str(chosen)] if chosen else [])])
+        named = [(value, "unknown" if value == UNKNOWN else value) for value in shown]
+        self.widget.choices = [("", "any"), *named]
+
+
+class ScopeForm(forms.Form):
+    """Which calls: exact values to pick, or a filter as it is typed in the filter bar."""
+
+    environment = PickField()
+    node = PickField()
+    provider = PickField()
+    model = PickField()
+    kind = PickField(label="Kind of failure")
+    filter = forms.CharField(
+        label="Filter",
+        required=False,
+        max_length=LONGEST_FILTER,
+        help_text="As in the filter bar: model:haiku matches a part, model:=gpt-4.1 all of it,"
+        " -env:dev excludes.",
+    )
+
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(*args, **kwargs)
+        known = known_values(project_id, MOST_VALUES)
+        known = {**known, "kind": [*ParseErrorType, *TRANSPORT]}
+        for name, field in self.fields.items():
+            if isinstance(field, PickField):
+                chosen = self[name].value()
+                field.offer([v if v is not None else UNKNOWN for v in known.get(name, ())], chosen)
+
+    @property
+    def picks(self) -> list[forms.BoundField]:
+        return [self[name] for name in SERIES_FIELDS]
+
+    @property
+    def text(self) -> str:
+        """The scope as a filter, as it is kept."""
+        if self.is_bound:
+            return str(self.cleaned_data.get("filter") or "")
+        picked = {name: self.initial[name] for name in PICKED if self.initial.get(name)}
+        return urlencode({**picked, "q": self.initial.get("filter") or ""})
+
+    @property
+    def scope(self) -> list[str]:
+        """Its conditions, as they are typed; none: all calls."""
+        return scope_words(self.text)
+
+    def more_scope(self) -> tuple[str, ...]:
+        """Return the fields beside those of series that the scope may name."""
+        return SILENCED_BY
+
+    def check_scope(self, text: str) -> str:
+        """Return a filter as it is kept; FilterError."""
+        return check_filter(text, self.more_scope())
+
+    def clean(self) -> dict[str, Any]:
+        """Put what was picked and what was typed into one filter."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        # A list that is always shown is never left out in silence.
+        names = dict.fromkeys((*SERIES_FIELDS, "prompt_version", *self.more_scope()))
+        picked = {name: cleaned[name] for name in names if cleaned.get(name)}
+        try:
+            typed = dict(parse_qsl(self.check_scope(str(cleaned.get("filter") or ""))))
+            for name in picked.keys() & typed.keys():
+                self.add_error("filter", f"{name} is set twice.")
+            cleaned["filter"] = refuse_secret(self.check_scope(urlencode({**typed, **picked})))
+        except (FilterError, SecretTypedError) as error:
+            cleaned["filter"] = ""
+            words = str(error)
+            self.add_error("filter", f"{words[:1].upper()}{words[1:]}.")
+        return cleaned
+
+
+def scope_of(text: str) -> dict[str, str]:
+    """Return a kept filter as a scope form shows it."""
+    fields = dict(parse_qsl(text))
+    return {**{k: v for k, v in fields.items() if k in PICKED}, "filter": fields.get("q", "")}
 
 
 def _figure(label: str, help_text: str = "", least: float = 0) -> forms.FloatField:
@@ -230,3 +338,27 @@ def _kept(signal: str, box: str, value: float) -> float:
     if box == "minutes":
         return round(value * MINUTE)
     return value / PERCENT if _is_percent(signal, box) else value
+
+
+class SilenceForm(ScopeForm):
+    """What is silenced, from when, and for how long."""
+
+    starts_at = LocalTimeField(label="From")
+    tz = OwnZoneField()
+    hours = forms.IntegerField(label="Duration (h)", min_value=1, max_value=24 * 30, initial=4)
+    reason = forms.CharField(max_length=200, required=False)
+
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(project_id, *args, **kwargs)
+        self.fields["rule"] = forms.ModelChoiceField(
+            live_rules(project_id), required=False, empty_label="All rules"
+        )
+
+    def clean_tz(self) -> str:
+        """Read the local time in its zone, which comes after it."""
+        zone = str(self.cleaned_data["tz"])
+        try:
+            self.begins_at = read_local_time(self.cleaned_data.get("starts_at", ""), zone)
+        except ValueError:
+            self.add_error("starts_at", "Not a valid time.")
+        return zone
