@@ -24,6 +24,7 @@ from agents.llm.provider import (
     ProviderUnavailableError,
     RefusedCallError,
 )
+from agents.llm.transport import with_reason
 from failsoft.parsing.makers import STREAM_CUT
 
 # Far above what the parser reads: a limit for a server that never ends.
@@ -57,7 +58,8 @@ def read_pieces(stream: Any, sdk: ModuleType, deadline: float) -> Pieces:  # noq
         except (httpx2.TransportError, sdk.APIConnectionError):
             pieces.is_broken = True
         except sdk.APIError as error:
-            raise ProviderUnavailableError("the stream ended in an error") from error
+            message = with_reason("the stream ended in an error", error.body)
+            raise ProviderUnavailableError(message) from error
     return pieces
 
 

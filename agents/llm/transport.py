@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,8 @@ from agents.llm.provider import (
     RefusedCallError,
 )
 from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
+from diagnostics.redaction.redactor import redact
+from failsoft.json_values import clean_text
 
 MAX_RETRIES = 2
 MAX_WAIT_SECONDS = 5.0
@@ -80,6 +83,9 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
+# Where a refusal says why: OpenAI, Anthropic and Google; then vLLM and Mistral, FastAPI, Ollama.
+REASONS = (("error", "message"), ("message",), ("detail",), ("error",))
+LONGEST_REASON_BYTES = 400
 REQUEST_TIMEOUT = 408
 SERVER_ERROR = 500
 TOO_MANY = 429
@@ -131,14 +137,29 @@ def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:
 
 
 def translate_answer(response: httpx.Response) -> ProviderError:
-    """Return the ProviderError for an HTTP error response, with its Retry-After."""
+    """Return the ProviderError for an HTTP error response, with its reason and Retry-After."""
     wait = read_retry_after(response.headers)
     message = f"the provider answered {response.status_code}"
     if response.is_redirect:
         # The host it names must not get the prompt and the key.
         message += ", a redirect, which is not followed: set the base URL to the final address"
+    with suppress(ValueError):  # Often a page of a proxy.
+        message = with_reason(message, response.json())
     if response.status_code == TOO_MANY:
         return RateLimitedError(message, retry_after_seconds=wait)
     if response.status_code == REQUEST_TIMEOUT or response.status_code >= SERVER_ERROR:
         return ProviderUnavailableError(message, retry_after_seconds=wait)
     return RefusedCallError(message)
+
+
+def with_reason(message: str, body: object) -> str:
+    """Return a message with the reason of a refusal, in its server's words, if it says one."""
+    first = body[0] if isinstance(body, list) and body else body
+    for path in REASONS:
+        found = first
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        if isinstance(found, str) and found.strip():
+            reason = redact(" ".join(clean_text(found).split()), LONGEST_REASON_BYTES)
+            return f"{message}: {reason}"
+    return message

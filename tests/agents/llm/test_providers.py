@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from agents.llm.scripted import ScriptedProvider, open_script
 from agents.llm.transport import call
 from diagnostics.redaction.redactor import redact
 from failsoft.retry.policy import OutputMode
+from tests.agents.llm import wires
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
@@ -281,6 +283,46 @@ def test_faults_are_told_by_kind(
     assert len(wire.asked) == 1, "the SDK's own retries are off"
     if is_retryable:
         assert caught.value.retry_after_seconds == 3
+
+
+SECRET = "sk-proj-" + token_urlsafe(32)
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"error": {"message": "temperature:\n only 1", "code": "x"}}, ": temperature: only 1"),
+        ([{"error": {"message": "no such model", "status": "NOT_FOUND"}}], ": no such model"),
+        ({"object": "error", "message": "too long"}, ": too long"),
+        ({"detail": "Not Found"}, ": Not Found"),
+        ({"error": "model not found"}, ": model not found"),
+        ({"error": {"message": f"key {SECRET} is unknown"}}, ": key [REDACTED:openai_key] is"),
+        ({"detail": [{"loc": ["body"]}]}, ""),
+        (b"<html>Bad gateway</html>", ""),
+        (b"", ""),
+    ],
+)
+def test_a_refusal_says_why_in_the_words_of_its_server(
+    wire: Wire, opened: Any, body: object, reason: str
+) -> None:
+    wire.status, wire.body = 400, body
+
+    with pytest.raises(RefusedCallError) as caught:
+        opened(wire).complete(ask())
+
+    said = str(caught.value)
+    assert said.startswith(f"the provider answered 400{reason}")
+    assert SECRET[8:] not in said
+    assert reason or said.endswith("400")
+
+
+@pytest.mark.parametrize(("adapter", "reason"), [("openai", "overloaded"), ("anthropic", "no")])
+def test_an_error_in_a_stream_says_why(adapter: str, reason: str) -> None:
+    with wires.Wire(adapter, [wires.Err("{")]) as wire:
+        row = ProviderRow(name="p", adapter=adapter, base_url=wire.base_url)
+        with pytest.raises(ProviderUnavailableError, match=f"ended in an error: {reason}$"):
+            open_provider(row).complete(ask(streaming=True))
 
 
 @pytest.mark.parametrize("opened", [openai_at, anthropic_at])
