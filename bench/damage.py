@@ -15,7 +15,6 @@ import io
 import json
 import random
 import re
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,11 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from failsoft.parsing import Recovered, recover  # noqa: E402 - the path comes first
-from failsoft.parsing.tracing import same  # noqa: E402 - the path comes first
+from failsoft.parsing import Recovered, recover
+from failsoft.parsing.tracing import same
 
 # Stands where the fault is and is taken out of the text again.
 MARK = "\ue000"
@@ -60,6 +56,7 @@ class Token:
 
 Rng = random.Random
 Tokens = list[Token]
+# Return the text; beside it another value than the document's, or another error than the kind's.
 Damage = Callable[[Rng, Tokens, Any], str | tuple[str, Any] | None]
 
 WORDS = _POOLS["words"]
@@ -180,23 +177,41 @@ def places(tokens: Tokens, *kinds: str) -> list[int]:
 
 
 def edit(
-    rng: Rng,
-    tokens: Tokens,
-    kinds: str,
-    change: Callable[[Token], str | None],
-    *,
-    share: float = 1.0,
+    rng: Rng, tokens: Tokens, kinds: str, change: Callable[[Token], str | None], share: float = 1.0
 ) -> str | None:
     """Rewrite tokens of some kinds, each with a probability; None when none can be."""
-    chosen = {
-        i: changed
-        for i in places(tokens, *kinds.split())
-        if (changed := change(tokens[i])) is not None
-    }
+    changed = {i: change(tokens[i]) for i in places(tokens, *kinds.split())}
+    chosen = {i: text for i, text in changed.items() if text is not None}
     if not chosen:
         return None
     kept = {i for i in chosen if rng.random() < share} or {rng.choice(sorted(chosen))}
     return "".join(chosen[i] if i in kept else token.text for i, token in enumerate(tokens))
+
+
+def edits(
+    kinds: str, change: Callable[[Rng, Token], str | None], *shares: float
+) -> Callable[[Rng, Tokens, Any], str | None]:
+    """Return a damage to tokens of some kinds, to each with a probability, one of several."""
+
+    def apply(rng: Rng, tokens: Tokens, _: Any) -> str | None:
+        share = rng.choice(shares) if len(shares) > 1 else sum(shares) or 1.0
+        return edit(rng, tokens, kinds, lambda token: change(rng, token), share)
+
+    return apply
+
+
+def at_one(
+    kinds: str,
+    write: Callable[[Rng, Tokens, int], str | tuple[str, Any]],
+    fits: Callable[[Tokens, int], bool] = lambda tokens, at: True,
+) -> Damage:
+    """Return a damage to one token of some kinds that fits."""
+
+    def apply(rng: Rng, tokens: Tokens, _: Any) -> str | tuple[str, Any] | None:
+        fit = [i for i in places(tokens, *kinds.split()) if fits(tokens, i)]
+        return write(rng, tokens, rng.choice(fit)) if fit else None
+
+    return apply
 
 
 def inner(token: Token) -> str:
@@ -204,9 +219,9 @@ def inner(token: Token) -> str:
     return token.text[1:-1]
 
 
-def decoded(token: Token) -> str:
-    """Return the text that a string stands for."""
-    return str(json.loads(token.text))
+def is_member(tokens: Tokens, at: int) -> bool:
+    """Ask whether a token is a member of an object."""
+    return tokens[at].role == "member"
 
 
 def next_token(tokens: Tokens, at: int) -> int:
@@ -226,10 +241,8 @@ def drop(tokens: Tokens, at: int, text: str = "") -> str:
 
 
 def fenced(rng: Rng, text: str) -> str:
-    fence, lang = (
-        rng.choice(["```", "````", "~~~"]),
-        rng.choice(["json", "", "JSON", "json5", "javascript"]),
-    )
+    fence = rng.choice(["```", "````", "~~~"])
+    lang = rng.choice(["json", "", "JSON", "json5", "javascript"])
     body = f"{fence}{lang}\n{text}\n" + rng.choice([fence, fence, f"{fence}\n", ""])
     return rng.choice(["", "Here is the plan:\n\n", "Sure!\n"]) + body
 
@@ -264,14 +277,8 @@ def tagged(rng: Rng, text: str) -> str:
 
 
 def encoded(rng: Rng, text: str) -> str:
-    return rng.choice(
-        [
-            json.dumps(text),
-            json.dumps(json.dumps(text)),
-            json.dumps(text)[1:-1],
-            f"```json\n{json.dumps(text)}\n```",
-        ]
-    )
+    once = json.dumps(text)
+    return rng.choice([once, json.dumps(once), once[1:-1], f"```json\n{once}\n```"])
 
 
 def csv_field(rng: Rng, text: str) -> str:
@@ -295,46 +302,31 @@ AROUND: dict[str, Callable[[Rng, str], str]] = {
 # What must be recovered: inside the document.
 
 
-def requote(rng: Rng, tokens: Tokens, opening: str, closing: str, forbidden: str) -> str | None:
-    strings = [tokens[i] for i in places(tokens, "key", "string")]
-    if any(re.search(forbidden, inner(token)) for token in strings):
+def requoted(opening: str, closing: str, forbidden: str) -> Damage:
+    """Return a damage that writes other quotes, where no string has what they forbid."""
+
+    def apply(rng: Rng, tokens: Tokens, _: Any) -> str | None:
+        strings = [tokens[i] for i in places(tokens, "key", "string")]
+        if any(re.search(forbidden, inner(token)) for token in strings):
+            return None
+        return edit(rng, tokens, "key string", lambda token: opening + inner(token) + closing)
+
+    return apply
+
+
+def single_quoted(rng: Rng, token: Token) -> str:
+    return "'" + inner(token).replace('\\"', '"').replace("'", "\\'") + "'"
+
+
+def with_raw_newlines(rng: Rng, token: Token) -> str | None:
+    if not re.search(r"(?<!\\)\\[nt]", token.text):
         return None
-    return edit(rng, tokens, "key string", lambda token: opening + inner(token) + closing)
+    return token.text.replace("\\n", "\n").replace("\\t", "\t")
 
 
-def single_quotes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return edit(
-        rng,
-        tokens,
-        "key string",
-        lambda token: "'" + inner(token).replace('\\"', '"').replace("'", "\\'") + "'",
-    )
-
-
-def single_quotes_bare(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return requote(rng, tokens, "'", "'", r"(?<!\w)'|'(?!\w)|\\\"")
-
-
-def raw_newlines(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return edit(
-        rng,
-        tokens,
-        "string",
-        lambda token: (
-            re.sub(r"\\n", "\n", token.text).replace("\\t", "\t")
-            if re.search(r"(?<!\\)\\[nt]", token.text)
-            else None
-        ),
-    )
-
-
-def newline_in_key(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, Any] | None:
-    keys = places(tokens, "key")
-    if not keys:
-        return None
-    at = rng.choice(keys)
-    valid = drop(tokens, at, '"' + inner(tokens[at]) + '\\nb"')
-    return drop(tokens, at, '"' + inner(tokens[at]) + '\nb"'), json.loads(valid)
+def newline_in_key(rng: Rng, tokens: Tokens, at: int) -> tuple[str, Any]:
+    valid, spoilt = (drop(tokens, at, f'"{inner(tokens[at])}{new}b"') for new in ("\\n", "\n"))
+    return spoilt, json.loads(valid)
 
 
 def literals_in_any_case(rng: Rng, tokens: Tokens, document: Any) -> str | None:
@@ -343,58 +335,30 @@ def literals_in_any_case(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     return edit(rng, tokens, "literal", lambda token: words[token.text])
 
 
-def number_forms(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    def change(token: Token) -> str | None:
-        text = token.text
-        if text.startswith("0."):
-            return text[1:]
-        if re.fullmatch(r"[1-9]\d{3}", text):
-            return rng.choice([text[0] + "_" + text[1:], hex(int(text)), "+" + text])
-        return "+" + text if text[0] != "-" else None
-
-    return edit(rng, tokens, "number", change, share=0.6)
-
-
-def python(rng: Rng, tokens: Tokens, document: Any) -> str:
-    return repr(document)
-
-
-def unquoted_keys(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return edit(rng, tokens, "key", inner, share=rng.choice([0.3, 1.0]))
-
-
-def key_quote(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    keys = places(tokens, "key")
-    if not keys:
-        return None
-    at = rng.choice(keys)
-    return drop(tokens, at, tokens[at].text[1:] if rng.random() < 0.5 else tokens[at].text[:-1])
-
-
-def bare_value(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    words = [i for i in places(tokens, "string") if inner(tokens[i]) in WORDS]
-    if not words:
-        return None
-    at = rng.choice(words)
-    return drop(tokens, at, inner(tokens[at]))
+def number_form(rng: Rng, token: Token) -> str | None:
+    text = token.text
+    if text.startswith("0."):
+        return text[1:]
+    if re.fullmatch(r"[1-9]\d{3}", text):
+        return rng.choice([text[0] + "_" + text[1:], hex(int(text)), "+" + text])
+    return "+" + text if text[0] != "-" else None
 
 
 def trailing_commas(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    out, changed = "", False
-    last = ""
+    out, last = "", ""
     for token in tokens:
         if token.kind == "close" and last not in "{[" and rng.random() < 0.6:
-            out, changed = out + ",", True
+            out += ","
         out += token.text
         last = token.text if token.kind != "space" else last
-    return out if changed else None
+    return out if out != join(tokens) else None
 
 
 def comments(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     note = rng.choice(_POOLS["comments"])
     forms = [f" /* {note} */ ", f" // {note}\n", f" # {note}\n", f"<!-- {note} -->"]
-    return edit(
-        rng, tokens, "comma colon open", lambda token: token.text + rng.choice(forms), share=0.2
+    return edits("comma colon open", lambda r, token: token.text + r.choice(forms), 0.2)(
+        rng, tokens, document
     )
 
 
@@ -402,7 +366,7 @@ def separators(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     mark = rng.choice([" =>", " =", "=", "：", " :="])
     if rng.random() < 0.3:
         return edit(rng, tokens, "comma", lambda token: rng.choice([";", "，"]))
-    return edit(rng, tokens, "colon", lambda token: mark, share=rng.choice([0.3, 1.0]))
+    return edit(rng, tokens, "colon", lambda token: mark, rng.choice([0.3, 1.0]))
 
 
 def tuples(rng: Rng, tokens: Tokens, document: Any) -> str | None:
@@ -411,28 +375,16 @@ def tuples(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     return text if text != join(tokens) and text[0] in "{[" else None
 
 
-def split_strings(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    def change(token: Token) -> str | None:
-        if token.role != "member" or " " not in inner(token) or "\\" in token.text:
-            return None
-        left, right = inner(token).split(" ", 1)
-        glue = rng.choice(['" + "', '"\n  "', '" "', '" +\n "'])
-        return f'"{left} {glue}{right}"'
-
-    return edit(rng, tokens, "string", change, share=0.3)
-
-
-def missing_comma(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    fit = [i for i in places(tokens, "comma") if tokens[i].role == "member"]
-    if not fit:
+def split_string(rng: Rng, token: Token) -> str | None:
+    if token.role != "member" or " " not in inner(token) or "\\" in token.text:
         return None
-    at = rng.choice(fit)
+    left, right = inner(token).split(" ", 1)
+    glue = rng.choice(['" + "', '"\n  "', '" "', '" +\n "'])
+    return f'"{left} {glue}{right}"'
+
+
+def without_comma(rng: Rng, tokens: Tokens, at: int) -> str:
     return drop(tokens, at, "" if tokens[at + 1].kind == "space" else " ")
-
-
-def missing_colon(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    colons = places(tokens, "colon")
-    return drop(tokens, rng.choice(colons), " ") if colons else None
 
 
 def surplus_closer(rng: Rng, tokens: Tokens, document: Any) -> str | None:
@@ -448,86 +400,44 @@ def missing_last_brace(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     return join(tokens[:-1]).rstrip()
 
 
-def inner_quotes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    def change(token: Token) -> str | None:
-        words = inner(token).split(" ")
-        if len(words) < 3 or not all(word.isalpha() for word in words):
-            return None
-        at = rng.randrange(1, len(words) - 1)
-        return '"' + " ".join([*words[:at], f'\\"{words[at]}\\"', *words[at + 1 :]]) + '"'
-
-    return edit(rng, tokens, "string", change, share=0.3)
+def with_inner_quotes(rng: Rng, token: Token) -> str | None:
+    words = inner(token).split(" ")
+    if len(words) < 3 or not all(word.isalpha() for word in words):
+        return None
+    at = rng.randrange(1, len(words) - 1)
+    return '"' + " ".join([*words[:at], f'\\"{words[at]}\\"', *words[at + 1 :]]) + '"'
 
 
-def backslashes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    forms = _POOLS["backslashes"]
-
-    def change(token: Token) -> str | None:
-        return json.dumps(rng.choice(forms)) if inner(token).isalpha() else None
-
-    return edit(rng, tokens, "string", change, share=0.3)
+def with_backslashes(rng: Rng, token: Token) -> str | None:
+    return json.dumps(rng.choice(_POOLS["backslashes"])) if inner(token).isalpha() else None
 
 
-def from_valid(damage: Damage, undo: Callable[[str], str]) -> Damage:
-    """Make a damage whose value is read from valid JSON that `undo` then spoils."""
+def from_valid(damage: Callable[[Rng, Tokens, Any], str | None], spoilt: str, by: str) -> Damage:
+    """Return a damage whose value is read from valid JSON, of which a pattern is then spoilt."""
 
     def apply(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, Any] | None:
         valid = damage(rng, tokens, document)
-        return None if valid is None else (undo(str(valid)), json.loads(str(valid)))
+        return None if valid is None else (re.sub(spoilt, by, valid), json.loads(valid))
 
     return apply
 
 
-def hex_escapes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return edit(
-        rng,
-        tokens,
-        "string",
-        lambda token: (
-            '"\\x' + format(ord(inner(token)[0]), "02x") + inner(token)[1:] + '"'
-            if inner(token)[:1].isascii() and inner(token)[:1].isalpha()
-            else None
-        ),
-        share=0.4,
-    )
+def with_hex_escape(rng: Rng, token: Token) -> str | None:
+    first, rest = inner(token)[:1], inner(token)[1:]
+    return f'"\\x{ord(first):02x}{rest}"' if first.isascii() and first.isalpha() else None
 
 
-def triple_quotes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return edit(
-        rng,
-        tokens,
-        "string",
-        lambda token: (
-            f'"""{token.text[1:-1]}"""' if '"' not in inner(token) and inner(token) else None
-        ),
-        share=0.5,
-    )
+def triple_quoted(rng: Rng, token: Token) -> str | None:
+    return f'"""{inner(token)}"""' if '"' not in inner(token) and inner(token) else None
 
 
-def line_continuations(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return edit(
-        rng,
-        tokens,
-        "string",
-        lambda token: token.text.replace(" ", " \\\n", 1) if " " in token.text else None,
-        share=0.4,
-    )
+def continued(rng: Rng, token: Token) -> str | None:
+    return token.text.replace(" ", " \\\n", 1) if " " in token.text else None
 
 
 def odd_spaces(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     space = rng.choice("\u00a0\u3000\u2009\u202f\u200b\ufeff")
-    return edit(rng, tokens, "colon comma", lambda token: token.text + space, share=0.4)
-
-
-def full_width(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    table = str.maketrans("{}[]:,", "｛｝［］：，")
-    return edit(
-        rng,
-        tokens,
-        "open close colon comma",
-        lambda token: token.text.translate(table),
-        share=rng.choice([0.3, 1.0]),
-    )
+    return edit(rng, tokens, "colon comma", lambda token: token.text + space, 0.4)
 
 
 def repeated_key(rng: Rng, tokens: Tokens, document: Any) -> str | None:
@@ -537,210 +447,146 @@ def repeated_key(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     return join(tokens[:-1]).rstrip() + f", {json.dumps(key)}: {json.dumps(document[key])}" + "}"
 
 
-def doubled_quotes(rng: Rng, tokens: Tokens, document: Any) -> str:
-    return csv_field(rng, join(tokens))
+def closes_plain_values(tokens: Tokens, at: int) -> bool:
+    """Ask whether a token closes a member that is an array of several plain values."""
+    if tokens[at].text != "]" or tokens[at].role != "element":
+        return False
+    openings = (
+        i
+        for i in places(tokens[:at], "open")
+        if tokens[i].text == "[" and tokens[i].depth == tokens[at].depth
+    )
+    opening = max(openings, default=0)
+    inside = {token.kind for token in tokens[opening + 1 : at]}
+    is_plain = inside <= {"string", "number", "literal", "comma", "space"}
+    return is_plain and "comma" in inside and opening > 0 and is_member(tokens, opening)
 
 
-def missing_bracket(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    """Take off the bracket of an array of several plain values before a brace or a key."""
-    fit = []
-    for i in places(tokens, "close"):
-        if tokens[i].text != "]" or tokens[i].role != "element":
-            continue
-        opening = max(
-            (
-                j
-                for j, token in enumerate(tokens[:i])
-                if token.text == "[" and token.kind == "open" and token.depth == tokens[i].depth
-            ),
-            default=0,
-        )
-        inside = tokens[opening + 1 : i]
-        plain = all(
-            token.kind in ("string", "number", "literal", "comma", "space") for token in inside
-        )
-        is_long = any(token.kind == "comma" for token in inside)
-        if plain and is_long and opening and tokens[opening].role == "member":
-            fit.append(i)
-    return drop(tokens, rng.choice(fit)) if fit else None
-
-
+FULL_WIDTH = str.maketrans("{}[]:,", "｛｝［］：，")
 INSIDE: dict[str, Damage] = {
-    "single quotes": single_quotes,
-    "single quotes, bare": single_quotes_bare,
-    "smart quotes": lambda r, t, d: requote(r, t, "“", "”", r"[“”]|\\\""),
-    "smart single quotes": lambda r, t, d: requote(r, t, "‘", "’", "[‘’']"),
-    "low quotes": lambda r, t, d: requote(r, t, "„", "“", r"[“”„]|\\\""),
-    "back quotes": lambda r, t, d: requote(r, t, "`", "`", "[`$]"),
-    "triple quotes": triple_quotes,
-    "unquoted keys": unquoted_keys,
-    "key quote": key_quote,
-    "bare value": bare_value,
+    "single quotes": edits("key string", single_quoted),
+    "single quotes, bare": requoted("'", "'", r"(?<!\w)'|'(?!\w)|\\\""),
+    "smart quotes": requoted("“", "”", r"[“”]|\\\""),
+    "smart single quotes": requoted("‘", "’", "[‘’']"),
+    "low quotes": requoted("„", "“", r"[“”„]|\\\""),
+    "back quotes": requoted("`", "`", "[`$]"),
+    "triple quotes": edits("string", triple_quoted, 0.5),
+    "unquoted keys": edits("key", lambda rng, token: inner(token), 0.3, 1.0),
+    "key quote": at_one(
+        "key", lambda r, t, at: drop(t, at, t[at].text[1:] if r.random() < 0.5 else t[at].text[:-1])
+    ),
+    "bare value": at_one(
+        "string", lambda r, t, at: drop(t, at, inner(t[at])), lambda t, at: inner(t[at]) in WORDS
+    ),
     "trailing commas": trailing_commas,
     "comments": comments,
     "separators": separators,
-    "number forms": number_forms,
-    "python": python,
+    "number forms": edits("number", number_form, 0.6),
+    "python": lambda rng, tokens, document: repr(document),
     "literals in any case": literals_in_any_case,
     "tuples and sets": tuples,
-    "joined strings": split_strings,
-    "missing comma": missing_comma,
-    "missing colon": missing_colon,
+    "joined strings": edits("string", split_string, 0.3),
+    "missing comma": at_one("comma", without_comma, is_member),
+    "missing colon": at_one("colon", lambda rng, tokens, at: drop(tokens, at, " ")),
     "missing last brace": missing_last_brace,
-    "missing bracket": missing_bracket,
+    "missing bracket": at_one("close", lambda r, tokens, at: drop(tokens, at), closes_plain_values),
     "surplus closer": surplus_closer,
-    "raw newlines": raw_newlines,
-    "newline in key": newline_in_key,
+    "raw newlines": edits("string", with_raw_newlines),
+    "newline in key": at_one("key", newline_in_key),
     "inner quotes": from_valid(
-        inner_quotes, lambda text: re.sub(r'(?<=[a-z ])\\"([a-z]+)\\"(?=[ a-z])', r'"\1"', text)
+        edits("string", with_inner_quotes, 0.3), r'(?<=[a-z ])\\"([a-z]+)\\"(?=[ a-z])', r'"\1"'
     ),
     "kept backslashes": from_valid(
-        backslashes, lambda text: re.sub(r"\\\\(?=[dswSWDQUn(.)])", r"\\", text)
+        edits("string", with_backslashes, 0.3), r"\\\\(?=[dswSWDQUn(.)])", r"\\"
     ),
-    "hex escapes": hex_escapes,
-    "line continuations": line_continuations,
+    "hex escapes": edits("string", with_hex_escape, 0.4),
+    "line continuations": edits("string", continued, 0.4),
     "odd spaces": odd_spaces,
-    "full width": full_width,
+    "full width": edits(
+        "open close colon comma", lambda rng, token: token.text.translate(FULL_WIDTH), 0.3, 1.0
+    ),
     "repeated key": repeated_key,
-    "doubled quotes": doubled_quotes,
+    "doubled quotes": lambda rng, tokens, document: csv_field(rng, join(tokens)),
 }
-EMPTY = _POOLS["empty"]
 
 # What must be refused; `MARK` stands at the fault.
+VALUE = "string number literal"
 
 
-def cut(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    kept = [i for i, token in enumerate(tokens) if token.kind != "space" and i > 0]
-    at = rng.choice(kept)
-    token = tokens[at]
-    head, part = join(tokens[:at]), token.text
-    if token.kind in ("key", "string"):
-        return head + MARK + part[: rng.randint(1, len(part) - 1)], "truncated"
-    if token.kind in ("number", "literal") and len(part) > 1:
-        return head + part[: rng.randint(1, len(part) - 1)] + MARK, "truncated"
-    if token.kind == "colon":
-        return head + part + MARK, "truncated"
-    if token.kind == "comma":
-        return head + part + MARK, "truncated"
-    if token.kind == "open" and at > 2:
-        return head + part + MARK, "truncated"
-    return None
+def cut(rng: Rng, tokens: Tokens, document: Any) -> str | None:
+    at = rng.choice([i for i, token in enumerate(tokens) if token.kind != "space" and i > 0])
+    kind, part, head = tokens[at].kind, tokens[at].text, join(tokens[:at])
+    if kind in ("key", "string"):
+        return head + MARK + part[: rng.randint(1, len(part) - 1)]
+    if kind in ("number", "literal") and len(part) > 1:
+        return head + part[: rng.randint(1, len(part) - 1)] + MARK
+    ends = kind in ("colon", "comma") or (kind == "open" and at > 2)
+    return head + part + MARK if ends else None
 
 
-def value_at(rng: Rng, tokens: Tokens, new: str, *, kinds: str, role: str) -> str | None:
-    """Put `new` in the place of one value."""
-    fit = [i for i in places(tokens, *kinds.split()) if not role or tokens[i].role == role]
-    return drop(tokens, rng.choice(fit), new) if fit else None
+def bad_value(pool: str, kinds: str = VALUE, role: str = "") -> Damage:
+    """Return a damage that writes one of a pool in the place of a value."""
 
-
-def bad_values(pool: str, *, role: str = "", kinds: str = "string number literal") -> Damage:
-    def apply(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
+    def apply(rng: Rng, tokens: Tokens, document: Any) -> str | tuple[str, Any] | None:
         written = rng.choice(_POOLS[pool])
         marked = written.replace("{fault}", MARK) if "{fault}" in written else MARK + written
-        text = value_at(rng, tokens, marked, kinds=kinds, role=role)
-        return None if text is None else (text, "not_json")
+        put = at_one(
+            kinds, lambda r, t, at: drop(t, at, marked), lambda t, at: role in ("", t[at].role)
+        )
+        return put(rng, tokens, document)
 
     return apply
 
 
-def elided(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    commas = places(tokens, "comma")
-    if not commas:
-        return None
-    at = rng.choice(commas)
+def elided(rng: Rng, tokens: Tokens, at: int) -> str:
     form = rng.choice(_POOLS["elided"])
-    return drop(tokens, at, f", {MARK}{form}" + ("," if form[0] == "." else "")), "not_json"
+    return drop(tokens, at, f", {MARK}{form}" + ("," if form[0] == "." else ""))
 
 
-def conflicting(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
+def conflicting(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     if not isinstance(document, dict) or not document:
         return None
-    key = rng.choice(sorted(document))
-    return (
-        join(tokens[:-1]).rstrip() + f', {MARK}{json.dumps(key)}: "other {rng.randrange(9)}"' + "}",
-        "duplicate_key",
-    )
+    key = json.dumps(rng.choice(sorted(document)))
+    return join(tokens[:-1]).rstrip() + f', {MARK}{key}: "other {rng.randrange(9)}"' + "}"
 
 
-def second(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
+def second(rng: Rng, tokens: Tokens, document: Any) -> str:
     other = rng.choice(_POOLS["second"])
     between = rng.choice(["\n", " ", "\n\n", ", ", "\nor\n", "\n```\n\n```json\n"])
     text = join(tokens) + between + MARK + other
-    if "```" in between:
-        text = "```json\n" + text + "\n```"
-    return text, "multiple_objects"
+    return "```json\n" + text + "\n```" if "```" in between else text
 
 
-def first_empty(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
-    return rng.choice(["{}", "[]", "[1, 2]"]) + rng.choice(["\n", " ", ", "]) + MARK + join(
-        tokens
-    ), "multiple_objects"
+def first_empty(rng: Rng, tokens: Tokens, document: Any) -> str:
+    empty, space = rng.choice(["{}", "[]", "[1, 2]"]), rng.choice(["\n", " ", ", "])
+    return f"{empty}{space}{MARK}{join(tokens)}"
 
 
-def constructed(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
-    return in_template(rng, "constructed", join(tokens)).replace("{fault}", MARK), "not_json"
+def constructed(rng: Rng, tokens: Tokens, document: Any) -> str:
+    return in_template(rng, "constructed", join(tokens)).replace("{fault}", MARK)
 
 
-def lost_value(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    fit = [i for i in places(tokens, "string", "number", "literal") if tokens[i].role == "member"]
-    if not fit:
-        return None
-    at = rng.choice(fit)
+def without(rng: Rng, tokens: Tokens, at: int, space: str = "") -> str:
+    """Take off a token; the fault is the next one that is no space."""
     behind = next_token(tokens, at)
-    return join(tokens[:at]) + join(tokens[at + 1 : behind]) + MARK + join(
-        tokens[behind:]
-    ), "not_json"
+    return join(tokens[:at]) + space + join(tokens[at + 1 : behind]) + MARK + join(tokens[behind:])
 
 
-def lost_quote(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    """Take off the closing quote of a member's value that is followed by another key."""
-    fit = [
-        i
-        for i in places(tokens, "string")
-        if tokens[i].role == "member"
-        and tokens[next_token(tokens, i)].kind == "comma"
-        and '"' not in inner(tokens[i])
-    ]
-    if not fit:
-        return None
-    at = rng.choice(fit)
-    return drop(tokens, at, MARK + tokens[at].text[:-1]), "not_json"
+def may_lose_quote(tokens: Tokens, at: int) -> bool:
+    """Ask whether a string is a member's value that is followed by another key."""
+    is_followed = tokens[next_token(tokens, at)].kind == "comma"
+    return is_member(tokens, at) and is_followed and '"' not in inner(tokens[at])
 
 
-def strings_beside(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    fit = [
-        i
-        for i in places(tokens, "comma")
-        if tokens[i].role == "element"
-        and tokens[i - 1].kind == "string"
-        and tokens[next_token(tokens, i)].kind == "string"
-        # Two names, or two lines, are two strings; prose may go on in the next one.
-        and " " in tokens[i - 1].text
-        and "\n" not in tokens[i + 1].text
-    ]
-    if not fit:
-        return None
-    at = rng.choice(fit)
-    behind = next_token(tokens, at)
-    return join(tokens[:at]) + " " + join(tokens[at + 1 : behind]) + MARK + join(
-        tokens[behind:]
-    ), "not_json"
-
-
-def stray_mark(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    commas = places(tokens, "comma", "colon")
-    if not commas:
-        return None
-    at = rng.choice(commas)
-    return drop(tokens, at, tokens[at].text + MARK + tokens[at].text), "not_json"
-
-
-def wrong_closer(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    return join(tokens[:-1]) + MARK + ")", "not_json"
-
-
-def open_thought(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
-    return MARK + rng.choice(_POOLS["open_thoughts"]) + join(tokens), "truncated"
+def is_between_prose(tokens: Tokens, at: int) -> bool:
+    """Two names, or two lines, are two strings; prose may go on in the next one."""
+    return (
+        tokens[at].role == "element"
+        and tokens[at - 1].kind == "string"
+        and tokens[next_token(tokens, at)].kind == "string"
+        and " " in tokens[at - 1].text
+        and "\n" not in tokens[at + 1].text
+    )
 
 
 def no_answer(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
@@ -759,35 +605,42 @@ def _answer(rng: Rng, template: str) -> str:
     return MARK + template
 
 
-def open_comment(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    commas = places(tokens, "comma")
-    if not commas:
-        return None
-    at = rng.choice(commas)
-    return join(tokens[: at + 1]) + f" {MARK}/* the " + join(tokens[at + 1 :]), "truncated"
-
-
-REFUSED: dict[str, Damage] = {
-    "cut": cut,
-    "elision": elided,
-    "conflicting key": conflicting,
-    "second answer": second,
-    "empty before": first_empty,
-    "constructor around": constructed,
-    "half escaped": bad_values("half_escaped"),
-    "inner quote and mark": bad_values("inner_with_mark", kinds="string"),
-    "lost value": lost_value,
-    "lost closing quote": lost_quote,
-    "strings beside": strings_beside,
-    "stray mark": stray_mark,
-    "wrong closer": wrong_closer,
-    "open thought": open_thought,
-    "no answer": no_answer,
-    "open comment": open_comment,
-    "no number": bad_values("no_number"),
-    "grouped number": bad_values("grouped_number", role="member"),
-    "no value": bad_values("no_value"),
-    "constructor": bad_values("constructor"),
+REFUSED: dict[str, tuple[str, Damage]] = {
+    "cut": ("truncated", cut),
+    "elision": ("not_json", at_one("comma", elided)),
+    "conflicting key": ("duplicate_key", conflicting),
+    "second answer": ("multiple_objects", second),
+    "empty before": ("multiple_objects", first_empty),
+    "constructor around": ("not_json", constructed),
+    "half escaped": ("not_json", bad_value("half_escaped")),
+    "inner quote and mark": ("not_json", bad_value("inner_with_mark", "string")),
+    "lost value": ("not_json", at_one(VALUE, without, is_member)),
+    "lost closing quote": (
+        "not_json",
+        at_one("string", lambda r, t, at: drop(t, at, MARK + t[at].text[:-1]), may_lose_quote),
+    ),
+    "strings beside": (
+        "not_json",
+        at_one("comma", lambda r, t, at: without(r, t, at, " "), is_between_prose),
+    ),
+    "stray mark": (
+        "not_json",
+        at_one("comma colon", lambda r, t, at: drop(t, at, t[at].text + MARK + t[at].text)),
+    ),
+    "wrong closer": ("not_json", lambda rng, tokens, document: join(tokens[:-1]) + MARK + ")"),
+    "open thought": (
+        "truncated",
+        lambda rng, tokens, _: MARK + rng.choice(_POOLS["open_thoughts"]) + join(tokens),
+    ),
+    "no answer": ("", no_answer),
+    "open comment": (
+        "truncated",
+        at_one("comma", lambda r, t, at: drop(t, at, f"{t[at].text} {MARK}/* the ")),
+    ),
+    "no number": ("not_json", bad_value("no_number")),
+    "grouped number": ("not_json", bad_value("grouped_number", role="member")),
+    "no value": ("not_json", bad_value("no_value")),
+    "constructor": ("not_json", bad_value("constructor")),
 }
 
 
@@ -799,7 +652,7 @@ def draw(rng: Rng) -> tuple[Tokens, Any]:
 def _recoverable(kind: str, rng: Rng) -> Damaged | None:
     tokens, drawn = draw(rng)
     if kind == "empty":
-        text = rng.choice(EMPTY)
+        text = rng.choice(_POOLS["empty"])
         return Damaged(kind, text, [] if "[" in text else {})
     if kind == "several":
         text = join(tokens)
@@ -814,17 +667,16 @@ def _recoverable(kind: str, rng: Rng) -> Damaged | None:
     done = INSIDE[kind](rng, tokens, drawn)
     if done is None:
         return None
-    if isinstance(done, str):
-        return Damaged(kind, done, drawn)
-    return Damaged(kind, done[0], done[1])
+    return Damaged(kind, done, drawn) if isinstance(done, str) else Damaged(kind, *done)
 
 
 def _unusable(kind: str, rng: Rng) -> Damaged | None:
     tokens, drawn = draw(rng)
-    done = REFUSED[kind](rng, tokens, drawn)
+    error_type, damage = REFUSED[kind]
+    done = damage(rng, tokens, drawn)
     if done is None:
         return None
-    text, error_type = str(done[0]), str(done[1])
+    text, error_type = (done, error_type) if isinstance(done, str) else done
     before, _, behind = text.partition(MARK)
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     return Damaged(kind, before + behind, None, error_type, line, column)
