@@ -56,6 +56,7 @@ from failsoft.retry.answers import PlannerSchema, Understood
 from failsoft.retry.engine import Feedback
 from failsoft.retry.policy import RetryConfig
 from failsoft.retry.prompts import describe_feedback
+from failsoft.retry.proposals import payload_of
 from plans.models.run import Run, RunStep
 
 QUEUED_FOR = timedelta(milliseconds=180)
@@ -192,7 +193,9 @@ class _StoryBuilder:
             earlier = call
 
     def _add_run(self, story: GoalStory, cycle: DemoCycle, ladder: DemoAttempts) -> None:
-        payload, (error, took) = payload_of(ladder), self.random.choice(FAULTS)
+        answer = ladder.calls[-1].answer
+        value = answer.reading.value if answer and isinstance(answer.reading, Understood) else {}
+        payload, (error, took) = payload_of(value) or {}, self.random.choice(FAULTS)
         tool = self._tool(cycle.failing_step, error)
         *rows, meta = execute(payload, Seams(tool, stopping_after(cycle.cancelled_after)))
         run = Run(
@@ -264,16 +267,6 @@ def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, Planni
         return initial.unfinished(evaluation), outcome
     update = {"status": status, "pdca_phase": Phase.ACT, "execution_eval": evaluation}
     return initial.model_copy(update=update), outcome
-
-
-def payload_of(ladder: DemoAttempts) -> dict[str, Any]:
-    """Return the plan of the last call; a next step as a plan of one."""
-    answer = ladder.calls[-1].answer
-    value = answer.reading.value if answer and isinstance(answer.reading, Understood) else {}
-    if ladder.schema is PlannerSchema.PLAN:
-        return value
-    tool = {"name": value["tool"], "args": value["args"]}
-    return {"steps": [{"step_id": "step_1", "dependencies": [], "tool": tool}]}
 
 
 def stopping_after(steps: int | None) -> Callable[[], str | None]:

@@ -35,15 +35,15 @@ def answer_schema(schema: PlannerSchema, tools: Sequence[ToolOffer]) -> JsonSche
     return plan_schema(tools) if schema is PlannerSchema.PLAN else proposal_schema(tools)
 
 
-def plan_schema(tools: Sequence[ToolOffer], steps: int = STEPS) -> JsonSchema:
-    """Return the schema of a plan of exactly `steps` steps, valid by construction."""
+def plan_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
+    """Return the schema of a plan of exactly STEPS steps, valid by construction."""
     return closed_object(
         {
             "steps": {
                 "type": "array",
-                "prefixItems": [_step(number, tools) for number in range(1, steps + 1)],
-                "minItems": steps,
-                "maxItems": steps,
+                "prefixItems": [_step(number, tools) for number in range(1, STEPS + 1)],
+                "minItems": STEPS,
+                "maxItems": STEPS,
             }
         }
     )

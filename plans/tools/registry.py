@@ -37,7 +37,7 @@ from failsoft.plans.violations import quote
 from plans.models.tool import McpServer, McpTool, ProjectToolPolicy
 from plans.tools.definition import ArgumentFault, ModelArguments, Tool, refuse_arguments
 from plans.tools.mcp.health import RemoteTool, configured_servers
-from plans.tools.server_settings import ServerSettings
+from plans.tools.server_settings import ServerSettings, ToolSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _rows(servers: Mapping[str, ServerSettings]) -> QuerySet[McpTool]:
 def _tool(row: McpTool, servers: Mapping[str, ServerSettings]) -> Tool:
     server = row.server.name
     settings = servers[server]
-    overrides = settings.settings_of(row.remote_name)
+    overrides = settings.tools.get(row.remote_name, ToolSettings())
     seconds = overrides.timeout_seconds or settings.timeout_seconds
     side_effects = _override(overrides.side_effects, row.side_effects)
     idempotent = _override(overrides.idempotent, row.idempotent)

@@ -89,9 +89,6 @@ class ServerSettings(_Settings):
         _check_secrets("headers", self.headers)
         return self
 
-    def settings_of(self, remote_name: str) -> ToolSettings:
-        return self.tools.get(remote_name, ToolSettings())
-
 
 def read_servers(value: object) -> dict[str, ServerSettings]:
     """Check the section of all servers; ServersError names what is wrong and where."""

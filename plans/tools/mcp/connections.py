@@ -178,11 +178,6 @@ class _Process:
             await connection.open()
             return connection
 
-    def close_all(self) -> None:
-        """End all sessions."""
-        for connection in self._connections.values():
-            connection.close()
-
 
 _lock = threading.Lock()
 _processes: list[_Process] = []
@@ -226,11 +221,6 @@ async def fetch_offer(settings: ServerSettings) -> ServerOffer:
         return await connection.list_offer()
     finally:
         connection.close()
-
-
-def close_connections() -> None:
-    """End all sessions of this process."""
-    _process().close_all()
 
 
 async def _list_tools(client: Client) -> list[mcp_types.Tool]:

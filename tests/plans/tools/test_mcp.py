@@ -29,7 +29,6 @@ from failsoft.plans.execution import (
 from plans.models.tool import McpServer, McpTool
 from plans.tools.mcp import connections, health
 from plans.tools.mcp.calling import RemoteToolError
-from plans.tools.mcp.connections import close_connections
 from plans.tools.mcp.discovery import discover_server
 from plans.tools.registry import call_tool, find_tool, offered_tools, registered_tools
 from tests.failsoft.redaction.made_up import make
@@ -49,7 +48,8 @@ Configure = Callable[..., None]
 @pytest.fixture(scope="module", autouse=True)
 def _end_of_servers() -> Iterator[None]:
     yield
-    close_connections()
+    for connection in connections._process()._connections.values():
+        connection.close()
 
 
 @pytest.fixture
