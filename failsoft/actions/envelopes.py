@@ -52,7 +52,7 @@ def _short_text(value: object) -> str | None:
 
 
 LIST_KEY = "tool_calls"
-_CALL_KEYS = [(row["name"], row["arguments"]) for row in MAKERS["call_keys"]]
+_CALL_KEYS = [(name, arguments) for name, arguments in MAKERS["call_keys"]["pairs"]]
 
 
 def written_calls(value: dict[str, Any] | list[Any]) -> list[object] | None:

@@ -68,7 +68,7 @@ def call_markup(text: str) -> int | None:
 
 def are_calls(*values: object) -> bool:
     """Whether each value is a call written as JSON, with the keys of any maker."""
-    keys = [{row["name"], row["arguments"]} for row in MAKERS["call_keys"]]
+    keys = [set(pair) for pair in MAKERS["call_keys"]["pairs"]]
     return all(isinstance(it, dict) and any(pair <= it.keys() for pair in keys) for it in values)
 
 
