@@ -16,16 +16,13 @@ from psycopg.sql import Composable
 from pydantic_core import to_json
 
 from diagnostics.store.rollups import (
-    BITS,
+    COUNTS,
     LATENCY_BOUNDS_MS,
     MEASURES,
-    PACKED,
-    PLACES,
     PLAIN,
     SERIES,
     SUMS,
     VERSION,
-    WORDS,
 )
 from diagnostics.store.windows import AHEAD, LATE
 
@@ -77,26 +74,13 @@ def measures_of_events() -> Mapping[str, str]:
         name: f"count(*) FILTER (WHERE {condition})"
         if name in PLAIN
         else f"nullif(count(*) FILTER (WHERE {condition}), 0)"
-        for name, condition in zip(PACKED, conditions, strict=True)
+        for name, condition in zip((*PLAIN, *COUNTS), conditions, strict=True)
     }
     return {**counts, **dict(zip(SUMS, _sums(), strict=True))}
 
 
 def _sums() -> list[str]:
     return [text.strip() for text in _read("sums_of_events").split(",\n")]
-
-
-def _packed() -> str:
-    """Return the sums of the words of events, and of their tokens and milliseconds."""
-    words = [f"coalesce(sum(w{word}), 0)::bigint AS w{word}" for word in range(WORDS)]
-    sums = [f"{text} AS {name}" for text, name in zip(_sums(), SUMS, strict=True)]
-    return ", ".join([*words, *sums])
-
-
-def _field_of(name: str) -> str:
-    word, place = PLACES[name]
-    field = f"(w{word} >> {BITS * place} & {2**BITS - 1})::integer"
-    return field if name in PLAIN else f"nullif({field}, 0)"
 
 
 def _total_of(name: str) -> str:
@@ -164,9 +148,6 @@ MARKS: Mapping[str, Callable[[], str]] = {
     "<<joined_called_models>>": lambda: _joined_names("called_models"),
     "<<joined_kinds>>": lambda: _joined_names("kinds", MOST_KINDS),
     "<<measures>>": lambda: ", ".join(measures_of_events().values()),
-    "<<words>>": lambda: ", ".join(f"w{word} bigint" for word in range(WORDS)),
-    "<<packed>>": _packed,
-    "<<unpacked>>": lambda: ", ".join([*map(_field_of, PACKED), *SUMS]),
     "<<columns>>": _each(str),
     "<<summed>>": _each(_total_of),
     "<<added>>": _each(_sum_of),

@@ -18,7 +18,7 @@ incoming AS (
         output_tokens integer, reasoning_tokens integer, served text,
         region text, credential text, upstream text,
         system_fingerprint text, payload json, call_error_type text,
-        is_simplified boolean, unchecked text, is_altered boolean, <<words>>,
+        is_simplified boolean, unchecked text, is_altered boolean,
         fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
         detail text, rank integer, is_unplaced boolean
     )
@@ -87,20 +87,19 @@ counted AS (
         project_id, minute, is_marked, is_demo, <<series>>, <<version>>, <<columns>>
     )
     SELECT
-        %(project)s, minute, is_marked, %(is_demo)s, <<series>>, <<version>>, <<unpacked>>
+        %(project)s, date_trunc('minute', occurred_at), time_mark IS NOT NULL, %(is_demo)s,
+        <<series>>, <<version>>, <<measures>>
     FROM (
         SELECT
-            date_trunc('minute', occurred_at) AS minute, time_mark IS NOT NULL AS is_marked,
-            <<series>>, <<version>>, <<packed>>
-        FROM (
-            SELECT
-                speaking.*,
-                kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
-            FROM speaking JOIN stored USING (event_id)
-        ) AS fresh
-        GROUP BY
-            date_trunc('minute', occurred_at), time_mark IS NOT NULL, <<series>>, <<version>>
-    ) AS added
+            speaking.*,
+            kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call,
+            CASE kind WHEN 'parse_invalid' THEN parse_error_type END AS invalid_type,
+            CASE kind WHEN 'provider_error' THEN call_error_type END AS call_type,
+            payload ->> 'repairs' <> '[]' AS is_repaired,
+            payload ->> 'coerced' <> '[]' AS is_coerced
+        FROM speaking JOIN stored USING (event_id)
+    ) AS fresh
+    GROUP BY date_trunc('minute', occurred_at), time_mark IS NOT NULL, <<series>>, <<version>>
 ),
 <<runs>><<failures>>
 SELECT

@@ -21,6 +21,7 @@ from diagnostics.store.sql import fetch, measures_of_events
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from failsoft.events import CallErrorType, ParseErrorType, PostedEvent, UncheckedReason
 from tests.diagnostics.builders import degraded, succeeded, wire_event
+from tests.diagnostics.store.measures import count_by_hand
 
 pytestmark = pytest.mark.django_db
 GRAINS = ("minute", "hour", "day", "hour_by_version", "day_by_version", "total")
@@ -139,9 +140,12 @@ def own_connection(done: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_grain_equals_a_full_recount(project: Project, seed: int) -> None:
-    record_in_batches(project, chance_events(seed, 300), 1 + 40 * seed)
+    events = chance_events(seed, 300)
+    record_in_batches(project, events, 1 + 40 * seed)
     expected = recount()
     assert expected["events"] == 300
+    by_hand = count_by_hand(events)
+    assert {name: expected[name] for name in by_hand} == by_hand
     assert counted("delta") == expected
     aggregation.fold()
     assert aggregation.waiting() == 0
