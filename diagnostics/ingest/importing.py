@@ -10,23 +10,21 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from diagnostics import clock
 from diagnostics.ingest.exports.files import ExportFormat, read_file
-from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
+from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem, nanoseconds_of
 from diagnostics.ingest.receiving import PATIENCE, Intake, Receipt, store_logs, store_spans
 from diagnostics.ingest.span_runs import end_past_runs, settle_runs
 from diagnostics.store.aggregation import fold, waiting
 from diagnostics.store.partitions import ensure_partitions
-from failsoft.identifiers import EPOCH
 
 # The answers of this many items share the time budget of one request.
 BATCH = 200
-MICROSECOND_NS = 1000
 Item = TypeVar("Item", Span, LogRecord)
 
 
@@ -135,7 +133,7 @@ def _skip_old(
     job: ImportJob, placed: Iterable[tuple[str, Item | UnreadItem]]
 ) -> Iterator[tuple[str, Item | UnreadItem]]:
     """Skip and count items that ended before the earliest time."""
-    since_ns = (job.since - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS
+    since_ns = nanoseconds_of(job.since)
     for place, item in placed:
         job.report.items += 1
         if not isinstance(item, UnreadItem) and 0 < _end_ns(item) < since_ns:

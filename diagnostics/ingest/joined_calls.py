@@ -2,14 +2,22 @@
 
 Which span reported which event is kept for a day. A later report that knows more (the answer,
 or an error of the client that read it) replaces a success that was stored before it; any other
-adds nothing.
+adds nothing. Two spans report the same call:
+
+1. One instrumentation reports a call twice only if a method of a framework calls that of its
+   base class: one span is the other's parent, and both begin and end together.
+2. Both name the provider's response: it must be the same one, at the same time. The traces
+   may differ.
+3. Otherwise they are in one trace, or both failed in the same way for the same service and
+   model, and begin and end together.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -18,12 +26,11 @@ from django.db.models import Q
 from diagnostics import clock
 from diagnostics.ingest.models import SpanCall
 from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
-from diagnostics.ingest.otlp.same_call import TOGETHER_NS, distance_ns, is_same_call
+from diagnostics.ingest.otlp.telemetry import nanoseconds_of, time_of
 from diagnostics.store.models import Event
 from diagnostics.store.runs import OF_IDS, forget_batch
 from diagnostics.store.sql import fetch, insert_rows
 from failsoft.events import EventKind
-from failsoft.identifiers import EPOCH
 
 KEEP = timedelta(days=1)
 ANSWERED, FAILED = 2, 1
@@ -39,9 +46,43 @@ STORED_FIELDS = (
 )
 # At most this many calls with about the same start are compared with a span.
 MOST_NEAR = 64
-MICROSECOND_NS = 1_000
 # Of advisory locks; each takes a place in memory that all of the server's transactions share.
 LOCK_SPACE, MOST_LOCKED = 1_936_745_324, 256
+MILLISECOND_NS = 1_000_000
+# Spans of one call are nested, up to the difference of two clocks of one process.
+SLACK_NS = 100 * MILLISECOND_NS
+# The time one instrumentation takes before the other begins, and after it ends.
+TOGETHER_NS = 250 * MILLISECOND_NS
+
+
+def is_same_call(first: CallPlace, second: CallPlace) -> bool:
+    """Whether two spans report the same call."""
+    if first.scope == second.scope:
+        return _is_nested(first, second) and distance_ns(first, second) < inf
+    if first.response_id is not None and second.response_id is not None:
+        return first.response_id == second.response_id and _overlap(first, second)
+    is_failure = first.failure is not None and first.failure == second.failure
+    return (
+        (first.trace_id == second.trace_id or is_failure)
+        and _overlap(first, second)
+        and distance_ns(first, second) < inf
+    )
+
+
+def distance_ns(first: CallPlace, second: CallPlace) -> float:
+    """Return how far apart two spans begin and end, in nanoseconds; infinite if too far."""
+    begin, end = abs(first.started_ns - second.started_ns), abs(first.ended_ns - second.ended_ns)
+    return begin + end if max(begin, end) <= TOGETHER_NS else inf
+
+
+def _is_nested(first: CallPlace, second: CallPlace) -> bool:
+    is_parent = first.span_id == second.parent_id or second.span_id == first.parent_id
+    return is_parent and first.trace_id == second.trace_id
+
+
+def _overlap(first: CallPlace, second: CallPlace) -> bool:
+    begin, end = max(first.started_ns, second.started_ns), min(first.ended_ns, second.ended_ns)
+    return begin <= end + SLACK_NS
 
 
 @dataclass(slots=True)
@@ -83,7 +124,7 @@ class _Calls:
     def nearest(self, place: CallPlace) -> _Call | None:
         """Return the call that a span also reports: the one closest in start and end."""
         candidates = [
-            (min(_distance(other, place) for other in call.places), call)
+            (min(distance_ns(other, place) for other in call.places), call)
             for call in self._candidates(place)
             if any(is_same_call(other, place) for other in _comparable(call.places, place))
         ]
@@ -223,8 +264,8 @@ def _failed_twins(project_id: int, places: Sequence[CallPlace]) -> list[tuple[Sp
     """Return stored spans of the last minute that failed at the time of these, with their keys."""
     if not places:
         return []
-    begin, end = (_moment(pick(place.started_ns for place in places)) for pick in (min, max))
-    slack = timedelta(microseconds=TOGETHER_NS // MICROSECOND_NS)
+    begin, end = (time_of(pick(place.started_ns for place in places)) for pick in (min, max))
+    slack = timedelta(microseconds=TOGETHER_NS // 1000)
     rows = SpanCall.objects.filter(
         project_id=project_id,
         received_at__gte=clock.now() - TWINS,
@@ -248,10 +289,6 @@ def _failure_key(*failure: str | None) -> str:
     return "\n".join(text or "" for text in failure)
 
 
-def _moment(nanoseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=nanoseconds // MICROSECOND_NS)
-
-
 def _known_calls(rows: Iterable[SpanCall], failures: Mapping[UUID, str]) -> Iterator[_Call]:
     """Yield the calls of rows, grouped by event."""
     events: dict[UUID, list[SpanCall]] = {}
@@ -262,11 +299,6 @@ def _known_calls(rows: Iterable[SpanCall], failures: Mapping[UUID, str]) -> Iter
         draft = Draft("", "", CALL, None, {})
         weight = max(row.weight for row in group)
         yield _Call(draft, -1, places, [], group[0].event_id, weight, is_done=True)
-
-
-def _distance(first: CallPlace, second: CallPlace) -> int:
-    distance = distance_ns(first, second)
-    return 2 * TOGETHER_NS if distance is None else distance
 
 
 def _merge_draft(call: _Call, draft: Draft, place: CallPlace, index: int) -> None:
@@ -339,8 +371,8 @@ def _columns_of(place: CallPlace) -> dict[str, object]:
         "parent_id": place.parent_id,
         "scope": place.scope,
         "response": place.response_id,
-        "started_at": _moment(place.started_ns),
-        "ended_at": _moment(place.ended_ns),
+        "started_at": time_of(place.started_ns),
+        "ended_at": time_of(place.ended_ns),
     }
 
 
@@ -349,8 +381,8 @@ def _place_of(row: SpanCall, failure: str | None) -> CallPlace:
         row.trace_id,
         row.span_id,
         row.parent_id,
-        (row.started_at - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS,
-        (row.ended_at - EPOCH) // timedelta(microseconds=1) * MICROSECOND_NS,
+        nanoseconds_of(row.started_at),
+        nanoseconds_of(row.ended_at),
         str(row.scope),
         str(row.response) if row.response else None,
         failure=failure,

@@ -1,5 +1,7 @@
 """Rows of schemas, deploys, quotas, rejects and counts per key."""
 
+from enum import StrEnum
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -7,7 +9,6 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.constraints import index, known, unique
 from diagnostics.ingest.deploy_items import DeployKind, ObservedKind
-from diagnostics.ingest.names import NameKind
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -234,11 +235,18 @@ class Answerer(models.Model):
         return f"{self.model}: {self.value}"
 
 
+class NameKind(StrEnum):
+    """The parts of a series that have several spellings."""
+
+    PROVIDER = "provider"
+    MODEL = "model"
+
+
 class SeriesName(models.Model):
     """The name of a provider or model in a project's series, by what its spellings share.
 
-    The key is that of `diagnostics.ingest.names`, or a name itself that series had before its
-    spellings were one name.
+    The key is that of `diagnostics.ingest.series_names`, or a name itself that series had before
+    its spellings were one name.
     """
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)

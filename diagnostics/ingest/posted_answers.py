@@ -11,13 +11,12 @@ from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.otlp.answers import Answer, ModelCall, read_message
 from diagnostics.ingest.otlp.call_errors import CallError
 from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, make_event
-from diagnostics.ingest.otlp.telemetry import Span
+from diagnostics.ingest.otlp.telemetry import Span, nanoseconds_of
 from diagnostics.ingest.schemas import SchemaFaultError, SchemaVerdict, read_schema
 from diagnostics.ingest.schemas.reading import MAX_DEPTH, MAX_NODES
 from diagnostics.rest.batches import RefusedItem, read_item
 from failsoft.answered import ANSWER_PARTS, PostedAnswer
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors
-from failsoft.identifiers import EPOCH
 from failsoft.json_values import JSON, clean_json
 
 # The span attributes with the same meaning.
@@ -161,6 +160,5 @@ def _judge(verdicts: AnswerVerdicts, draft: Draft, project_id: int) -> PostedEve
 
 def _span_of(answer: PostedAnswer) -> Span:
     """Return when a call went on that belongs to no trace."""
-    ended_ns = (answer.occurred_at - EPOCH).total_seconds() * 1_000_000
-    microseconds = round(ended_ns) - 1_000 * (answer.latency_ms or 0)
-    return Span("", "", "", microseconds * 1_000, 0, {}, {})
+    started_ns = nanoseconds_of(answer.occurred_at) - 1_000_000 * (answer.latency_ms or 0)
+    return Span("", "", "", started_ns, 0, {}, {})

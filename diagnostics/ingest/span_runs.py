@@ -27,7 +27,7 @@ from diagnostics.ingest.attempt_rules import (
 )
 from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.attributes import short
-from diagnostics.ingest.otlp.telemetry import Span
+from diagnostics.ingest.otlp.telemetry import Span, time_of
 from diagnostics.ingest.recording import Recorded, RecordStatus, record
 from diagnostics.store.aggregation import fold
 from diagnostics.store.deadlines import try_each_project
@@ -37,7 +37,7 @@ from diagnostics.store.run_models import AgentRun
 from diagnostics.store.runs import OF_IDS, forget_batch, rebuild_runs
 from diagnostics.store.sql import execute, insert_rows
 from failsoft.events import AFTER, CallErrorType, EventKind, PostedEvent, event_name
-from failsoft.identifiers import EPOCH, uuid7
+from failsoft.identifiers import uuid7
 
 SETTLED_AT_ONCE, SETTLE_SECONDS = 200, 20.0
 KEPT = timedelta(days=1)
@@ -72,8 +72,8 @@ def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
             trace_id=span.trace_id,
             span_id=span.span_id,
             received_at=at,
-            started_at=_moment(span.started_ns),
-            ended_at=_moment(span.ended_ns),
+            started_at=time_of(span.started_ns),
+            ended_at=time_of(span.ended_ns),
         )
         for span in spans
     ]
@@ -110,7 +110,7 @@ def _keep_calls(
             "event_id": event.event_id,
             "occurred_at": event.occurred_at,
             "received_at": received_at,
-            "started_at": _moment(span.started_ns) if span.started_ns else event.occurred_at,
+            "started_at": time_of(span.started_ns) if span.started_ns else event.occurred_at,
             "trace_id": span.trace_id,
             "parent_id": span.parent_id,
             "cycle": event.cycle,
@@ -125,10 +125,6 @@ def unplaced_of(project_id: int, event_ids: Iterable[UUID]) -> frozenset[UUID]:
     """Return which of these events have no attempt number."""
     calls = UnplacedCall.objects.filter(project_id=project_id, event_id__in=list(event_ids))
     return frozenset(calls.values_list("event_id", flat=True))
-
-
-def _moment(nanoseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
 def end_runs(project_id: int, correlation_ids: Collection[str]) -> None:

@@ -9,7 +9,8 @@ from django.db import migrations, models
 from django.db.models import Q, Value, When
 from django.utils import timezone
 
-from diagnostics.ingest.names import NameKind, choose_names
+from diagnostics.ingest.models import NameKind
+from diagnostics.ingest.series_names import choose_names
 from diagnostics.migrations._shorthand import (
     ID,
     closed,

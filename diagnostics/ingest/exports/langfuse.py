@@ -16,8 +16,7 @@ from diagnostics.ingest.exports.values import (
     span_id_of,
     trace_id_of,
 )
-from diagnostics.ingest.otlp.attributes import decoded
-from diagnostics.ingest.otlp.langfuse import ERROR_LEVEL, OBSERVATION
+from diagnostics.ingest.otlp.attributes import ERROR_LEVEL, OBSERVATION, decoded
 from diagnostics.ingest.otlp.telemetry import Span, UnreadItem
 
 NO_LETTER = re.compile(r"[^a-z0-9]")

@@ -8,13 +8,11 @@ from typing import Any
 
 from diagnostics.ingest.otlp.attributes import READ, is_known
 from diagnostics.ingest.otlp.mapping import LATEST_NS, SPAN_DIGITS, TRACE_DIGITS
-from failsoft.identifiers import EPOCH
+from diagnostics.ingest.otlp.telemetry import nanoseconds_of
 
 HEX = re.compile(r"[0-9a-f]+")
-SECOND_NS = 1_000_000_000
-MICROSECOND_NS = 1_000
 # Of a number: one too large for this unit is in the next finer one.
-UNITS = ((10**11, SECOND_NS), (10**14, 1_000_000), (10**17, MICROSECOND_NS))
+UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
 SCHEMA = ".json_schema"
 Values = Mapping[str, Any]
 
@@ -35,10 +33,7 @@ def read_time(value: object) -> int:
         at = datetime.fromisoformat(str(value))
     except ValueError as error:
         raise ValueError(f"no time: {str(value)[:40]!r}") from error
-    elapsed = (at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH
-    return (
-        elapsed.days * 86_400 + elapsed.seconds
-    ) * SECOND_NS + elapsed.microseconds * MICROSECOND_NS
+    return nanoseconds_of(at if at.tzinfo else at.replace(tzinfo=UTC))
 
 
 def trace_id_of(text: str) -> str:

@@ -88,6 +88,9 @@ def is_known(key: str) -> bool:
     return key in READ or key.startswith(PREFIXES)
 
 
+# The prefix of what Langfuse's SDK writes for a generation, and its level of a failed one.
+OBSERVATION = "langfuse.observation."
+ERROR_LEVEL = "ERROR"
 MAX_SHORT = 200
 MAX_JSON = 1 << 20
 INTEGER = re.compile(r"[0-9]{1,10}")

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from diagnostics.ingest.otlp import langfuse
-from diagnostics.ingest.otlp.attributes import TABLE, AttributeMap, count, short
+from diagnostics.ingest.otlp.attributes import OBSERVATION, TABLE, AttributeMap, count, short
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 from failsoft.events import CallErrorType, ParseErrorType
 from failsoft.parsing.makers import ending_of
@@ -105,7 +104,7 @@ def read_error(
     if error_type == OTHER:
         error_type = None
     raised = [name for error in exceptions if (name := short(error, "exception.type"))]
-    message = short(attributes, f"{langfuse.OBSERVATION}status_message")
+    message = short(attributes, f"{OBSERVATION}status_message")
     texts = (*(error.get("exception.message") for error in exceptions), status_message, message)
     known = tuple(text[:MOST_OF_TEXT] for text in texts if isinstance(text, str) and text)
     status = _status_of(attributes)

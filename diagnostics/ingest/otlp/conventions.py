@@ -5,19 +5,23 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Final, TypeVar
 
-from diagnostics.ingest.otlp import genai, langfuse, openinference
+from diagnostics.ingest.otlp import genai, openinference
 from diagnostics.ingest.otlp.answers import (
     NO_ANSWER,
     Answer,
     ModelCall,
     ProviderReply,
     calls_of,
+    first_answer,
+    read_parts,
     read_reply,
+    shown,
 )
 from diagnostics.ingest.otlp.attributes import (
     CONVENTIONS,
     MARKS,
     MODEL_KEYS,
+    OBSERVATION,
     OPERATIONS,
     SIGNS,
     AttributeMap,
@@ -37,6 +41,7 @@ CALL_ENDS = tuple(OPERATIONS["call_ends"])
 ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)
+ROLES = ("assistant", "ai", "model")
 Read = TypeVar("Read")
 
 
@@ -204,8 +209,23 @@ def _genai(attributes: AttributeMap, events: Iterable[SpanEvent]) -> ProviderRep
     return ProviderReply(answer if answer.is_known or answer.is_refusal else None)
 
 
+def _langfuse(attributes: AttributeMap) -> Answer | None:
+    """Read the output: a message, or the bare text of the answer, which may be JSON."""
+    output = attributes.get(f"{OBSERVATION}output")
+    if not isinstance(output, str):
+        return None
+    parsed = decoded(output)
+    if (parts := read_parts(parsed)) is not None:
+        return parts
+    first = parsed[0] if isinstance(parsed, list) and parsed else parsed
+    is_message = isinstance(first, dict) and (
+        first.get("role") in ROLES or (first is parsed and "tool_calls" in first)
+    )
+    return first_answer(parsed) if is_message else Answer(shown(output))
+
+
 ANSWERS: Final[Mapping[str, Callable[[AttributeMap, Iterable[SpanEvent]], ProviderReply]]] = {
     "GenAI": _genai,
     "OpenInference": lambda attributes, _: openinference.read_answer(attributes),
-    "Langfuse": lambda attributes, _: ProviderReply(langfuse.read_answer(attributes)),
+    "Langfuse": lambda attributes, _: ProviderReply(_langfuse(attributes)),
 }

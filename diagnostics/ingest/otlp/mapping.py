@@ -11,15 +11,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from diagnostics.ingest.otlp import failsoft_attributes, genai, langfuse, openinference
+from diagnostics.ingest.otlp import failsoft_attributes, genai, openinference
 from diagnostics.ingest.otlp.answers import REFUSAL, Answer, ModelCall
-from diagnostics.ingest.otlp.attributes import TABLE, AttributeMap, short, slug
+from diagnostics.ingest.otlp.attributes import (
+    ERROR_LEVEL,
+    OBSERVATION,
+    TABLE,
+    AttributeMap,
+    short,
+    slug,
+)
 from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, raised, read_error
 from diagnostics.ingest.otlp.conventions import (
     ENDLESS,
@@ -35,7 +42,7 @@ from diagnostics.ingest.otlp.request_schemas import (
     offers_tools,
     tools_of,
 )
-from diagnostics.ingest.otlp.telemetry import LogRecord, Span
+from diagnostics.ingest.otlp.telemetry import LogRecord, Span, time_of
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import (
     MAX_INTEGER,
@@ -46,7 +53,7 @@ from failsoft.events import (
     UncheckedReason,
     event_name,
 )
-from failsoft.identifiers import EPOCH, derived_id
+from failsoft.identifiers import derived_id
 from failsoft.parsing.calls import call_markup
 from failsoft.parsing.makers import CUT, FinishClass, ending_of
 
@@ -200,7 +207,7 @@ def draft_span(span: Span) -> list[Draft]:
         raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
     is_error = (
         span.is_error
-        or langfuse.is_error(attributes)
+        or short(attributes, f"{OBSERVATION}level") == ERROR_LEVEL
         or short(attributes, "error.type") is not None
     )
     is_call = not openinference.is_step(span) and is_model_call(attributes, is_error=is_error)
@@ -448,7 +455,7 @@ def moment_of(nanoseconds: int) -> datetime:
     """Return a time of telemetry; raises NoEventError if it is missing or out of range."""
     if not 0 < nanoseconds < LATEST_NS:
         raise NoEventError("its time is missing or out of range")
-    return EPOCH + timedelta(microseconds=nanoseconds // 1000)
+    return time_of(nanoseconds)
 
 
 def _milliseconds(span: Span) -> int | None:

@@ -2,13 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TypeAlias
+
+from failsoft.identifiers import EPOCH
 
 Value: TypeAlias = "str | bool | int | float | list[Value] | dict[str, Value] | None"
 Attributes: TypeAlias = "Mapping[str, Value]"
 
 MAX_ITEMS = 10_000
 MAX_VALUES = 20_000
+MICROSECOND = timedelta(microseconds=1)
+
+
+def time_of(nanoseconds: int) -> datetime:
+    return EPOCH + nanoseconds // 1000 * MICROSECOND
+
+
+def nanoseconds_of(at: datetime) -> int:
+    return (at - EPOCH) // MICROSECOND * 1000
 
 
 class MalformedError(ValueError):

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from threading import Lock
 
+from diagnostics.ingest.schemas.assertions import MAX_STEPS
 from diagnostics.ingest.schemas.checking import (
-    MAX_STEPS,
     IsLate,
     OverBudgetError,
     SchemaFault,

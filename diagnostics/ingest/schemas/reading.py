@@ -13,7 +13,6 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import unquote
 
-from diagnostics.ingest.schemas.applicators import APPLICATORS, never
 from diagnostics.ingest.schemas.assertions import (
     ASSERTIONS,
     PATTERN_BYTES,
@@ -23,7 +22,15 @@ from diagnostics.ingest.schemas.assertions import (
     natural,
     word_expectation,
 )
-from diagnostics.ingest.schemas.checking import Check, Rule, SchemaFault, SchemaNode, ValuePlace
+from diagnostics.ingest.schemas.checking import (
+    APPLICATORS,
+    Check,
+    Rule,
+    SchemaFault,
+    SchemaNode,
+    ValuePlace,
+    never,
+)
 from failsoft.json_values import clean_json, pointer_of
 
 MAX_BYTES = 64 * 1024

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from diagnostics.ingest.answerer_rules import MOST_VALUES, SeenStretch, place
+from diagnostics.ingest.answerers import MOST_VALUES, SeenStretch, place
 
 AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
 HOUR = timedelta(hours=1)

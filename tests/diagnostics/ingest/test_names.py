@@ -2,7 +2,8 @@
 
 import pytest
 
-from diagnostics.ingest.names import PROVIDERS, NameKind, choose_names, key_of
+from diagnostics.ingest.models import NameKind
+from diagnostics.ingest.series_names import PROVIDERS, choose_names, key_of
 
 PROVIDER, MODEL = NameKind.PROVIDER, NameKind.MODEL
 ONE_NAME = [
