@@ -8,7 +8,7 @@ processes have no connection pool and write at once. Kept for the report on a mo
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from threading import Lock, Timer
 from typing import Any
@@ -26,10 +26,6 @@ from diagnostics.store.sql import execute
 
 logger = structlog.get_logger(__name__)
 
-OUTCOMES = (
-    *("stored", "duplicate", "conflict", "invalid", "rejected"),
-    *("unchecked", "not_understood", "ahead", "late"),
-)
 # Statuses in responses that are counted under another name here.
 NAMES = {"created": "stored"}
 SLOTS = 8
@@ -54,6 +50,9 @@ class ItemCounts:
     not_understood: int = 0
     ahead: int = 0
     late: int = 0
+
+
+OUTCOMES = tuple(outcome.name for outcome in fields(ItemCounts))
 
 
 def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:

@@ -1,9 +1,14 @@
 """POST and GET /api/v1/events."""
 
+import hmac
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
+from django.db import transaction
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import RootModel
@@ -21,9 +26,13 @@ from diagnostics.ingest.api.batches import (
     stored_result,
 )
 from diagnostics.ingest.event_shapes import ITEM_FIELDS, EventPage, describe_event
-from diagnostics.ingest.posting import StoredItem, post_items
+from diagnostics.ingest.posted_answers import JudgedAnswers, judge_answers
+from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_shape, shape_item
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
+from diagnostics.ingest.recording import Recorded, RecordStatus
+from diagnostics.ingest.span_runs import record_calls
+from diagnostics.ingest.unchecked import count_unchecked, rows_of
 from diagnostics.queries.events import (
     EVENT_ORDER,
     NO_ID,
@@ -33,7 +42,8 @@ from diagnostics.queries.events import (
     payloads_of,
     scan,
 )
-from diagnostics.rest.batches import RefusedItem
+from diagnostics.redaction.rules import redactor_of
+from diagnostics.rest.batches import BatchItem, RefusedItem, read_events
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
@@ -43,7 +53,7 @@ from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
-from failsoft.answered import PostedAnswer
+from failsoft.answered import PostedAnswer, is_answered
 from failsoft.events import PostedEvent
 
 INSTANT = timedelta(microseconds=1)
@@ -136,22 +146,87 @@ class EventsView(BatchView, ListView):
 
 def store_events(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
     """Check and store the items of a batch; one result per item, in order, committed."""
-    posted = post_items(key.project_id, batch.items, batch.body, keep_share)
+    stored, events = post_items(key.project_id, batch.items, batch.body, keep_share)
     if keep_share < 1.0:
-        events = [item.event for item in posted.items if isinstance(item, StoredItem)]
         note_sampled_out(key, count_sampled_out(events, keep_share))
-    results = [
-        refused_result(index, item) if isinstance(item, RefusedItem) else _result_of(index, item)
-        for index, item in enumerate(posted.items)
+    return stored
+
+
+def post_items(
+    project_id: int, items: Sequence[BatchItem], body: bytes, keep_share: float
+) -> tuple[StoredBatch, list[PostedEvent]]:
+    """Normalise, check and store the items of a body, each once; return their events, too."""
+    shaped = _shape(project_id, items)
+    wire_items = [
+        shaped[index].item if index in shaped else item for index, item in enumerate(items)
     ]
-    return StoredBatch(results, posted.warnings)
+    answers = {
+        index: item
+        for index in shaped
+        if isinstance(item := wire_items[index], dict) and is_answered(item.get("name"))
+    }
+    judged = judge_answers(project_id, list(answers.values())) if answers else JudgedAnswers()
+    classified = dict(zip(answers, judged.events, strict=True))
+    others = iter(
+        read_events([item for index, item in enumerate(wire_items) if index not in answers], body)
+    )
+    checked = [
+        classified[index] if index in classified else next(others)
+        for index in range(len(wire_items))
+    ]
+    events = [item for item in checked if isinstance(item, PostedEvent)]
+    # One statement is a transaction of its own: its result is committed.
+    with transaction.atomic() if judged.unplaced else nullcontext():
+        recorded = iter(record_calls(project_id, events, keep_share, judged.unplaced))
+    results = [
+        _result_of(index, item, next(recorded), shaped.get(index), was_answer=index in answers)
+        if isinstance(item, PostedEvent)
+        else refused_result(index, _without_derived_id(item, shaped.get(index)))
+        for index, item in enumerate(checked)
+    ]
+    warnings = _warnings(shaped, judged.events) + judged.schema_faults
+    return StoredBatch(results, warnings), events
 
 
-def _result_of(index: int, item: StoredItem) -> Result:
-    identity = str(item.event.event_id)
-    result = stored_result(index, identity, item.status.value, item.time_mark)
-    if item.was_answer:
-        result["name"] = item.event.name
-        result["parse_error_type"] = item.event.parse_error_type
-        result["unchecked"] = item.event.unchecked
+def _shape(project_id: int, items: Sequence[BatchItem]) -> dict[int, ShapedItem]:
+    """Return the items that had to be normalised, by index."""
+    unshaped = {index: item for index, item in enumerate(items) if not is_in_shape(item)}
+    if not unshaped:
+        return {}
+    redact = redactor_of(project_id)
+    purpose = f"ids of the events of project {project_id}".encode()
+    id_key = hmac.digest(settings.SECRET_KEY.encode(), purpose, "sha256")
+    return {index: shape_item(item, redact, id_key) for index, item in unshaped.items()}
+
+
+def _result_of(
+    index: int, event: PostedEvent, recorded: Recorded, shaped: ShapedItem | None, was_answer: bool
+) -> Result:
+    status = recorded.status
+    # An item whose id is derived from its content cannot conflict: a schema registered in between
+    # may change its classification.
+    if shaped is not None and not shaped.has_own_id and status is RecordStatus.CONFLICT:
+        status = RecordStatus.DUPLICATE
+    result = stored_result(index, str(event.event_id), status.value, recorded.time_mark)
+    if was_answer:
+        result["name"] = event.name
+        result["parse_error_type"] = event.parse_error_type
+        result["unchecked"] = event.unchecked
     return result
+
+
+def _without_derived_id(item: RefusedItem, shaped: ShapedItem | None) -> RefusedItem:
+    """Return the refusal without an id that the sender does not know."""
+    if shaped is None or shaped.has_own_id:
+        return item
+    return RefusedItem(None, item.errors)
+
+
+def _warnings(
+    shaped: Mapping[int, ShapedItem], answers: Sequence[PostedEvent | RefusedItem]
+) -> list[dict[str, str]]:
+    events = (answer for answer in answers if isinstance(answer, PostedEvent))
+    return describe_unknown(shaped) + [
+        {"path": "", "code": "unchecked", "message": row.sentence}
+        for row in rows_of(count_unchecked(events))
+    ]

@@ -38,17 +38,6 @@ COUNTS = (
     "provider_failed",
     "budget_exhausted",
 )
-TEXTS = (
-    "source",
-    "environment",
-    "node",
-    "provider",
-    "model",
-    "release",
-    "prompt_version",
-    "schema",
-    "schema_version",
-)
 NODE = r"^[a-z][a-z0-9_-]{0,62}$"
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=0, le=MOST_RUNS, strict=True), Whole]
@@ -92,27 +81,18 @@ class PostedOutcome(BaseModel):
         return sum(getattr(self, name) for name in COUNTS)
 
 
-def make_outcome_row(
-    index: int, outcome: PostedOutcome, texts: dict[str, str | None]
-) -> dict[str, Any]:
-    """Return the row of one outcome; `texts` are its redacted texts, by wire name."""
-    counts = {name: getattr(outcome, name) for name in COUNTS}
-    row = {"minute": outcome.minute.isoformat(), "sequence": outcome.sequence, **texts, **counts}
+def make_outcome_row(index: int, outcome: PostedOutcome, redact: Redact) -> dict[str, Any]:
+    """Return the row of one outcome, with its names redacted."""
+    row = outcome.model_dump(by_alias=True)
+    for name, value in row.items():
+        if isinstance(value, str):
+            row[name] = redact(clean_text(value), None, is_name=True).text
+    row["minute"] = outcome.minute.isoformat()
     # Not hashed if there are none, so that rows stored before keep their hash.
-    row |= {"cancelled": outcome.cancelled} if outcome.cancelled else {}
-    canonical = json.dumps(row, sort_keys=True, separators=(",", ":"))
-    return row | {
-        "cancelled": outcome.cancelled,
-        "index": index,
-        "runs": outcome.runs,
-        "content_hash": sha256(canonical.encode()).hexdigest(),
-    }
-
-
-def texts_of(outcome: PostedOutcome) -> dict[str, str | None]:
-    """Return the texts of an outcome by their wire names."""
-    fields = outcome.model_dump(by_alias=True)
-    return {name: fields[name] for name in TEXTS}
+    hashed = {name: value for name, value in row.items() if name != "cancelled" or value}
+    canonical = json.dumps(hashed, sort_keys=True, separators=(",", ":"))
+    content_hash = sha256(canonical.encode()).hexdigest()
+    return {**row, "index": index, "runs": outcome.runs, "content_hash": content_hash}
 
 
 def record_outcomes(
@@ -126,21 +106,11 @@ def record_outcomes(
     if not outcomes:
         return []
     redact = redactor_of(project_id)
-    rows = [
-        make_outcome_row(index, outcome, _redacted(outcome, redact))
-        for index, outcome in enumerate(outcomes)
-    ]
+    rows = [make_outcome_row(index, outcome, redact) for index, outcome in enumerate(outcomes)]
     settle_names(project_id, rows)
     params = {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)}
     recorded = execute("record_outcomes", params)
     return [(status, mark and TimeMark(mark)) for _, status, mark in recorded]
-
-
-def _redacted(outcome: PostedOutcome, redact: Redact) -> dict[str, str | None]:
-    return {
-        name: None if text is None else redact(clean_text(text), None, is_name=True).text
-        for name, text in texts_of(outcome).items()
-    }
 
 
 class OutcomesView(BatchView):

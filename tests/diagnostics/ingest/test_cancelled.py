@@ -12,16 +12,12 @@ from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.console.api import list_series
 from diagnostics.ingest.agent_schemas import register_schema
-from diagnostics.ingest.api.outcomes import (
-    PostedOutcome,
-    make_outcome_row,
-    record_outcomes,
-    texts_of,
-)
+from diagnostics.ingest.api.events import post_items
+from diagnostics.ingest.api.outcomes import PostedOutcome, make_outcome_row, record_outcomes
 from diagnostics.ingest.otlp.protobuf import read_spans
-from diagnostics.ingest.posting import StoredItem, post_items
 from diagnostics.ingest.receiving import receive_spans
 from diagnostics.ingest.span_runs import settle_runs
+from diagnostics.redaction.redactor import redact_found
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun
@@ -49,8 +45,10 @@ def cancelled(**changes: Any) -> dict[str, Any]:
 
 def post(key: ApiKey, *items: dict[str, Any]) -> None:
     at = clock.now().isoformat()
-    found = post_items(key.project_id, [{**item, "occurred_at": at} for item in items], b"", 1.0)
-    assert {item.status for item in found.items if isinstance(item, StoredItem)} == {"created"}
+    posted, _ = post_items(
+        key.project_id, [{**item, "occurred_at": at} for item in items], b"", 1.0
+    )
+    assert {result["status"] for result in posted.results} == {"created"}
 
 
 def series(key: ApiKey) -> Mapping[str, Any]:
@@ -116,9 +114,9 @@ def test_posted_outcomes_count_them_apart(key: ApiKey) -> None:
 
 def test_outcomes_stored_before_keep_their_hash() -> None:
     outcome = PostedOutcome.model_validate({**OUTCOME, "ok_first": 3})
-    row = make_outcome_row(0, outcome, texts_of(outcome))
+    row = make_outcome_row(0, outcome, redact_found)
     other = outcome.model_copy(update={"cancelled": 1})
-    assert row["content_hash"] != make_outcome_row(0, other, texts_of(other))["content_hash"]
+    assert row["content_hash"] != make_outcome_row(0, other, redact_found)["content_hash"]
     assert row["content_hash"] == (
         "e28a904e7c2cfa4b434679ae189be3450c587811325211ca841203f33654995a"
     )

@@ -15,9 +15,9 @@ from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest import answer_verdicts
 from diagnostics.ingest.agent_schemas import register_schema
+from diagnostics.ingest.api.events import post_items
 from diagnostics.ingest.key_counts import tallies_of
 from diagnostics.ingest.otlp.protobuf import read_spans
-from diagnostics.ingest.posting import post_items
 from diagnostics.ingest.receiving import receive_spans
 from diagnostics.ingest.span_runs import settle_runs
 from diagnostics.redaction.event_rows import PAYLOAD_FIELDS

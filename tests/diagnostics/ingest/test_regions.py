@@ -9,9 +9,9 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.console.api import list_series
+from diagnostics.ingest.api.events import post_items
 from diagnostics.ingest.event_shapes import describe_event
 from diagnostics.ingest.otlp.protobuf import read_spans
-from diagnostics.ingest.posting import post_items
 from diagnostics.ingest.receiving import receive_spans
 from diagnostics.purge import purge_correlation
 from diagnostics.selection.selection import read_selection

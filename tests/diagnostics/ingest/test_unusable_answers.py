@@ -11,8 +11,8 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.agent_schemas import register_schema
+from diagnostics.ingest.api.events import post_items
 from diagnostics.ingest.otlp.protobuf import read_logs, read_spans
-from diagnostics.ingest.posting import post_items
 from diagnostics.ingest.receiving import receive_logs, receive_spans
 from diagnostics.store.models import Event, EventPayload
 from tests.diagnostics.otlp_bodies import log_record, logs, span, traces
