@@ -1,7 +1,15 @@
-"""Instrument your agent: the lines of each client, and four steps that are detected as done."""
+"""Instrument your agent: the lines of each client, and four steps that are detected as done.
 
+The table of clients is `clients.toml`.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from textwrap import indent
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -14,7 +22,6 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key, place_of_key
 from diagnostics.failures.wording import KINDS
-from diagnostics.ingest.clients import clients_for
 from diagnostics.ingest.key_counts import KEEP
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.ingest.unchecked import unchecked_of
@@ -24,9 +31,15 @@ from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest, may_administer, member_form, user_of
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
+from failsoft import VERSION
 from failsoft.events import EventKind
 from failsoft.json_values import JSON
 
+TABLE: Mapping[str, Any] = tomllib.loads(
+    (Path(__file__).parent / "clients.toml").read_text(encoding="utf-8")
+)
+LIBRARY = f"failsoft[otel] @ {{url}}/packages/failsoft-{VERSION}-py3-none-any.whl"
+QUOTED = frozenset(" [")  # in a shell
 KEY_NAME = "first agent"
 DEMO = "demo-"
 """The prefix of sources of demo data, which completes no step."""
@@ -35,6 +48,45 @@ OWN = (TEST_SOURCE, "planner", "failsoft check")
 CALLS = (EventKind.SUCCEEDED, EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
 RECENT = timedelta(days=7)
 ANSWERS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLines:
+    """What to type in a shell, what to write into a file, and how to run it."""
+
+    name: str
+    label: str
+    shell: str
+    file: str
+    code: str
+    start: str
+
+
+def clients_for(url: str, key: str) -> Iterator[ClientLines]:
+    """Yield the lines of every client for a server; `key` may be an expression of a shell."""
+    for name, own in TABLE["clients"].items():
+        row = {**TABLE["defaults"], **own}
+        packages = [*([LIBRARY] if row["library"] else []), *row["packages"]]
+        values = {
+            "packages": " ".join(
+                f'"{package}"' if QUOTED & set(package) else package for package in packages
+            ),
+            "imports": row["imports"].strip(),
+            "call": indent(row["call"].strip(), "    ").lstrip(),
+            "url": url,
+            "key": key,
+        }
+        shell, code = (
+            _fill(text.strip(), values)
+            for text in (f"{row['install']}\n{row['connect'].strip()}", row["code"])
+        )
+        yield ClientLines(name, row["label"], shell, row["file"], code, row["start"])
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest.clients import TABLE, ClientLines, clients_for
+from diagnostics.settings.get_started import TABLE, ClientLines, clients_for
 from diagnostics.store.models import Event
 from failsoft.events import EventKind
 from tests.integrations.clients import ENVIRONMENTS, FAMILIES, ROOT

@@ -23,7 +23,7 @@ from diagnostics.accounts.projects import (
     issue_key,
     place_of_key,
 )
-from diagnostics.ingest.clients import ClientLines, clients_for
+from diagnostics.settings.get_started import ClientLines, clients_for
 from diagnostics.store.models import Event
 from diagnostics.store.partitions import ensure_partitions
 from tests.console import make_member
