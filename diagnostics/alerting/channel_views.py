@@ -153,7 +153,6 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
             field.help_text = f"{field.help_text} Empty: unchanged."
 
     def clean_name(self) -> str:
-        """Refuse a name that another channel of the project has."""
         name = " ".join(str(self.cleaned_data["name"]).split())
         taken = Channel.objects.filter(project_id=self.instance.project_id, name=name)
         if taken.exclude(pk=self.instance.pk).exists():
@@ -248,7 +247,6 @@ def channel_new(request: ConsoleRequest) -> HttpResponse:
 @sensitive_post_parameters("webhook", "chat")
 @member_view
 def channel(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Show one channel with its log; change it."""
     row = find_channel(request, number)
     form = ChannelForm(request.POST or None, instance=row)
     if request.method == "POST":

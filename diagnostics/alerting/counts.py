@@ -88,8 +88,6 @@ class SeriesCounts:
 
 @dataclass(frozen=True, slots=True)
 class KnownSeries:
-    """A series as slices see it."""
-
     id: int
     values: Mapping[str, str | None]
 

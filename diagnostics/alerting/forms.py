@@ -189,8 +189,6 @@ LIMITS: Mapping[str, tuple[float, str]] = {
 
 
 class RuleForm(ScopeForm):
-    """What is watched, when it fires, and who is notified."""
-
     name = forms.CharField(max_length=200)
     source = PickField()
     prompt_version = PickField(label="Prompt version")
@@ -242,7 +240,6 @@ class RuleForm(ScopeForm):
             self.fields[name].choices = choices  # type: ignore[attr-defined] # both have choices
 
     def more_scope(self) -> tuple[str, ...]:
-        """Return what calls of the signal can be told apart by."""
         return more_scope(*self._asked())
 
     def check_scope(self, text: str) -> str:
@@ -259,7 +256,6 @@ class RuleForm(ScopeForm):
         return any(self[name].value() not in usual or name in self.errors for name in OPTIONAL)
 
     def clean(self) -> dict[str, Any]:
-        """Say at once which detectors go with a signal."""
         cleaned: dict[str, Any] = super().clean() or {}
         signal = cleaned.get("signal")
         able = ABLE[Signal(signal)] if signal else ()
@@ -297,7 +293,6 @@ class RuleForm(ScopeForm):
         return fields
 
     def add_faults(self, faults: dict[str, str]) -> None:
-        """Put the faults of a rule to the boxes that they are about."""
         boxes = {name: field for field, name in MINUTES.items()}
         for name, why in faults.items():
             bare = name.removeprefix("parameters.")
@@ -341,8 +336,6 @@ def _kept(signal: str, box: str, value: float) -> float:
 
 
 class SilenceForm(ScopeForm):
-    """What is silenced, from when, and for how long."""
-
     starts_at = LocalTimeField(label="From")
     tz = OwnZoneField()
     hours = forms.IntegerField(label="Duration (h)", min_value=1, max_value=24 * 30, initial=4)

@@ -47,7 +47,6 @@ def _action(
 
 @_action
 def acknowledge_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
-    """Say that somebody is at it: no more reminders, no escalation."""
     if actions.acknowledge(row, by):
         messages.success(request, "Acknowledged: reminders stop.")
     else:
@@ -56,7 +55,6 @@ def acknowledge_incident(request: ConsoleRequest, row: Incident, by: User) -> No
 
 @_action
 def resolve_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
-    """End it by hand, and say what it was."""
     try:
         was_open = actions.resolve(row, by, request.POST.get("cause", ""))
     except actions.IncidentError:
@@ -68,21 +66,18 @@ def resolve_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
 
 @_action
 def rate_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
-    """Keep whether its verdict was right."""
     if not mark_verdict(row.project_id, request.POST, by):
         messages.error(request, OUTDATED)
 
 
 @_action
 def comment_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
-    """Add a note to the time line."""
     if not actions.comment(row, by, request.POST.get("text", "")):
         messages.error(request, "The note was empty.")
 
 
 @_action
 def assign_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
-    """Assign it to a member, or to nobody."""
     chosen = request.POST.get("assignee", "")
     members = User.objects.filter(memberships__project=request.project)
     to = members.filter(pk=read_number(chosen) or 0).first()
@@ -94,7 +89,6 @@ def assign_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
 
 @_action
 def link_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
-    """Keep the address of its ticket."""
     try:
         actions.link(row, by, request.POST.get("url", ""))
     except actions.IncidentError as error:
@@ -103,7 +97,6 @@ def link_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
 
 @_action
 def silence_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
-    """Tell nobody of what it touches, for some hours."""
     _silence(request, [row], by)
 
 

@@ -40,7 +40,6 @@ from diagnostics.verdict.wording import wire_form
 
 
 def person_name(user: Any) -> str | None:  # noqa: ANN401 - a user, or nobody
-    """Return who did it; None when nobody is known."""
     return user if user is None or isinstance(user, str) else user.get_username()
 
 
@@ -125,7 +124,6 @@ class CommentIncident(BaseModel, extra="forbid"):
 
 
 def describe_whole_incident(row: Incident) -> dict[str, Any]:
-    """Return an incident with its verdicts, slices and timeline."""
     lines = (
         {"at": row.at, "kind": row.kind, "by": row.by, "text": getattr(row, "text", None)}
         for rows in (row.transitions, row.notes)
@@ -162,8 +160,6 @@ COLUMNS = list(IncidentResource.model_fields)
 
 
 class IncidentsView(ListView):
-    """The incidents of the key's project."""
-
     required_scopes = {"GET": Scope.READ}
     # Those that are open are listed whenever they fired.
     has_all_open = False
@@ -197,8 +193,6 @@ class IncidentsView(ListView):
 
 
 class IncidentView(KeyedView):
-    """One incident."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses={200: WholeIncidentResource, **ROW_PROBLEMS})
@@ -208,18 +202,13 @@ class IncidentView(KeyedView):
 
 
 class ActionView(KeyedView):
-    """Something is done about an incident, by a key that may."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     def answer(self, request: Request, incident_id: int) -> Response:
-        """Show the incident as it is now."""
         return Response(describe_whole_incident(find(request, incident_id)))
 
 
 class AcknowledgeView(ActionView):
-    """Somebody is at it."""
-
     @extend_schema(request=None, responses={200: WholeIncidentResource, **ROW_PROBLEMS})
     def post(self, request: Request, incident_id: int) -> Response:
         """Acknowledge an incident; once more changes nothing."""
@@ -229,8 +218,6 @@ class AcknowledgeView(ActionView):
 
 
 class ResolveView(ActionView):
-    """It is over."""
-
     @extend_schema(
         request=ResolveIncident, responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS}
     )
@@ -246,8 +233,6 @@ class ResolveView(ActionView):
 
 
 class CommentView(ActionView):
-    """What there is to say."""
-
     @extend_schema(
         request=CommentIncident, responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS}
     )
@@ -261,7 +246,6 @@ class CommentView(ActionView):
 
 
 def find(request: Request, incident_id: int) -> Incident:
-    """Return an incident of the key's project; Http404."""
     return incident_of(project_of(request).pk, incident_id)
 
 

@@ -15,8 +15,6 @@ from diagnostics.redaction.fields import RedactedTextField
 
 
 class IncidentState(models.TextChoices):
-    """What is being done about it."""
-
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
@@ -158,8 +156,6 @@ class IncidentSlice(models.Model):
 
 
 class TransitionKind(models.TextChoices):
-    """What happened."""
-
     FIRED = "fired"
     JOINED = "joined"
     WORSENED = "worsened"
@@ -208,8 +204,6 @@ class Transition(models.Model):
 
 
 class NoteKind(models.TextChoices):
-    """What it tells."""
-
     COMMENT = "comment"
     ASSIGNED = "assigned"
     LINKED = "linked"

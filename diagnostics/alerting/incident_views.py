@@ -51,8 +51,6 @@ IN_UTC = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One entry of the timeline; the quote is made of words and times."""
-
     at: datetime
     tone: Tone
     title: str
@@ -64,7 +62,6 @@ class TimelineEntry:
 def timeline_of(
     row: Incident, transitions: Sequence[Transition], notifications: Sequence[Notification]
 ) -> list[TimelineEntry]:
-    """Return the entries of an incident, oldest first."""
     entries = [*_onsets(row), *(_transition(row, change) for change in transitions)]
     entries += [_notification(sent) for sent in notifications if sent.reason != "digest"]
     entries += [
@@ -164,7 +161,6 @@ def incident(request: ConsoleRequest, number: int) -> HttpResponse:
 
 @member_page
 def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Show the evidence of an incident as a text to copy."""
     row = incident_of(request.project.pk, number)
     path = reverse("incident", args=[row.pk])
     facts = task_of(
@@ -191,7 +187,6 @@ def answer_task(
 
 
 def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
-    """Read everything that the page of an incident shows."""
     now = clock.now()
     slices = list(row.slices.select_related("rule").order_by("fired_at", "pk"))
     notifications = list(row.notifications.select_related("channel").order_by("pk"))

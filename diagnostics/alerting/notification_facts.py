@@ -16,8 +16,6 @@ from diagnostics.verdict.wording import Sentence, part_words
 
 
 class Fact(BaseModel):
-    """What never changes once it is known."""
-
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
@@ -37,7 +35,6 @@ class FactRate(Fact):
 
     @property
     def words(self) -> str:
-        """The rate as a sentence would say it."""
         text = self.part
         if self.low is not None and self.high is not None:
             text += f" (95 % between {percent(self.low)} and {percent(self.high)})"
@@ -95,7 +92,6 @@ class Facts(Fact):
 
     @property
     def verdict(self) -> tuple[str, str]:
-        """What degrades since when, and the reason."""
         return self.told.written(ZoneInfo(self.zone), self.at) if self.told else (self.title, "")
 
     def as_json(self) -> dict[str, Any]:
@@ -126,7 +122,6 @@ def rate_of(verdict: Mapping[str, Any]) -> FactRate | None:
 
 
 def advice_of(verdict: Mapping[str, Any]) -> list[Advice]:
-    """Read what a verdict says to change."""
     advice = verdict.get("advice") or []
     return [Advice(str(item["text"]), str(item.get("evidence") or "")) for item in advice]
 

@@ -15,8 +15,6 @@ from diagnostics.web.charts.marks import Tone
 
 
 class ChannelKind(models.TextChoices):
-    """How it is reached."""
-
     EMAIL = "email", "email"
     WEBHOOK = "webhook", "signed webhook"
     CHAT = "chat", "chat or paging service"
@@ -105,8 +103,6 @@ class Channel(models.Model):
 
 
 class NotificationReason(models.TextChoices):
-    """Why it is sent."""
-
     FIRED = "fired"
     WORSENED = "worsened"
     RECOVERED = "recovered"
@@ -118,8 +114,6 @@ class NotificationReason(models.TextChoices):
 
 
 class NotificationState(models.TextChoices):
-    """What became of it."""
-
     QUEUED = "queued"
     SENT = "sent"
     # Given up after the last try.

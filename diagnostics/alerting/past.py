@@ -165,7 +165,6 @@ def prime(
 
 
 def past_windows(middle: datetime, until: datetime) -> Sequence[tuple[TimeWindow, timedelta]]:
-    """Return 14 days by the hour up to the middle, and from there on minutes."""
     return (
         (TimeWindow(middle - HISTORY, middle, Grain.HOUR), HOUR),
         (TimeWindow(middle, until, Grain.MINUTE), MINUTE),

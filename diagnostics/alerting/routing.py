@@ -28,13 +28,10 @@ class QuietHours:
 
     @property
     def words(self) -> str:
-        """The hours as they stand on a page."""
         return f"{self.begin:%H:%M} to {self.end:%H:%M} {self.zone}"
 
 
 class RoutingResult(StrEnum):
-    """What becomes of a notification when it is written."""
-
     QUEUED = "queued"
     SUPPRESSED = "suppressed"
     DIGESTED = "digested"

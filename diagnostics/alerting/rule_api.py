@@ -63,8 +63,6 @@ class RuleResource(RuleFields, Resource):
 
 
 class AlertRulesView(KeyedView):
-    """The rules of the key's project."""
-
     required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
     @extend_schema(responses={200: Listed[RuleResource], **ROW_PROBLEMS})
@@ -84,8 +82,6 @@ class AlertRulesView(KeyedView):
 
 
 class AlertRuleView(KeyedView):
-    """One rule."""
-
     required_scopes = {"GET": Scope.READ, "PATCH": Scope.ADMIN, "DELETE": Scope.ADMIN}
 
     @extend_schema(responses={200: RuleResource, **ROW_PROBLEMS})
@@ -114,8 +110,6 @@ class AlertRuleView(KeyedView):
 
 
 class BackTestView(KeyedView):
-    """Rules on the past."""
-
     required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
@@ -187,8 +181,6 @@ class SilenceResource(SilenceRequest, Resource):
 
 
 class SilencesView(KeyedView):
-    """The silences of the key's project."""
-
     required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
     @extend_schema(responses={200: Listed[SilenceResource], **ROW_PROBLEMS})
@@ -222,8 +214,6 @@ class SilencesView(KeyedView):
 
 
 class SilenceView(KeyedView):
-    """One silence."""
-
     required_scopes = {"DELETE": Scope.ADMIN}
 
     @extend_schema(responses={204: None, **ROW_PROBLEMS})

@@ -53,7 +53,6 @@ def live_rules(project_id: int) -> QuerySet[AlertRule]:
 
 
 def ensure_standard_rules() -> None:
-    """Create the built-in rules in projects that lack them."""
     for standard, rule in STANDARD.items():
         fields = rule.model_dump()
         lacking = Project.objects.exclude(alert_rules__standard=standard)
@@ -145,8 +144,6 @@ LATEST = 60
 
 @dataclass(frozen=True, slots=True)
 class SliceTotals:
-    """How many slices a rule watches, and how many of them fire."""
-
     watched: int = 0
     firing: int = 0
     pending: int = 0

@@ -80,7 +80,6 @@ def _badge(rule: AlertRule, slices: SliceTotals) -> tuple[Tone, str]:
 
 @member_page
 def alert_rules(request: ConsoleRequest) -> HttpResponse:
-    """Show the rules of the project with their latest evaluations."""
     project = request.project.pk
     slices, minutes = slices_by_rule(project), minutes_by_rule(project)
     totals = totals_by_rule(project, clock.now())
@@ -108,7 +107,6 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
 
 @member_action
 def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Enable or disable a rule."""
     row = find_rule(request, number)
     require_administrator(request)
     row.is_enabled = bool(request.POST.get("enabled"))
@@ -161,19 +159,16 @@ def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
 
 @member_form
 def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Show a rule and its back-test; change it."""
     return _edit(request, find_rule(request, number))
 
 
 @member_page
 def alert_rule_new_test(request: ConsoleRequest) -> HttpResponse:
-    """Say when a rule for what a page was narrowed to would have fired."""
     return _show_found(request, None)
 
 
 @member_page
 def alert_rule_test(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Say when a rule would have fired, as it is kept."""
     return _show_found(request, find_rule(request, number))
 
 

@@ -131,7 +131,6 @@ def read_parameters(signal: str, kept: Mapping[str, Any]) -> Parameters:
 
 
 def figure_of(signal: str, detector: str, name: str) -> Figure:
-    """Return the bounds and the default of a parameter of a detector."""
     if name == "limit":
         most = 3_600_000 if signal == Signal.LATENCY_P95 else 1
         return Figure(0, most, USUAL_LIMITS.get(signal, DEFAULT_LIMIT))
@@ -189,7 +188,6 @@ class FilterError(ValueError):
 
 @lru_cache(maxsize=4_096)
 def terms_of(text: str) -> tuple[Term, ...]:
-    """Read the conditions of a filter."""
     return read_selection(dict(parse_qsl(text))).terms
 
 
@@ -200,8 +198,6 @@ def _in_order(group_by: list[str]) -> list[str]:
 
 
 class EvaluatedFields(HoldTimes):
-    """What the evaluation of a rule goes by."""
-
     name: Annotated[str, Field(min_length=1, max_length=200)]
     filter: Annotated[
         str,
@@ -240,7 +236,6 @@ class RuleDefinition(EvaluatedFields):
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """The conditions of its filter on series and sources."""
         return tuple(term for term in terms_of(self.filter) if term.field != "kind")
 
     @cached_property

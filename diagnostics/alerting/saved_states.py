@@ -97,7 +97,6 @@ def standing_of(row: SavedState | AlertState) -> SliceStatus:
 
 
 def save_new(slices: Iterable[SliceEvaluation]) -> None:
-    """Save the rows that are not yet."""
     new = [evaluation for evaluation in slices if not evaluation.row.pk]
     rows = AlertState.objects.bulk_create(
         AlertState(

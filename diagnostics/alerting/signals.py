@@ -243,14 +243,12 @@ def judge(
 
 
 def judge_silence(parameters: Parameters, silent_seconds: float) -> DetectorEvaluation:
-    """Judge how long nothing came."""
     counts = WindowCounts(0, int(silent_seconds))
     judgement = judge_absence(silent_seconds, parameters.seconds, counts)
     return _evaluate(judgement, silent_seconds, float(parameters.seconds))
 
 
 def describe(detector: ChangeDetector) -> DetectorEvaluation:
-    """Say how a series stands by its detector."""
     fire, counts = detector.fire, detector.counts
     return DetectorEvaluation(
         DetectorSignal.FIRES if fire else DetectorSignal.CLEARS,

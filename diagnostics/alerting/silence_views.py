@@ -28,7 +28,6 @@ def _badge(row: Silence, now: datetime) -> tuple[Tone, str]:
 
 @member_page
 def silences(request: ConsoleRequest) -> HttpResponse:
-    """Show what is silenced, now and later, and a form."""
     selection = read_selection(request.GET.dict())
     text, _ = watched(selection, SILENCED_BY)
     zone = request.session.get("zone", "")
@@ -37,7 +36,6 @@ def silences(request: ConsoleRequest) -> HttpResponse:
 
 @member_action
 def silence_create(request: ConsoleRequest) -> HttpResponse:
-    """Silence some calls for some hours."""
     by = require_actor(request)
     form = SilenceForm(request.project.pk, request.POST)
     if not form.is_valid() or not (form.scope or COVERS_ALL in request.POST):

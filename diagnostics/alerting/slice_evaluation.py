@@ -61,8 +61,6 @@ MOST_PROJECTS = 200
 
 
 class Group(NamedTuple):
-    """The series of a slice."""
-
     values: Slice
     key: UUID
     series: Sequence[int]

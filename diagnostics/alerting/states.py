@@ -45,15 +45,11 @@ class NoData(StrEnum):
 
 
 class StateChange(StrEnum):
-    """What a look may lead to."""
-
     FIRED = "fired"
     CLEARED = "cleared"
 
 
 class DetectorSignal(StrEnum):
-    """What a detector said."""
-
     QUIET = "quiet"
     FIRES = "fires"
     CLEARS = "clears"
@@ -93,7 +89,6 @@ class SliceStatus:
 
 
 def time_of(seconds: float) -> datetime:
-    """Return the time of some seconds of the epoch."""
     return datetime.fromtimestamp(seconds, UTC)
 
 

@@ -155,7 +155,6 @@ class RuleParts(Protocol):
 
 
 def rule_words(rule: RuleParts) -> str:
-    """Say what a rule does in one line."""
     by = ", ".join(rule.group_by)
     text = condition_words(rule)
     return f"{text}, by {by}" if by else text
@@ -178,7 +177,6 @@ def condition_words(rule: RuleParts) -> str:
 
 
 def limit_words(signal: str, limit: float) -> str:
-    """Write a limit with its side and its unit."""
     if signal == Signal.LATENCY_P95:
         return f"above {limit:,.0f} ms"
     side = "below" if signal == Signal.REPAIR_SUCCESS_RATIO else "above"

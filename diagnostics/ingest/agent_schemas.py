@@ -71,7 +71,6 @@ def versions_of(project_id: int, node: str) -> QuerySet[AgentSchema]:
 
 
 def schemas_for(project_id: int, nodes: Collection[str]) -> dict[str, AgentSchema]:
-    """Return the current schemas of some nodes."""
     rows = current_schemas(project_id).filter(node__in=nodes)
     return {row.node: row for row in rows}
 

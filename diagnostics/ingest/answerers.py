@@ -46,8 +46,6 @@ MOST_VALUES = 50
 
 
 class SeenStretch(NamedTuple):
-    """When a value was first and last seen."""
-
     first: datetime
     last: datetime
 

@@ -87,7 +87,6 @@ NO_DETAIL: Json = {
 
 
 def describe_event(event: Event, payload: EventPayload | None) -> Json:
-    """Return an event and its detail in the wire format."""
     # Without the model's validation, which is too slow for up to 10 million rows.
     return {
         name: (getattr(payload, name) if payload else NO_DETAIL[name])

@@ -30,8 +30,6 @@ Item = TypeVar("Item", Span, LogRecord)
 
 @dataclass(slots=True)
 class ImportReport:
-    """The results of the items of an import."""
-
     items: int = 0
     created: int = 0
     known: int = 0
@@ -43,7 +41,6 @@ class ImportReport:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, receipt: Receipt) -> None:
-        """Add the results of a batch."""
         self.created += receipt.accepted
         self.known += receipt.duplicates + receipt.known
         self.others += receipt.ignored - receipt.not_understood + receipt.joined

@@ -56,7 +56,6 @@ TOGETHER_NS = 250 * MILLISECOND_NS
 
 
 def is_same_call(first: CallPlace, second: CallPlace) -> bool:
-    """Whether two spans report the same call."""
     if first.scope == second.scope:
         return _is_nested(first, second) and distance_ns(first, second) < inf
     if first.response_id is not None and second.response_id is not None:
@@ -285,7 +284,6 @@ def _failed_twins(project_id: int, places: Sequence[CallPlace]) -> list[tuple[Sp
 
 
 def _failure_key(*failure: str | None) -> str:
-    """Return the key of service, model and kind of error."""
     return "\n".join(text or "" for text in failure)
 
 
@@ -315,7 +313,6 @@ def _merge_draft(call: _Call, draft: Draft, place: CallPlace, index: int) -> Non
 
 
 def completed(draft: Draft, other: dict[str, Any]) -> Draft:
-    """Fill the missing fields of a draft from another report of its call."""
     fields = {**other, **draft.fields}
     if draft.fields.get("node") == DEFAULT_NODE:
         fields["node"] = other.get("node", DEFAULT_NODE)

@@ -236,8 +236,6 @@ class Answerer(models.Model):
 
 
 class NameKind(StrEnum):
-    """The parts of a series that have several spellings."""
-
     PROVIDER = "provider"
     MODEL = "model"
 

@@ -22,8 +22,6 @@ MINUTE = timedelta(minutes=1)
 
 
 class Bound(StrEnum):
-    """Which limit was reached."""
-
     RATE = "rate"
     DAY = "day"
     MONTH = "month"
@@ -200,7 +198,6 @@ def is_kept(event_id: UUID, share: float) -> bool:
 
 
 def count_sampled_out(events: Iterable[PostedEvent], share: float) -> int:
-    """Count the events whose preview is not kept."""
     return sum(
         event.raw_output_preview is not None and not is_kept(event.event_id, share)
         for event in events

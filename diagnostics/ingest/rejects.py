@@ -51,7 +51,6 @@ class Refusal:
 
 
 def refuse_body(body: bytes, code: str, message: str) -> Refusal:
-    """Return the refusal of a whole request."""
     text = body[:SEEN_BYTES].decode("utf-8", "replace")
     return Refusal(code, "", message, text, len(body))
 

@@ -62,7 +62,6 @@ class UncheckedAnswers:
 
 
 def count_unchecked(events: Iterable[PostedEvent]) -> UncheckedCounts:
-    """Count the unchecked answers among events."""
     return Counter((event.node, event.unchecked) for event in events if event.unchecked)
 
 

@@ -123,7 +123,6 @@ class RejectRow:
 
 @member_page
 def ingest(request: ConsoleRequest) -> HttpResponse:
-    """Show the pipeline, sources, keys and the rejects inbox."""
     now, project_id = clock.now(), request.project.pk
     sources, keys = _source_rows(project_id, now), _key_rows(project_id, now)
     rejects = rejects_of(project_id)
@@ -199,7 +198,6 @@ def _queue(now: datetime) -> PipelinePart:
 
 
 def _usage(project_id: int, now: datetime) -> Usage:
-    """Return what the project has sent today (UTC)."""
     usage = Usage.objects.filter(project_id=project_id, day=now.date()).first()
     return usage or Usage(project_id=project_id, day=now.date())
 
@@ -275,7 +273,6 @@ class DeployForm(forms.Form):
 
 @member_form
 def deploys(request: ConsoleRequest) -> HttpResponse:
-    """Show the latest deploys; add one."""
     form = DeployForm(request.POST or None, initial={"tz": request.session.get("zone", "")})
     if request.method == "POST":
         require_actor(request)

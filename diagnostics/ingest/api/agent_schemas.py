@@ -42,7 +42,6 @@ class SchemaRequest(BaseModel):
 
 
 def is_node(name: str) -> bool:
-    """Whether a node can have this name."""
     return NODE.fullmatch(name) is not None
 
 
@@ -84,8 +83,6 @@ class DetailResource(AgentSchemaResource):
 
 
 class AgentSchemasView(KeyedView):
-    """Every node that has a schema."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses={200: Paged[AgentSchemaResource]})
@@ -96,8 +93,6 @@ class AgentSchemasView(KeyedView):
 
 
 class AgentSchemaView(KeyedView):
-    """The schema of one node."""
-
     # An agent registers its schema when it starts, with the key for its events.
     required_scopes = {"PUT": Scope.INGEST, "GET": Scope.READ, "DELETE": Scope.ADMIN}
 

@@ -36,7 +36,6 @@ class StoredBatch:
 
     @property
     def time_marks(self) -> Mapping[str, int]:
-        """The number of new items with each mark."""
         return Counter(mark for result in self.results if (mark := result.get("time_mark")))
 
 
@@ -139,12 +138,10 @@ def within_quota() -> Iterator[None]:
 
 
 def is_verbose(request: Request) -> bool:
-    """Whether every item is to be listed."""
     return request.query_params.get("verbose", "") in ("1", "true")
 
 
 def refused_result(index: int, item: RefusedItem) -> Result:
-    """Return the result of an item that is none."""
     result = {"index": index, "event_id": item.event_id, "status": "invalid"}
     return {**result, "errors": item.errors}
 

@@ -52,8 +52,6 @@ PARAMETERS = [
 
 
 class DeploysView(ListView):
-    """The deploys of a project."""
-
     required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ}
     most_streamed = 1_000_000
 

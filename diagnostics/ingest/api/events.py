@@ -122,8 +122,6 @@ def _behind(find_events: "Matching[Event]", at: datetime, identifier: UUID) -> "
 
 
 class EventsView(BatchView, ListView):
-    """The events that agents report."""
-
     most_streamed = 10_000_000
 
     @extend_schema(

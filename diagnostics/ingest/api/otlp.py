@@ -100,7 +100,6 @@ class AnyAccept(BaseContentNegotiation):
     """Responds in the encoding of the request, whatever the client accepts."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:  # noqa: ANN401 - unused
-        """Return the first."""
         return parsers[0]
 
     def select_renderer(
@@ -109,7 +108,6 @@ class AnyAccept(BaseContentNegotiation):
         renderers: Any,  # noqa: ANN401 - a list of classes
         format_suffix: str | None = None,
     ) -> tuple[BaseRenderer, str]:
-        """Return the first."""
         return renderers[0], JSON_TYPE
 
 
@@ -225,7 +223,6 @@ def _refusing() -> Iterator[None]:
 
 
 def media_type_of(request: HttpRequest) -> str:
-    """Return the media type of a request without its parameters."""
     kind, _, _ = request.headers.get("Content-Type", "").partition(";")
     return kind.strip().lower()
 

@@ -81,8 +81,6 @@ READ = {"GET": Scope.READ}
 
 
 class RejectsView(ListView):
-    """The rejects inbox."""
-
     required_scopes = READ
 
     @extend_schema(parameters=PARAMETERS, responses={200: Paged[RejectResource], **EXPORTS})
@@ -107,8 +105,6 @@ class RejectsView(ListView):
 
 
 class IngestView(KeyedView):
-    """The ingestion status of a project, by key."""
-
     required_scopes = READ
 
     @extend_schema(

@@ -68,8 +68,6 @@ NO_ANSWER = Answer()
 
 
 class ProviderReply(NamedTuple):
-    """A provider's whole reply: its answer, its id and its tokens."""
-
     answer: Answer | None
     response_id: str | None = None
     input_tokens: int | None = None
@@ -108,7 +106,6 @@ def tool_call(name: object, arguments: object) -> CalledTool:
 
 
 def shown(text: str) -> str | None:
-    """Return a text that is not a mark of being hidden."""
     return None if text in HIDDEN else text
 
 

@@ -31,8 +31,6 @@ PREFIXES = (
 
 
 class Key(NamedTuple):
-    """An attribute, and the path in its JSON."""
-
     attribute: str
     path: tuple[str, ...] = ()
 

@@ -50,7 +50,6 @@ class CallError:
 
     @property
     def kind(self) -> CallErrorType:
-        """Why the call gave no answer."""
         kinds = (
             _kind_of(self.name or ""),
             _kind_of_status(self.status),

@@ -117,7 +117,6 @@ class _Facts:
     def first(
         self, read: Callable[[AttributeMap, str], Read | None], keys: Iterable[Key]
     ) -> Read | None:
-        """Return the first value that can be read."""
         for key in keys:
             # Most keys are missing, and asking costs much of reading a span.
             value = self.at(key) if key.attribute in self.attributes else None

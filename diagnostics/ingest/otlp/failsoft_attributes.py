@@ -45,7 +45,6 @@ def reported_kind(attributes: AttributeMap) -> EventKind | None:
 
 
 def count_unknown(attributes: AttributeMap) -> int:
-    """Count unknown keys that begin with `failsoft.`."""
     return sum(key not in KNOWN for key in _own_attributes(attributes))
 
 

@@ -118,12 +118,10 @@ class Draft:
 
     @property
     def node(self) -> str:
-        """The node that counts the event."""
         return str(self.fields["node"])
 
     @property
     def finish_reason(self) -> str | None:
-        """Why the model stopped."""
         return self.fields.get("finish_reason")
 
     @property
@@ -144,7 +142,6 @@ class Draft:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the caller gave the call up."""
         is_said = self.kind is not None or "parse_error_type" in self.fields
         return not is_said and self.error.is_cancelled(self.finish_reason)
 
@@ -176,7 +173,6 @@ class Draft:
 
     @property
     def ending(self) -> FinishClass | None:
-        """The class of the reason why the model stopped."""
         return ending_of(self.verdict_reason)
 
     @property

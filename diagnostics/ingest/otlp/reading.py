@@ -59,7 +59,6 @@ def _resource(message: Any) -> Attributes:  # noqa: ANN401 - a message
 
 
 def read_span(message: Any, resource: Attributes, scope: str) -> Span:  # noqa: ANN401 - a message
-    """Read a span; raises TooManyValuesError."""
     budget = ValueBudget()
     attributes, dropped = _attributes(message.attributes, budget)
     events = []
@@ -85,7 +84,6 @@ def read_span(message: Any, resource: Attributes, scope: str) -> Span:  # noqa: 
 
 
 def read_log_record(message: Any, resource: Attributes, scope: str) -> LogRecord:  # noqa: ANN401 - a message
-    """Read a log record; raises TooManyValuesError."""
     budget = ValueBudget()
     attributes, dropped = _attributes(message.attributes, budget)
     return LogRecord(

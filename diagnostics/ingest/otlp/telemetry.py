@@ -44,8 +44,6 @@ class UnreadItem:
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """An event of a span, such as an exception or an answer."""
-
     name: str
     attributes: Attributes
     at_ns: int = 0

@@ -132,7 +132,6 @@ class HashedOptions:
         return identity(value) in self._identities
 
     def hint(self, value: object) -> str:
-        """Return which option a text probably means."""
         return case_hint(value, self._folded)
 
 

@@ -39,7 +39,6 @@ class ValuePlace(NamedTuple):
 
     @property
     def segments(self) -> list[str | int]:
-        """Return the way from the root."""
         parts: list[str | int] = []
         here: ValuePlace | None = self
         while here is not None and here.around is not None:
@@ -95,7 +94,6 @@ class Check:
         self._next_look = max_steps
 
     def spend(self, steps: int) -> None:
-        """Deduct from the budget."""
         self.remaining -= steps
         if self.remaining < self._next_look:
             if self.remaining < 0 or self._is_late():
