@@ -46,6 +46,12 @@ PREPARERS: Mapping[str, Callable[[Notification], Sending]] = {
     Channel.Kind.WEBHOOK: prepare_webhook,
     Channel.Kind.CHAT: prepare_chat,
 }
+# Whether a receiver that did not answer is back; nobody knows it of a chat service.
+PROBES: Mapping[str, Callable[[Channel], bool]] = {
+    Channel.Kind.EMAIL: lambda _: probe_mail(),
+    Channel.Kind.WEBHOOK: probe_webhook,
+    Channel.Kind.CHAT: lambda _: False,
+}
 # How many of each kind are under way in a process: slow receivers leave mail its own.
 AT_ONCE: Mapping[str, int] = {Channel.Kind.EMAIL: 4, Channel.Kind.WEBHOOK: 8, Channel.Kind.CHAT: 4}
 # A message that takes longer to write is tried again later.
@@ -166,19 +172,13 @@ def _record(row: Notification, sending: Sending) -> None:
 def _probe(channel: Channel) -> bool:
     Channel.objects.filter(pk=channel.pk).update(probed_at=DatabaseNow())
     try:
-        if not _answers(channel):
+        if not PROBES[channel.kind](channel):
             return False
     except (CredentialError, WorkingKeyError):
         return False
     _bring_forward(channel.pk)
     logger.info("channel_answers_again", channel=channel.pk)
     return True
-
-
-def _answers(channel: Channel) -> bool:
-    if channel.kind == Channel.Kind.EMAIL:
-        return probe_mail()
-    return channel.kind == Channel.Kind.WEBHOOK and probe_webhook(channel)
 
 
 def _bring_forward(channel_id: int) -> None:

@@ -32,10 +32,10 @@ from diagnostics.alerting.wording import (
     EVALUATIONS,
     STATES,
     TRANSITION_WORDS,
-    end_words,
     evaluation_words,
     slice_words,
 )
+from diagnostics.figures import duration
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of, sign_verdict
@@ -246,17 +246,16 @@ def headline_of(row: Incident) -> tuple[Sequence[str | datetime], Sequence[str |
 
 
 def _ended(row: Incident, changes: Sequence[Transition]) -> str:
-    """Say how an incident ended, empty while it lasts."""
+    """Say how an incident ended, who ended it, and how long it lasted; empty while it does."""
     if row.cleared_at is None:
         return ""
-    manual = [change for change in changes if change.kind == Transition.Kind.RESOLVED]
-    by = manual[0].by if manual else None
-    return end_words(
-        by.get_username() if by else "",
-        row.cleared_at - began(row),
-        is_manual=bool(manual),
-        is_new_level=row.resolution_cause == IncidentCause.NEW_USUAL_LEVEL,
-    )
+    after = f"after {duration(row.cleared_at - began(row))}"
+    manual = [change.by for change in changes if change.kind == Transition.Kind.RESOLVED]
+    if manual:
+        return f"Resolved by {manual[0].get_username() if manual[0] else 'an API key'} {after}"
+    if row.resolution_cause == IncidentCause.NEW_USUAL_LEVEL:
+        return f"Resolved {after}: this level is the new baseline"
+    return f"Resolved automatically {after}"
 
 
 def _row(row: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def evaluate_slices(
     """
     known, series = read_kept(project_id), known_series(project_id)
     plain = [rule for rule in rules if not rule.is_by_version]
-    counted = _count(project_id, plain, slot)
+    counted = read_counts(project_id, slot, *_columns_and_windows(plain))
     minute = ProjectMinute(project_id, slot, known, series, counted, judged, is_complete)
     seen = [evaluation for rule in plain for evaluation in _slices(minute, rule)]
     if len(plain) < len(rules):
@@ -112,11 +112,6 @@ def evaluate_slices(
     for evaluation in seen:
         _advance(evaluation, slot)
     return seen
-
-
-def _count(project_id: int, rules: Sequence[RuleDefinition], slot: datetime) -> SeriesCounts:
-    columns, windows = _columns_and_windows(rules)
-    return read_counts(project_id, slot, columns, windows)
 
 
 def _columns_and_windows(rules: Iterable[RuleDefinition]) -> tuple[set[str], set[int]]:

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.series_detectors import SeriesDetector, detected_at, replay_series
-from diagnostics.analysis.series import RunCounts, SeriesKey, StatusAxis
+from diagnostics.analysis.series import SeriesKey, StatusAxis
 from diagnostics.analysis.status import (
     NO_COUNTS,
     STATUS_SPAN,
@@ -32,7 +32,7 @@ from diagnostics.analysis.status import (
 )
 from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.call_counts import counts_runs
-from diagnostics.queries.events import BASELINE_SPAN, counts_by_series, window_for, window_of
+from diagnostics.queries.events import BASELINE_SPAN, window_for
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.queries.trends import RUNS, Counting, recent_trends
 from diagnostics.selection.query_language import Query, Term
@@ -363,13 +363,6 @@ def judge_others(
 def judged_ids(project_id: int, statuses: StatusSet) -> Sequence[int] | None:
     """Return the ids of the judged series; None if none was left out."""
     return ids_of(project_id, statuses.series) if statuses.left_out else None
-
-
-def counts_between(
-    project_id: int, selection: Selection, now: datetime, series: Sequence[int] | None
-) -> dict[SeriesKey, RunCounts]:
-    window, terms = window_of(selection, now), selection.rollup_terms
-    return counts_by_series(project_id, window, terms, series)
 
 
 def curves_between(

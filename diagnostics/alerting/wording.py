@@ -1,7 +1,6 @@
 """Rules, looks and incidents in the words of the pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -135,16 +134,6 @@ def figure_words(signal: str, number: float) -> str:
     if signal == Signal.RETRY_MONEY:
         return write_usd(Decimal(round(number)) / MONEY_UNITS)
     return f"{number:,.10g}"
-
-
-def end_words(by: str, lasted: timedelta, *, is_manual: bool, is_new_level: bool) -> str:
-    """Say how an incident ended, who ended it, and how long it had lasted."""
-    after = f"after {duration(lasted)}"
-    if is_manual:
-        return f"Resolved by {by or 'an API key'} {after}"
-    if is_new_level:
-        return f"Resolved {after}: this level is the new baseline"
-    return f"Resolved automatically {after}"
 
 
 class RuleParts(Protocol):

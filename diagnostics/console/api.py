@@ -19,7 +19,6 @@ from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.alerting.incident_records import judged_of
 from diagnostics.alerting.statuses import (
     StatusSet,
-    counts_between,
     judge_others,
     judged_ids,
     read_statuses,
@@ -30,7 +29,7 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.analysis.status import SeriesState, SeriesStatus, Unit
 from diagnostics.queries.busiest import next_series
 from diagnostics.queries.call_counts import Side
-from diagnostics.queries.events import covered_by, window_of
+from diagnostics.queries.events import counts_by_series, covered_by, window_of
 from diagnostics.queries.runs import NOT_ASSESSED, worse_by_series
 from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
 from diagnostics.rest.exporting import ListView, Page
@@ -236,7 +235,8 @@ def list_series(
     if passed == ALL_JUDGED:
         return _list_others(project_id, selection, now, judged, limit, last)
     ids = judged_ids(project_id, judged)
-    counts = counts_between(project_id, selection, now, ids)
+    window = window_of(selection, now)
+    counts = counts_by_series(project_id, window, selection.rollup_terms, ids)
     kept = judged.kept_by(selection, counts)
     items = _describe(project_id, selection, now, kept[passed : passed + limit], counts)
     if passed + limit < len(kept):
@@ -252,7 +252,8 @@ def _list_others(
     more = next_series(project_id, selection.series_terms, last, limit + len(known))
     ids = [series for series in more if series not in set(known)][:limit]
     others = judge_others(project_id, selection, now, judged, ids)
-    counts = counts_between(project_id, selection, now, ids)
+    window = window_of(selection, now)
+    counts = counts_by_series(project_id, window, selection.rollup_terms, ids)
     items = _describe(project_id, selection, now, others.kept_by(selection, counts), counts)
     return items, write_count_cursor(ALL_JUDGED, ids[-1]) if len(ids) == limit else None
 

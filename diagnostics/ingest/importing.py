@@ -18,7 +18,7 @@ from typing import TypeVar
 from diagnostics import clock
 from diagnostics.ingest.exports.files import ExportFormat, read_file
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem, nanoseconds_of
-from diagnostics.ingest.receiving import PATIENCE, Intake, Receipt, store_logs, store_spans
+from diagnostics.ingest.receiving import PATIENCE, Receipt, receive_logs, receive_spans
 from diagnostics.ingest.span_runs import end_past_runs, settle_runs
 from diagnostics.store.aggregation import fold, waiting
 from diagnostics.store.partitions import ensure_partitions
@@ -88,7 +88,7 @@ def import_files(job: ImportJob) -> ImportReport:
         records = (
             (placed.place, placed.item) for placed in items if isinstance(placed.item, LogRecord)
         )
-        _store(job, path, records, store_logs)
+        _store(job, path, records, receive_logs)
     end_past_runs(job.project_id, clock.now() - PATIENCE)
     while settle_runs() or (waiting() and fold()):
         job.on_progress(job.paths[-1], job.report)
@@ -107,7 +107,7 @@ def _import_spans(job: ImportJob, path: Path) -> bool:
             else:
                 yield placed.place, placed.item
 
-    _store(job, path, spans(), store_spans)
+    _store(job, path, spans(), receive_spans)
     return has_logs
 
 
@@ -115,11 +115,11 @@ def _store(
     job: ImportJob,
     path: Path,
     placed: Iterable[tuple[str, Item | UnreadItem]],
-    store: Callable[[Intake, Iterable[Item | UnreadItem]], Receipt],
+    store: Callable[[int, Iterable[Item | UnreadItem]], Receipt],
 ) -> None:
-    intake, recent = Intake(job.project_id), _skip_old(job, placed)
+    recent = _skip_old(job, placed)
     while batch := list(islice(recent, BATCH)):
-        receipt = store(intake, [item for _, item in batch])
+        receipt = store(job.project_id, [item for _, item in batch])
         for refusal in receipt.refusals:
             job.on_refused(f"{batch[refusal.index or 0][0]}: {refusal.message}")
         job.report.add(receipt)

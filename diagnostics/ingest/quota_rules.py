@@ -5,7 +5,7 @@ Every process takes slices of the shared rows (`settle`), so most requests need 
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 from uuid import UUID
@@ -179,10 +179,6 @@ def events_last_minute(day: Day, now: datetime) -> int:
     if minutes < 1:
         return round(day.minute_events + day.last_minute_events * (1 - minutes))
     return round(day.minute_events * max(2 - minutes, 0.0))
-
-
-def first_of_month(day: date) -> date:
-    return day.replace(day=1)
 
 
 LOW_BITS = 32

@@ -26,7 +26,6 @@ from diagnostics.ingest.quota_rules import (
     QuotaLimits,
     TokenBucket,
     events_last_minute,
-    first_of_month,
     keep_share,
     settle,
 )
@@ -194,9 +193,8 @@ def _day_of(usage: Usage, month_before: int = 0) -> Day:
 
 
 def _month_before(key: ApiKey, today: date, column: str = "events") -> int:
-    days = Usage.objects.filter(
-        project_id=key.project_id, day__gte=first_of_month(today), day__lt=today
-    )
+    first = today.replace(day=1)
+    days = Usage.objects.filter(project_id=key.project_id, day__gte=first, day__lt=today)
     return days.aggregate(total=Sum(column))["total"] or 0
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -146,57 +145,34 @@ class Receipt:
         return "; ".join([*sentences, *sentences_of(self.time_marks).values()])
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
-    """The project that telemetry is for, its quota and its counter of dropped previews."""
-
-    project_id: int
-    admit: Callable[[int], float] = field(default=lambda _count: 1.0)
-    note_sampled_out: Callable[[int], None] = field(default=lambda _count: None)
-
-
-def receive_spans(key: ApiKey, spans: Iterable[Span | UnreadItem]) -> Receipt:
+def receive_spans(
+    project_id: int, spans: Iterable[Span | UnreadItem], key: ApiKey | None = None
+) -> Receipt:
     """Store the events of spans, each once, in one transaction; return after commit.
 
-    Raises QuotaExceededError before anything is stored.
+    They count against the quota of a key, if one sent them. Raises QuotaExceededError before
+    anything is stored.
     """
-    return store_spans(_intake_of(key), spans)
-
-
-def receive_logs(key: ApiKey, records: Iterable[LogRecord | UnreadItem]) -> Receipt:
-    """Store the events of log records, and keep verdicts for spans that have not arrived.
-
-    Raises QuotaExceededError before anything is stored.
-    """
-    return store_logs(_intake_of(key), records)
-
-
-def _intake_of(key: ApiKey) -> Intake:
-    return Intake(key.project_id, partial(admit, key), partial(note_sampled_out, key))
-
-
-def store_spans(intake: Intake, spans: Iterable[Span | UnreadItem]) -> Receipt:
-    """Store the events of spans as `receive_spans` does, without a key."""
     receipt, agents, ended = Receipt(), list[Span](), set[str]()
     evaluations = list[AnswerEvaluation]()
     drafts = list(
         _draft_items(_note_agents(spans, agents, ended), draft_span, receipt, evaluations)
     )
-    keep_share = intake.admit(max(len(drafts) + len(evaluations), 1))
+    keep_share = admit(key, max(len(drafts) + len(evaluations), 1)) if key else 1.0
     places = [item.draft.place for item in drafts if item.draft.place is not None]
-    judge = _AnswerJudge(intake.project_id, drafts, receipt)
+    judge = _AnswerJudge(project_id, drafts, receipt)
     # Lock the rows of runs in one order, to avoid deadlocks.
     drafts.sort(key=lambda item: item.correlation_id)
     with transaction.atomic():
-        drafts = _join_calls(_join_verdicts(intake.project_id, drafts), intake.project_id, receipt)
-        _store(intake, drafts, judge, keep_share)
+        drafts = _join_calls(_join_verdicts(project_id, drafts), project_id, receipt)
+        _store(drafts, judge, key, keep_share)
         traces = {place.trace_id for place in places}
         responses = {place.response_id for place in places if place.response_id}
-        link_assessments(intake.project_id, traces, responses)
-        _keep_evaluations(intake.project_id, evaluations, receipt)
-        keep_agent_calls(intake.project_id, agents)
+        link_assessments(project_id, traces, responses)
+        _keep_evaluations(project_id, evaluations, receipt)
+        keep_agent_calls(project_id, agents)
         ended_runs = {item.correlation_id for item in drafts if item.draft.trace_id in ended}
-        end_runs(intake.project_id, ended_runs | ended)
+        end_runs(project_id, ended_runs | ended)
     return receipt
 
 
@@ -213,18 +189,23 @@ def _note_agents(
         yield span
 
 
-def store_logs(intake: Intake, records: Iterable[LogRecord | UnreadItem]) -> Receipt:
-    """Store the events of log records as `receive_logs` does, without a key."""
+def receive_logs(
+    project_id: int, records: Iterable[LogRecord | UnreadItem], key: ApiKey | None = None
+) -> Receipt:
+    """Store the events of log records, and keep verdicts for spans that have not arrived.
+
+    As `receive_spans`.
+    """
     receipt, evaluations = Receipt(), list[AnswerEvaluation]()
     drafts = list(_draft_items(records, draft_log, receipt, evaluations))
-    keep_share = intake.admit(max(len(drafts) + len(evaluations), 1))
-    judge = _AnswerJudge(intake.project_id, drafts, receipt)
+    keep_share = admit(key, max(len(drafts) + len(evaluations), 1)) if key else 1.0
+    judge = _AnswerJudge(project_id, drafts, receipt)
     complete = [item for item in drafts if item.draft.slot != ANSWER]
     answers = [item for item in drafts if item.draft.slot == ANSWER]
     with transaction.atomic():
-        _store(intake, complete, judge, keep_share)
-        _keep_verdicts(intake.project_id, answers, judge)
-        _keep_evaluations(intake.project_id, evaluations, receipt)
+        _store(complete, judge, key, keep_share)
+        _keep_verdicts(project_id, answers, judge)
+        _keep_evaluations(project_id, evaluations, receipt)
     return receipt
 
 
@@ -373,7 +354,7 @@ class _AnswerJudge:
 
 
 def _store(
-    intake: Intake, drafts: Iterable[_DraftedItem], judge: _AnswerJudge, keep_share: float
+    drafts: Iterable[_DraftedItem], judge: _AnswerJudge, key: ApiKey | None, keep_share: float
 ) -> None:
     drafted = ((item, judge.make_event(item)[0]) for item in drafts)
     events = ((item, event) for item, event in drafted if event is not None)
@@ -381,10 +362,10 @@ def _store(
         posted = [event for _, event in chunk]
         judge.receipt.runs.update(event.correlation_id for event in posted)
         unplaced = {event.event_id: span for item, event in chunk if (span := item.unplaced)}
-        for recorded in record_calls(intake.project_id, posted, keep_share, unplaced):
+        for recorded in record_calls(judge.project_id, posted, keep_share, unplaced):
             _count(recorded, posted[recorded.index], judge.receipt)
-        if keep_share < 1.0:
-            intake.note_sampled_out(count_sampled_out(posted, keep_share))
+        if key and keep_share < 1.0:
+            note_sampled_out(key, count_sampled_out(posted, keep_share))
 
 
 def _count(recorded: Recorded, event: PostedEvent, receipt: Receipt) -> None:

@@ -26,7 +26,7 @@ from diagnostics.alerting.statuses import verdict_within
 from diagnostics.ingest import importing
 from diagnostics.ingest.exports import files
 from diagnostics.ingest.models import AgentSpan, SpanCall, UnplacedCall, Usage
-from diagnostics.ingest.receiving import store_spans
+from diagnostics.ingest.receiving import receive_spans
 from diagnostics.ingest.recording import record
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
@@ -548,9 +548,9 @@ def test_alerts_wait_while_an_import_lasts_and_go_on_after_it(
 
     def store(*arguments: Any) -> Any:
         looked.append(evaluate_project(project.pk, clock.now()))
-        return store_spans(*arguments)
+        return receive_spans(*arguments)
 
-    monkeypatch.setattr(importing, "store_spans", store)
+    monkeypatch.setattr(importing, "receive_spans", store)
     evaluate(clock.now() - 2 * MINUTE)
     run(write("spans.json", line(call(hours_ago(3)))))
     assert looked == [0]

@@ -41,13 +41,6 @@ class SchemaRequest(BaseModel):
     version: str | None = Field(default=None, min_length=1, max_length=200, pattern="^[^\\x00]+$")
 
 
-def is_node(name: str) -> bool:
-    return NODE.fullmatch(name) is not None
-
-
-Fault = dict[str, str]
-
-
 class SchemaConflictError(APIException):
     """409: the version is taken, or the project has too many nodes."""
 
@@ -106,7 +99,7 @@ class AgentSchemaView(KeyedView):
     )
     def put(self, request: Request, node: str) -> Response:
         """Register a schema: answers of the node are checked against it from now on."""
-        if not is_node(node):
+        if not NODE.fullmatch(node):
             raise NotFound("a node has a lower-case name: a-z, 0-9, _ and -")
         schema_request = _read_schema_request(read_object(request._request))
         try:
@@ -152,6 +145,6 @@ def _read_schema_request(body: JSON) -> SchemaRequest:
         ) from error
 
 
-def _redacted(fault: Fault) -> Fault:
+def _redacted(fault: dict[str, str]) -> dict[str, str]:
     """Redact a fault: it may quote names of properties from the body."""
     return {name: redact(text) for name, text in fault.items()}

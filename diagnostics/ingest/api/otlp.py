@@ -132,7 +132,7 @@ class OtlpView(KeyedView):
         with within_quota(), _refusing():
             refuse_blocked(key)
             body = read_plain(request._request)
-            receipt: Receipt = self.receive(key, self.readers[kind](body))
+            receipt: Receipt = self.receive(key.project_id, self.readers[kind](body), key)
         _note(request, receipt)
         note_items(key, _counts_of(receipt))
         note_refusals(key, request.path, status.HTTP_200_OK, receipt.refusals)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnostics.ingest.otlp.attributes import AttributeMap, count, decoded, short
-from failsoft.events import EventKind
 
 PREFIX = "failsoft."
 _NAMES = (
@@ -36,12 +35,6 @@ def read_fields(attributes: AttributeMap, resource: AttributeMap) -> dict[str, A
     errors = decoded(both.get(ERRORS))
     fields["validation_errors"] = errors if isinstance(errors, list) else None
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def reported_kind(attributes: AttributeMap) -> EventKind | None:
-    """Return the kind that an agent names for a span; None if there is none or it is unknown."""
-    kind = short(attributes, KIND)
-    return EventKind(kind) if kind in frozenset(EventKind) else None
 
 
 def count_unknown(attributes: AttributeMap) -> int:

@@ -198,9 +198,7 @@ def draft_span(span: Span) -> list[Draft]:
     """Return the events of a span: one for a call, one for a report beside it, or none."""
     _check_ids(span.trace_id, span.span_id)
     attributes = span.attributes
-    kind = failsoft_attributes.reported_kind(attributes)
-    if kind is None and failsoft_attributes.KIND in attributes:
-        raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
+    kind = _reported_kind(attributes)
     is_error = (
         span.is_error
         or short(attributes, f"{OBSERVATION}level") == ERROR_LEVEL
@@ -234,6 +232,16 @@ def draft_span(span: Span) -> list[Draft]:
     if kind in BESIDE:
         drafts.append(_draft_beside(span.trace_id, span.span_id, kind, fields))
     return drafts
+
+
+def _reported_kind(attributes: AttributeMap) -> EventKind | None:
+    """Return the kind that an agent names for an item; raises NoEventError for an unknown one."""
+    kind = short(attributes, failsoft_attributes.KIND)
+    if kind in frozenset(EventKind):
+        return EventKind(kind)
+    if failsoft_attributes.KIND in attributes:
+        raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
+    return None
 
 
 def known_answer(call: ModelCall) -> Answer:
@@ -292,9 +300,7 @@ def draft_log(record: LogRecord) -> list[Draft]:
     """
     attributes = record.attributes
     name = record.name or short(attributes, "event.name") or ""
-    kind = failsoft_attributes.reported_kind(attributes)
-    if kind is None and failsoft_attributes.KIND in attributes:
-        raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
+    kind = _reported_kind(attributes)
     answer = genai.answer_of_event(name, attributes, record.body)
     if kind is None and not answer.is_known:
         return []

@@ -69,7 +69,7 @@ def export(project: Project) -> list[Finding]:
         for place, answer in enumerate(ANSWERS)
     ]
     exported = traces(*spans).SerializeToString()
-    receive_spans(issue_key(project, "otel", [Scope.INGEST]).row, read_spans(exported))
+    receive_spans(project.pk, read_spans(exported))
     return _findings(project)
 
 

@@ -144,7 +144,7 @@ def test_a_span_that_its_caller_gave_up_is_cancelled_and_not_truncated(
         "gen_ai.response.finish_reasons" not in attributes and "failsoft.kind" not in attributes
     )
     call = span(told, events=events, is_error=is_error)
-    receive_spans(key, read_spans(traces(call).SerializeToString()))
+    receive_spans(key.project_id, read_spans(traces(call).SerializeToString()))
     settle_runs()
     assert list(Event.objects.values_list("kind", flat=True)) == ["cancelled"]
     (run,) = AgentRun.objects.all()
@@ -155,7 +155,7 @@ def test_a_span_that_its_caller_gave_up_is_cancelled_and_not_truncated(
 
 def test_a_timeout_is_no_cancellation(key: ApiKey) -> None:
     receive_spans(
-        key,
+        key.project_id,
         read_spans(
             traces(span({"error.type": "APITimeoutError"}, is_error=True)).SerializeToString()
         ),
@@ -194,5 +194,5 @@ def test_a_stream_that_its_reader_closed_is_cancelled(
     call = span()
     del call.attributes[:]
     call.attributes.extend(key_values({**READER, **more}))
-    receive_spans(key, read_spans(traces(call, scope=scope).SerializeToString()))
+    receive_spans(key.project_id, read_spans(traces(call, scope=scope).SerializeToString()))
     assert list(Event.objects.values_list("kind", flat=True)) == [kind]

@@ -61,7 +61,7 @@ def send(project: Project) -> Send:
 
     def post(scope: str, *spans: Span) -> Receipt:
         body = bodies.traces(*spans, scope=scope)
-        return receive_spans(key, protobuf.read_spans(body.SerializeToString()))
+        return receive_spans(key.project_id, protobuf.read_spans(body.SerializeToString()))
 
     return post
 
@@ -75,7 +75,9 @@ def tell(project: Project) -> Callable[[str], Receipt]:
     def post(text: str) -> Receipt:
         body = {"index": 0, "finish_reason": "stop", "message": {"content": text}}
         record = bodies.log_record("gen_ai.choice", {}, body, span_id=INNER)
-        return receive_logs(key, protobuf.read_logs(bodies.logs(record).SerializeToString()))
+        return receive_logs(
+            key.project_id, protobuf.read_logs(bodies.logs(record).SerializeToString())
+        )
 
     return post
 
@@ -156,7 +158,7 @@ def test_spans_of_one_batch_complete_each_other(project: Project, send: Send) ->
     first = bodies.traces(thin(attributes={"gen_ai.agent.name": "planner"}), scope=SDK)
     other = bodies.traces(answered('{"steps": []}'), scope=FRAMEWORK)
     first.resource_spans.extend(other.resource_spans)
-    receipt = receive_spans(key, protobuf.read_spans(first.SerializeToString()))
+    receipt = receive_spans(key.project_id, protobuf.read_spans(first.SerializeToString()))
     assert (receipt.accepted, receipt.joined) == (1, 1)
     event = Event.objects.get()
     assert (event.node, event.kind, event.model) == ("planner", "succeeded", "claude-haiku-4")
@@ -420,7 +422,9 @@ def test_a_failure_told_in_two_traces_is_one(
     if is_one_request:
         request = bodies.traces(told[0][1], scope=FRAMEWORK)
         request.MergeFrom(bodies.traces(told[1][1], scope=SDK))
-        receive_spans(ApiKey.objects.get(), protobuf.read_spans(request.SerializeToString()))
+        receive_spans(
+            ApiKey.objects.get().project_id, protobuf.read_spans(request.SerializeToString())
+        )
     else:
         for scope, span in told:
             send(scope, span)

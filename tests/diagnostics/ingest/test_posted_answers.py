@@ -147,7 +147,7 @@ def test_a_span_and_a_posted_answer_give_the_same_event(name: str, key: ApiKey, 
     if "tools" in told:
         attributes["gen_ai.tool.definitions"] = json.dumps(told["tools"])
     exported = traces(span(attributes)).SerializeToString()
-    receive_spans(issue_key(other, "otel", [Scope.INGEST]).row, read_spans(exported))
+    receive_spans(other.pk, read_spans(exported))
     post(answered(**{"finish_reason": "stop", **told}))
     by_span, by_post = (facts_of(project) for project in (other, key.project))
     assert by_post == by_span

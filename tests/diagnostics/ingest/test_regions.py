@@ -128,5 +128,5 @@ def test_spans_tell_both(
     call = span(
         attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", **attributes}
     )
-    receive_spans(key, read_spans(traces(call, resource=resource).SerializeToString()))
+    receive_spans(key.project_id, read_spans(traces(call, resource=resource).SerializeToString()))
     assert told(key) == [expected]

@@ -82,7 +82,7 @@ class Trace:
 
 
 def send(key: ApiKey, *spans: Span) -> None:
-    receive_spans(key, read_spans(traces(*spans).SerializeToString()))
+    receive_spans(key.project_id, read_spans(traces(*spans).SerializeToString()))
 
 
 def make_due() -> None:
@@ -268,7 +268,7 @@ def test_a_log_record_that_comes_after_its_span_corrects_the_run(
     told, span_id = {"failsoft.node": "planner"}, f"{outcomes.index('s') + 1:016x}"
     late = log_record("gen_ai.choice", told, answer, run.trace_id, span_id)
     for _ in range(2):
-        receive_logs(key, read_logs(logs(late).SerializeToString()))
+        receive_logs(key.project_id, read_logs(logs(late).SerializeToString()))
         settle()
     aggregation.fold()
     assert AgentRun.objects.get().outcome == corrected

@@ -77,7 +77,7 @@ def agent(project: Project) -> Agent:
 def send(key: ApiKey, attributes: dict[str, Any], **changes: Any) -> None:
     start_ns = int((clock.now() - timedelta(minutes=5)).timestamp()) * 10**9
     told = span({"failsoft.node": "chat", **attributes}, start_ns=start_ns, **changes)
-    receive_spans(key, read_spans(traces(told).SerializeToString()))
+    receive_spans(key.project_id, read_spans(traces(told).SerializeToString()))
 
 
 def output(text: str) -> dict[str, str]:

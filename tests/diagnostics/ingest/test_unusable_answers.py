@@ -155,14 +155,14 @@ def by_log_record(key: ApiKey, answer: Answer) -> None:
     body |= {"finish_reason": answer["finish_reason"]} if "finish_reason" in answer else {}
     told = {"failsoft.node": "trips", "gen_ai.system": "openai", **request_of(answer)}
     record = log_record("gen_ai.choice", told, body)
-    receive_logs(key, read_logs(logs(record).SerializeToString()))
+    receive_logs(key.project_id, read_logs(logs(record).SerializeToString()))
     reason = answer.get("finish_reason", "") if "tool_calls" in answer else ""
     send(key, {"gen_ai.response.finish_reasons": [reason]})
 
 
 def send(key: ApiKey, attributes: dict[str, Any]) -> None:
     told = {"failsoft.node": "trips", **attributes}
-    receive_spans(key, read_spans(traces(span(told)).SerializeToString()))
+    receive_spans(key.project_id, read_spans(traces(span(told)).SerializeToString()))
 
 
 def message_of(answer: Answer) -> dict[str, Any]:
