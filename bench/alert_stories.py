@@ -13,7 +13,7 @@ from random import Random
 from statistics import median
 from typing import NamedTuple
 
-from diagnostics.alerting.correlation import REOPEN_SECONDS
+from diagnostics.alerting.attribution import REOPEN_SECONDS
 from diagnostics.analysis.detectors.change import Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
 

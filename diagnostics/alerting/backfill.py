@@ -60,16 +60,9 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
         for rule in rules_of(project_id):
             for steps in _walk(project_id, rule, since, until, now):
                 last = steps[-1]
-                row = AlertState.objects.create(
-                    rule_id=last.rule.id,
-                    key=last.row.key,
-                    slice=dict(last.values),
-                    state=last.standing.state,
-                    since=time_of(last.standing.since),
-                    rule_version=last.rule.version,
-                    last_data_at=time_of(last.at),
-                )
-                last.row.pk = row.pk
+                last.last_data_at = time_of(last.at)
+                save_new([last])
+                save_states([last])
                 known = (step for step in steps if step.result.said is not DetectorSignal.NO_DATA)
                 save_evaluations(known, is_past=True)
                 happened += [step for step in steps if step.happened]

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from django.conf import settings
 from django.urls import reverse
 
-from diagnostics.alerting.correlation import NAMELESS, widest_of
+from diagnostics.alerting.attribution import NAMELESS
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_facts import (
     MOST_LINES,
@@ -22,7 +22,7 @@ from diagnostics.alerting.notification_facts import (
 )
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.signals import RATIOS, noun_of
-from diagnostics.alerting.wording import slice_words
+from diagnostics.alerting.wording import slice_words, widest_of
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.redaction.redactor import redact_json

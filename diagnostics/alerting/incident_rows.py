@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.correlation import (
+from diagnostics.alerting.attribution import (
     JOIN_SECONDS,
     NAMELESS,
     UNCLEAR,
     Attribution,
     OpenIncident,
+    VerdictCache,
     find_incident,
     is_back,
-    widest_of,
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
@@ -23,7 +22,7 @@ from diagnostics.alerting.rules import columns_of, filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.states import rank
-from diagnostics.alerting.wording import found_words, name_slices, slice_words
+from diagnostics.alerting.wording import found_words, name_slices, slice_words, widest_of
 from diagnostics.figures import listed
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence

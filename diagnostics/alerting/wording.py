@@ -91,6 +91,13 @@ def name_slices(slices: Iterable[Slice]) -> list[str]:
     return [slice_words({**dict(rest), "node": _joined(names)}) for rest, names in nodes.items()]
 
 
+def widest_of(slices: Iterable[str]) -> list[str]:
+    """Return the names of slices without those that are part of another one."""
+    every = list(dict.fromkeys(slices))
+    wider = tuple(f"{name}{more}" for name in every for more in (", ", " in "))
+    return [name for name in every if not name.startswith(wider)]
+
+
 def _joined(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < MOST_NODES else listed(names, MOST_NODES - 1)
 

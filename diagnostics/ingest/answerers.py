@@ -203,17 +203,13 @@ def _save_sightings(
         placed = place(sighting.value, stretch, stretches)
         if placed.stretch is not None:
             stretches[sighting.value] = placed.stretch
+            seen = {"first_seen": placed.stretch.first, "last_seen": placed.stretch.last}
             Answerer.objects.update_or_create(
                 project_id=project_id,
                 slot=sighting.slot,
                 value=sighting.value,
-                defaults={"first_seen": placed.stretch.first, "last_seen": placed.stretch.last},
-                create_defaults={
-                    **sighting.requested._asdict(),
-                    "kind": sighting.kind,
-                    "first_seen": placed.stretch.first,
-                    "last_seen": placed.stretch.last,
-                },
+                defaults=seen,
+                create_defaults={**sighting.requested._asdict(), "kind": sighting.kind, **seen},
             )
         if placed.previous is not None:
             yield sighting, stretch.first, placed.previous

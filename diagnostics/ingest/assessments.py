@@ -50,17 +50,7 @@ def record_assessments(project_id: int, posted: Sequence[PostedAssessment]) -> l
     A later one of the same source replaces the earlier. An earlier one that arrives late is a
     duplicate; another verdict or score at the same time is a conflict.
     """
-    rows = [
-        Assessment(
-            correlation_id=item.correlation_id,
-            source=item.source,
-            verdict=item.verdict,
-            score=item.score,
-            reason=item.reason,
-            assessed_at=item.at,
-        )
-        for item in posted
-    ]
+    rows = [Assessment(**item.model_dump(exclude={"at"}), assessed_at=item.at) for item in posted]
     return _record(project_id, rows)
 
 

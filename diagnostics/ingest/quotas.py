@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Sum
+from django.db.models import F, Sum
 
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
@@ -201,16 +201,12 @@ def _month_before(key: ApiKey, today: date, column: str = "events") -> int:
 def _write(key: ApiKey, today: date, grant: Grant, lease: _Lease, wanted: int) -> None:
     day, bucket = grant.day, grant.bucket
     refused = lease.refused + (wanted if grant.bound else 0)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE diagnostics_usage SET events = %s, minute_at = %s,"
-            " minute_events = %s, last_minute_events = %s,"
-            " sampled_out = sampled_out + %s, refused = refused + %s"
-            " WHERE project_id = %s AND day = %s",
-            [
-                *(day.events, day.minute_at, day.minute_events),
-                *(day.last_minute_events, lease.sampled_out, refused),
-                *(key.project_id, today),
-            ],
-        )
+    Usage.objects.filter(project_id=key.project_id, day=today).update(
+        events=day.events,
+        minute_at=day.minute_at,
+        minute_events=day.minute_events,
+        last_minute_events=day.last_minute_events,
+        sampled_out=F("sampled_out") + lease.sampled_out,
+        refused=F("refused") + refused,
+    )
     KeyBucket.objects.filter(pk=key.pk).update(tokens=bucket.tokens, refilled_at=bucket.refilled_at)

@@ -16,6 +16,13 @@ from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts, has_log_verdicts
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
+from diagnostics.ingest.item_warnings import (
+    UncheckedAnswers,
+    UncheckedCounts,
+    count_unchecked,
+    rows_of,
+    sentences_of,
+)
 from diagnostics.ingest.joined_calls import (
     delete_success,
     forget_old_calls,
@@ -52,8 +59,6 @@ from diagnostics.ingest.span_runs import (
     record_calls,
     unplaced_of,
 )
-from diagnostics.ingest.time_marks import sentences_of
-from diagnostics.ingest.unchecked import UncheckedAnswers, UncheckedCounts, count_unchecked, rows_of
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.deadlines import try_each_project

@@ -22,12 +22,12 @@ from diagnostics.accounts.projects import place_of_key
 from diagnostics.ingest.agent_schemas import current_schemas
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import record_deploy, reported_deploys
+from diagnostics.ingest.item_warnings import unchecked_of
 from diagnostics.ingest.key_counts import ItemCounts, tallies_of
 from diagnostics.ingest.models import Reject, Usage
 from diagnostics.ingest.recording import record
 from diagnostics.ingest.rejects import rejects_of
 from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of
-from diagnostics.ingest.unchecked import unchecked_of
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
 from diagnostics.web.access import (

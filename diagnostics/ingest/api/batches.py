@@ -15,10 +15,10 @@ from rest_framework.response import Response
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.item_warnings import time_warnings
 from diagnostics.ingest.key_counts import Counts, count_items, note_items
 from diagnostics.ingest.quotas import QuotaExceededError, admit, refuse_blocked
 from diagnostics.ingest.rejects import note_refusals, refuse_body, refuse_items
-from diagnostics.ingest.time_marks import time_warnings
 from diagnostics.rest.batches import RefusedItem
 from diagnostics.rest.bodies import Batch, read_batch
 from diagnostics.rest.faults import QuotaReachedError

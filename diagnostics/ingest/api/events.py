@@ -26,13 +26,13 @@ from diagnostics.ingest.api.batches import (
     stored_result,
 )
 from diagnostics.ingest.event_shapes import ITEM_FIELDS, EventPage, describe_event
+from diagnostics.ingest.item_warnings import count_unchecked, rows_of
 from diagnostics.ingest.posted_answers import JudgedAnswers, judge_answers
 from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_shape, shape_item
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
 from diagnostics.ingest.recording import Recorded, RecordStatus
 from diagnostics.ingest.span_runs import record_calls
-from diagnostics.ingest.unchecked import count_unchecked, rows_of
 from diagnostics.queries.events import (
     EVENT_ORDER,
     NO_ID,

@@ -5,16 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.correlation import (
+from diagnostics.alerting.attribution import (
     REOPEN_SECONDS,
     Attribution,
     OpenIncident,
+    VerdictCache,
     find_incident,
     is_back,
-    widest_of,
 )
 from diagnostics.alerting.states import rank
+from diagnostics.alerting.wording import widest_of
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.verdicts import Verdict

@@ -20,7 +20,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.alerting.correlation import UNCLEAR
+from diagnostics.alerting.attribution import UNCLEAR
 from diagnostics.alerting.evaluator import evaluate
 from diagnostics.alerting.incident_facts import acknowledge_url
 from diagnostics.alerting.incident_models import Incident

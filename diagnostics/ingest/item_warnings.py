@@ -1,4 +1,7 @@
-"""Answers that nothing checked: how many, at which node, why, and what to do about it."""
+"""What senders are told of their items: answers that nothing checked, and times that are off.
+
+Of unchecked answers: how many, at which node, why, and what to do about it.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -8,7 +11,7 @@ from datetime import datetime, timedelta
 from diagnostics.figures import plural
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.store.rollups import UNCHECKED
-from diagnostics.store.windows import align
+from diagnostics.store.windows import TimeMark, align
 from failsoft.events import PostedEvent, UncheckedReason
 
 DAY = timedelta(days=1)
@@ -34,6 +37,10 @@ PROBLEMS: Mapping[UncheckedReason, tuple[str, str]] = {
     ),
 }
 """What is missing, and what to do."""
+SENTENCES = {
+    TimeMark.AHEAD: "{} more than 5 minutes ahead of this server's clock, counted on arrival",
+    TimeMark.LATE: "{} more than 15 minutes late: in charts, but not in alert rules",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +88,19 @@ def unchecked_of(project_id: int, now: datetime) -> list[UncheckedAnswers]:
         if count
     }
     return rows_of(counts)
+
+
+def sentences_of(marks: Mapping[str, int]) -> Mapping[TimeMark, str]:
+    """Return a sentence for each mark that new items have."""
+    return {
+        mark: sentence.format(plural(marks[mark], "item"))
+        for mark, sentence in SENTENCES.items()
+        if marks.get(mark)
+    }
+
+
+def time_warnings(marks: Mapping[str, int]) -> list[dict[str, str]]:
+    return [
+        {"path": "", "code": mark.value, "message": sentence}
+        for mark, sentence in sentences_of(marks).items()
+    ]
