@@ -49,6 +49,11 @@ from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
 
 MOST_ROWS = 40
+MOST_FIRES = 20
+ANYWAY = "anyway"
+"""In a form: its reader has seen that the rule would have fired most of the time."""
+TEST = "test"
+"""In the address: the page comes with its back-test."""
 Row = dict[str, Any]
 NO_SLICES, NO_TOTALS = SliceTotals(), RuleTotals()
 
@@ -144,35 +149,10 @@ def _mark_of(minute: RuleMinute) -> EvaluationMark:
     return EvaluationMark("quiet", "no data", at) if is_silent else EvaluationMark("good", "ok", at)
 
 
-MOST_FIRES = 20
-ANYWAY = "anyway"
-"""In a form: its reader has seen that the rule would have fired most of the time."""
-TEST = "test"
-"""In the address: the page comes with its back-test."""
-
-
 @member_form
-def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
-    """Make a rule for what a page was narrowed to, after seeing when it would have fired."""
-    return _edit(request, None)
-
-
-@member_form
-def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
-    return _edit(request, find_rule(request, number))
-
-
-@member_page
-def alert_rule_new_test(request: ConsoleRequest) -> HttpResponse:
-    return _show_found(request, None)
-
-
-@member_page
-def alert_rule_test(request: ConsoleRequest, number: int) -> HttpResponse:
-    return _show_found(request, find_rule(request, number))
-
-
-def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
+def alert_rule(request: ConsoleRequest, number: int | None = None) -> HttpResponse:
+    """Show a rule with its back-test, or a new one for what a page was narrowed to; save it."""
+    row = None if number is None else find_rule(request, number)
     form = _form(request, row)
     if request.method == "POST":
         require_administrator(request)
@@ -181,6 +161,17 @@ def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
         if is_asked and not _is_noisy(request, form, row) and _save(request, form, row):
             return redirect(own_page(request, request.GET.get("next", ""), reverse("alert_rules")))
     return _show(request, form, row)
+
+
+@member_page
+def alert_rule_test(request: ConsoleRequest, number: int | None = None) -> HttpResponse:
+    """Answer htmx with the back-test alone; anybody else goes to its page."""
+    row = None if number is None else find_rule(request, number)
+    if not request.htmx or request.htmx.history_restore_request:
+        query = urlencode([*request.GET.items(), (TEST, "1")])
+        return redirect(f"{_address(row)}?{query}")
+    context = {"days": DAYS, **_tried(request, _form(request, row), row)}
+    return respond(request, "rules/_found", context)
 
 
 def _is_noisy(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> bool:
@@ -263,15 +254,6 @@ def _address(row: AlertRule | None, of: str = "") -> str:
     if row is None:
         return reverse(f"alert_rule_new{of}")
     return reverse(f"alert_rule{of}", args=[row.pk])
-
-
-def _show_found(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
-    """Answer htmx with the back-test alone; anybody else goes to its page."""
-    if not request.htmx or request.htmx.history_restore_request:
-        query = urlencode([*request.GET.items(), (TEST, "1")])
-        return redirect(f"{_address(row)}?{query}")
-    context = {"days": DAYS, **_tried(request, _form(request, row), row)}
-    return respond(request, "rules/_found", context)
 
 
 def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:

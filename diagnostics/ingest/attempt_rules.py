@@ -63,8 +63,13 @@ class AnswerAttempts:
         return self.is_degraded and at <= self.calls[-1].ended_at + LONGEST_WAIT
 
     def is_followed_by(self, call: TimedCall) -> bool:
-        """Whether a later call is the next attempt."""
-        return _is_after(call, self.calls[-1])
+        """Whether a call began soon after the last one ended, at its start time's precision."""
+        earlier = self.calls[-1]
+        ended_at = earlier.ended_at
+        # JavaScript SDKs truncate start times to whole milliseconds, but not end times.
+        if call.started_at.microsecond % 1000 == 0 and earlier.started_at < call.started_at:
+            ended_at -= timedelta(microseconds=ended_at.microsecond % 1000)
+        return ended_at <= call.started_at <= ended_at + LONGEST_WAIT
 
 
 Agents = Mapping[AgentKey, AgentTime]
@@ -95,15 +100,6 @@ def _attempts_of(calls: Sequence[TimedCall]) -> list[AnswerAttempts]:
             answers.append(AnswerAttempts(call.cycle + len(answers), [call]))
             waiting.append(answers[-1])
     return answers
-
-
-def _is_after(call: TimedCall, earlier: TimedCall) -> bool:
-    """Whether a call began soon after an earlier one ended, at its start time's precision."""
-    ended_at = earlier.ended_at
-    # JavaScript SDKs truncate start times to whole milliseconds, but not end times.
-    if call.started_at.microsecond % 1000 == 0 and earlier.started_at < call.started_at:
-        ended_at -= timedelta(microseconds=ended_at.microsecond % 1000)
-    return ended_at <= call.started_at <= ended_at + LONGEST_WAIT
 
 
 def _agent_of(call: TimedCall, agents: Agents, around: Sequence[AgentKey]) -> AgentKey | None:

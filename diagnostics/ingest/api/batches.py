@@ -78,7 +78,8 @@ class BatchView(KeyedView):
         note_items(key, _count(batch, stored))
         warnings = [*stored.warnings, *time_warnings(stored.time_marks)]
         stored = replace(stored, warnings=[NOT_UTF_8, *warnings] if batch.is_mended else warnings)
-        answer = answer_batch(stored, is_verbose(request), keep_share)
+        is_verbose = request.query_params.get("verbose", "") in ("1", "true")
+        answer = answer_batch(stored, is_verbose, keep_share)
         if answer.status_code == status.HTTP_207_MULTI_STATUS:
             refused = refuse_items(batch.items, stored.results)
             note_refusals(key, request.path, answer.status_code, refused)
@@ -135,10 +136,6 @@ def within_quota() -> Iterator[None]:
     except QuotaExceededError as error:
         details = str(error), error.bound.value, error.wait_seconds
         raise QuotaReachedError(*details) from error
-
-
-def is_verbose(request: Request) -> bool:
-    return request.query_params.get("verbose", "") in ("1", "true")
 
 
 def refused_result(index: int, item: RefusedItem) -> Result:

@@ -106,7 +106,8 @@ def read_error(
     message = short(attributes, f"{OBSERVATION}status_message")
     texts = (*(error.get("exception.message") for error in exceptions), status_message, message)
     known = tuple(text[:MOST_OF_TEXT] for text in texts if isinstance(text, str) and text)
-    status = _status_of(attributes)
+    code = count(attributes, "http.response.status_code")
+    status = str(code) if code is not None and code >= 400 else None
     name = error_type or next(reversed(raised), None) or status or message
     if name is None:
         name = OTHER if "error.type" in attributes else None
@@ -120,24 +121,13 @@ def _causes_of(exceptions: Iterable[AttributeMap]) -> Iterator[str]:
             yield from (match[0][:MOST_OF_TEXT] for match in CAUSE.finditer(trace))
 
 
-def _status_of(attributes: AttributeMap) -> str | None:
-    """Return the HTTP status that a call failed with, if it is reported."""
-    status = count(attributes, "http.response.status_code")
-    return str(status) if status is not None and status >= 400 else None
-
-
-def _status_in(text: str) -> str | None:
-    match = STATUS.search(text)
-    return match[1] if match else None
-
-
 def _kind_of_status(status: str | None) -> CallErrorType | None:
     return CODES.get(status, CallErrorType.PROVIDER_ERROR) if status is not None else None
 
 
 def _kind_in(texts: tuple[str, ...]) -> CallErrorType | None:
     """Return the kind of the first status in some texts, else of the first telling words."""
-    status = next(filter(None, map(_status_in, texts)), None)
+    status = next((match[1] for match in map(STATUS.search, texts) if match), None)
     return _kind_of_status(status) or next(filter(None, map(_kind_of, texts)), None)
 
 

@@ -86,15 +86,11 @@ def _unpack(kind: Any, mend: Mend, packed: bytes) -> Any:  # noqa: ANN401 - as a
     try:
         return kind.FromString(packed)
     except DecodeError:
-        return _unpack_repaired(kind, mend(packed, kind.DESCRIPTOR))
-
-
-def _unpack_repaired(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - as above
+        mended = mend(packed, kind.DESCRIPTOR)
     try:
-        return kind.FromString(packed)
+        return kind.FromString(mended)
     except DecodeError as error:
-        name = kind.DESCRIPTOR.name
-        raise MalformedError(f"invalid protobuf in {name}") from error
+        raise MalformedError(f"invalid protobuf in {kind.DESCRIPTOR.name}") from error
 
 
 class WireField(NamedTuple):

@@ -97,8 +97,9 @@ def _definitions(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
 
 
 def _listed_tools(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
-    lists = [decoded(attributes.get("gen_ai.tool.definitions")), *_parameters_tools(attributes)]
-    for definitions in lists:
+    parameters = _parameters(attributes)
+    listed = decoded(attributes.get("gen_ai.tool.definitions"))
+    for definitions in (listed, parameters.get("output_tools"), parameters.get("function_tools")):
         if isinstance(definitions, list):
             yield from (tool for tool in definitions if isinstance(tool, Mapping))
     for index in range(MAX_TOOLS):
@@ -114,8 +115,3 @@ def _listed_tools(attributes: AttributeMap) -> Iterator[Mapping[str, Any]]:
             keys = (f"{prefix}.{index}.{key}" for key in ("parameters", "input_schema"))
             schema = next((attributes[key] for key in keys if key in attributes), None)
             yield {"name": name, "parameters": schema}
-
-
-def _parameters_tools(attributes: AttributeMap) -> list[Any]:
-    parameters = _parameters(attributes)
-    return [parameters.get("output_tools"), parameters.get("function_tools")]

@@ -159,10 +159,6 @@ def _boolean(argument: object) -> bool:
     return argument
 
 
-def _is_multiple(value: float, step: float) -> bool:
-    return _exact(value) % _exact(step) == 0
-
-
 def _exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
@@ -219,7 +215,11 @@ ASSERTIONS: Mapping[str, Assertion] = {
     "exclusiveMinimum": Assertion(_number, "number", operator.gt, "more than {}"),
     "exclusiveMaximum": Assertion(_number, "number", operator.lt, "less than {}"),
     "multipleOf": Assertion(
-        _positive, "number", _is_multiple, "a multiple of {}", lambda _value, _step: DIVISION_STEPS
+        _positive,
+        "number",
+        lambda value, step: _exact(value) % _exact(step) == 0,
+        "a multiple of {}",
+        lambda _value, _step: DIVISION_STEPS,
     ),
     "minLength": _size("string", operator.ge, "at least {} characters"),
     "maxLength": _size("string", operator.le, "at most {} characters"),
