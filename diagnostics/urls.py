@@ -47,8 +47,10 @@ from diagnostics.alerting.rule_views import (
     alert_rule_switch,
     alert_rule_test,
     alert_rules,
+    silence_create,
+    silence_end,
+    silences,
 )
-from diagnostics.alerting.silence_views import silence_create, silence_end, silences
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_csv, compare_page
 from diagnostics.console.exports import export

@@ -1,6 +1,7 @@
-"""Alert rules: what is watched and found, making and changing one, when it would have fired."""
+"""Alert rules and silences: what is watched and muted, and when a rule would have fired."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,11 +14,11 @@ from django.urls import reverse
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
-from diagnostics.alerting.forms import COVERS_ALL, RuleForm, initial_of, scope_of
-from diagnostics.alerting.incident_actions import archive_rule, end_alerts
+from diagnostics.alerting.forms import COVERS_ALL, RuleForm, SilenceForm, initial_of, scope_of
+from diagnostics.alerting.incident_actions import archive_rule, end_alerts, end_silence, silence
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_models import AlertRule, Silence
 from diagnostics.alerting.rule_rows import (
     GIVEN,
     JUDGED,
@@ -31,15 +32,17 @@ from diagnostics.alerting.rule_rows import (
     slices_by_rule,
 )
 from diagnostics.alerting.rules import DETECTORS as ABLE
-from diagnostics.alerting.rules import USUAL, RuleFields, more_scope, watched
+from diagnostics.alerting.rules import SILENCED_BY, USUAL, RuleFields, more_scope, watched
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words, slice_words
+from diagnostics.selection.selection import read_selection
 from diagnostics.web.access import (
     ConsoleRequest,
     member_action,
     member_form,
     member_page,
     own_page,
+    require_actor,
     require_administrator,
     user_of,
 )
@@ -48,7 +51,7 @@ from diagnostics.web.charts.strips import EvaluationMark, fires
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
 
-MOST_ROWS = 40
+MOST_ROWS, SILENCES_SHOWN = 40, 50
 MOST_FIRES = 20
 ANYWAY = "anyway"
 """In a form: its reader has seen that the rule would have fired most of the time."""
@@ -302,3 +305,64 @@ def _fire_row(fire: WouldFire, test: BackTest) -> dict[str, Any]:
         "n": fire.n,
         "query": urlencode({**window, **values}),
     }
+
+
+def _silence_badge(row: Silence, now: datetime) -> tuple[Tone, str]:
+    if row.ends_at <= now:
+        return "quiet", "ended"
+    return ("live", "active") if row.starts_at <= now else ("quiet", "scheduled")
+
+
+@member_page
+def silences(request: ConsoleRequest) -> HttpResponse:
+    selection = read_selection(request.GET.dict())
+    text, _ = watched(selection, SILENCED_BY)
+    zone = request.session.get("zone", "")
+    return _show_silences(
+        request, SilenceForm(request.project.pk, initial={**scope_of(text), "tz": zone})
+    )
+
+
+@member_action
+def silence_create(request: ConsoleRequest) -> HttpResponse:
+    by = require_actor(request)
+    form = SilenceForm(request.project.pk, request.POST)
+    if not form.is_valid() or not (form.scope or COVERS_ALL in request.POST):
+        return _show_silences(request, form)
+    cleaned = form.cleaned_data
+    silence(
+        request.project.pk,
+        by,
+        form.begins_at + timedelta(hours=cleaned["hours"]),
+        rule=cleaned["rule"],
+        text=cleaned["filter"],
+        reason=cleaned["reason"],
+        starts_at=form.begins_at,
+    )
+    messages.success(request, "Silenced: notifications are muted, evaluation continues.")
+    return redirect("alert_silences")
+
+
+@member_action
+def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
+    row = get_object_or_404(Silence, project=request.project, pk=number)
+    if end_silence(row, require_actor(request)):
+        messages.success(request, "Silence ended.")
+    return redirect("alert_silences")
+
+
+def _show_silences(request: ConsoleRequest, form: SilenceForm) -> HttpResponse:
+    now = clock.now()
+    rows = Silence.objects.filter(project=request.project)
+    silences = rows.select_related("rule", "created_by").order_by("-ends_at", "-pk")
+    context = {
+        "section": "alert_rules",
+        "rows": [
+            (row, _silence_badge(row, now), scope_words(row.filter))
+            for row in silences[:SILENCES_SHOWN]
+        ],
+        "now": now,
+        "form": form,
+        "is_asked": bool(form.scope) or form.is_bound,
+    }
+    return respond(request, "silences/list", context, "Silences")

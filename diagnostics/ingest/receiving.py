@@ -31,9 +31,8 @@ from diagnostics.ingest.joined_calls import (
     unchecked_events,
 )
 from diagnostics.ingest.models import SpanCall, SpanVerdict
-from diagnostics.ingest.otlp.attributes import count, short
+from diagnostics.ingest.otlp.attributes import OWN_ATTEMPT, OWN_PREFIX, count, count_unknown, short
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation, evaluations_of
-from diagnostics.ingest.otlp.failsoft_attributes import ATTEMPT, PREFIX, count_unknown
 from diagnostics.ingest.otlp.mapping import (
     ANSWER,
     CALL,
@@ -293,8 +292,10 @@ class _DraftedItem:
         """The span of a call without an attempt number."""
         if self.draft.slot != CALL or isinstance(self.item, LogRecord):
             return None
-        attributes = self.item.attributes if ATTEMPT in self.item.attributes else self.item.resource
-        return None if count(attributes, ATTEMPT) is not None else self.item
+        attributes = (
+            self.item.attributes if OWN_ATTEMPT in self.item.attributes else self.item.resource
+        )
+        return None if count(attributes, OWN_ATTEMPT) is not None else self.item
 
 
 def _draft_items(
@@ -330,7 +331,7 @@ def _describe_refusal(place: int, reason: str, item: Span | LogRecord | None) ->
         "trace_id": item.trace_id,
         "span_id": item.span_id,
         "name": item.name,
-        **{name: value for name, value in item.attributes.items() if name.startswith(PREFIX)},
+        **{name: value for name, value in item.attributes.items() if name.startswith(OWN_PREFIX)},
     }
     text = json.dumps(details, ensure_ascii=False)[:SEEN_BYTES]
     source = short(item.resource, "service.name")

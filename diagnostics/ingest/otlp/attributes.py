@@ -89,6 +89,23 @@ def is_known(key: str) -> bool:
 # The prefix of what Langfuse's SDK writes for a generation, and its level of a failed one.
 OBSERVATION = "langfuse.observation."
 ERROR_LEVEL = "ERROR"
+# `failsoft.*`: what the conventions lack, reported by the agent itself. On a span, a log record or,
+# for all of them, on the resource.
+OWN_PREFIX = "failsoft."
+_NAMES = (
+    "correlation_id node provider model served_model upstream system_fingerprint prompt_version"
+    " schema schema_version environment source release region credential output_mode"
+    " finish_reason parse_error_type reason status tool"
+)
+OWN_TEXTS = tuple(_NAMES.split())
+OWN_NUMBERS = ("cycle", "attempt", "attempts")
+OWN_KIND = "failsoft.kind"
+OWN_ATTEMPT = "failsoft.attempt"
+OWN_VERDICT = "failsoft.verdict"
+OWN_ERRORS = "failsoft.validation_errors"
+OWN_KNOWN = frozenset(
+    OWN_PREFIX + name for name in (*OWN_TEXTS, *OWN_NUMBERS, "kind", "verdict", "validation_errors")
+)
 MAX_SHORT = 200
 MAX_JSON = 1 << 20
 INTEGER = re.compile(r"[0-9]{1,10}")
@@ -155,3 +172,23 @@ def decoded(value: object) -> Any:  # noqa: ANN401 - any JSON
         return jiter.from_json(mend_surrogates(value[: MAX_JSON + 1].encode(errors="replace")))
     except ValueError:
         return None
+
+
+def read_own_fields(attributes: AttributeMap, resource: AttributeMap) -> dict[str, Any]:
+    """Return the event fields of `failsoft.*`; those of the item override the resource's."""
+    both: Mapping[str, Any] = {**_own_attributes(resource), **_own_attributes(attributes)}
+    if not both:
+        return {}
+    fields: dict[str, Any] = {name: short(both, OWN_PREFIX + name) for name in OWN_TEXTS}
+    fields |= {name: count(both, OWN_PREFIX + name) for name in OWN_NUMBERS}
+    errors = decoded(both.get(OWN_ERRORS))
+    fields["validation_errors"] = errors if isinstance(errors, list) else None
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def count_unknown(attributes: AttributeMap) -> int:
+    return sum(key not in OWN_KNOWN for key in _own_attributes(attributes))
+
+
+def _own_attributes(attributes: AttributeMap) -> dict[str, Any]:
+    return {key: value for key, value in attributes.items() if key.startswith(OWN_PREFIX)}

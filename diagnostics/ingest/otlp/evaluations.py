@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import isfinite
 
-from diagnostics.ingest.otlp.attributes import AttributeMap, short
-from diagnostics.ingest.otlp.failsoft_attributes import VERDICT, read_fields
+from diagnostics.ingest.otlp.attributes import OWN_VERDICT, AttributeMap, read_own_fields, short
 from diagnostics.ingest.otlp.mapping import TRACE_DIGITS, NoEventError, moment_of
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span
 
@@ -78,7 +77,7 @@ def _read_evaluation(
     attributes: AttributeMap, around: AttributeMap, at_ns: int, trace_id: str, span_id: str
 ) -> AnswerEvaluation:
     is_traced = len(trace_id) == TRACE_DIGITS and bool(trace_id.strip("0"))
-    run = read_fields(attributes, around).get("correlation_id")
+    run = read_own_fields(attributes, around).get("correlation_id")
     response_id = short(attributes, "gen_ai.response.id")
     if not (is_traced or run or response_id):
         raise NoEventError("gen_ai.response.id is required outside a trace")
@@ -100,7 +99,7 @@ def read_verdict(attributes: AttributeMap) -> str:
 
     A score alone is not enough: 1 is the best of one evaluator and the worst of another.
     """
-    label = short(attributes, VERDICT, "gen_ai.evaluation.score.label") or ""
+    label = short(attributes, OWN_VERDICT, "gen_ai.evaluation.score.label") or ""
     return VERDICTS.get("_".join(label.lower().replace("-", " ").split()), "")
 
 

@@ -17,13 +17,15 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from diagnostics.ingest.otlp import failsoft_attributes, genai, openinference
+from diagnostics.ingest.otlp import genai, openinference
 from diagnostics.ingest.otlp.answers import REFUSAL, Answer, ModelCall
 from diagnostics.ingest.otlp.attributes import (
     ERROR_LEVEL,
     OBSERVATION,
+    OWN_KIND,
     TABLE,
     AttributeMap,
+    read_own_fields,
     short,
     slug,
 )
@@ -236,10 +238,10 @@ def draft_span(span: Span) -> list[Draft]:
 
 def _reported_kind(attributes: AttributeMap) -> EventKind | None:
     """Return the kind that an agent names for an item; raises NoEventError for an unknown one."""
-    kind = short(attributes, failsoft_attributes.KIND)
+    kind = short(attributes, OWN_KIND)
     if kind in frozenset(EventKind):
         return EventKind(kind)
-    if failsoft_attributes.KIND in attributes:
+    if OWN_KIND in attributes:
         raise NoEventError(f"failsoft.kind: one of {', '.join(EventKind)}")
     return None
 
@@ -398,7 +400,7 @@ def _fields(
         # Of the call, else of the agent.
         "region": short(attributes, *REGIONS) or short(resource, *REGIONS),
     }
-    reported = failsoft_attributes.read_fields(attributes, resource)
+    reported = read_own_fields(attributes, resource)
     if "node" in reported:
         reported["node"] = slug(reported["node"]) or DEFAULT_NODE
     fields = {name: value for name, value in known.items() if value is not None} | reported

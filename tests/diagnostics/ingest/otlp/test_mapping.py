@@ -8,7 +8,7 @@ import pytest
 
 from diagnostics.ingest.otlp import protobuf
 from diagnostics.ingest.otlp.answers import Answer
-from diagnostics.ingest.otlp.failsoft_attributes import count_unknown
+from diagnostics.ingest.otlp.attributes import count_unknown
 from diagnostics.ingest.otlp.mapping import (
     ANSWER,
     Draft,
