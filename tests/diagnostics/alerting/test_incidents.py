@@ -30,9 +30,8 @@ from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
 from diagnostics.alerting.incident_rows import clear_slices, is_incident_silenced
 from diagnostics.alerting.notification_facts import lead_of, subject_of
-from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState
+from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Silence
 from diagnostics.alerting.rule_rows import change_rule, create_rule, ensure_standard_rules
-from diagnostics.alerting.silence_models import Silence
 from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
