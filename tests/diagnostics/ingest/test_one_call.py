@@ -32,6 +32,7 @@ from diagnostics.ingest.receiving import (
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.sql import fetch
+from failsoft.json_values import JSON
 from tests.diagnostics import otlp_bodies as bodies
 from tests.diagnostics.otlp_bodies import MILLISECOND_NS, START_NS
 
@@ -327,7 +328,7 @@ def test_calls_of_tools_are_checked(
 def test_an_answer_is_known_by_a_property_with_a_slash_in_its_name(
     project: Project, send: Send
 ) -> None:
-    schema = {"required": ["steps/~all"], "properties": {"steps/~all": {"type": "array"}}}
+    schema: JSON = {"required": ["steps/~all"], "properties": {"steps/~all": {"type": "array"}}}
     register_schema(project, "chat", schema, "4")
     send(SDK, called("answer", {"steps/~all": 1}))
     assert Event.objects.get().parse_error_type == "schema_invalid"

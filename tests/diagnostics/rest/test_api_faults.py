@@ -7,7 +7,7 @@ from django.test import Client
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest import posting
+from diagnostics.ingest.api import events
 from diagnostics.store.models import Event
 from tests.diagnostics.builders import wire_event
 
@@ -23,7 +23,7 @@ def test_a_post_that_cannot_be_stored_is_503_with_retry_after(
     def lose_connection(project_id: int, *given: object) -> None:
         raise OperationalError("server closed the connection: password in here")
 
-    monkeypatch.setattr(posting, "record_calls", lose_connection)
+    monkeypatch.setattr(events, "record_calls", lose_connection)
     answer = Client(headers={"Authorization": f"Bearer {key}"}).post(
         "/api/v1/events", [wire_event()], content_type="application/json"
     )
