@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.defaultfilters import date
 from django.utils.text import capfirst
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
@@ -299,6 +300,10 @@ def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
     require_administrator(request)
     if row.kind != Channel.Kind.WEBHOOK:
         raise Http404
+    # A reload sends the form again, and a third secret would end the one that receivers have.
+    if request.POST.get("rotated", "") != date(row.rotated_at, "U"):
+        messages.info(request, "Not replaced again. The new secret was shown once.")
+        return redirect("alert_channel", row.pk)
     with transaction.atomic():
         secret = rotate_secret(row, clock.now())
         note(request.project.pk, request.user, "channel.secret_rotated", row.name)

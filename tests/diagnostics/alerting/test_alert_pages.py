@@ -383,8 +383,16 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
     again = client.get(f"/alerts/channels/{row.pk}/").content.decode()
     assert "whsec_" not in again
     assert "T1/secret" not in again
-    page = client.post(f"/alerts/channels/{row.pk}/rotate/").content.decode()
+    sent = dict(re.findall(r'name="(rotated)" value="([^"]*)"', again))
+    page = client.post(f"/alerts/channels/{row.pk}/rotate/", sent).content.decode()
     assert "stays valid for 24 hours" in page
+    row.refresh_from_db()
+    assert row.rotated_at
+    # A reload sends it again: the secret before would be one that no receiver ever had.
+    page = client.post(f"/alerts/channels/{row.pk}/rotate/", sent, follow=True).content.decode()
+    assert "Not replaced again" in page
+    assert Channel.objects.get().sealed == row.sealed
+    assert f'name="rotated" value="{int(row.rotated_at.timestamp())}"' in page
 
 
 @pytest.mark.parametrize(
