@@ -52,7 +52,7 @@ def test_a_double_click_sends_a_form_once(person: User, open_reader: Open) -> No
     box = page.locator("#id_create-name")
     box.fill("Twin")
     page.get_by_role("button", name="Create").dblclick()
-    expect(page.get_by_role("cell", name="Twin")).to_be_visible()
+    expect(page.get_by_role("cell", name="Twin", exact=True)).to_be_visible()
     assert Project.objects.filter(name="Twin").count() == 1
     reader.check()
 
