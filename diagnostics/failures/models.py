@@ -9,20 +9,23 @@ from diagnostics.constraints import index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
 
 
+class GroupState(models.TextChoices):
+    """The state of a group; `new` becomes `ongoing` after a day."""
+
+    NEW = "new"
+    ONGOING = "ongoing"
+    REGRESSED = "regressed"
+    RESOLVED = "resolved"
+    MUTED = "muted"
+
+
 class FailureGroup(models.Model):
     """Failures with one fingerprint: a kind of failure, across models.
 
     Created and counted by the fold. `seen` also counts events whose rows were deleted.
     """
 
-    class State(models.TextChoices):
-        """The state of a group; `new` becomes `ongoing` after a day."""
-
-        NEW = "new"
-        ONGOING = "ongoing"
-        REGRESSED = "regressed"
-        RESOLVED = "resolved"
-        MUTED = "muted"
+    State = GroupState
 
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="failure_groups", db_index=False
@@ -37,7 +40,7 @@ class FailureGroup(models.Model):
     pointer = models.TextField(blank=True, default="")
     # The class of fault or the tool, redacted and cut.
     detail = models.TextField(blank=True, default="")
-    state = models.CharField(max_length=16, choices=State, default=State.NEW)
+    state = models.CharField(max_length=16, choices=GroupState, default=GroupState.NEW)
     first_seen = models.DateTimeField()
     last_seen = models.DateTimeField()
     seen = models.BigIntegerField()
@@ -55,11 +58,7 @@ class FailureGroup(models.Model):
         constraints = [
             # Read by every fold.
             unique("diagnostics_failuregroup_once", "project fingerprint"),
-            known(
-                "diagnostics_failuregroup_state_known",
-                "state",
-                "new ongoing regressed resolved muted",
-            ),
+            known("diagnostics_failuregroup_state_known", "state", GroupState),
         ]
         indexes = [
             # Read by the list of groups: latest first.
@@ -72,33 +71,30 @@ class FailureGroup(models.Model):
         return f"{self.node} {self.error_type} {self.pointer}".strip()
 
 
+class GroupChangeKind(models.TextChoices):
+    FOUND = "found"
+    RESOLVED = "resolved"
+    REOPENED = "reopened"
+    REGRESSED = "regressed"
+    MUTED = "muted"
+    UNMUTED = "unmuted"
+    COMMENT = "comment"
+
+
 class GroupChange(models.Model):
     """A change of a group's state, or a comment, with its author."""
 
-    class Kind(models.TextChoices):
-        FOUND = "found"
-        RESOLVED = "resolved"
-        REOPENED = "reopened"
-        REGRESSED = "regressed"
-        MUTED = "muted"
-        UNMUTED = "unmuted"
-        COMMENT = "comment"
+    Kind = GroupChangeKind
 
     group = models.ForeignKey(FailureGroup, models.CASCADE, related_name="changes")
     at = models.DateTimeField(db_default=Now())
-    kind = models.CharField(max_length=16, choices=Kind)
+    kind = models.CharField(max_length=16, choices=GroupChangeKind)
     # Null: the fold.
     by = person()
     text = RedactedTextField(blank=True, default="")
 
     class Meta:
-        constraints = [
-            known(
-                "diagnostics_groupchange_kind_known",
-                "kind",
-                "found resolved reopened regressed muted unmuted comment",
-            )
-        ]
+        constraints = [known("diagnostics_groupchange_kind_known", "kind", GroupChangeKind)]
 
     def __str__(self) -> str:
         return f"{self.kind} #{self.group_id}"

@@ -163,18 +163,21 @@ class Report(models.Model):
         return self.subject
 
 
+class DeliveryState(models.TextChoices):
+    """Waiting is retried until sent or failed; the others are never sent."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    FAILED = "failed"
+    UNCHANGED = "unchanged"
+    NO_ACCESS = "no_access"
+    CANCELLED = "cancelled"
+
+
 class ReportDelivery(models.Model):
     """A report to a subscription, and the delivery of its mail."""
 
-    class State(models.TextChoices):
-        """Waiting is retried until sent or failed; the others are never sent."""
-
-        WAITING = "waiting"
-        SENT = "sent"
-        FAILED = "failed"
-        UNCHANGED = "unchanged"
-        NO_ACCESS = "no_access"
-        CANCELLED = "cancelled"
+    State = DeliveryState
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     subscription = models.ForeignKey(
@@ -187,7 +190,7 @@ class ReportDelivery(models.Model):
     period_end = models.DateTimeField()
     # Starts of the periods skipped since the previous report.
     skipped = models.JSONField(default=list, blank=True)
-    state = models.CharField(max_length=16, choices=State, default=State.WAITING)
+    state = models.CharField(max_length=16, choices=DeliveryState, default=DeliveryState.WAITING)
     tries = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField()
     # The claim that holds the lease: results of another claim are ignored.
@@ -206,11 +209,7 @@ class ReportDelivery(models.Model):
             unique(
                 "diagnostics_reportdelivery_once_a_period", "subscription period_start period_end"
             ),
-            known(
-                "diagnostics_reportdelivery_state_known",
-                "state",
-                "waiting sent failed unchanged no_access cancelled",
-            ),
+            known("diagnostics_reportdelivery_state_known", "state", DeliveryState),
         ]
         indexes = [
             # Read by the sender: due deliveries, oldest first.

@@ -25,7 +25,7 @@ from diagnostics.outbound.mail_merge import Copy, MailMerge
 from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rules import texts_of
 from diagnostics.reports.archive import letter_of, mail_merge_of, report_for, subject_for
-from diagnostics.reports.models import Report, ReportDelivery, Subscription
+from diagnostics.reports.models import DeliveryState, Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject
 from diagnostics.reports.subscriptions import LinkAction, action_url, edit_url, skipped_words
@@ -43,7 +43,7 @@ LEASE = timedelta(minutes=15)
 RENDER_SECONDS = 60.0
 ERROR_BYTES = 300
 PERMANENT = 500
-State = ReportDelivery.State
+State = DeliveryState
 Prepared = tuple[ReportDelivery, Copy]
 
 

@@ -76,11 +76,7 @@ def measures_of_events() -> Mapping[str, str]:
         else f"nullif(count(*) FILTER (WHERE {condition}), 0)"
         for name, condition in zip((*PLAIN, *COUNTS), conditions, strict=True)
     }
-    return {**counts, **dict(zip(SUMS, _sums(), strict=True))}
-
-
-def _sums() -> list[str]:
-    return [text.strip() for text in _read("sums_of_events").split(",\n")]
+    return {**counts, **dict(zip(SUMS, LINE.split(_read("sums_of_events")), strict=True))}
 
 
 def _total_of(name: str) -> str:
