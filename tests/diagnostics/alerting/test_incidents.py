@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from diagnostics.alerting.silence_models import Silence
 from django.contrib.auth.models import User
 from django.db import connection
 from django.http import Http404
