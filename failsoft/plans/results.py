@@ -96,10 +96,8 @@ def _compare(
 ) -> None:
     """Compare a well-formed summary with its well-formed rows."""
     counts = Counter(_kind_of_row(row) for row in rows)
-    for key, actual in {
-        "total_steps": len(rows),
-        **{key: counts[key] for key in COUNTS[1:]},
-    }.items():
+    actual_stats = {"total_steps": len(rows), **{key: counts[key] for key in COUNTS[1:]}}
+    for key, actual in actual_stats.items():
         if meta["stats"][key] != actual:
             violations.add(
                 f"{path}/stats/{key}", "stats_mismatch", f"expected {actual}, as the rows show"

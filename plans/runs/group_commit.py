@@ -237,8 +237,7 @@ class GroupCommit:
 
         A later row of the same step replaces it.
         """
-        if self._failure is not None:
-            raise self._failure
+        self._check()
         self._queue.append(_Queued(index, row, outputs, None))
         if self._is_idle:
             self._wake()

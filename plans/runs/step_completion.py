@@ -77,13 +77,9 @@ class Settlement:
             if index in self.plan.referenced and done[index][0].result.ok
         }
         working_store.put_all(self.run, outputs)
-        self.advance(
-            self._release(
-                Counter(
-                    dependent for index in accepted for dependent in self.plan.dependents[index]
-                )
-            )
-        )
+        dependents = self.plan.dependents
+        released = Counter(other for index in accepted for other in dependents[index])
+        self.advance(self._release(released))
 
     def settle_ready(self) -> None:
         """Settle ready steps that have not begun and need no call."""
