@@ -268,14 +268,6 @@ document.addEventListener("submit", (event) => {
   if (tz && !tz.value && (from?.value || to?.value)) tz.value = ownZone;
 }, true);
 
-/* A double click sends a form once. */
-document.addEventListener("submit", (event) => {
-  const { dataset, attributes } = event.target;
-  if (attributes.method?.value !== "post" || event.defaultPrevented) return;
-  if (event.timeStamp - (dataset.sent ?? -Infinity) < 2000) event.preventDefault();
-  else dataset.sent = event.timeStamp;
-});
-
 /* Suggestions for the last term that is being typed, from the lists of the filter bar. */
 const SHORT = { environment: "env", prompt_version: "prompt" };
 const quoted = (value) => (/[\s":\\]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : value);

@@ -1,12 +1,10 @@
 """Actions in the browser: what was done, what failed, and taking it back."""
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from agents.actions.models import Entry
 from agents.goals.models import Goal
-from diagnostics.accounts.models import Membership, Project
 from tests.agents.conftest import Planner, work_off
 from tests.browser.conftest import Open
 from tests.failsoft.actions.calls import call, complete, create, update
@@ -41,19 +39,6 @@ def test_a_goal_of_actions_is_readable_everywhere(
     expect(page.locator("#actions")).to_contain_text("couldn't be processed")
     assert reader.axe_violations() == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    reader.check()
-
-
-def test_a_double_click_sends_a_form_once(person: User, open_reader: Open) -> None:
-    Membership.objects.filter(user=person).update(role="admin")
-    reader = open_reader()
-    reader.sign_in()
-    page = reader.open("/settings/projects/")
-    box = page.locator("#id_create-name")
-    box.fill("Twin")
-    page.get_by_role("button", name="Create").dblclick()
-    expect(page.get_by_role("cell", name="Twin", exact=True)).to_be_visible()
-    assert Project.objects.filter(name="Twin").count() == 1
     reader.check()
 
 
